@@ -61,7 +61,7 @@ int ServeEcho(const std::string& folder) {
   std::printf("serving 127.0.0.1:%d\n", port);
   std::fflush(stdout);
   WaitForEndOfInput();
-  server->Shutdown(std::chrono::system_clock::now());
+  server->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/steady_time.h"
 
 namespace stride::api {
 
@@ -49,7 +50,7 @@ void AckQueue::Break() {
   for_popper_.Notify();
 }
 
-AckQueue::Next AckQueue::Pop(absl::Time deadline, std::vector<PendingAck>* acks) {
+AckQueue::Next AckQueue::Pop(SteadyTime deadline, std::vector<PendingAck>* acks) {
   std::unique_lock lock(mutex_);
   auto ready = [&] { return broken_ || closed_ || !acks_.empty(); };
   if (!for_popper_.Wait(lock, deadline, ready)) return Next::kTimeout;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
 #include "server/scheduler/engine.h"
 #include "server/session/array_description.h"
@@ -52,7 +53,7 @@ class AckQueue {
   enum class Next { kAcks, kTimeout, kEnd };
   // All that is there, the oldest first, into `acks`, which is empty; kEnd when closed and empty,
   // or broken.
-  Next Pop(absl::Time deadline, std::vector<PendingAck>* acks);
+  Next Pop(SteadyTime deadline, std::vector<PendingAck>* acks);
   // So many of the popped ones were completed.
   void Done(size_t count);
   // Nothing is queued, and nothing follows at once.

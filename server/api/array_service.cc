@@ -12,9 +12,11 @@
 namespace stride::api {
 namespace {
 
-// An upload that is longer than this has its initial metadata sent ahead, which tells whoever
-// watches the connection that the messages are taken (stream_bytes.h). Short ones save the packet.
-constexpr int kShortUpload = 3;
+// An upload that has more messages or larger ones has its initial metadata sent ahead, which tells
+// those who watch the connection that the messages are taken (stream_bytes.h). Small ones save the
+// packet.
+constexpr int kFewMessages = 3;
+constexpr size_t kSmallMessageBytes = 64 << 10;
 
 absl::StatusOr<std::vector<grpc::Slice>> SlicesOf(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
@@ -31,9 +33,12 @@ class ReaderWire final : public PutWire {
 
   bool Read(std::vector<std::string_view>* message, absl::Status* status) override {
     slices_.clear();  // not to be held while the next is waited for
-    if (++num_reads_ == kShortUpload + 1) stream_.SendInitialMetadata();
     grpc::ByteBuffer buffer;
     if (!stream_.Read(&buffer)) return false;
+    if (!told_ && (++num_messages_ > kFewMessages || buffer.Length() > kSmallMessageBytes)) {
+      told_ = true;
+      stream_.SendInitialMetadata();
+    }
     auto slices = SlicesOf(buffer);
     if (!slices.ok()) {
       *status = slices.status();
@@ -48,7 +53,8 @@ class ReaderWire final : public PutWire {
 
  private:
   RawStream& stream_;
-  int num_reads_ = 0;
+  int num_messages_ = 0;
+  bool told_ = false;  // that messages are taken
   std::vector<grpc::Slice> slices_;
 };
 

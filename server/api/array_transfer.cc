@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/transfer/fetch_encoder.h"
 #include "server/transfer/put_decoder.h"
 
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayTransfer::WaitForArray
   if (array->state() == v1::Array::STATE_PENDING) {
     // Short waits, to notice a client that went away. Their downloads are dropped: the deadline
     // that they were given is over too soon.
-    auto ready = WaitFor(call, call.deadline(), [&](absl::Time deadline) {
+    auto ready = WaitFor(call, call.deadline(), [&](SteadyTime deadline) {
       return engine_->BeginDownload(call.tenant(), request, deadline).status();
     });
     if (!ready.ok()) return ready;

@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/identity/failure_limiter.h"
 
 namespace stride::api {
@@ -115,7 +115,7 @@ class IdentityAuthenticator : public Authenticator {
   }
 
   absl::Status Failure(const std::string& peer) const {
-    if (!failures_.Take(AddressOfPeer(peer), absl::Now())) {
+    if (!failures_.Take(AddressOfPeer(peer), Now())) {
       return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_UNAUTHENTICATED,
                       "too many calls from this address had no valid credentials", kFailurePause);
     }

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -31,9 +31,7 @@ class BatchAudit::Batch {
   }
   ~Batch() { log_->Write(std::move(record_)); }
 
-  bool full() const {
-    return num_accepted >= kMaxOperations || absl::Now() - record_.time > kMaxAge;
-  }
+  bool full() const { return num_accepted >= kMaxOperations || Now() - begin_ > kMaxAge; }
   void Ended(const scheduler::Ticket& ticket, const absl::Status& status) {
     v1::Timeline timeline = ticket.timeline();
     std::lock_guard lock(mutex_);
@@ -47,8 +45,9 @@ class BatchAudit::Batch {
 
  private:
   audit::AuditLog* const log_;
+  const SteadyTime begin_ = Now();
   std::mutex mutex_;
-  audit::Record record_;  // guarded by mutex_, but for its time
+  audit::Record record_;  // guarded by mutex_
 };
 
 void BatchAudit::Accepted(const std::shared_ptr<scheduler::Ticket>& ticket) {

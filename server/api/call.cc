@@ -3,19 +3,19 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/api/grpc_time.h"
 #include "server/api/log.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
 
 constexpr char kRetryPushback[] = "grpc-retry-pushback-ms";
 
-absl::Time DeadlineOf(const grpc::ServerContext& context) {
-  auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
-  return absl::FromChrono(deadline);
+SteadyTime DeadlineOf(const grpc::ServerContext& context) {
+  return FromGrpcTime(context.raw_deadline());
 }
 
 std::string AccessLine(const char* method, const TenantId& tenant, const std::string& peer,
@@ -31,7 +31,7 @@ Call::Call(CallEnvironment& environment, grpc::ServerContext* context, const cha
     : environment_(environment),
       context_(context),
       method_(method),
-      start_(absl::Now()),
+      start_(Now()),
       deadline_(DeadlineOf(*context)) {
   environment_.counters->Started(method_);
   Identified(environment_.authenticator->Authenticate(*context_));
@@ -50,13 +50,13 @@ void Call::Identified(absl::StatusOr<identity::Principal> caller) {
   if (absl::IsUnauthenticated(status_)) Audit();
 }
 
-Call::Call(CallEnvironment& environment, const LocalCaller* caller, absl::Time deadline,
+Call::Call(CallEnvironment& environment, const LocalCaller* caller, SteadyTime deadline,
            const char* method)
     : environment_(environment),
       context_(nullptr),
       local_(caller),
       method_(method),
-      start_(absl::Now()),
+      start_(Now()),
       deadline_(deadline) {
   environment_.counters->Started(method_);
   Identified(caller->authenticate());
@@ -87,15 +87,15 @@ Call::~Call() {
 }
 
 absl::Status Call::EndOfWait() const {
-  if (absl::Now() >= deadline_) return absl::DeadlineExceededError("");
+  if (Now() >= deadline_) return absl::DeadlineExceededError("");
   return absl::CancelledError("");
 }
 
 bool Call::Sleep(absl::Duration duration) const {
-  absl::Time end = absl::Now() + duration;
+  SteadyTime end = Now() + duration;
   for (;;) {
     if (cancelled() || stopping()) return false;
-    absl::Duration left = end - absl::Now();
+    absl::Duration left = end - Now();
     if (left <= absl::ZeroDuration()) return true;
     absl::SleepFor(std::min(left, kPollInterval));
   }
@@ -123,7 +123,7 @@ google::rpc::Status Call::FinishLocal(const absl::Status& status) {
 }
 
 void Call::Count(const absl::Status& status, int shown) {
-  const absl::Duration elapsed = absl::Now() - start_;
+  const absl::Duration elapsed = Now() - start_;
   environment_.counters->Handled(method_, shown, elapsed);
   if (audit_.has_value()) {
     audit_->outcome = absl::StatusCodeToString(static_cast<absl::StatusCode>(shown));

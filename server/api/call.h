@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
 #include "server/api/authenticator.h"
@@ -19,6 +18,7 @@
 #include "server/api/rpc_counters.h"
 #include "server/audit/audit_log.h"
 #include "server/base/ids.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 
@@ -48,7 +48,7 @@ class Call {
   Call(CallEnvironment& environment, grpc::ServerContext* context, const char* method);
   // By a local connection, which has its place among the calls in progress for as long as it lasts.
   // `caller` must outlive the call.
-  Call(CallEnvironment& environment, const LocalCaller* caller, absl::Time deadline,
+  Call(CallEnvironment& environment, const LocalCaller* caller, SteadyTime deadline,
        const char* method);
   Call(const Call&) = delete;
   ~Call();
@@ -64,7 +64,7 @@ class Call {
   // Why the call must not go on: authentication failed, or the tenant has too many in progress.
   const absl::Status& status() const { return status_; }
   // InfiniteFuture when the client set none.
-  absl::Time deadline() const { return deadline_; }
+  SteadyTime deadline() const { return deadline_; }
   // The client has gone, cancelled, or its deadline passed. Not for every command of a stream: gRPC
   // looks into the call's completion queue, which wakes the thread that reads there (measured: a
   // fifth of the daemon's time in a chain of small operations).
@@ -102,8 +102,8 @@ class Call {
   grpc::ServerContext* const context_;
   const LocalCaller* const local_ = nullptr;
   const char* const method_;
-  const absl::Time start_;
-  const absl::Time deadline_;
+  const SteadyTime start_;
+  const SteadyTime deadline_;
   identity::Principal caller_;
   absl::Status status_;
   std::optional<audit::Record> audit_;
@@ -126,21 +126,21 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 }
 
 // Calls `wait` with ever later deadlines until it answers otherwise than by DEADLINE_EXCEEDED at
-// its own deadline, the call is cancelled, or `deadline` passes. `wait(absl::Time)` returns
+// its own deadline, the call is cancelled, or `deadline` passes. `wait(SteadyTime)` returns
 // absl::Status or StatusOr and must be safe to repeat.
 //
 // The waits grow longer, so that work which needs a while within its wait (a download) is not begun
 // anew for ever.
 template <typename Wait>
-auto WaitFor(const Call& call, absl::Time deadline, Wait wait) -> decltype(wait(absl::Time())) {
+auto WaitFor(const Call& call, SteadyTime deadline, Wait wait) -> decltype(wait(SteadyTime())) {
   absl::Duration interval = kPollInterval;
   for (;;) {
-    absl::Time slice = std::min(deadline, absl::Now() + interval);
+    SteadyTime slice = std::min(deadline, Now() + interval);
     auto result = wait(slice);
     // An answer that came early is the work's own, even when that is DEADLINE_EXCEEDED.
-    bool waited = absl::IsDeadlineExceeded(StatusOf(result)) && absl::Now() >= slice - kClockSlack;
+    bool waited = absl::IsDeadlineExceeded(StatusOf(result)) && Now() >= slice - kClockSlack;
     if (!waited) return result;
-    if (call.cancelled() || absl::Now() >= deadline) return call.EndOfWait();
+    if (call.cancelled() || Now() >= deadline) return call.EndOfWait();
     interval = std::min(2 * interval, kLongestPollInterval);
   }
 }

@@ -11,6 +11,7 @@
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -74,7 +75,7 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
     names.insert(device->name());
   }
   std::unique_ptr<metrics::Watch> watch = sampler_->NewWatch();
-  absl::Time next = absl::Now();
+  SteadyTime next = Now();
   for (int64_t sample = 1;; ++sample) {
     v1::WatchDevicesResponse response;
     for (v1::DeviceSample& reading : watch->Sample()) {
@@ -84,9 +85,8 @@ absl::Status DeviceServiceAdapter::Watch(Call& call, const v1::WatchDevicesReque
     // A slow reader blocks here: samples are skipped, never queued.
     if (!writer->Write(response)) return call.EndOfWait();
     if (sample == request.max_samples()) return absl::OkStatus();
-    next = std::max(next + *interval, absl::Now());
-    if (!call.Sleep(next - absl::Now()))
-      return call.stopping() ? StoppingError() : call.EndOfWait();
+    next = std::max(next + *interval, Now());
+    if (!call.Sleep(next - Now())) return call.stopping() ? StoppingError() : call.EndOfWait();
   }
 }
 

@@ -7,13 +7,13 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/api/ack_writer.h"
 #include "server/api/inline_outputs.h"
 #include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/session/resource_name.h"
 
@@ -42,11 +42,11 @@ absl::Time FromProto(const google::protobuf::Timestamp& time) {
 }
 
 // When the operation must have ended.
-absl::StatusOr<absl::Time> DeadlineOf(const v1::Command& command) {
-  if (!command.has_timeout()) return absl::InfiniteFuture();
+absl::StatusOr<SteadyTime> DeadlineOf(const v1::Command& command) {
+  if (!command.has_timeout()) return SteadyTime::InfiniteFuture();
   absl::Duration timeout =
       absl::Seconds(command.timeout().seconds()) + absl::Nanoseconds(command.timeout().nanos());
-  if (timeout > absl::ZeroDuration()) return absl::Now() + timeout;
+  if (timeout > absl::ZeroDuration()) return Now() + timeout;
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "timeout", "must be positive");
 }
 
@@ -133,7 +133,7 @@ absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
   if (!id.ok()) return id.status();
   auto session = engine_.RenewSession(call_.tenant(), session_);
   if (!session.ok()) return session.status();
-  absl::Duration ttl = FromProto(session->expire_time()) - absl::Now();
+  absl::Duration ttl = FromProto(session->expire_time()) - WallNow();
   renew_interval_ = std::max(ttl / 3, kShortestRenewal);
   return absl::OkStatus();
 }
@@ -171,13 +171,15 @@ void ExecuteStream::Take(const v1::Command& command, absl::Duration upload_delay
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upload_delay,
                                   PendingAck* ack) {
-  absl::StatusOr<absl::Time> deadline = DeadlineOf(command);
+  absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = CheckOperation(command.operation());
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
+  bool by_engine = false;
   if (status.ok()) {
     auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
     status = ticket.status();
+    by_engine = !status.ok();
     if (ticket.ok()) {
       ack->ticket = *std::move(ticket);
       ack->wanted = WantedInline(command.operation());
@@ -187,6 +189,7 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upl
   }
   if (!status.ok()) {
     operations_->Refused(status);
+    if (!by_engine) engine_.Refuse(call_.tenant(), session_, command.operation(), status);
     ack->status = std::move(status);
     if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel();
     return;
@@ -216,7 +219,7 @@ void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
 void ExecuteStream::WriteAll() {
   AckWriter writer(&wire_);
   std::vector<PendingAck> acks;
-  renewal_ = absl::Now() + renew_interval_;
+  renewal_ = Now() + renew_interval_;
   for (;;) {
     RenewWhenDue();
     if (queue_.idle() && !writer.Flush()) break;
@@ -261,15 +264,15 @@ bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
 
 absl::Status ExecuteStream::AddInlineResults(PendingAck& ack, Results* results) {
   if (AddResults(ack.wanted, ack.ticket->TakeOutcome(ack.wanted), results)) return absl::OkStatus();
-  return WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
+  return WaitFor(call_, call_.deadline(), [&](SteadyTime deadline) {
     return ReadMissing(ack.wanted, *ack.ticket, deadline, results);
   });
 }
 
-absl::Time ExecuteStream::Soon() const { return std::min(call_.deadline(), absl::Now() + kSoon); }
+SteadyTime ExecuteStream::Soon() const { return std::min(call_.deadline(), Now() + kSoon); }
 
 template <typename Wait>
-auto ExecuteStream::Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::Time())) {
+auto ExecuteStream::Await(AckWriter* writer, Wait wait) -> decltype(wait(SteadyTime())) {
   auto soon = wait(Soon());
   if (!absl::IsDeadlineExceeded(StatusOf(soon))) return soon;
   writer->Flush();  // a broken stream shows in the wait
@@ -283,7 +286,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
       return absl::OkStatus();
     case PendingAck::Kind::kWait: {
       absl::Status status =
-          Await(writer, [&](absl::Time deadline) { return ack.ticket->Wait(deadline); });
+          Await(writer, [&](SteadyTime deadline) { return ack.ticket->Wait(deadline); });
       if (status.ok() && !ack.wanted.empty()) {
         status = AddInlineResults(ack, result->mutable_results());
       } else {
@@ -293,7 +296,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
-      auto array = Await(writer, [&](absl::Time deadline) { return ack.fetch->Read(deadline); });
+      auto array = Await(writer, [&](SteadyTime deadline) { return ack.fetch->Read(deadline); });
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
@@ -302,7 +305,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
     }
     case PendingAck::Kind::kSynchronize:
       if (!operations_->HaveEnded(ack.before, Soon())) writer->Flush();
-      return WaitFor(call_, call_.deadline(), [&](absl::Time deadline) {
+      return WaitFor(call_, call_.deadline(), [&](SteadyTime deadline) {
         return operations_->WaitFor(ack.before, deadline);
       });
   }
@@ -311,9 +314,9 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
 
 // A session that was deleted meanwhile shows in the commands that need it.
 void ExecuteStream::RenewWhenDue() {
-  if (absl::Now() < renewal_) return;
+  if (Now() < renewal_) return;
   engine_.RenewSession(call_.tenant(), session_).status().IgnoreError();
-  renewal_ = absl::Now() + renew_interval_;
+  renewal_ = Now() + renew_interval_;
 }
 
 }  // namespace stride::api

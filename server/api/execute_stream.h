@@ -14,6 +14,7 @@
 #include "server/api/command_wire.h"
 #include "server/api/inline_outputs.h"
 #include "server/api/operation_log.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
 
@@ -66,9 +67,9 @@ class ExecuteStream {
   // What `wait` says once it does not say DEADLINE_EXCEEDED; when that is not soon, answers that
   // are there go first.
   template <typename Wait>
-  auto Await(AckWriter* writer, Wait wait) -> decltype(wait(absl::Time()));
+  auto Await(AckWriter* writer, Wait wait) -> decltype(wait(SteadyTime()));
   absl::Status AddInlineResults(PendingAck& ack, Results* results);
-  absl::Time Soon() const;
+  SteadyTime Soon() const;
   void RenewWhenDue();
 
   Call& call_;
@@ -80,7 +81,8 @@ class ExecuteStream {
   AckQueue queue_;
   std::string session_;  // set by the first message, before the writer starts
   absl::Duration renew_interval_ = absl::InfiniteDuration();
-  absl::Time renewal_ = absl::InfiniteFuture();  // the writer's: when the session is to be renewed
+  SteadyTime renewal_ =
+      SteadyTime::InfiniteFuture();  // the writer's: when the session is to be renewed
   const std::shared_ptr<OperationLog> operations_ = OperationLog::Create();
   BatchAudit audit_{call_};
 };

@@ -18,6 +18,7 @@
 #include "server/api/compute_service.h"
 #include "server/api/device_service.h"
 #include "server/api/function_service.h"
+#include "server/api/grpc_time.h"
 #include "server/api/header_guard.h"
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
@@ -26,11 +27,13 @@
 #include "server/api/local_service.h"
 #include "server/api/log.h"
 #include "server/api/program_service.h"
+#include "server/api/reflection_service.h"
 #include "server/api/region_service.h"
 #include "server/api/run_server.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
 #include "server/api/ticket_socket.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -57,6 +60,16 @@ constexpr int kReadChunkBytes = 1 << 20;
 void AddReflection() {
   static std::once_flag once;
   std::call_once(once, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
+}
+
+std::vector<std::string> ServiceNames() {
+  return {v1::ArrayService::service_full_name(),  v1::ComputeService::service_full_name(),
+          v1::DeviceService::service_full_name(), v1::FunctionService::service_full_name(),
+          v1::JobService::service_full_name(),    v1::KernelService::service_full_name(),
+          v1::LocalService::service_full_name(),  v1::ProgramService::service_full_name(),
+          v1::RegionService::service_full_name(), v1::SessionService::service_full_name(),
+          v1::TenantService::service_full_name(), "grpc.health.v1.Health",
+          "grpc.reflection.v1.ServerReflection"};
 }
 
 std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
@@ -90,13 +103,14 @@ class FrontImpl final : public Front {
         sessions_(&environment_, engine),
         tenants_(&environment_, engine),
         health_(&environment_, engine),
+        reflection_(&environment_, ServiceNames()),
         engine_(engine) {}
 
-  ~FrontImpl() override { Stop(absl::Now()); }
+  ~FrontImpl() override { Stop(Now()); }
 
   absl::Status Start(const FrontOptions& options, std::vector<ListeningSocket> sockets);
   void BeginDrain() override { health_.BeginDrain(); }
-  void Stop(absl::Time deadline) override;
+  void Stop(SteadyTime deadline) override;
   std::vector<Address> addresses() const override { return addresses_; }
   UniqueFd Connect() override;
   const RpcCounters& counters() const override { return counters_; }
@@ -134,6 +148,7 @@ class FrontImpl final : public Front {
   SessionServiceAdapter sessions_;
   TenantServiceAdapter tenants_;
   HealthService health_;
+  ReflectionService reflection_;
   scheduler::Engine* const engine_;
   std::unique_ptr<TicketSocket> ticket_socket_;   // null: no descriptors are handed out
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
@@ -171,7 +186,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &arrays_, &compute_, &devices_, &functions_, &jobs_, &kernels_, &local_, &programs_,
-           &regions_, &sessions_, &tenants_, &health_}) {
+           &regions_, &sessions_, &tenants_, &health_, &reflection_}) {
     builder->RegisterService(service);
   }
   runs_.AddTo(builder);
@@ -273,12 +288,12 @@ UniqueFd FrontImpl::Connect() {
   return UniqueFd(ends[1]);
 }
 
-void FrontImpl::Stop(absl::Time deadline) {
+void FrontImpl::Stop(SteadyTime deadline) {
   health_.BeginDrain();
   if (listener_ != nullptr) listener_->Stop();
   environment_.stopping = true;
   ticket_socket_.reset();
-  if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(deadline));
+  if (server_ != nullptr) server_->Shutdown(ToGrpcTime(deadline));
   local_connections_.Stop(deadline);
   runs_.Stop();
 }

@@ -10,6 +10,7 @@
 #include "server/api/rpc_counters.h"
 #include "server/api/tls.h"
 #include "server/audit/audit_log.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/identity/identity.h"
 #include "server/metrics/sampler.h"
@@ -34,7 +35,7 @@ struct FrontOptions {
   // Bytes that a stream may have on its way to us; 0: gRPC's own growth with what the connection
   // carries.
   int stream_window_bytes = 0;
-  // In how long a message must be complete, or a call without one; large ones have more.
+  // In how long the first message of a call must be complete; large ones have more.
   absl::Duration message_time = absl::Minutes(1);
   ListenerLimits listener;
   int64_t max_descriptors = 0;  // of this process, for clients to see
@@ -56,7 +57,7 @@ class Front {
   virtual void BeginDrain() = 0;
   // Takes no more connections, ends watches, lets calls in progress end until `deadline`, then
   // cancels them. Idempotent.
-  virtual void Stop(absl::Time deadline) = 0;
+  virtual void Stop(SteadyTime deadline) = 0;
 
   // Where it listens.
   virtual std::vector<Address> addresses() const = 0;

@@ -20,12 +20,12 @@
 #include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "server/api/header_blocks.h"
 #include "server/api/held_bytes.h"
 #include "server/api/log.h"
 #include "server/api/reset_budget.h"
 #include "server/api/stream_bytes.h"
+#include "server/base/surroundings.h"
 
 #ifdef STRIDE_PORTABLE
 // gRPC and OpenSSL are archives: the linker puts us between them (--wrap).
@@ -62,8 +62,8 @@ class Reason {
     ++num_ended;
     std::lock_guard lock(mutex_);
     ++total_;
-    if (absl::Now() < next_) return;
-    next_ = absl::Now() + kLogInterval;
+    if (Now() < next_) return;
+    next_ = Now() + kLogInterval;
     LogWarning(absl::StrCat("connection ended: ", text_, ", from ", peer, "; ", total_,
                             " such connections since the start"));
   }
@@ -72,7 +72,7 @@ class Reason {
   const char* const text_;
   std::mutex mutex_;
   int64_t total_ = 0;
-  absl::Time next_ = absl::InfinitePast();
+  SteadyTime next_ = SteadyTime::InfinitePast();
 };
 
 // These are never destroyed: gRPC's threads may read until the process ends.
@@ -136,7 +136,7 @@ class Watched {
     if (!blocks_.Take(begin, size)) reason = &Headers();
     if (!streams_.Received(begin, size, now)) reason = &Streams();
     uint64_t resets = blocks_.TakeResets();
-    if (resets > 0 && !Budget().Take(account_, resets, absl::Now())) reason = &Resets();
+    if (resets > 0 && !Budget().Take(account_, resets, Now())) reason = &Resets();
     if (!Account()) reason = &Messages();
     if (now >= next_look_) {
       next_look_ = now + kLateInterval;

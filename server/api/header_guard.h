@@ -34,7 +34,7 @@ class HeaderGuard {
   // How many calls a peer may cancel at once.
   static void SetResetBurst(int burst);
 
-  // In how long a message must be complete.
+  // In how long the first message of a call must be complete.
   static void SetMessageTime(absl::Duration time);
 
   // What all connections hold now.

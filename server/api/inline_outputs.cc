@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 
 namespace stride::api {
 namespace {
@@ -72,7 +73,7 @@ bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outc
 }
 
 absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
-                         absl::Time deadline, Results* results) {
+                         SteadyTime deadline, Results* results) {
   for (int i = 0; i < results->size() && i < static_cast<int>(wanted.size()); ++i) {
     v1::Result* result = results->Mutable(i);
     if (!wanted[i] || result->has_inline_array()) continue;

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
@@ -45,7 +46,7 @@ using Results = google::protobuf::RepeatedPtrField<v1::Result>;
 bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
                 Results* results);
 absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
-                         absl::Time deadline, Results* results);
+                         SteadyTime deadline, Results* results);
 
 // SIZE_LIMIT: results of `size` bytes do not fit one message.
 absl::Status InlineTooLarge(std::string_view field, int64_t size);

@@ -4,6 +4,7 @@
 #include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -33,11 +34,11 @@ absl::Status JobServiceAdapter::Watch(Call& call, const v1::WatchJobRequest& req
                                       ResponseWriter* writer) {
   uint64_t sequence = request.after_sequence();
   for (;;) {
-    absl::Time slice = absl::Now() + kPollInterval;
+    SteadyTime slice = Now() + kPollInterval;
     auto events = engine_->NextJobEvents(call.tenant(), request.name(), sequence, slice);
     if (!events.ok() && !absl::IsDeadlineExceeded(events.status())) return events.status();
     // Nothing new: either the wait was over, or a final job has nothing more to tell.
-    if (events.ok() && events->empty() && absl::Now() < slice && Ended(call, request.name())) {
+    if (events.ok() && events->empty() && Now() < slice && Ended(call, request.name())) {
       return absl::OkStatus();
     }
     if (events.ok()) {

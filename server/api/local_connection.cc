@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "google/protobuf/arena.h"
 #include "server/api/execute_stream.h"
 #include "server/api/request_parser.h"
 #include "server/api/run_operation.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 
@@ -48,9 +48,9 @@ namespace {
 
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(200);
 
-absl::Time DeadlineOf(const Frame& frame) {
-  return frame.timeout > absl::ZeroDuration() ? absl::Now() + frame.timeout
-                                              : absl::InfiniteFuture();
+SteadyTime DeadlineOf(const Frame& frame) {
+  return frame.timeout > absl::ZeroDuration() ? Now() + frame.timeout
+                                              : SteadyTime::InfiniteFuture();
 }
 
 template <typename Message>
@@ -69,10 +69,10 @@ absl::Status WrongKind(std::string_view where) {
 // OK once it has ended, well or not. Otherwise why nobody waits for that any more.
 absl::Status AwaitEnd(const Call& call, scheduler::Ticket& ticket) {
   for (;;) {
-    const absl::Time until = std::min(call.deadline(), absl::Now() + kPollInterval);
+    const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
     ticket.Wait(until).IgnoreError();
     if (ticket.done()) return absl::OkStatus();
-    if (call.cancelled() || absl::Now() >= call.deadline()) return call.EndOfWait();
+    if (call.cancelled() || Now() >= call.deadline()) return call.EndOfWait();
   }
 }
 
@@ -256,7 +256,7 @@ absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
 
 bool LocalConnection::ServeExecute(const Frame& frame) {
   FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_EXECUTE, v1::LOCAL_FRAME_EXECUTE_END);
-  Call call(environment_, &caller_, absl::InfiniteFuture(), "ComputeService/Execute");
+  Call call(environment_, &caller_, SteadyTime::InfiniteFuture(), "ComputeService/Execute");
   ExecuteWire wire(&socket_, &frames, ByteBudget::Charge(environment_.bytes, call.tenant()));
   absl::Status status = call.status();
   if (status.ok()) status = ExecuteStream(&call, engine_, &wire).Run();

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 
 namespace stride::api {
@@ -26,15 +26,15 @@ LocalConnections::LocalConnections(CallEnvironment* environment, scheduler::Engi
       gate_(max_per_tenant, max),
       threads_(max) {}
 
-LocalConnections::~LocalConnections() { Stop(absl::Now()); }
+LocalConnections::~LocalConnections() { Stop(Now()); }
 
 absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(
     const Call& call, Authenticator::Again authenticate) {
   absl::MutexLock lock(&mutex_);
-  DropOldTickets(absl::Now());
+  DropOldTickets(Now());
   if (stopping_) return StoppingError();
   if (absl::Status status = gate_.Enter(call.tenant()); !status.ok()) return status;
-  Ticket ticket{RandomId(kTicketBytes), absl::Now() + kTicketLife};
+  Ticket ticket{RandomId(kTicketBytes), Now() + kTicketLife};
   guests_[ticket.secret] = {call.tenant(), std::move(authenticate), call.peer(),
                             ticket.expire_time};
   return ticket;
@@ -42,7 +42,7 @@ absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(
 
 absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   absl::MutexLock lock(&mutex_);
-  DropOldTickets(absl::Now());
+  DropOldTickets(Now());
   const auto it = guests_.find(secret);
   if (it == guests_.end() || stopping_) return absl::NotFoundError("no such ticket");
   int ends[2];
@@ -66,7 +66,7 @@ void LocalConnections::Serve(Connections::iterator connection, const TenantId& t
   over.splice(over.end(), connections_, connection);
 }
 
-void LocalConnections::DropOldTickets(absl::Time now) {
+void LocalConnections::DropOldTickets(SteadyTime now) {
   for (auto it = guests_.begin(); it != guests_.end();) {
     const bool old = it->second.expire_time <= now;
     if (old) gate_.Leave(it->second.tenant);
@@ -74,14 +74,14 @@ void LocalConnections::DropOldTickets(absl::Time now) {
   }
 }
 
-void LocalConnections::Stop(absl::Time deadline) {
+void LocalConnections::Stop(SteadyTime deadline) {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
     for (LocalConnection& connection : connections_) connection.EndSoon();
     auto none = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return connections_.empty(); };
     const absl::Condition ended(&none);
-    if (!mutex_.AwaitWithDeadline(ended, deadline)) {
+    if (!Await(mutex_, ended, deadline)) {
       for (LocalConnection& connection : connections_) connection.End();
       mutex_.Await(ended);
     }

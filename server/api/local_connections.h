@@ -14,6 +14,7 @@
 #include "server/api/call_gate.h"
 #include "server/api/local_connection.h"
 #include "server/base/executor.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/engine.h"
 
@@ -27,7 +28,7 @@ class LocalConnections {
 
   struct Ticket {
     std::string secret;
-    absl::Time expire_time;
+    SteadyTime expire_time;
   };
 
   // The pointers must outlive it. A connection has its place from its ticket on.
@@ -43,18 +44,18 @@ class LocalConnections {
   absl::StatusOr<UniqueFd> Redeem(std::string_view secret);
 
   // Connections end when their calls do, at `deadline` at the latest. Waits for that.
-  void Stop(absl::Time deadline);
+  void Stop(SteadyTime deadline);
 
  private:
   struct Guest {
     TenantId tenant;
     Authenticator::Again authenticate;
     std::string peer;
-    absl::Time expire_time;
+    SteadyTime expire_time;
   };
   using Connections = std::list<LocalConnection>;
 
-  void DropOldTickets(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropOldTickets(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Serve(Connections::iterator connection, const TenantId& tenant);
 
   CallEnvironment& environment_;

@@ -2,6 +2,7 @@
 
 #include "server/api/serve.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 
@@ -13,7 +14,7 @@ absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call
   v1::ConnectResponse response;
   response.set_socket_path(socket_path_);
   response.set_ticket(ticket->secret);
-  response.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(ticket->expire_time));
+  response.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(DateOf(ticket->expire_time)));
   return response;
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/base/steady_time.h"
+
 namespace stride::api {
 
 std::shared_ptr<OperationLog::Entry> OperationLog::Enter() {
@@ -42,7 +44,7 @@ void OperationLog::Note(uint64_t number, const absl::Status& status) {
   if (!added && number < it->second.first) it->second = {number, status};
 }
 
-bool OperationLog::AwaitEnd(uint64_t number, absl::Time deadline,
+bool OperationLog::AwaitEnd(uint64_t number, SteadyTime deadline,
                             std::unique_lock<std::mutex>& lock) {
   awaited_ = number;
   const bool ended = ended_.Wait(lock, deadline, [&] { return EndedUpTo(number); });
@@ -50,12 +52,12 @@ bool OperationLog::AwaitEnd(uint64_t number, absl::Time deadline,
   return ended;
 }
 
-bool OperationLog::HaveEnded(uint64_t number, absl::Time deadline) {
+bool OperationLog::HaveEnded(uint64_t number, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   return AwaitEnd(number, deadline, lock);
 }
 
-absl::Status OperationLog::WaitFor(uint64_t number, absl::Time deadline) {
+absl::Status OperationLog::WaitFor(uint64_t number, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (!AwaitEnd(number, deadline, lock)) return absl::DeadlineExceededError("");
   marks_.erase(number);

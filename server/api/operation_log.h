@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
 #include "server/scheduler/engine.h"
 
@@ -30,11 +31,11 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   uint64_t Mark();
 
   // `number` is of a Mark. Waits for it until `deadline`, and takes nothing.
-  bool HaveEnded(uint64_t number, absl::Time deadline);
+  bool HaveEnded(uint64_t number, SteadyTime deadline);
   // `number` is of a Mark. Until every operation up to it has ended: the first error since the Mark
   // before it. An error is told once. DEADLINE_EXCEEDED when they have not ended by `deadline`. One
   // thread at a time.
-  absl::Status WaitFor(uint64_t number, absl::Time deadline);
+  absl::Status WaitFor(uint64_t number, SteadyTime deadline);
 
  private:
   OperationLog() = default;
@@ -48,7 +49,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
   void Ended(Entry& entry, const absl::Status& status);
   // Callers hold mutex_.
   void Note(uint64_t number, const absl::Status& status);
-  bool AwaitEnd(uint64_t number, absl::Time deadline, std::unique_lock<std::mutex>& lock);
+  bool AwaitEnd(uint64_t number, SteadyTime deadline, std::unique_lock<std::mutex>& lock);
   bool EndedUpTo(uint64_t number) const {
     return number < (entries_.empty() ? last_ + 1 : entries_.front().number);
   }

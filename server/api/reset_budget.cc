@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "server/base/steady_time.h"
+
 namespace stride::api {
 
-bool ResetBudget::Take(const std::string& peer, uint64_t resets, absl::Time now) {
+bool ResetBudget::Take(const std::string& peer, uint64_t resets, SteadyTime now) {
   absl::MutexLock lock(&mutex_);
   Forget(now);
   Bucket& bucket = buckets_.try_emplace(peer, Bucket{burst_, now}).first->second;
@@ -22,13 +24,13 @@ size_t ResetBudget::num_peers() const {
   return buckets_.size();
 }
 
-double ResetBudget::LeftAt(const Bucket& bucket, absl::Time now) const {
+double ResetBudget::LeftAt(const Bucket& bucket, SteadyTime now) const {
   double seconds = std::max(0.0, absl::ToDoubleSeconds(now - bucket.time));
   return std::min(burst_, bucket.left + seconds * kPerSecond);
 }
 
 // Those whose budget is whole again, now and then.
-void ResetBudget::Forget(absl::Time now) {
+void ResetBudget::Forget(SteadyTime now) {
   if (now < next_forget_) return;
   next_forget_ = now + absl::Seconds(burst_ / kPerSecond);
   for (auto it = buckets_.begin(); it != buckets_.end();)

@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride::api {
 
@@ -24,22 +25,22 @@ class ResetBudget {
     burst_ = burst;
   }
   // `resets` more of `peer`. False: that is too many.
-  bool Take(const std::string& peer, uint64_t resets, absl::Time now);
+  bool Take(const std::string& peer, uint64_t resets, SteadyTime now);
   // Peers that it remembers: those whose budget is not whole, as of a while ago.
   size_t num_peers() const;
 
  private:
   struct Bucket {
     double left;
-    absl::Time time;  // as of then
+    SteadyTime time;  // as of then
   };
-  double LeftAt(const Bucket& bucket, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double LeftAt(const Bucket& bucket, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   double burst_ ABSL_GUARDED_BY(mutex_) = 500;
   std::map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
-  absl::Time next_forget_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  SteadyTime next_forget_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfinitePast();
 };
 
 }  // namespace stride::api

@@ -6,6 +6,7 @@
 #include "server/api/inline_outputs.h"
 #include "server/api/operation_limits.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/session/resource_name.h"
 
 namespace stride::api {
@@ -30,7 +31,7 @@ absl::Status RunOperation::Submit(Call& call, absl::Duration upload_delay) {
 
 absl::Status RunOperation::TakeResults(bool* complete) {
   // What is found out late, such as arguments that do not fit the compiled kernel, has a field too.
-  absl::Status status = PrefixField(ticket_->Wait(absl::InfiniteFuture()), "operation.");
+  absl::Status status = PrefixField(ticket_->Wait(SteadyTime::InfiniteFuture()), "operation.");
   if (!status.ok()) return status;
   scheduler::Ticket::Outcome outcome = ticket_->TakeOutcome(wanted_);
   *response_.mutable_timeline() = std::move(outcome.timeline);
@@ -38,7 +39,7 @@ absl::Status RunOperation::TakeResults(bool* complete) {
   return absl::OkStatus();
 }
 
-absl::Status RunOperation::ReadTheRest(absl::Time deadline) {
+absl::Status RunOperation::ReadTheRest(SteadyTime deadline) {
   return ReadMissing(wanted_, *ticket_, deadline, response_.mutable_results());
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/api/call.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
 
@@ -32,7 +33,7 @@ class RunOperation {
   // Of a ticket that is done: its error, or its results into the response, all that needs no wait.
   absl::Status TakeResults(bool* complete);
   // The values that only a wait can bring.
-  absl::Status ReadTheRest(absl::Time deadline);
+  absl::Status ReadTheRest(SteadyTime deadline);
   // The work done into the call's line of the audit log.
   void Audit(Call& call) const;
 

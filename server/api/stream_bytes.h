@@ -57,8 +57,8 @@ class StreamBytes {
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t held() const { return held_; }
-  // Whether a message is not complete in its time: since its first byte, or since the call began
-  // where it has had none and no answer.
+  // Whether a call's first message is not complete in its time, since its first byte, or since the
+  // call began where there is none; of streams that are not read already.
   bool Late(Time now, Duration time) const;
 
  private:

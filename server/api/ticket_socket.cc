@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/api/log.h"
 #include "server/base/message_descriptors.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -109,7 +109,7 @@ void TicketSocket::Run() {
       polled.push_back({connection.fd.get(), POLLIN, 0});
     for (const Holder& holder : holders_) polled.push_back({holder.fd.get(), POLLIN, 0});
     absl::Duration wait = absl::InfiniteDuration();
-    if (!connections_.empty()) wait = connections_.front().deadline - absl::Now();
+    if (!connections_.empty()) wait = connections_.front().deadline - Now();
     const int timeout_ms =
         wait == absl::InfiniteDuration()
             ? -1
@@ -119,7 +119,7 @@ void TicketSocket::Run() {
       continue;
     }
     if (polled[0].revents != 0) return;
-    const absl::Time now = absl::Now();
+    const SteadyTime now = Now();
     size_t i = 2 + connections_.size();
     // Whatever comes: it is the end, or more than there is to say.
     for (auto it = holders_.begin(); it != holders_.end(); ++i) {
@@ -151,7 +151,7 @@ void TicketSocket::AcceptSome() {
       return;
     }
     connection.user = UserOf(connection.fd.get());
-    connection.deadline = absl::Now() + kPatience;
+    connection.deadline = Now() + kPatience;
     // Most have sent their ticket by now.
     if (Serve(connection)) continue;
     MakeRoom(connection.user);

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 
 namespace stride::api {
@@ -63,7 +64,7 @@ class TicketSocket {
   struct Connection {
     UniqueFd fd;
     uid_t user = 0;
-    absl::Time deadline;
+    SteadyTime deadline;
   };
 
   struct Holder {

@@ -6,16 +6,14 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/file_watch.h"
 
 namespace stride::api {
 namespace {
@@ -81,30 +79,16 @@ absl::Status Check(const TlsFiles& files, const Pem& pem) {
   return absl::OkStatus();
 }
 
-// What changes when a file does.
-using Stamp = std::tuple<dev_t, ino_t, off_t, int64_t, int64_t>;
-using Stamps = std::vector<Stamp>;
-
-Stamps StampsOf(const TlsFiles& files) {
-  Stamps stamps;
-  for (const std::string* path : {&files.certificate, &files.key, &files.client_ca}) {
-    struct stat info;
-    if (path->empty() || stat(path->c_str(), &info) != 0) {
-      stamps.emplace_back();
-    } else {
-      stamps.emplace_back(info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
-                          info.st_mtim.tv_nsec);
-    }
-  }
-  return stamps;
-}
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
 
 // gRPC asks Fetch before every handshake. Its own watcher of files (1.51) would take a key before
 // its certificate has come, and then serve nobody.
 class ReloadingCredentials final : public grpc::ServerCredentials {
  public:
   ReloadingCredentials(TlsFiles files, std::function<void(const std::string&)> log)
-      : files_(std::move(files)), log_(std::move(log)) {
+      : files_(std::move(files)),
+        log_(std::move(log)),
+        watch_({files_.certificate, files_.key, files_.client_ca}) {
     auto request = files_.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
                    : files_.require_client_certificate
                        ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
@@ -112,7 +96,23 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     credentials_ = grpc_ssl_server_credentials_create_with_options(
         grpc_ssl_server_credentials_create_options_using_config_fetcher(request, Fetch, this));
   }
-  ~ReloadingCredentials() override { grpc_server_credentials_release(credentials_); }
+  ~ReloadingCredentials() override {
+    watch_.Stop();
+    grpc_server_credentials_release(credentials_);
+  }
+
+  // Before a server has them.
+  absl::Status Begin() {
+    absl::StatusOr<Pem> pem = ReadPem(files_);
+    if (!pem.ok()) return pem.status();
+    if (absl::Status status = Check(files_, *pem); !status.ok()) return status;
+    {
+      absl::MutexLock lock(&mutex_);
+      pem_ = *std::move(pem);
+    }
+    watch_.Start(kLookInterval, [this] { ReadAgain(); });
+    return absl::OkStatus();
+  }
 
   void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 
@@ -123,47 +123,54 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
 
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
-    return static_cast<ReloadingCredentials*>(self)->Look(config);
+    return static_cast<ReloadingCredentials*>(self)->Take(config);
   }
 
-  grpc_ssl_certificate_config_reload_status Look(grpc_ssl_server_certificate_config** config) {
+  grpc_ssl_certificate_config_reload_status Take(grpc_ssl_server_certificate_config** config) {
     absl::MutexLock lock(&mutex_);
-    Stamps stamps = StampsOf(files_);
-    if (stamps == seen_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    if (taken_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    taken_ = true;
+    grpc_ssl_pem_key_cert_pair pair{pem_.key.c_str(), pem_.certificate.c_str()};
+    // gRPC wants roots even where it asks clients for nothing; then our own chain stands there.
+    const std::string& roots = pem_.client_ca.empty() ? pem_.certificate : pem_.client_ca;
+    *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  void ReadAgain() {
     absl::StatusOr<Pem> pem = ReadPem(files_);
-    absl::Status status = pem.status();
-    if (status.ok()) status = Check(files_, *pem);
-    bool first = seen_.empty();
-    // A file that is replaced between the look and the reading shows at the next handshake.
-    seen_ = std::move(stamps);
+    absl::Status status = pem.ok() ? Check(files_, *pem) : pem.status();
+    if (status.ok() && !watch_.Unchanged())
+      status = absl::UnavailableError("they changed while they were read; they are read again");
     if (!status.ok()) {
       log_(absl::StrCat("the TLS files are refused, what was read before stays in force: ",
                         status.message()));
-      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;
+      return;
     }
-    if (!first) log_("TLS certificates read");
-    grpc_ssl_pem_key_cert_pair pair{pem->key.c_str(), pem->certificate.c_str()};
-    // gRPC wants roots even where it asks clients for nothing; then our own chain stands there.
-    const std::string& roots = pem->client_ca.empty() ? pem->certificate : pem->client_ca;
-    *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
-    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+    {
+      absl::MutexLock lock(&mutex_);
+      pem_ = *std::move(pem);
+      taken_ = false;
+    }
+    log_("TLS certificates read");
   }
 
   const TlsFiles files_;
   const std::function<void(const std::string&)> log_;
   grpc_server_credentials* credentials_ = nullptr;
   absl::Mutex mutex_;
-  Stamps seen_ ABSL_GUARDED_BY(mutex_);
+  Pem pem_ ABSL_GUARDED_BY(mutex_);
+  bool taken_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has it
+  FileWatch watch_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files, std::function<void(const std::string&)> log) {
-  absl::StatusOr<Pem> pem = ReadPem(files);
-  if (!pem.ok()) return pem.status();
-  if (absl::Status status = Check(files, *pem); !status.ok()) return status;
-  return std::make_shared<ReloadingCredentials>(files, std::move(log));
+  auto credentials = std::make_shared<ReloadingCredentials>(files, std::move(log));
+  if (absl::Status status = credentials->Begin(); !status.ok()) return status;
+  return credentials;
 }
 
 }  // namespace stride::api

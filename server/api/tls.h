@@ -20,8 +20,9 @@ struct TlsFiles {
   bool enabled() const { return !certificate.empty(); }
 };
 
-// Credentials that look at the files before each handshake and take them when they have changed and
-// are good together; else the old ones stay in force and `log` hears why, once. INVALID_ARGUMENT
+// Credentials that look at the files every second and take them once they have changed, settled
+// (base/file_watch.h) and are good together; else the old ones stay in force and `log` hears why,
+// once. INVALID_ARGUMENT
 // when they are not good now.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files, std::function<void(const std::string&)> log);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/base/json_text.h"
+#include "server/base/surroundings.h"
 
 namespace stride::audit {
 namespace {
@@ -111,7 +112,7 @@ void AuditLog::Append(const std::string& text, int64_t num_lines) {
   int64_t dropped = num_dropped();
   std::string all;
   if (dropped > dropped_told_) {
-    all = absl::StrCat("{\"time\":\"", Time(absl::Now()),
+    all = absl::StrCat("{\"time\":\"", Time(WallNow()),
                        "\",\"event\":\"dropped\",\"lines\":", dropped - dropped_told_, "}\n");
   }
   all += text;

@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
 
 namespace stride::audit {
@@ -19,7 +19,7 @@ namespace stride::audit {
 // One line of the audit log. No data of arrays, no source text, no tokens. Empty texts and numbers
 // of 0 are left out.
 struct Record {
-  absl::Time time = absl::Now();
+  absl::Time time = WallNow();
   std::string tenant;
   std::string identity;  // which credential: `token:laptop`
   std::string peer;      // as gRPC names it: `ipv4:10.0.0.7:51234`

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "server/base/steady_wait.h"
 #include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 
@@ -69,7 +69,7 @@ void Executor::Loop(Threads::iterator self) {
                    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
   while (true) {
     ++idle_;
-    mutex_.AwaitWithTimeout(absl::Condition(&ready), idle_time_);
+    SteadyAwait(mutex_, absl::Condition(&ready), MachineTime() + idle_time_);
     --idle_;
     if (queue_.empty()) break;
     std::function<void()> work = std::move(queue_.front());

@@ -3,6 +3,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/spin.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 namespace {
@@ -15,6 +16,8 @@ constexpr int64_t kPatienceNanos = 1'000'000;
 constexpr absl::Duration kStep = absl::Microseconds(50);
 constexpr int kSteps = 40;
 
+int64_t NowNanos() { return absl::ToInt64Nanoseconds(MachineTime().since_boot()); }
+
 }  // namespace
 
 void FairMutex::Lock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -26,7 +29,7 @@ void FairMutex::Lock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 // One that has waited for long.
 void FairMutex::LetInFirst() {
   const int64_t since = waiting_since_.load(std::memory_order_relaxed);
-  if (absl::GetCurrentTimeNanos() - since < kPatienceNanos) return;
+  if (NowNanos() - since < kPatienceNanos) return;
   for (int i = 0; i < kSteps; ++i) {
     if (num_waiting() == 0 || waiting_since_.load(std::memory_order_relaxed) != since) return;
     absl::SleepFor(kStep);
@@ -42,8 +45,6 @@ void FairMutex::Wait() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   num_waiting_.fetch_sub(1, std::memory_order_release);
 }
 
-void FairMutex::NoteTime() {
-  waiting_since_.store(absl::GetCurrentTimeNanos(), std::memory_order_relaxed);
-}
+void FairMutex::NoteTime() { waiting_since_.store(NowNanos(), std::memory_order_relaxed); }
 
 }  // namespace stride

@@ -30,7 +30,7 @@ class ABSL_LOCKABLE FairMutex {
 
   absl::Mutex mutex_;
   std::atomic<int> num_waiting_{0};
-  // absl::GetCurrentTimeNanos when the first of them began to wait, or came to be the next.
+  // Nanoseconds of the steady clock when the first of them began to wait, or came to be the next.
   std::atomic<int64_t> waiting_since_{0};
 };
 

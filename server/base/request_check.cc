@@ -480,8 +480,7 @@ absl::Status Explain(const Found& found, absl::Span<const std::string_view> piec
     case Fault::kNotUtf8:
       return invalid("malformed: the text is not valid UTF-8");
     default:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field.empty() ? "message" : field,
-                          absl::StrCat("malformed: this is no ", shape.name, " of the contract"));
+      return invalid(absl::StrCat("malformed: this is no ", shape.name, " of the contract"));
   }
 }
 

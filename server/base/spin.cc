@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "absl/time/clock.h"
 #include "server/base/machine_limits.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 namespace {
@@ -39,8 +39,8 @@ bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time) {
   if (done()) return true;
   bool ended = false;
   if (num_spinning.fetch_add(1) < NumProcessors() / 4) {
-    const absl::Time begin = absl::Now();
-    for (absl::Duration passed; !ended && passed < time; passed = absl::Now() - begin) {
+    const SteadyTime begin = MachineTime();
+    for (absl::Duration passed; !ended && passed < time; passed = MachineTime() - begin) {
       Pause(passed);
       ended = done();
     }

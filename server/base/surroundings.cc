@@ -1,12 +1,55 @@
 #include "server/base/surroundings.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+
 #include "server/base/spin.h"
+#include "server/base/steady_wait.h"
 
 namespace stride {
+namespace {
 
-bool Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Time deadline) {
+constexpr int64_t kOrdinaryCorrectionNanos = 100'000'000;
+
+// By how much the wall clock is ahead of the steady one.
+absl::Duration WallAhead() {
   Surroundings* simulated = simulated_surroundings;
-  if (simulated == nullptr) return mutex.AwaitWithDeadline(condition, deadline);
+  const SteadyTime now = simulated == nullptr ? MachineTime() : simulated->Now();
+  return (WallNow() - absl::UnixEpoch()) - now.since_boot();
+}
+
+}  // namespace
+
+absl::Time WallNow() {
+  return simulated_surroundings == nullptr ? absl::FromChrono(std::chrono::system_clock::now())
+                                           : simulated_surroundings->WallNow();
+}
+
+absl::Time ToWallTime(SteadyTime time) {
+  return absl::UnixEpoch() + time.since_boot() + WallAhead();
+}
+
+SteadyTime FromWallTime(absl::Time time) {
+  return SteadyTime::SinceBoot(time - absl::UnixEpoch() - WallAhead());
+}
+
+absl::Time DateOf(SteadyTime time) {
+  if (simulated_surroundings != nullptr) return ToWallTime(time);
+  const int64_t ahead = absl::ToInt64Nanoseconds(WallAhead());
+  static std::atomic<int64_t> known{ahead};
+  int64_t used = known.load(std::memory_order_relaxed);
+  if (std::abs(ahead - used) > kOrdinaryCorrectionNanos) {
+    known.store(ahead, std::memory_order_relaxed);
+    used = ahead;
+  }
+  return absl::UnixEpoch() + time.since_boot() + absl::Nanoseconds(used);
+}
+
+bool Await(absl::Mutex& mutex, const absl::Condition& condition, SteadyTime deadline) {
+  Surroundings* simulated = simulated_surroundings;
+  if (simulated == nullptr) return SteadyAwait(mutex, condition, deadline);
   while (!condition.Eval() && simulated->Now() < deadline) {
     mutex.Unlock();
     simulated->Wait(
@@ -20,11 +63,11 @@ bool Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Time dead
   return condition.Eval();
 }
 
-bool Await(const absl::Notification& notification, absl::Time deadline) {
+bool Await(const absl::Notification& notification, SteadyTime deadline) {
   Surroundings* simulated = simulated_surroundings;
   if (simulated == nullptr) {
     return SpinUntil([&] { return notification.HasBeenNotified(); }, kWatch) ||
-           notification.WaitForNotificationWithDeadline(deadline);
+           SteadyAwait(notification, deadline);
   }
   simulated->Wait([&] { return notification.HasBeenNotified(); }, deadline);
   return notification.HasBeenNotified();

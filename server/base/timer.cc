@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/base/steady_wait.h"
 #include "server/base/surroundings.h"
 
 namespace stride {
@@ -23,8 +24,8 @@ void Timer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Timer::At(absl::Time time, std::function<void()> work) {
-  if (time == absl::InfiniteFuture()) return;
+void Timer::At(SteadyTime time, std::function<void()> work) {
+  if (time == SteadyTime::InfiniteFuture()) return;
   if (simulated_surroundings != nullptr) {
     simulated_surroundings->At(this, time, std::move(work));
     return;
@@ -42,8 +43,8 @@ void Timer::Loop() {
       continue;
     }
     auto first = pending_.begin();
-    if (first->first > absl::Now()) {
-      changed_.WaitWithDeadline(&mutex_, first->first);
+    if (first->first > MachineTime()) {
+      SteadyWait(changed_, mutex_, first->first);
       continue;
     }
     std::function<void()> work = std::move(first->second);

@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 
@@ -22,14 +23,14 @@ class Timer {
   void Stop();
 
   // Functions of equal time run in the order they were given.
-  void At(absl::Time time, std::function<void()> work);
+  void At(SteadyTime time, std::function<void()> work);
 
  private:
   void Loop();
 
   absl::Mutex mutex_;
   absl::CondVar changed_;
-  std::multimap<absl::Time, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<SteadyTime, std::function<void()>> pending_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/spin.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 
@@ -22,14 +23,14 @@ class WatchedCondition {
 
   // Whether `holds` does, which is asked with the lock, by `deadline`.
   template <typename Predicate>
-  bool Wait(std::unique_lock<std::mutex>& lock, absl::Time deadline, Predicate holds) {
+  bool Wait(std::unique_lock<std::mutex>& lock, SteadyTime deadline, Predicate holds) {
     if (holds()) return true;
     const uint32_t seen = num_notices_.load(std::memory_order_relaxed);
     lock.unlock();
     SpinUntil([&] { return num_notices_.load(std::memory_order_acquire) != seen; }, kWatch);
     lock.lock();
-    if (deadline != absl::InfiniteFuture())
-      return changed_.wait_until(lock, absl::ToChronoTime(deadline), holds);
+    if (deadline != SteadyTime::InfiniteFuture())
+      return changed_.wait_until(lock, deadline.ToChrono(), holds);
     changed_.wait(lock, holds);
     return true;
   }

@@ -16,6 +16,8 @@ extern "C" {  // glibc 2.36 forgot it in this header
 #include <sys/pidfd.h>
 }
 
+#include "server/base/surroundings.h"
+
 namespace stride::broker {
 namespace {
 
@@ -111,10 +113,10 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::Kill() const { pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0); }
 
 bool ChildProcess::WaitEnded(absl::Duration timeout) const {
-  absl::Time deadline = absl::Now() + timeout;
+  SteadyTime deadline = Now() + timeout;
   for (;;) {
     pollfd entry{pidfd_.get(), POLLIN, 0};
-    int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()) + 1);
+    int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - Now()) + 1);
     int ready = poll(&entry, 1, static_cast<int>(left));
     if (ready > 0) return true;
     if (ready == 0) return false;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/broker/content_key.h"
 
@@ -113,8 +114,8 @@ void CompilerPool::RunThread(Queue* queue) {
     {
       absl::MutexLock lock(&mutex_);
       ++queue->num_idle;
-      bool woken = mutex_.AwaitWithTimeout(absl::Condition(&due),
-                                           process ? options_.idle_time : absl::InfiniteDuration());
+      bool woken = Await(mutex_, absl::Condition(&due),
+                         process ? Now() + options_.idle_time : SteadyTime::InfiniteFuture());
       --queue->num_idle;
       if (stopping_) break;
       if (woken) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/surroundings.h"
 #include "server/wire/exit_code.h"
 
 namespace stride::broker {
@@ -45,11 +46,11 @@ absl::StatusOr<std::vector<Executable>> FindExecutables(const std::string& folde
   return found;
 }
 
-absl::StatusOr<std::string> ReadAll(int fd, absl::Time deadline) {
+absl::StatusOr<std::string> ReadAll(int fd, SteadyTime deadline) {
   std::string text;
   char buffer[4096];
   for (;;) {
-    int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    int64_t left = absl::ToInt64Milliseconds(deadline - Now());
     pollfd entry{fd, POLLIN, 0};
     if (left <= 0 || poll(&entry, 1, static_cast<int>(left)) == 0) {
       return absl::DeadlineExceededError("it did not list its devices in time");
@@ -75,13 +76,13 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
     request.arguments.push_back(std::move(argument));
   }
   request.standard_output = input.get();
-  absl::Time deadline = absl::Now() + timeout;
+  SteadyTime deadline = Now() + timeout;
   auto child = spawner->Spawn(std::move(request));
   if (!child.ok()) return child.status();
   input.Reset();
   absl::StatusOr<std::string> text = ReadAll(output.get(), deadline);
   if (!text.ok()) return text.status();
-  if (!child->WaitEnded(deadline - absl::Now())) {
+  if (!child->WaitEnded(deadline - Now())) {
     return absl::DeadlineExceededError("it did not exit after listing its devices");
   }
   ChildExit exit = child->Reap();

@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,8 +17,6 @@
 
 namespace stride::broker {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char kSuffix[] = ".module";
 // Followed by the sizes of the reply and the object, the hexadecimal SHA-256 of both, then both.
@@ -52,78 +49,99 @@ std::optional<ModuleFiles::Entry> Decode(std::string_view file) {
   return entry;
 }
 
-absl::Status WriteWhole(const std::string& path, std::string_view content) {
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "making a file for compiled code");
+absl::Status WriteAll(int fd, std::string_view content) {
   while (!content.empty()) {
-    ssize_t written = write(fd.get(), content.data(), content.size());
+    ssize_t written = write(fd, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
+    if (written <= 0) return absl::ErrnoToStatus(errno, "writing compiled code");
     content.remove_prefix(written);
   }
-  // No fsync: a file that a power cut leaves damaged is told by its checksum and compiled anew.
-  if (content.empty() && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  absl::Status status = absl::ErrnoToStatus(errno, "writing compiled code");
-  unlink(temporary.c_str());
+  return absl::OkStatus();
+}
+
+// No fsync: a file that a power cut leaves damaged is told by its checksum and compiled anew.
+absl::Status WriteWhole(const Folder& folder, const std::string& name, std::string_view content) {
+  std::string temporary = absl::StrCat(name, ".");
+  auto file = folder.MakeFile(&temporary);
+  if (!file.ok()) return file.status();
+  absl::Status status = WriteAll(file->get(), content);
+  if (status.ok()) status = folder.Rename(temporary, folder, name);
+  if (!status.ok()) folder.Remove(temporary);
   return status;
 }
 
+absl::StatusOr<std::string> ReadWhole(int fd) {
+  std::string content;
+  char buffer[65536];
+  ssize_t got;
+  while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+    content.append(buffer, static_cast<size_t>(got));
+  if (got < 0) return absl::ErrnoToStatus(errno, "reading compiled code");
+  return content;
+}
+
+// A module's, or one that was being written.
+bool IsOurs(std::string_view name) {
+  const size_t at = name.rfind(kSuffix);
+  if (at == std::string_view::npos || at == 0) return false;
+  const std::string_view rest = name.substr(at + sizeof(kSuffix) - 1);
+  return rest.empty() || rest[0] == '.';
+}
+
 struct File {
-  fs::path path;
-  fs::file_time_type used;
+  std::string name;
+  timespec used;
   uint64_t bytes;
 };
 
-std::vector<File> ListFiles(const std::string& folder) {
+// Nothing but files of ours, which alone may be removed.
+std::vector<File> ListFiles(const Folder& folder) {
   std::vector<File> files;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code gone;
-    if (!it->is_regular_file(gone)) continue;
-    uint64_t bytes = it->file_size(gone);
-    auto used = it->last_write_time(gone);
-    if (!gone) files.push_back({it->path(), used, bytes});
+  auto names = folder.List();
+  if (!names.ok()) return files;
+  for (std::string& name : *names) {
+    struct stat info;
+    if (!IsOurs(name) || fstatat(folder.fd(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(info.st_mode))
+      continue;
+    files.push_back({std::move(name), info.st_mtim, static_cast<uint64_t>(info.st_size)});
   }
   return files;
 }
 
 }  // namespace
 
-ModuleFiles::ModuleFiles(std::string folder, uint64_t max_bytes)
-    : folder_(std::move(folder)), max_bytes_(max_bytes) {
-  if (folder_.empty()) return;
-  std::error_code ignored;
-  fs::create_directories(folder_, ignored);
-  chmod(folder_.c_str(), 0700);
+ModuleFiles::ModuleFiles(const std::string& folder, uint64_t max_bytes) : max_bytes_(max_bytes) {
+  if (folder.empty()) return;
+  auto opened = Folder::MakeIn(folder);
+  if (!opened.ok()) return;
+  folder_ = *std::move(opened);
   absl::MutexLock lock(&mutex_);
-  for (const File& file : ListFiles(folder_)) bytes_ += file.bytes;
-}
-
-std::string ModuleFiles::PathOf(const std::string& key) const {
-  return absl::StrCat(folder_, "/", key, kSuffix);
+  for (const File& file : ListFiles(*folder_)) bytes_ += file.bytes;
 }
 
 std::optional<ModuleFiles::Entry> ModuleFiles::Read(const std::string& key) {
-  if (folder_.empty()) return std::nullopt;
-  std::string path = PathOf(key);
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return std::nullopt;
-  std::string content((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  std::optional<Entry> entry = Decode(content);
+  if (!folder_.has_value()) return std::nullopt;
+  const std::string name = absl::StrCat(key, kSuffix);
+  // Not one that a reader would wait for.
+  auto file = folder_->OpenFile(name, O_RDONLY | O_NONBLOCK);
+  if (!file.ok()) return std::nullopt;
+  auto content = ReadWhole(file->get());
+  std::optional<Entry> entry;
+  if (content.ok()) entry = Decode(*content);
   if (entry.has_value()) {
-    utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now
+    futimens(file->get(), nullptr);  // used now
   } else {
-    unlink(path.c_str());
+    folder_->Remove(name);
   }
   return entry;
 }
 
 absl::Status ModuleFiles::Write(const std::string& key, const wire::CompileReply& reply,
                                 std::string_view object) {
-  if (folder_.empty()) return absl::OkStatus();
+  if (!folder_.has_value()) return absl::OkStatus();
   std::string content = Encode(reply, object);
-  if (absl::Status s = WriteWhole(PathOf(key), content); !s.ok()) return s;
+  if (absl::Status s = WriteWhole(*folder_, absl::StrCat(key, kSuffix), content); !s.ok()) return s;
   absl::MutexLock lock(&mutex_);
   bytes_ += content.size();
   if (bytes_ > max_bytes_) Trim();
@@ -131,14 +149,15 @@ absl::Status ModuleFiles::Write(const std::string& key, const wire::CompileReply
 }
 
 void ModuleFiles::Trim() {
-  std::vector<File> files = ListFiles(folder_);
-  std::sort(files.begin(), files.end(),
-            [](const File& a, const File& b) { return a.used < b.used; });
+  std::vector<File> files = ListFiles(*folder_);
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+    return std::tie(a.used.tv_sec, a.used.tv_nsec) < std::tie(b.used.tv_sec, b.used.tv_nsec);
+  });
   bytes_ = 0;
   for (const File& file : files) bytes_ += file.bytes;
   for (const File& file : files) {
     if (bytes_ <= max_bytes_ * kTrimTo) return;
-    unlink(file.path.c_str());
+    folder_->Remove(file.name);
     bytes_ -= file.bytes;
   }
 }

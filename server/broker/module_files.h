@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/folder.h"
 #include "server/wire/worker.pb.h"
 
 namespace stride::broker {
@@ -23,18 +24,18 @@ class ModuleFiles {
     std::string object;
   };
 
-  // An empty folder name keeps nothing.
-  ModuleFiles(std::string folder, uint64_t max_bytes);
+  // An empty folder name keeps nothing, as one does that is not the daemon's alone
+  // (base/folder.h), which the daemon's start refuses.
+  ModuleFiles(const std::string& folder, uint64_t max_bytes);
 
   std::optional<Entry> Read(const std::string& key);
   absl::Status Write(const std::string& key, const wire::CompileReply& reply,
                      std::string_view object);
 
  private:
-  std::string PathOf(const std::string& key) const;
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::string folder_;
+  std::optional<Folder> folder_;  // none: nothing is kept
   const uint64_t max_bytes_;
   absl::Mutex mutex_;
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all files, as far as we know

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/surroundings.h"
+
 namespace stride::broker {
 namespace {
 
@@ -50,9 +52,9 @@ void SparePool::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-int SparePool::NextDevice(absl::Time* next) {
-  absl::Time now = absl::Now();
-  *next = absl::InfiniteFuture();
+int SparePool::NextDevice(SteadyTime* next) {
+  SteadyTime now = Now();
+  *next = SteadyTime::InfiniteFuture();
   for (size_t i = 0; i < shelves_.size(); ++i) {
     if (static_cast<int>(shelves_[i].ready.size()) >= num_spares_) continue;
     if (shelves_[i].next_try <= now) return static_cast<int>(i);
@@ -70,18 +72,18 @@ void SparePool::Shelve(int device, absl::StatusOr<std::shared_ptr<Worker>> worke
     return;
   }
   shelf.pause = std::clamp(shelf.pause * 2, kFirstPause, kLongestPause);
-  shelf.next_try = absl::Now() + shelf.pause;
+  shelf.next_try = Now() + shelf.pause;
 }
 
 void SparePool::Run() {
   auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || changed_; };
   absl::MutexLock lock(&mutex_);
   while (!stopping_) {
-    absl::Time next;
+    SteadyTime next;
     int device = NextDevice(&next);
     if (device < 0) {
       changed_ = false;
-      mutex_.AwaitWithDeadline(absl::Condition(&woken), next);
+      Await(mutex_, absl::Condition(&woken), next);
       continue;
     }
     mutex_.Unlock();

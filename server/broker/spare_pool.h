@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/broker/worker.h"
 
 namespace stride::broker {
@@ -33,12 +34,12 @@ class SparePool {
  private:
   struct Shelf {
     std::vector<std::shared_ptr<Worker>> ready;
-    absl::Time next_try = absl::InfinitePast();
+    SteadyTime next_try = SteadyTime::InfinitePast();
     absl::Duration pause = absl::ZeroDuration();
   };
   void Run();
   // A device that lacks a spare and may be tried now; -1 when none. `next` is when another may be.
-  int NextDevice(absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int NextDevice(SteadyTime* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shelve(int device, absl::StatusOr<std::shared_ptr<Worker>> worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

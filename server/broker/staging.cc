@@ -10,7 +10,7 @@ StagingPool::StagingPool(std::byte* base, uint64_t size, uint64_t slot_bytes)
   for (uint64_t slot = size / slot_bytes; slot-- > 0;) free_.push_back(slot * slot_bytes);
 }
 
-StagingPool::Slot StagingPool::Acquire(absl::Time deadline) {
+StagingPool::Slot StagingPool::Acquire(SteadyTime deadline) {
   absl::MutexLock lock(&mutex_);
   auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !free_.empty(); };
   Await(mutex_, absl::Condition(&ready), deadline);

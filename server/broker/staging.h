@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride::broker {
 
@@ -25,7 +26,7 @@ class StagingPool {
 
   // Waits until a slot is free, the pool is closed or `deadline` has passed; the last two give an
   // empty slot.
-  Slot Acquire(absl::Time deadline);
+  Slot Acquire(SteadyTime deadline);
   Slot TryAcquire();
   void Release(const Slot& slot);
   // The worker is gone: all waiters wake.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/broker/verdict.h"
 #include "server/wire/status.h"
@@ -144,7 +145,7 @@ absl::Status WorkerProcess::AwaitReady() {
   absl::MutexLock lock(&mutex_);
   auto settled = [this]()
                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_ != State::kStarting; };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&settled), options_.start_timeout)) {
+  if (!Await(mutex_, absl::Condition(&settled), Now() + options_.start_timeout)) {
     Condemn(JudgeStuck("did not get ready", options_.start_timeout));
     mutex_.Await(absl::Condition(&settled));
   }
@@ -209,7 +210,7 @@ absl::StatusOr<UniqueFd> WorkerProcess::CreateArena(uint64_t arena, uint64_t siz
   auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return ledger_.ArenaAnswered(arena);
   };
-  bool in_time = !sent.ok() || mutex_.AwaitWithTimeout(absl::Condition(&answered), kArenaTimeout);
+  bool in_time = !sent.ok() || Await(mutex_, absl::Condition(&answered), Now() + kArenaTimeout);
   absl::StatusOr<UniqueFd> result = ledger_.TakeArena(arena);
   if (!sent.ok()) return sent;
   if (!in_time) {
@@ -435,7 +436,7 @@ void WorkerProcess::Shutdown() {
     absl::MutexLock lock(&mutex_);
     if (state_ == State::kDead) return;
     asked_to_end_ = true;
-    deadline_ = std::min(deadline_, absl::Now() + kShutdownGrace);
+    deadline_ = std::min(deadline_, Now() + kShutdownGrace);
   }
   wire::Command command;
   command.mutable_shutdown();

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/memory_file.h"
+#include "server/base/steady_time.h"
 #include "server/broker/child_process.h"
 #include "server/broker/error_relay.h"
 #include "server/broker/event_ledger.h"
@@ -142,7 +143,7 @@ class WorkerProcess : public Worker {
   // The reader thread's: the heartbeat as last seen, when it looked, and for how long it stood
   // still.
   uint64_t heartbeat_ = 0;
-  absl::Time heartbeat_check_ = absl::InfiniteFuture();
+  SteadyTime heartbeat_check_ = SteadyTime::InfiniteFuture();
   absl::Duration silence_;
 
   const WorkerOptions options_;
@@ -168,7 +169,7 @@ class WorkerProcess : public Worker {
   std::optional<absl::Status> cause_ ABSL_GUARDED_BY(mutex_);  // the first one known
   uint64_t faulting_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   bool asked_to_end_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // to have ended
+  SteadyTime deadline_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();  // to have ended
   bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;  // nobody can call any more, or the broker ends
   bool serving_ ABSL_GUARDED_BY(mutex_) = true;    // the reader thread still takes deferred calls

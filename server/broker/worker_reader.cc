@@ -9,6 +9,7 @@
 #include "google/protobuf/arena.h"
 #include "server/base/error.h"
 #include "server/base/spin.h"
+#include "server/base/surroundings.h"
 #include "server/broker/verdict.h"
 #include "server/broker/worker_process.h"
 #include "server/wire/status.h"
@@ -93,7 +94,7 @@ WorkerProcess::Heard WorkerProcess::ReadEvent() {
   if (outcome.ok() && *outcome == wire::Channel::Outcome::kTimeout) return Heard::kNothing;
   if (outcome.ok() && *outcome == wire::Channel::Outcome::kClosed) {
     absl::MutexLock lock(&mutex_);
-    deadline_ = std::min(deadline_, absl::Now() + kExitGrace);
+    deadline_ = std::min(deadline_, Now() + kExitGrace);
     return Heard::kEnd;
   }
   if (status.ok()) status = Take(event, std::move(descriptors));
@@ -209,7 +210,7 @@ absl::Status WorkerProcess::TakeArena(const wire::ArenaCreated& created,
 
 absl::Status WorkerProcess::TakeFatal(const wire::Fatal& fatal) {
   absl::MutexLock lock(&mutex_);
-  deadline_ = std::min(deadline_, absl::Now() + kExitGrace);
+  deadline_ = std::min(deadline_, Now() + kExitGrace);
   if (cause_.has_value()) return absl::OkStatus();
   absl::Status status = wire::ToStatus(fatal.status());
   cause_ = status.ok() ? JudgeBadEvent("a fatal error that is none") : status;
@@ -222,20 +223,20 @@ absl::Status WorkerProcess::TakeFatal(const wire::Fatal& fatal) {
 
 absl::Duration WorkerProcess::UntilDeadline() const {
   absl::MutexLock lock(&mutex_);
-  return std::max(deadline_ - absl::Now(), absl::ZeroDuration());
+  return std::max(deadline_ - Now(), absl::ZeroDuration());
 }
 
 void WorkerProcess::EnforceDeadline() {
   absl::MutexLock lock(&mutex_);
-  if (absl::Now() < deadline_) return;
-  deadline_ = absl::InfiniteFuture();
+  if (Now() < deadline_) return;
+  deadline_ = SteadyTime::InfiniteFuture();
   Condemn(JudgeStuck("did not exit", kExitGrace));
 }
 
 void WorkerProcess::CheckHeartbeat() {
   const auto* page = reinterpret_cast<const wire::StatusPage*>(page_map_.data());
   const uint64_t heartbeat = page->heartbeat.load(std::memory_order_relaxed);
-  const absl::Time now = absl::Now();
+  const SteadyTime now = Now();
   const absl::Duration since = now - std::exchange(heartbeat_check_, now);
   absl::MutexLock lock(&mutex_);
   if (heartbeat != heartbeat_ || state_ != State::kReady) {

@@ -18,13 +18,7 @@ namespace stride::durable {
 namespace {
 
 constexpr std::string_view kSuffix = ".content";
-
-absl::Status SyncFolder(const std::string& folder) {
-  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || fsync(fd.get()) != 0)
-    return absl::ErrnoToStatus(errno, "writing the folder of arrays");
-  return absl::OkStatus();
-}
+constexpr std::string_view kUnfinished = ".tmp";
 
 absl::Status Damaged(std::string_view how) {
   return absl::DataLossError(absl::StrCat("its file ", absl::string_view(how.data(), how.size())));
@@ -42,22 +36,27 @@ uint64_t ContentOfFileName(std::string_view name) {
   return named ? id : 0;
 }
 
-ContentWriter::ContentWriter(std::string folder, uint64_t id)
-    : folder_(std::move(folder)),
-      path_(absl::StrCat(folder_, "/", ContentFileName(id))),
-      temporary_(absl::StrCat(path_, ".tmp")) {}
+bool IsUnfinishedContent(std::string_view name) {
+  const size_t stem = name.size() - std::min(name.size(), kUnfinished.size());
+  return name.substr(stem) == kUnfinished && ContentOfFileName(name.substr(0, stem)) != 0;
+}
 
-absl::StatusOr<std::unique_ptr<ContentWriter>> ContentWriter::Create(const std::string& folder,
+ContentWriter::ContentWriter(const Folder* folder, uint64_t id)
+    : folder_(folder),
+      name_(ContentFileName(id)),
+      temporary_(absl::StrCat(name_, kUnfinished.data())) {}
+
+absl::StatusOr<std::unique_ptr<ContentWriter>> ContentWriter::Create(const Folder* folder,
                                                                      uint64_t id) {
   std::unique_ptr<ContentWriter> writer(new ContentWriter(folder, id));
-  writer->fd_.Reset(open(writer->temporary_.c_str(),
-                         O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!writer->fd_.valid()) return absl::ErrnoToStatus(errno, "making an array's file");
+  auto file = folder->OpenFile(writer->temporary_, O_WRONLY | O_CREAT | O_TRUNC);
+  if (!file.ok()) return file.status();
+  writer->fd_ = *std::move(file);
   return writer;
 }
 
 ContentWriter::~ContentWriter() {
-  if (fd_.valid() && !finished_) unlink(temporary_.c_str());
+  if (fd_.valid() && !finished_) folder_->Remove(temporary_);
 }
 
 absl::Status ContentWriter::Write(std::string_view bytes) {
@@ -75,22 +74,22 @@ absl::Status ContentWriter::Write(std::string_view bytes) {
 absl::Status ContentWriter::Finish() {
   if (fsync(fd_.get()) != 0) return absl::ErrnoToStatus(errno, "writing an array's file");
   STRIDE_CRASH_POINT("durable.file_written");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0)
-    return absl::ErrnoToStatus(errno, "naming an array's file");
+  if (absl::Status status = folder_->Rename(temporary_, *folder_, name_); !status.ok())
+    return status;
   finished_ = true;
   STRIDE_CRASH_POINT("durable.file_named");
-  return SyncFolder(folder_);
+  return folder_->Sync();
 }
 
-absl::StatusOr<std::unique_ptr<ContentReader>> ContentReader::Open(const std::string& folder,
+absl::StatusOr<std::unique_ptr<ContentReader>> ContentReader::Open(const Folder& folder,
                                                                    const ContentRow& row) {
   std::unique_ptr<ContentReader> reader(new ContentReader(row));
-  std::string path = absl::StrCat(folder, "/", ContentFileName(row.id));
-  reader->fd_.Reset(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!reader->fd_.valid()) {
-    if (errno == ENOENT) return Damaged("is gone");
-    return absl::ErrnoToStatus(errno, "opening an array's file");
-  }
+  // Not one that a reader would wait for.
+  auto file = folder.OpenFile(ContentFileName(row.id), O_RDONLY | O_NONBLOCK);
+  if (absl::IsNotFound(file.status())) return Damaged("is gone");
+  if (absl::IsFailedPrecondition(file.status())) return Damaged("is a symbolic link");
+  if (!file.ok()) return file.status();
+  reader->fd_ = *std::move(file);
   struct stat info;
   if (fstat(reader->fd_.get(), &info) != 0)
     return absl::ErrnoToStatus(errno, "opening an array's file");

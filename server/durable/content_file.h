@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/folder.h"
 #include "server/base/unique_fd.h"
 #include "server/durable/rows.h"
 
@@ -18,12 +19,14 @@ namespace stride::durable {
 std::string ContentFileName(uint64_t id);
 // The id that a file's name tells; 0: it is no content's.
 uint64_t ContentOfFileName(std::string_view name);
+// Whether it is the name of one that is being written.
+bool IsUnfinishedContent(std::string_view name);
 
-// Writes one. Under its name it appears whole, or not at all. One thread; blocks for the disk.
+// Writes one in `folder`, which outlives it. Under its name it appears whole, or not at all. One
+// thread; blocks for the disk.
 class ContentWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<ContentWriter>> Create(const std::string& folder,
-                                                               uint64_t id);
+  static absl::StatusOr<std::unique_ptr<ContentWriter>> Create(const Folder* folder, uint64_t id);
   // Removes what was not finished.
   ~ContentWriter();
   absl::Status Write(std::string_view bytes);
@@ -34,8 +37,9 @@ class ContentWriter {
   uint32_t crc() const { return crc_; }
 
  private:
-  ContentWriter(std::string folder, uint64_t id);
-  const std::string folder_, path_, temporary_;
+  ContentWriter(const Folder* folder, uint64_t id);
+  const Folder* const folder_;
+  const std::string name_, temporary_;
   UniqueFd fd_;
   int64_t size_ = 0;
   uint32_t crc_ = 0;
@@ -46,7 +50,7 @@ class ContentWriter {
 // all was read, so nothing of it may be shown before.
 class ContentReader {
  public:
-  static absl::StatusOr<std::unique_ptr<ContentReader>> Open(const std::string& folder,
+  static absl::StatusOr<std::unique_ptr<ContentReader>> Open(const Folder& folder,
                                                              const ContentRow& row);
   // The next bytes; 0 at the end, when all was as it was written.
   absl::StatusOr<size_t> Read(char* buffer, size_t size);

@@ -12,6 +12,8 @@
 namespace stride::durable {
 namespace {
 
+constexpr char kFileName[] = "rows.db";
+
 constexpr int kVersion = 1;
 
 constexpr char kSchema[] = R"(
@@ -104,15 +106,17 @@ class Statement {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path) {
-  {
-    // SQLite would make it readable for others; its log gets the same mode.
-    UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd.valid()) return absl::ErrnoToStatus(errno, "opening the database");
-  }
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const Folder& folder) {
+  // SQLite would make it readable for others; its log gets the same mode.
+  auto file = folder.OpenFile(kFileName, O_RDWR | O_CREAT | O_NONBLOCK);
+  if (!file.ok()) return file.status();
+  // SQLite takes a path only: one without links, and refuses those that come.
+  auto path = folder.Path();
+  if (!path.ok()) return path.status();
   sqlite3* db = nullptr;
   int code =
-      sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+      sqlite3_open_v2(absl::StrCat(*path, "/", kFileName).c_str(), &db,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nullptr);
   std::unique_ptr<Database> database(new Database(db));
   if (code != SQLITE_OK) return StatusOf(db, code);
   if (absl::Status status = database->Prepare(); !status.ok()) return status;

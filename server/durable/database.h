@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/base/folder.h"
 #include "server/durable/rows.h"
 
 struct sqlite3;
@@ -19,7 +20,7 @@ namespace stride::durable {
 class Database {
  public:
   // Makes it when there is none. DATA_LOSS when what is there is damaged or of a later version.
-  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const Folder& folder);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -2,22 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/base/crash_point.h"
+#include "server/base/surroundings.h"
 
 namespace stride::durable {
 namespace {
-
-namespace fs = std::filesystem;
 
 // More than any process gives.
 constexpr uint64_t kIdsOfAProcess = uint64_t{1} << 40;
@@ -39,30 +34,21 @@ int64_t BytesOf(const Change& change) {
   return bytes;
 }
 
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error || chmod(path.c_str(), 0700) != 0)
-    return absl::UnavailableError(absl::StrCat("cannot make the folder ", path));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-DurableStore::DurableStore(StoreOptions options)
-    : options_(std::move(options)),
-      path_(absl::StrCat(options_.folder, "/rows.db")),
-      files_(absl::StrCat(options_.folder, "/arrays")) {}
+DurableStore::DurableStore(StoreOptions options, Folder folder)
+    : options_(std::move(options)), folder_(std::move(folder)) {}
 
 absl::StatusOr<std::unique_ptr<DurableStore>> DurableStore::Open(StoreOptions options) {
-  std::unique_ptr<DurableStore> store(new DurableStore(std::move(options)));
-  if (absl::Status status = MakeFolder(store->options_.folder); !status.ok()) return status;
+  auto folder = Folder::MakeIn(options.folder);
+  if (!folder.ok()) return folder.status();
+  std::unique_ptr<DurableStore> store(new DurableStore(std::move(options), *std::move(folder)));
   if (absl::Status status = store->Lock(); !status.ok()) return status;
-  if (absl::Status status = MakeFolder(store->files_); !status.ok()) return status;
+  if (absl::Status status = store->OpenFiles(); !status.ok()) return status;
   absl::Status opened = store->OpenDatabase();
   if (absl::IsDataLoss(opened)) {
     store->SetAside(opened);
-    if (absl::Status status = MakeFolder(store->files_); !status.ok()) return status;
+    if (absl::Status status = store->OpenFiles(); !status.ok()) return status;
     opened = store->OpenDatabase();
   }
   if (!opened.ok()) return opened;
@@ -71,21 +57,27 @@ absl::StatusOr<std::unique_ptr<DurableStore>> DurableStore::Open(StoreOptions op
   return store;
 }
 
+absl::Status DurableStore::OpenFiles() {
+  auto files = folder_.Make(kFilesFolder);
+  if (!files.ok()) return files.status();
+  files_ = *std::move(files);
+  return absl::OkStatus();
+}
+
 absl::Status DurableStore::Lock() {
-  std::string path = absl::StrCat(options_.folder, "/lock");
-  lock_.Reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock_.valid()) return absl::ErrnoToStatus(errno, "opening its lock");
-  absl::Time give_up = absl::Now() + kLockPatience;
+  auto lock = folder_.OpenFile("lock", O_RDWR | O_CREAT);
+  if (!lock.ok()) return lock.status();
+  lock_ = *std::move(lock);
+  SteadyTime give_up = Now() + kLockPatience;
   while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (absl::Now() > give_up)
-      return absl::FailedPreconditionError("another process has the folder");
+    if (Now() > give_up) return absl::FailedPreconditionError("another process has the folder");
     absl::SleepFor(absl::Milliseconds(20));
   }
   return absl::OkStatus();
 }
 
 absl::Status DurableStore::OpenDatabase() {
-  auto database = Database::Open(path_);
+  auto database = Database::Open(folder_);
   if (!database.ok()) return database.status();
   auto attempts = (*database)->CountAttempt();
   if (!attempts.ok()) return attempts.status();
@@ -110,30 +102,26 @@ absl::Status DurableStore::OpenDatabase() {
 }
 
 void DurableStore::SetAside(const absl::Status& why) {
-  std::string name = absl::StrCat("damaged-", absl::ToUnixSeconds(absl::Now()));
-  std::string folder = absl::StrCat(options_.folder, "/", name);
+  std::string name = absl::StrCat("damaged-", absl::ToUnixSeconds(WallNow()));
   options_.log(absl::StrCat(
       "THE DATABASE OF ARRAYS AND JOBS IS DAMAGED and was set aside, with its files, as ", name,
       " in the state folder; what it kept is lost to this daemon: ", why.message()));
-  std::error_code error;
-  fs::create_directory(folder, error);
-  chmod(folder.c_str(), 0700);
-  for (const char* file : {"rows.db", "rows.db-wal", "rows.db-shm", "arrays"}) {
-    std::error_code ignored;
-    fs::rename(absl::StrCat(options_.folder, "/", file), absl::StrCat(folder, "/", file), ignored);
-  }
+  auto aside = folder_.Make(name);
+  if (!aside.ok()) return;
+  for (const char* file : {"rows.db", "rows.db-wal", "rows.db-shm", kFilesFolder})
+    folder_.Rename(file, *aside, file).IgnoreError();
 }
 
 // Files that were written when a daemon ended before their rows were.
 void DurableStore::RemoveOrphans() {
   int removed = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(files_, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename();
-    uint64_t id = ContentOfFileName(name);
-    if (id != 0 && rows_.contents.count(id) > 0) continue;
-    std::error_code ignored;
-    if (fs::remove(it->path(), ignored)) ++removed;
+  auto names = files_->List();
+  if (!names.ok()) return;
+  // What has no name of ours is not ours.
+  for (const std::string& name : *names) {
+    const uint64_t id = ContentOfFileName(name);
+    const bool orphan = id != 0 ? rows_.contents.count(id) == 0 : IsUnfinishedContent(name);
+    if (orphan && files_->Remove(name)) ++removed;
   }
   if (removed > 0)
     options_.log(absl::StrCat("removed ", removed, " files of arrays that were never complete"));
@@ -164,13 +152,13 @@ uint64_t DurableStore::Queue(Change change) {
   return ++queued_;
 }
 
-bool DurableStore::Await(uint64_t number, absl::Time deadline) {
+bool DurableStore::Await(uint64_t number, SteadyTime deadline) {
   if (number == 0) return false;
   absl::MutexLock lock(&mutex_);
   auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return committed_ >= number || failing_ || closing_;
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&known), deadline);
+  stride::Await(mutex_, absl::Condition(&known), deadline);
   return committed_ >= number;
 }
 
@@ -202,7 +190,7 @@ int64_t DurableStore::used_bytes() const {
 }
 
 void DurableStore::Remove(uint64_t content) {
-  unlink(absl::StrCat(files_, "/", ContentFileName(content)).c_str());
+  files_->Remove(ContentFileName(content));
   absl::MutexLock lock(&mutex_);
   auto found = sizes_.find(content);
   if (found == sizes_.end()) return;
@@ -220,7 +208,7 @@ void DurableStore::Loop() {
         return closing_ || (!queue_.empty() && !failing_);
       };
       if (failing_) {
-        mutex_.AwaitWithTimeout(absl::Condition(&closing_), kRetry);
+        stride::Await(mutex_, absl::Condition(&closing_), Now() + kRetry);
       } else {
         mutex_.Await(absl::Condition(&wanted));
       }

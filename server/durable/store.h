@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/folder.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/durable/content_file.h"
 #include "server/durable/database.h"
@@ -19,8 +22,11 @@
 
 namespace stride::durable {
 
+// Of arrays' files, in the store's folder.
+inline constexpr char kFilesFolder[] = "arrays";
+
 struct StoreOptions {
-  std::string folder;     // is made; nobody else's files are in it
+  std::string folder;     // is made; no link below it is followed (base/folder.h)
   int64_t max_bytes = 0;  // of arrays' files
   std::function<void(const std::string&)> log = [](const std::string&) {};
 };
@@ -51,7 +57,7 @@ class DurableStore {
   // waits for the disk that a job is no longer taken, and `done` is not called.
   uint64_t Queue(Change change) ABSL_LOCKS_EXCLUDED(mutex_);
   // True once it is on disk; false when the disk fails or at the deadline.
-  bool Await(uint64_t number, absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Await(uint64_t number, SteadyTime deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // The number of the last call of Queue.
   uint64_t last() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -65,10 +71,10 @@ class DurableStore {
   int64_t max_bytes() const { return options_.max_bytes; }
 
   absl::StatusOr<std::unique_ptr<ContentWriter>> Write(uint64_t content) {
-    return ContentWriter::Create(files_, content);
+    return ContentWriter::Create(&*files_, content);
   }
   absl::StatusOr<std::unique_ptr<ContentReader>> Read(const ContentRow& row) {
-    return ContentReader::Open(files_, row);
+    return ContentReader::Open(*files_, row);
   }
   void Remove(uint64_t content);
 
@@ -76,7 +82,8 @@ class DurableStore {
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  explicit DurableStore(StoreOptions options);
+  DurableStore(StoreOptions options, Folder folder);
+  absl::Status OpenFiles();
   absl::Status Lock();
   absl::Status OpenDatabase();
   void SetAside(const absl::Status& why);
@@ -85,7 +92,8 @@ class DurableStore {
   void Commit(std::vector<Change>& changes);
 
   const StoreOptions options_;
-  const std::string path_, files_;
+  const Folder folder_;
+  std::optional<Folder> files_;  // there once it is open
   UniqueFd lock_;
   Rows rows_;
   std::unique_ptr<Database> database_;  // the thread's, once it runs

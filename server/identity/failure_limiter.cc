@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "server/base/steady_time.h"
+
 namespace stride::identity {
 
-bool FailureLimiter::Take(const std::string& address, absl::Time now) {
+bool FailureLimiter::Take(const std::string& address, SteadyTime now) {
   absl::MutexLock lock(&mutex_);
   if (buckets_.size() >= kMaxAddresses && buckets_.count(address) == 0) Forget(now);
   Bucket& bucket = buckets_.try_emplace(address, Bucket{kFree, now}).first->second;
@@ -16,7 +18,7 @@ bool FailureLimiter::Take(const std::string& address, absl::Time now) {
   return true;
 }
 
-void FailureLimiter::Forget(absl::Time now) {
+void FailureLimiter::Forget(SteadyTime now) {
   absl::Duration full = absl::Seconds(kFree / kPerSecond);
   for (auto it = buckets_.begin(); it != buckets_.end();) {
     it = now - it->second.time > full ? buckets_.erase(it) : std::next(it);

@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride::identity {
 
@@ -20,14 +21,14 @@ class FailureLimiter {
   static constexpr size_t kMaxAddresses = 4096;
 
   // Whether this failure is within what the address may have.
-  bool Take(const std::string& address, absl::Time now);
+  bool Take(const std::string& address, SteadyTime now);
 
  private:
   struct Bucket {
     double left = kFree;
-    absl::Time time;
+    SteadyTime time;
   };
-  void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
   std::map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);

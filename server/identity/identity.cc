@@ -1,29 +1,23 @@
 #include "server/identity/identity.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/base/surroundings.h"
 #include "server/identity/tenants_file.h"
 
 namespace stride::identity {
 
 absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(std::string path, Options options) {
   std::unique_ptr<Identity> identity(new Identity(std::move(path), std::move(options)));
-  {
-    absl::MutexLock lock(&identity->reading_);
-    if (absl::Status status = identity->Read(); !status.ok()) return status;
-  }
-  identity->Watch();
+  auto table = ReadTenantsFile(identity->path_);
+  if (!table.ok()) return table.status();
+  identity->Use(*std::move(table));
+  identity->watch_.Start(identity->options_.interval, [self = identity.get()] {
+    absl::MutexLock lock(&self->reading_);
+    self->ReloadNow().IgnoreError();
+  });
   return identity;
-}
-
-Identity::Stamp Identity::StampOf(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) return {};
-  return {info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
 }
 
 std::shared_ptr<const TenantTable> Identity::table() const {
@@ -32,7 +26,7 @@ std::shared_ptr<const TenantTable> Identity::table() const {
 }
 
 std::optional<Principal> Identity::FromToken(std::string_view token) const {
-  return table()->FindToken(token, absl::Now());
+  return table()->FindToken(token, WallNow());
 }
 
 std::optional<Principal> Identity::FromCertificate(const std::vector<std::string>& names) const {
@@ -47,7 +41,12 @@ void Identity::Follow(std::function<void(const TenantTable&)> changed) {
 
 absl::Status Identity::Reload() {
   absl::MutexLock lock(&reading_);
-  absl::Status status = Read();
+  watch_.BeginRead();
+  return ReloadNow();
+}
+
+absl::Status Identity::ReloadNow() {
+  absl::Status status = ReadAgain();
   if (!status.ok()) {
     options_.log(absl::StrCat("the tenants file is refused, what was read before stays in force: ",
                               status.message()));
@@ -60,26 +59,26 @@ absl::Status Identity::Reload() {
   return absl::OkStatus();
 }
 
-absl::Status Identity::Read() {
-  // First: a change during the reading shows at the next look.
-  stamp_ = StampOf(path_);
-  auto table = ReadTenantsFile(path_);
-  if (!table.ok()) return table.status();
-  absl::MutexLock lock(&mutex_);
-  table_ = *std::move(table);
+absl::Status Identity::ReadAgain() {
+  auto read = ReadTenantsFile(path_);
+  if (!read.ok()) return read.status();
+  if (!watch_.Unchanged()) {
+    return absl::UnavailableError(
+        absl::StrCat(path_, " changed while it was read; it is read again once it is whole"));
+  }
+  if ((*read)->empty() && !table()->empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_,
+                     " names no tenant, as a file that is being written does. To refuse "
+                     "every caller, leave one [tenant NAME] without a token in it"));
+  }
+  Use(*std::move(read));
   return absl::OkStatus();
 }
 
-void Identity::Watch() {
-  timer_.At(absl::Now() + options_.interval, [this] {
-    bool same = false;
-    {
-      absl::MutexLock lock(&reading_);
-      same = StampOf(path_) == stamp_;
-    }
-    if (!same) Reload().IgnoreError();
-    Watch();
-  });
+void Identity::Use(std::shared_ptr<const TenantTable> table) {
+  absl::MutexLock lock(&mutex_);
+  table_ = std::move(table);
 }
 
 }  // namespace stride::identity

@@ -50,6 +50,7 @@ class TenantTable {
   // The first of the names, in the caller's order, that is known.
   std::optional<Principal> FindCertificate(const std::vector<std::string>& names) const;
 
+  bool empty() const { return quotas_.empty() && tokens_.empty() && certificates_.empty(); }
   size_t num_tokens() const { return tokens_.size(); }
   size_t num_certificates() const { return certificates_.size(); }
 

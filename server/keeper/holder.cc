@@ -17,9 +17,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/crash_point.h"
+#include "server/base/surroundings.h"
 #include "server/keeper/holder_protocol.h"
 #include "server/keeper/keeper.h"
 #include "server/keeper/packet.h"
@@ -31,6 +31,10 @@ namespace {
 constexpr absl::Duration kServedLong = absl::Milliseconds(100);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
+// How often the holder looks for signs of life, and how much of the time since its last look counts
+// as silence at most: on a machine that runs neither of the two, the daemon is not to blame.
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
+constexpr absl::Duration kLongestLook = absl::Seconds(2);
 // Workers die with their daemon, by the kernel's hand; this is for what does not.
 constexpr absl::Duration kOrphansTime = absl::Seconds(1);
 constexpr size_t kReserved = 32;  // descriptors of our own
@@ -64,8 +68,11 @@ class Holder {
   void Answer();
   void AnswerStore(const std::string& name, UniqueFd fd);
   void Reap();
+  void HeardOf();
+  int MillisToLook() const;
+  void LookForLife();
   std::optional<int> Ended(int status);
-  std::optional<int> PauseBeforeStart(absl::Time until, bool for_orphans);
+  std::optional<int> PauseBeforeStart(SteadyTime until, bool for_orphans);
 
   HolderOptions options_;
   std::vector<NamedFd> kept_;
@@ -77,8 +84,12 @@ class Holder {
   bool have_children_ = true;
   int ending_ = 0;           // the signal that asked for the end
   bool ever_ready_ = false;  // some daemon served
-  std::optional<absl::Time> ready_time_;
+  std::optional<SteadyTime> ready_time_;
   absl::Duration pause_ = absl::ZeroDuration();
+  // Of the daemon that serves.
+  bool watching_ = false;
+  absl::Duration silence_;
+  SteadyTime last_look_;
 };
 
 absl::Status Holder::Prepare() {
@@ -103,6 +114,7 @@ std::optional<int> Holder::Start() {
   UniqueFd ours(ends[0]), theirs(ends[1]);
   child_status_.reset();
   ready_time_.reset();
+  watching_ = false;
   have_children_ = true;
   child_ = fork();
   if (child_ < 0) {
@@ -192,9 +204,37 @@ void Holder::Answer() {
     }
     case kReady:
       ever_ready_ = true;
-      ready_time_ = absl::Now();
+      ready_time_ = Now();
+      watching_ = options_.patience < absl::InfiniteDuration();
+      HeardOf();
+      break;
+    case kAlive:
+      HeardOf();
       break;
   }
+}
+
+void Holder::HeardOf() {
+  silence_ = absl::ZeroDuration();
+  last_look_ = Now();
+}
+
+int Holder::MillisToLook() const {
+  if (!watching_) return -1;
+  const absl::Duration left = last_look_ + kLookInterval - Now();
+  return static_cast<int>(
+      std::max<int64_t>(0, absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
+}
+
+void Holder::LookForLife() {
+  if (!watching_ || child_ <= 0 || Now() - last_look_ < kLookInterval) return;
+  silence_ += std::min(Now() - last_look_, kLongestLook);
+  last_look_ = Now();
+  if (silence_ < options_.patience) return;
+  options_.log(absl::StrCat("the daemon has not answered a call to itself for ",
+                            absl::FormatDuration(options_.patience), "; it is killed"));
+  watching_ = false;
+  kill(child_, SIGKILL);
 }
 
 void Holder::AnswerStore(const std::string& name, UniqueFd fd) {
@@ -220,7 +260,7 @@ std::optional<int> Holder::Ended(int status) {
   int code = by_signal ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   if (code == 0 || ending_ != 0) return code;
   if (!by_signal && !ever_ready_) return code;
-  bool served = ready_time_.has_value() && absl::Now() - *ready_time_ >= kServedLong;
+  bool served = ready_time_.has_value() && Now() - *ready_time_ >= kServedLong;
   pause_ = served ? absl::ZeroDuration() : std::clamp(pause_ * 2, kFirstPause, kLongestPause);
   options_.log(absl::StrCat("the daemon ",
                             by_signal ? "was killed by signal " : "exited with code ",
@@ -229,18 +269,17 @@ std::optional<int> Holder::Ended(int status) {
   NextCrashPoint();
   STRIDE_CRASH_POINT("holder.before_restart");
   // What it left behind first: nothing of it may touch the memory that the next one takes over.
-  if (auto end = PauseBeforeStart(absl::Now() + kOrphansTime, /*for_orphans=*/true)) return end;
-  return PauseBeforeStart(absl::Now() + pause_, /*for_orphans=*/false);
+  if (auto end = PauseBeforeStart(Now() + kOrphansTime, /*for_orphans=*/true)) return end;
+  return PauseBeforeStart(Now() + pause_, /*for_orphans=*/false);
 }
 
-std::optional<int> Holder::PauseBeforeStart(absl::Time until, bool for_orphans) {
+std::optional<int> Holder::PauseBeforeStart(SteadyTime until, bool for_orphans) {
   for (;;) {
     TakeSignals();
     if (for_orphans) Reap();
     if (ending_ != 0) return 128 + ending_;
     if (for_orphans && !have_children_) return std::nullopt;
-    int64_t left =
-        absl::ToInt64Milliseconds(absl::Ceil(until - absl::Now(), absl::Milliseconds(1)));
+    int64_t left = absl::ToInt64Milliseconds(absl::Ceil(until - Now(), absl::Milliseconds(1)));
     if (left <= 0) return std::nullopt;
     pollfd entry{signals_.get(), POLLIN, 0};
     poll(&entry, 1, static_cast<int>(left));
@@ -251,8 +290,9 @@ std::optional<int> Holder::Run() {
   for (;;) {
     pollfd polled[] = {{signals_.get(), POLLIN, 0},
                        {socket_.valid() ? socket_.get() : -1, POLLIN, 0}};
-    poll(polled, 2, -1);
+    poll(polled, 2, MillisToLook());
     if (polled[1].revents != 0) Answer();
+    LookForLife();
     if (polled[0].revents != 0) TakeSignals();
     if (!child_status_.has_value()) continue;
     if (auto code = Ended(*child_status_)) return code;

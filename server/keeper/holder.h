@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "server/base/passed_fds.h"
 #include "server/base/unique_fd.h"
 
@@ -17,11 +18,16 @@ struct HolderOptions {
   std::function<int(UniqueFd socket)> daemon;
   std::function<void(const std::string&)> log;
   std::vector<NamedFd> passed;  // given to the daemon as kept ones
+  // A daemon that said that it serves and then gives no sign of life (Keeper::Alive) for so long is
+  // killed. Infinite: never.
+  absl::Duration patience = absl::Seconds(30);
 };
 
 // Forks `daemon` and keeps its descriptors; starts it anew when it dies. At once when it had been
 // serving, after a growing pause when it did not come that far. One that ends by itself with an
-// error before it ever served is not started again: what it complains of would not change.
+// error before it ever served is not started again: what it complains of would not change. One that
+// hangs is killed first. Time in which the holder itself did not run, since the machine was starved
+// or asleep, does not count as silence.
 //
 // Call it before any thread is started and any descriptor is open that the daemon should not have.
 // Returns in both processes: in the daemon's with what `daemon` returned, in the holder's with the

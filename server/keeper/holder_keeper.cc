@@ -16,7 +16,8 @@ std::string Text(char kind, const std::string& rest = "") { return kind + rest; 
 
 class HolderKeeper : public Keeper {
  public:
-  explicit HolderKeeper(UniqueFd socket) : socket_(std::move(socket)) {}
+  HolderKeeper(UniqueFd socket, absl::Duration patience)
+      : socket_(std::move(socket)), patience_(patience) {}
 
   bool keeps() const override { return true; }
 
@@ -50,6 +51,13 @@ class HolderKeeper : public Keeper {
     SendPacket(socket_.get(), Text(kReady)).IgnoreError();
   }
 
+  void Alive() override {
+    absl::MutexLock lock(&mutex_);
+    SendPacket(socket_.get(), Text(kAlive)).IgnoreError();
+  }
+
+  absl::Duration patience() const override { return patience_; }
+
  private:
   absl::Status Ask(const std::string& text, int fd, Packet* answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -58,13 +66,14 @@ class HolderKeeper : public Keeper {
   }
 
   const UniqueFd socket_;
+  const absl::Duration patience_;
   absl::Mutex mutex_;  // one question at a time
 };
 
 }  // namespace
 
-std::unique_ptr<Keeper> MakeHolderKeeper(UniqueFd socket) {
-  return std::make_unique<HolderKeeper>(std::move(socket));
+std::unique_ptr<Keeper> MakeHolderKeeper(UniqueFd socket, absl::Duration patience) {
+  return std::make_unique<HolderKeeper>(std::move(socket), patience);
 }
 
 }  // namespace stride::keeper

@@ -7,7 +7,8 @@
 
 namespace stride::keeper {
 
-// The holder (holder.h) at the other end of `socket`.
-std::unique_ptr<Keeper> MakeHolderKeeper(UniqueFd socket);
+// The holder (holder.h) at the other end of `socket`, which waits so long for a sign of life.
+std::unique_ptr<Keeper> MakeHolderKeeper(UniqueFd socket,
+                                         absl::Duration patience = absl::InfiniteDuration());
 
 }  // namespace stride::keeper

@@ -7,6 +7,7 @@ inline constexpr char kStore = 'S';   // with a descriptor; answered by kDone or
 inline constexpr char kRemove = 'R';  // not answered
 inline constexpr char kTake = 'T';    // the index of what is kept; answered by kKept or kNone
 inline constexpr char kReady = 'Y';   // not answered
+inline constexpr char kAlive = 'A';   // not answered
 
 inline constexpr char kDone = 'D';
 inline constexpr char kRefused = 'E';  // and why

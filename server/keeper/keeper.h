@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/base/passed_fds.h"
 
 namespace stride::keeper {
@@ -30,6 +31,10 @@ class Keeper {
 
   // The daemon serves: its death from here on is not one at the start.
   virtual void Ready() {}
+  // The daemon has just answered a call to itself. A keeper that replaces a daemon that hangs wants
+  // to hear this more often than every `patience()`, from Ready on until the end.
+  virtual void Alive() {}
+  virtual absl::Duration patience() const { return absl::InfiniteDuration(); }
 };
 
 // Letters, digits and -_./|@[]%: what the name of a descriptor may hold everywhere.

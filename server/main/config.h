@@ -63,6 +63,7 @@ struct Config {
 
   absl::Duration drain_timeout = absl::Seconds(30);
   bool supervise = false;
+  absl::Duration hang_timeout = absl::Seconds(30);  // zero: never
   int parent_pid = 0;
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kAuto;

@@ -2,17 +2,24 @@
 
 #include <malloc.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include "absl/time/clock.h"
+#include <algorithm>
+#include <fstream>
+
 #include "server/base/block_pool.h"
+#include "server/base/surroundings.h"
 
 namespace stride {
 namespace {
 
-// Free bytes worth the walk through the heap.
-constexpr size_t kMuch = size_t{32} << 20;
+// Free bytes worth the walk through the heap: of a process with little to do, and of a busy one.
+constexpr int64_t kMuch = int64_t{32} << 20;
+constexpr int64_t kMuchOfABusyOne = int64_t{64} << 20;
 // Of one core.
 constexpr double kIdleShare = 0.05;
+// The walk through a GiB of small pieces takes 0.1 s and more: at most a twentieth of the time.
+constexpr double kCostFactor = 20;
 
 absl::Duration ProcessorTime() {
   rusage usage = {};
@@ -20,20 +27,58 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
 }
 
+// Of the process alone: without files and shared memory, such as arrays.
+int64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0, shared = 0;
+  file >> all >> resident >> shared;
+  return (resident - shared) * sysconf(_SC_PAGESIZE);
+}
+
+int64_t UsedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
 }  // namespace
 
-bool IdleMemory::Look() {
-  const absl::Time now = absl::Now();
+bool IdleMemory::IsIdle(SteadyTime now) {
   const absl::Duration used = ProcessorTime();
   const bool idle = used - last_processor_time_ < kIdleShare * (now - last_);
   last_ = now;
   last_processor_time_ = used;
-  if (!idle || mallinfo2().fordblks + BlockPool::free_bytes() < kMuch) return false;
-  BlockPool::Trim();
-  malloc_trim(0);
-  // The walk itself is no work.
+  return idle;
+}
+
+absl::Duration IdleMemory::Look() {
+  const SteadyTime begin = Now();
+  const bool idle = IsIdle(begin);
+  const int64_t resident = ResidentBytes();
+  // The count is spared where it cannot come to much.
+  if (resident - stuck_bytes_ < kMuch) {
+    much_was_free_ = false;
+    return kInterval;
+  }
+  // Blocks of the pool are in use for the allocator. A busy process wants them.
+  const int64_t in_pool = idle ? static_cast<int64_t>(BlockPool::free_bytes()) : 0;
+  const int64_t free = resident - stuck_bytes_ - UsedBytes() + in_pool;
+  const bool much = free >= (idle ? kMuch : kMuchOfABusyOne);
+  if (much && (idle || much_was_free_)) {
+    Trim(/*pool=*/idle);
+    much_was_free_ = false;
+  } else {
+    much_was_free_ = much;
+  }
+  // The walk itself is no work of the process.
   last_processor_time_ = ProcessorTime();
-  return true;
+  return std::max(kInterval, (Now() - begin) * kCostFactor);
+}
+
+void IdleMemory::Trim(bool pool) {
+  if (pool) BlockPool::Trim();
+  malloc_trim(0);
+  ++num_trims_;
+  stuck_bytes_ = std::max<int64_t>(0, ResidentBytes() - UsedBytes());
 }
 
 }  // namespace stride

@@ -17,8 +17,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/surroundings.h"
 
 namespace stride {
 namespace {
@@ -45,9 +45,9 @@ class JsonFormatter : public spdlog::formatter {
 
 // A client can make libraries complain as often as it likes, of what the client sent: some are
 // enough.
-bool ComplaintAllowed(absl::Time now, int64_t* unsaid) {
+bool ComplaintAllowed(SteadyTime now, int64_t* unsaid) {
   static absl::Mutex mutex(absl::kConstInit);
-  static absl::Time window_end;
+  static SteadyTime window_end;
   static int64_t in_window = 0, left_out = 0;
   absl::MutexLock lock(&mutex);
   if (now >= window_end) {
@@ -64,7 +64,7 @@ bool ComplaintAllowed(absl::Time now, int64_t* unsaid) {
 
 void LogComplaint(const char* library, std::string_view text) {
   int64_t unsaid = 0;
-  if (!ComplaintAllowed(absl::Now(), &unsaid)) return;
+  if (!ComplaintAllowed(Now(), &unsaid)) return;
   if (unsaid > 0) spdlog::warn("{} complaints of libraries left out", unsaid);
   spdlog::warn("{}: {}", library, PrintableComplaint(text));
 }

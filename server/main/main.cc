@@ -55,8 +55,10 @@ int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
 int ServeUnderHolder(const Config& config, std::vector<NamedFd> passed) {
   keeper::HolderOptions options;
   options.log = [](const std::string& text) { api::LogWarning(text); };
-  options.daemon = [&](UniqueFd socket) {
-    return Serve(config, keeper::MakeHolderKeeper(std::move(socket)), {});
+  options.patience =
+      config.hang_timeout > absl::ZeroDuration() ? config.hang_timeout : absl::InfiniteDuration();
+  options.daemon = [&, patience = options.patience](UniqueFd socket) {
+    return Serve(config, keeper::MakeHolderKeeper(std::move(socket), patience), {});
   };
   for (NamedFd& entry : passed) {
     entry.name = absl::StrCat(keeper::kPassedPrefix, options.passed.size());

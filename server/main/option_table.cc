@@ -55,6 +55,14 @@ Setter Time(absl::Duration Config::*member) {
   };
 }
 
+absl::Status SetHangTimeout(std::string_view value, Config* config) {
+  absl::Status status = Time(&Config::hang_timeout)(value, config);
+  if (!status.ok()) return status;
+  if (config->hang_timeout > absl::ZeroDuration() && config->hang_timeout < absl::Seconds(5))
+    return Bad("must be 0, or at least 5s: a busy machine takes seconds to answer");
+  return absl::OkStatus();
+}
+
 absl::Status SetListen(std::string_view value, Config* config) {
   config->listen.push_back(std::string(value));
   return absl::OkStatus();
@@ -251,6 +259,10 @@ std::vector<Option> MakeOptions() {
        "it starts again when it dies. For containers and terminals; systemd does the same with its "
        "own store.",
        Switch(&Config::supervise)},
+      {"hang-timeout", "TIME",
+       "With --supervise: a daemon that does not answer a call to its own socket for so long is "
+       "killed and started again. 0: never, such as under a debugger. Default 30s.",
+       SetHangTimeout},
       {"parent-pid", "PID", "End when this process has ended: for a private daemon.",
        Number(&Config::parent_pid, 1, kMaxInt)},
       {"log-level", "LEVEL", "debug (a line for each call), info, warning or error. Default info.",

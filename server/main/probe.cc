@@ -7,13 +7,26 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/api/grpc_time.h"
+#include "server/base/steady_time.h"
 
 namespace stride {
 
 struct Probe::Channel {
+  // Null: the probe was cancelled.
+  std::shared_ptr<grpc::ClientContext> NewCall() {
+    absl::MutexLock lock(&mutex);
+    call = cancelled ? nullptr : std::make_shared<grpc::ClientContext>();
+    return call;
+  }
+
   std::unique_ptr<grpc::health::v1::Health::Stub> stub;
+  absl::Mutex mutex;
+  std::shared_ptr<grpc::ClientContext> call ABSL_GUARDED_BY(mutex);
+  bool cancelled ABSL_GUARDED_BY(mutex) = false;
 };
 
 Probe::Probe(const api::Address& address) : channel_(std::make_unique<Channel>()) {
@@ -33,14 +46,21 @@ bool Probe::Answers(absl::Duration timeout) {
     channel_->stub = grpc::health::v1::Health::NewStub(
         grpc::CreateInsecureChannelFromFd("daemon", fd.Release()));
   }
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  auto context = channel_->NewCall();
+  if (context == nullptr) return false;
+  context->set_deadline(api::ToGrpcTime(MachineTime() + timeout));
   grpc::health::v1::HealthCheckRequest request;
   grpc::health::v1::HealthCheckResponse response;
-  bool answers = channel_->stub->Check(&context, request, &response).ok();
+  bool answers = channel_->stub->Check(context.get(), request, &response).ok();
   // A channel over a descriptor cannot connect again.
   if (!answers && connect_) channel_->stub.reset();
   return answers;
+}
+
+void Probe::Cancel() {
+  absl::MutexLock lock(&channel_->mutex);
+  channel_->cancelled = true;
+  if (channel_->call != nullptr) channel_->call->TryCancel();
 }
 
 }  // namespace stride

@@ -9,7 +9,7 @@
 
 namespace stride {
 
-// Asks a daemon for its health through its own socket, as a client would.
+// Asks a daemon for its health through its own socket, as a client would. One thread.
 class Probe {
  public:
   explicit Probe(const api::Address& address);
@@ -19,6 +19,8 @@ class Probe {
   // Whether it answered in time, whatever the answer: a device may be ill without the daemon being
   // so.
   bool Answers(absl::Duration timeout);
+  // Ends the call that waits, and all later ones at once. Any thread.
+  void Cancel();
 
  private:
   struct Channel;

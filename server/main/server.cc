@@ -10,11 +10,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/api/log.h"
 #include "server/base/descriptors.h"
 #include "server/base/error.h"
+#include "server/base/folder.h"
 #include "server/base/machine_limits.h"
+#include "server/base/surroundings.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/main/worker_folder.h"
@@ -28,17 +29,42 @@ constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 // For the first canaries: a worker's start on each device.
 constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
+// What the state folder has in it.
+constexpr char kCodeCache[] = "code-cache", kDurable[] = "durable", kSpill[] = "spill";
+
 std::string StateDirectory(const Config& config) {
   const char* from_systemd = std::getenv("STATE_DIRECTORY");
   if (!config.state_dir.empty() || from_systemd == nullptr) return config.state_dir;
   return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
 }
 
-// Compiled code lies in a folder of its own: files that outgrow its bound are removed there.
-std::string CodeCacheDirectory(const Config& config) {
-  if (!config.cache_dir.empty()) return absl::StrCat(config.cache_dir, "/code-cache");
-  std::string state = StateDirectory(config);
-  return state.empty() ? "" : absl::StrCat(state, "/code-cache");
+// Compiled code lies in a folder of its own: files that outgrow its bound are removed there. The
+// folder that it lies in; empty: it is not kept.
+std::string CodeCacheParent(const Config& config) {
+  return config.cache_dir.empty() ? StateDirectory(config) : config.cache_dir;
+}
+
+// OK where there is none.
+absl::Status CheckFolder(const absl::StatusOr<Folder>& folder) {
+  return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
+}
+
+// Whoever may write these folders, or has put a link into one, could have the daemon run their
+// code, and write and remove files anywhere: then it does not start.
+absl::Status CheckFolders(const Config& config) {
+  if (const std::string cache = CodeCacheParent(config); !cache.empty()) {
+    auto root = Folder::MakeRoot(cache);
+    if (!root.ok()) return root.status();
+    if (auto folder = root->Make(kCodeCache); !folder.ok()) return folder.status();
+  }
+  const std::string state = StateDirectory(config);
+  if (state.empty()) return absl::OkStatus();
+  auto root = Folder::MakeRoot(state);
+  if (!root.ok()) return root.status();
+  // Made by whoever uses them.
+  if (absl::Status status = CheckFolder(root->Open(kSpill)); !status.ok()) return status;
+  auto kept = root->Open(kDurable);
+  return kept.ok() ? CheckFolder(kept->Open(durable::kFilesFolder)) : CheckFolder(kept);
 }
 
 absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
@@ -49,14 +75,8 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
     if (!workers.ok()) return workers.status();
     options.worker_directory = *std::move(workers);
   }
-  options.cache_directory = CodeCacheDirectory(config);
-  if (!options.cache_directory.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.cache_directory, error);
-    if (error)
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot make the folder ", options.cache_directory, ": ", error.message()));
-  }
+  if (const std::string cache = CodeCacheParent(config); !cache.empty())
+    options.cache_directory = absl::StrCat(cache, "/", kCodeCache);
   options.staging_bytes = config.staging_bytes;
   options.num_spares = config.spare_workers;
   options.cpu_devices = config.cpu_devices;
@@ -148,7 +168,7 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   std::string state = StateDirectory(config);
   if (state.empty() || config.durable_bytes == 0) return nullptr;
   auto store =
-      durable::DurableStore::Open({absl::StrCat(state, "/durable"), config.durable_bytes,
+      durable::DurableStore::Open({absl::StrCat(state, "/", kDurable), config.durable_bytes,
                                    [](const std::string& line) { api::LogWarning(line); }});
   if (store.ok()) return *std::move(store);
   api::LogError(
@@ -182,7 +202,7 @@ absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescri
     return absl::OkStatus();
   }
   if (config.spill_disk_bytes == 0) return absl::OkStatus();
-  options->spill_folder = absl::StrCat(state, "/spill");
+  options->spill_folder = absl::StrCat(state, "/", kSpill);
   if (absl::Status status = store::PrepareSpillFolder(options->spill_folder); !status.ok())
     return status;
   options->spill_disk_bytes = config.spill_disk_bytes;
@@ -263,6 +283,7 @@ void Server::Reload() {
 absl::Status Server::Build(const Config& config, size_t max_descriptors,
                            std::vector<NamedFd> passed) {
   if (absl::Status status = OpenBooks(config); !status.ok()) return status;
+  if (absl::Status status = CheckFolders(config); !status.ok()) return status;
   std::vector<NamedFd> kept = keeper_->TakeAll();
   // First: an address that is taken shows before any worker starts. Clients wait in the backlog
   // until all is there.
@@ -318,20 +339,20 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   front_ = *std::move(front);
   addresses_ = front_->addresses();
   // Clients are served already; who asks whether it is ready hears the devices' truth.
-  engine_->AwaitHealth(absl::Now() + kFirstHealth);
+  engine_->AwaitHealth(Now() + kFirstHealth);
   api::LogInfo(DescribeLimits(front_options, *engine_));
   return absl::OkStatus();
 }
 
 bool Server::Responds(absl::Duration patience) { return engine_->Responds(patience); }
 
-void Server::Drain(absl::Time deadline) {
+void Server::Drain(SteadyTime deadline) {
   front_->BeginDrain();
   // The front closes them and removes their files.
   for (const std::string& name : kept_sockets_) keeper_->Remove(name);
   if (!engine_->Drain(deadline))
     api::LogWarning("the drain timeout passed; work that was accepted is given up");
-  front_->Stop(absl::Now() + kAnswerTime);
+  front_->Stop(Now() + kAnswerTime);
 }
 
 void Server::StopRecording() {

@@ -10,6 +10,7 @@
 #include "server/api/front.h"
 #include "server/api/listening_socket.h"
 #include "server/audit/audit_log.h"
+#include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/broker/broker.h"
 #include "server/durable/store.h"
@@ -47,7 +48,7 @@ class Server {
 
   // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
   // calls in progress end. Blocks.
-  void Drain(absl::Time deadline);
+  void Drain(SteadyTime deadline);
   // After Drain: what happens from here on is the end of this process. Afterwards it may end at any
   // moment.
   void StopRecording();

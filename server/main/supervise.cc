@@ -9,11 +9,14 @@
 #include <cstring>
 #include <future>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/synchronization/mutex.h"
 #include "server/api/log.h"
+#include "server/base/surroundings.h"
 #include "server/main/idle_memory.h"
 #include "server/main/parent_watch.h"
 #include "server/main/probe.h"
@@ -21,61 +24,81 @@
 namespace stride {
 namespace {
 
-constexpr absl::Duration kLongestProbe = absl::Seconds(2);
 // What is left to do when the drain is over: answers, workers.
 constexpr absl::Duration kStopTime = absl::Seconds(10);
+constexpr absl::Duration kDrainSigns = absl::Seconds(1);
 
-// The watchdog's turn: every half of its patience.
+// Tells the service manager and the keeper that the daemon is alive, each time after a call through
+// our own socket, and when the engine answers too. On a thread of its own. Such a call may take as
+// long as they wait: a machine that is starved is no daemon that hangs.
 class Heartbeat {
  public:
   // A daemon that a stranger's certificate is asked of calls itself where none is.
-  Heartbeat(const Config& config, const Notifier& notifier, Server* server)
+  Heartbeat(const Config& config, const Notifier& notifier, keeper::Keeper* keeper, Server* server)
       : notifier_(notifier),
-        interval_(notifier.watchdog() / 2),
+        keeper_(keeper),
+        patience_(std::min(notifier.watchdog(), keeper->patience())),
         server_(server),
         probe_(config.tls_cert.empty() ? Probe(server->addresses().front())
-                                       : Probe([server] { return server->Connect(); })) {}
-
-  int PollMillis() const {
-    if (interval_ == absl::InfiniteDuration()) return -1;
-    return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next_ - absl::Now())));
+                                       : Probe([server] { return server->Connect(); })) {
+    if (patience_ < absl::InfiniteDuration()) thread_ = std::thread([this] { Run(); });
   }
+  ~Heartbeat() { Stop(); }
 
-  void Beat() {
-    if (interval_ == absl::InfiniteDuration() || absl::Now() < next_) return;
-    if (!probe_.Answers(std::min(interval_ / 2, kLongestProbe))) {
-      api::LogWarning("the daemon does not answer its own health call; the watchdog is not fed");
-    } else if (!server_->Responds(interval_ / 2)) {
-      api::LogWarning("the daemon's engine does not answer; the watchdog is not fed");
-    } else {
-      notifier_.Notify("WATCHDOG=1");
+  // The daemon is about to end: nothing is called any more.
+  void BeginStop() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
     }
-    next_ = absl::Now() + interval_;
+    probe_.Cancel();
+  }
+  // Also waits for a call to the engine.
+  void Stop() {
+    BeginStop();
+    if (thread_.joinable()) thread_.join();
   }
 
  private:
+  void Run() {
+    absl::MutexLock lock(&mutex_);
+    while (!stopping_) {
+      mutex_.Unlock();
+      const char* failure = Beat();
+      mutex_.Lock();
+      if (failure != nullptr && !stopping_) api::LogWarning(failure);
+      Await(mutex_, absl::Condition(&stopping_), Now() + patience_ / 3);
+    }
+  }
+
+  // What is wrong; null: nothing.
+  const char* Beat() {
+    if (!probe_.Answers(patience_))
+      return "the daemon does not answer its own health call; the watchdog is not fed";
+    if (!server_->Responds(patience_))
+      return "the daemon's engine does not answer; the watchdog is not fed";
+    notifier_.Notify("WATCHDOG=1");
+    keeper_->Alive();
+    return nullptr;
+  }
+
   const Notifier& notifier_;
-  const absl::Duration interval_;
+  keeper::Keeper* const keeper_;
+  const absl::Duration patience_;
   Server* const server_;
   Probe probe_;
-  absl::Time next_ = absl::Now();
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
 };
 
 // Until a reason to stop; it is returned in words.
-std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Heartbeat& heartbeat,
-                       Server& server) {
+std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server) {
   pollfd polled[] = {{signals.fd(), POLLIN, 0}, {parent.valid() ? parent.get() : -1, POLLIN, 0}};
   IdleMemory memory;
-  absl::Time look = absl::Now();
   for (;;) {
-    heartbeat.Beat();
-    if (absl::Now() >= look) {
-      memory.Look();
-      look = absl::Now() + IdleMemory::kInterval;
-    }
-    const int beat = heartbeat.PollMillis();
-    const auto wait = static_cast<int>(absl::ToInt64Milliseconds(IdleMemory::kInterval));
-    poll(polled, 2, beat < 0 ? wait : std::min(beat, wait));
+    const absl::Duration wait = memory.Look();
+    poll(polled, 2, static_cast<int>(absl::ToInt64Milliseconds(wait)));
     while (int signal = signals.Next()) {
       if (signal != SIGHUP) return strsignal(signal);
       api::LogInfo("SIGHUP: reading the tenants and opening the audit log anew");
@@ -92,19 +115,24 @@ struct Ending {
 };
 
 // The work goes on in `draining`; a further signal means that a person does not want to wait. A
-// drain that hangs past its time ends all the same, and so does what comes after it: when all is
+// drain that hangs past its time ends all the same, and so does the rest of the end: when all is
 // recorded, workers that a driver keeps for long are the kernel's to end.
 void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
-                  Signals& signals) {
-  absl::Time give_up = absl::Now() + config.drain_timeout + kStopTime;
+                  Signals& signals, keeper::Keeper* keeper) {
+  SteadyTime give_up = Now() + config.drain_timeout + kStopTime, sign = Now();
   bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    // It ends in a bounded time all by itself.
+    if (Now() >= sign) {
+      keeper->Alive();
+      sign = Now() + kDrainSigns;
+    }
     int signal = signals.Next();
     if (!drained && ending.drained) {
       drained = true;
-      give_up = std::min(give_up, absl::Now() + kStopTime);
+      give_up = std::min(give_up, Now() + kStopTime);
     }
-    if (absl::Now() > give_up) {
+    if (Now() > give_up) {
       if (ending.recorded) {
         api::LogWarning("workers take long to end; they are left to the kernel");
         _exit(0);
@@ -139,22 +167,24 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
     }
     parent = *std::move(watched);
   }
-  Heartbeat heartbeat(config, notifier, server.get());
   api::LogInfo(ReadyLine(*server));
   keeper->Ready();
   notifier.Notify("READY=1\nSTATUS=serving");
-  std::string reason = WaitForEnd(parent, signals, heartbeat, *server);
+  Heartbeat heartbeat(config, notifier, keeper, server.get());
+  std::string reason = WaitForEnd(parent, signals, *server);
   api::LogInfo(absl::StrCat("draining: ", reason));
   notifier.Notify("STOPPING=1\nSTATUS=draining");
+  heartbeat.BeginStop();
   Ending ending;
   std::future<void> draining = std::async(std::launch::async, [&] {
-    server->Drain(absl::Now() + config.drain_timeout);
+    server->Drain(Now() + config.drain_timeout);
     ending.drained = true;
     server->StopRecording();
     ending.recorded = true;
+    heartbeat.Stop();
     server.reset();
   });
-  WaitForDrain(config, ending, draining, signals);
+  WaitForDrain(config, ending, draining, signals, keeper);
   api::LogInfo("stopped");
   return 0;
 }

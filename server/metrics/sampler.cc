@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/surroundings.h"
 
 namespace stride::metrics {
 namespace {
@@ -68,7 +69,7 @@ std::vector<v1::DeviceSample> Watch::Sample() {
   std::vector<v1::DeviceSample> samples = sampler_.sources_.own_account();
   for (size_t i = 0; i < samples.size() && i < devices.size(); ++i) {
     samples[i].set_device(devices[i].name());
-    SetTime(absl::Now(), &samples[i]);
+    SetTime(WallNow(), &samples[i]);
     if (devices[i].kind() == "cuda") sampler_.AddGpu(IdOf(devices[i]), &samples[i]);
     if (devices[i].kind() == "cpu") sampler_.AddHost(utilization_, &samples[i]);
   }

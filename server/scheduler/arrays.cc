@@ -8,6 +8,7 @@
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/surroundings.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/array_spec.h"
@@ -30,9 +31,9 @@ constexpr int64_t kMostReadAtOnce = 16 << 10;
 constexpr size_t kMaxUploadRanges = 10000;
 constexpr char kNotBoth[] = "an array is on one device or spread over several; not with `sharding`";
 
-absl::StatusOr<absl::Time> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
-                                      const session::ArrayName& name, absl::Time now) {
-  if (!has_ttl) return absl::InfiniteFuture();
+absl::StatusOr<SteadyTime> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
+                                      const session::ArrayName& name, SteadyTime now) {
+  if (!has_ttl) return SteadyTime::InfiniteFuture();
   absl::Duration duration = absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
   if (!name.session.empty()) {
     return InvalidField(
@@ -116,7 +117,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Sche
 absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Scheduler* scheduler,
                                                               Operations* operations,
                                                               const TenantId& tenant,
-                                                              ArrayPtr array, absl::Time deadline) {
+                                                              ArrayPtr array, SteadyTime deadline) {
   absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
   {
     Locked lock(*core, tenant);
@@ -127,7 +128,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Schedu
   return access;
 }
 
-absl::Status ReadAccess::Await(absl::Time deadline) {
+absl::Status ReadAccess::Await(SteadyTime deadline) {
   if (!stride::Await(*granted_, deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed before the array was ready");
@@ -163,7 +164,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
     fill.add_outputs()->set_name(name->ToString());
   }
   if (request.has_sharding()) *fill.mutable_outputs(0)->mutable_sharding() = request.sharding();
-  auto accepted = operations_->Submit(tenant, session, fill, absl::InfiniteFuture());
+  auto accepted = operations_->Submit(tenant, session, fill, SteadyTime::InfiniteFuture());
   if (!accepted.ok()) return accepted.status();
   Locked lock(*core_);
   accepted->outputs[0]->expire_time = *expire;
@@ -356,7 +357,7 @@ void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
-    const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) {
+    const TenantId& tenant, const v1::PutArrayRequest::Header& header, SteadyTime deadline) {
   auto name = session::MakeArrayName(header.parent(), header.array_id(), "parent", "array_id");
   if (!name.ok()) return name.status();
   auto info = CheckSpec(header.spec(), core_->options.max_array_bytes, "spec");
@@ -399,7 +400,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
     }
     if (receiving != nullptr) {
       ++receiving->num_calls;
-      receiving->lease_end = absl::InfiniteFuture();
+      receiving->lease_end = SteadyTime::InfiniteFuture();
     }
   }
   if (array->shards != nullptr) {
@@ -416,7 +417,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
 absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
                                                      const session::ArrayName& name,
                                                      const v1::PutArrayRequest::Header& header,
-                                                     const ArrayInfo& info, absl::Time expire) {
+                                                     const ArrayInfo& info, SteadyTime expire) {
   auto spread = operations_->ReadSharding(header.sharding(), info.shape.size(), "sharding");
   if (!spread.ok()) return spread.status();
   const size_t num_parts = spread->devices.size();
@@ -475,7 +476,7 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantId& tenant,
                                                                    const ArrayPtr& array,
                                                                    int64_t begin, int64_t end,
-                                                                   absl::Time deadline) {
+                                                                   SteadyTime deadline) {
   const session::Shards& shards = *array->shards;
   const PartRanges ranges(array->info, shards, begin, end);
   // What is opened for each part: a range of one that is being filled, or a held one.
@@ -497,7 +498,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
         // The parts that this range leaves out have a call on them too, and keep their lease.
         if (part->receiving == nullptr) continue;
         ++part->receiving->num_calls;
-        part->receiving->lease_end = absl::InfiniteFuture();
+        part->receiving->lease_end = SteadyTime::InfiniteFuture();
         opened[i].receiving =
             std::make_unique<ReceivingUpload>(core_, scheduler_, part, part->receiving, from, to);
         continue;
@@ -558,7 +559,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& tenant,
                                                                ArrayPtr array,
                                                                const ArrayInfo& info, int64_t begin,
-                                                               int64_t end, absl::Time deadline,
+                                                               int64_t end, SteadyTime deadline,
                                                                std::shared_ptr<Region> region) {
   if (!array->info->IsContiguous()) {
     return InvalidField(
@@ -589,7 +590,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
 }
 
 absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
-    const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) {
+    const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) {
   auto name = session::ParseArrayName(request.name(), "name");
   if (!name.ok()) return name.status();
   ArrayPtr array;
@@ -626,7 +627,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
 
 absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& tenant,
                                                                 ArrayPtr array, int64_t begin,
-                                                                int64_t end, absl::Time deadline,
+                                                                int64_t end, SteadyTime deadline,
                                                                 std::shared_ptr<Region> region,
                                                                 int64_t region_offset) {
   if (array->shards != nullptr) {
@@ -691,7 +692,7 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(const TenantId& tenant,
 }
 
 absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array,
-                                                   absl::Time deadline) {
+                                                   SteadyTime deadline) {
   auto size = InlineSize(*array);
   if (!size.ok()) return size.status();
   auto download = BeginDownload(tenant, array, 0, *size, deadline);
@@ -713,7 +714,7 @@ class TakenFetch : public InlineFetch {
         access_(std::move(access)),
         size_(size) {}
 
-  absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> Read(SteadyTime deadline) override {
     if (absl::Status status = access_->Await(deadline); !status.ok()) return status;
     ArrayDownload download(core_, scheduler_, access_, {}, 0, size_, deadline);
     auto out = ReadWhole(access_->array().info, download);
@@ -734,7 +735,7 @@ class TakenShardedFetch : public InlineFetch {
   TakenShardedFetch(Core* core, TenantId tenant, std::shared_ptr<ShardedRead> read, int64_t size)
       : core_(core), tenant_(std::move(tenant)), read_(std::move(read)), size_(size) {}
 
-  absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> Read(SteadyTime deadline) override {
     if (absl::Status status = read_->Await(deadline); !status.ok()) return status;
     auto out = ReadWhole(read_->array().info, *read_->MakeDownload({}, deadline));
     if (out.ok()) core_->accounts->AddDownload(tenant_, size_);
@@ -773,12 +774,12 @@ void Arrays::NoteReceiving(const ArrayPtr& array) {
   receiving_[core_->StripeFor(array->buffer->tenant)].push_back({array, array->receiving});
 }
 
-void Arrays::EndLeases(absl::Time now) {
+void Arrays::EndLeases(SteadyTime now) {
   core_->AssertAll();
   for (auto& receiving : receiving_) EndLeases(receiving, now);
 }
 
-void Arrays::EndLeases(std::vector<Incoming>& receiving, absl::Time now) {
+void Arrays::EndLeases(std::vector<Incoming>& receiving, SteadyTime now) {
   for (Incoming& incoming : receiving) {
     auto task = std::static_pointer_cast<Task>(incoming.receiving->access);
     ArrayPtr array = incoming.array.lock();

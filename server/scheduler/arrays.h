@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -36,7 +37,7 @@ class ReadAccess {
                                                            Operations* operations,
                                                            const TenantId& tenant,
                                                            std::shared_ptr<session::Array> array,
-                                                           absl::Time deadline);
+                                                           SteadyTime deadline);
   ReadAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task,
              std::shared_ptr<session::Array> array, std::shared_ptr<absl::Notification> granted)
       : core_(core),
@@ -47,7 +48,7 @@ class ReadAccess {
   ~ReadAccess();
 
   // Until the array is ready or has failed. The lock must not be held.
-  absl::Status Await(absl::Time deadline);
+  absl::Status Await(SteadyTime deadline);
 
   const session::Array& array() const { return *array_; }
 
@@ -72,13 +73,13 @@ class Arrays {
   absl::Status Delete(const TenantId& tenant, const std::string& name);
   absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
                                                       const v1::PutArrayRequest::Header& header,
-                                                      absl::Time deadline);
+                                                      SteadyTime deadline);
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
-                                                          absl::Time deadline);
+                                                          SteadyTime deadline);
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
       const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end,
-      absl::Time deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
+      SteadyTime deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
                                                           const session::ArrayName& name);
   // The whole content, copied under the lock, which the caller holds. Nothing where it is more than
@@ -88,14 +89,14 @@ class Arrays {
   // The whole content in memory; SIZE_LIMIT above the inline limit.
   absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant,
                                              std::shared_ptr<session::Array> array,
-                                             absl::Time deadline);
+                                             SteadyTime deadline);
 
   // An upload that was under way in an earlier daemon. Caller holds the lock.
   void RestoreReceiving(const std::shared_ptr<session::Array>& array, int device,
                         const recovery::ReceivingRecord& record);
 
   // Frees incomplete uploads whose lease ended. Caller holds all locks.
-  void EndLeases(absl::Time now);
+  void EndLeases(SteadyTime now);
 
  private:
   absl::Status Remove(const TenantId& tenant, const session::ArrayName& name);
@@ -107,14 +108,14 @@ class Arrays {
   // Of an array spread over devices.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeShardedReceiver(
       const TenantId& tenant, const session::ArrayName& name,
-      const v1::PutArrayRequest::Header& header, const ArrayInfo& info, absl::Time expire);
+      const v1::PutArrayRequest::Header& header, const ArrayInfo& info, SteadyTime expire);
   absl::StatusOr<std::unique_ptr<Upload>> BeginShardedUpload(
       const TenantId& tenant, const std::shared_ptr<session::Array>& array, int64_t begin,
-      int64_t end, absl::Time deadline);
+      int64_t end, SteadyTime deadline);
   absl::StatusOr<std::unique_ptr<Upload>> BeginOverwrite(const TenantId& tenant,
                                                          std::shared_ptr<session::Array> array,
                                                          const ArrayInfo& info, int64_t begin,
-                                                         int64_t end, absl::Time deadline,
+                                                         int64_t end, SteadyTime deadline,
                                                          std::shared_ptr<Region> region);
   std::shared_ptr<Task> MakeReceiver(const session::Array& array);
   int HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes);
@@ -130,7 +131,7 @@ class Arrays {
   };
   void NoteReceiving(const std::shared_ptr<session::Array>& array);
   // Takes off the list what is complete, and ends what nobody will complete.
-  void EndLeases(std::vector<Incoming>& receiving, absl::Time now);
+  void EndLeases(std::vector<Incoming>& receiving, SteadyTime now);
   std::array<std::vector<Incoming>, kNumStripes> receiving_;  // of each stripe, guarded by it
 };
 

@@ -70,7 +70,7 @@ class Memory {
     return memory;
   }
 
-  absl::Status Write(const std::string& bytes, absl::Time deadline) {
+  absl::Status Write(const std::string& bytes, SteadyTime deadline) {
     if (worker_->device().host_memory()) {
       std::memcpy(map_.data(), bytes.data(), bytes.size());
       return absl::OkStatus();
@@ -80,7 +80,7 @@ class Memory {
     return writer.Finish();
   }
 
-  absl::StatusOr<std::string> Read(absl::Time deadline) {
+  absl::StatusOr<std::string> Read(SteadyTime deadline) {
     if (worker_->device().host_memory())
       return std::string(reinterpret_cast<const char*>(map_.data()), kBytes);
     StagedReader reader(worker_, kArena, 0, kBytes, deadline);
@@ -100,7 +100,7 @@ class Memory {
   MemoryMap map_;
 };
 
-absl::Status Clear(broker::Worker& worker, Told& told, absl::Time deadline) {
+absl::Status Clear(broker::Worker& worker, Told& told, SteadyTime deadline) {
   wire::Task task;
   task.set_sequence(1);
   task.set_label("canary");
@@ -116,7 +116,7 @@ absl::Status Clear(broker::Worker& worker, Told& told, absl::Time deadline) {
   return told.status;
 }
 
-absl::Status Try(const std::shared_ptr<broker::Worker>& worker, Told& told, absl::Time deadline) {
+absl::Status Try(const std::shared_ptr<broker::Worker>& worker, Told& told, SteadyTime deadline) {
   auto memory = Memory::Create(worker);
   if (!memory.ok()) return memory.status();
   if (absl::Status status = memory->Write(Pattern(), deadline); !status.ok()) return status;
@@ -145,7 +145,7 @@ CanaryResult RunCanary(broker::Broker* broker, Timer* timer, int device, absl::D
                                                      : death.cause);
                         }});
   // A copy that hangs waits for nothing but its worker's death.
-  absl::Time deadline = Now() + timeout;
+  SteadyTime deadline = Now() + timeout;
   timer->At(deadline, [weak = std::weak_ptr<broker::Worker>(*worker)] {
     if (auto worker = weak.lock()) worker->Kill(absl::DeadlineExceededError("it took too long"));
   });

@@ -1,6 +1,7 @@
 #include "server/scheduler/core.h"
 
 #include "server/base/crash_point.h"
+#include "server/base/surroundings.h"
 
 namespace stride::scheduler {
 namespace {
@@ -117,7 +118,7 @@ Locked::~Locked() {
 }
 
 bool Locked::Await(const absl::Condition& condition,
-                   absl::Time deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                   SteadyTime deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   core_.AssertAll();
   assert(section_.has_value());
   if (condition.Eval()) return true;

@@ -194,7 +194,7 @@ struct Core {
     return DeviceIndex(id);
   }
 
-  absl::Time Now() const { return stride::Now(); }
+  SteadyTime Now() const { return stride::Now(); }
 };
 
 // A section: has the locks while it lives. What was changed meanwhile is recorded before they are
@@ -220,7 +220,7 @@ class Locked {
   // Of a section of all: ends it, waits until the condition holds or the deadline, and begins
   // another. The condition is looked at when a section of all ends, with Core::mutex alone: it may
   // depend on what only such sections change, and on atomics whose changes are followed by one.
-  bool Await(const absl::Condition& condition, absl::Time deadline);
+  bool Await(const absl::Condition& condition, SteadyTime deadline);
 
   // This one is Engine::Together.
   void BeginTogether() { section_->together = true; }

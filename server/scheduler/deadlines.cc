@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/in_parts.h"
 #include "server/scheduler/scheduler.h"
 
@@ -22,35 +23,35 @@ absl::Status LateStatus(std::string_view text) {
 }  // namespace
 
 void Scheduler::WatchDeadline(Task& task) {
-  if (task.deadline == absl::InfiniteFuture()) return;
+  if (task.deadline == SteadyTime::InfiniteFuture()) return;
   const int stripe = core_->StripeFor(task.tenant);
   stripes_[stripe].deadlines.emplace(DeadlineKey(task), &task);
   LookAtDeadlinesLater(stripe);
 }
 
 void Scheduler::ForgetDeadline(const Task& task) {
-  if (task.deadline == absl::InfiniteFuture()) return;
+  if (task.deadline == SteadyTime::InfiniteFuture()) return;
   StripeFor(task.tenant).deadlines.erase(DeadlineKey(task));
 }
 
 void Scheduler::LookAtDeadlinesLater(int stripe) {
   Stripe& mine = stripes_[stripe];
   if (mine.deadlines.empty()) return;
-  const absl::Time first = mine.deadlines.begin()->first.first;
-  const absl::Time look = std::min(first, core_->Now() + kFurthestLook);
+  const SteadyTime first = mine.deadlines.begin()->first.first;
+  const SteadyTime look = std::min(first, core_->Now() + kFurthestLook);
   if (look >= mine.next_look) return;  // it looks before
   mine.next_look = look;
   core_->timer.At(look, [this, stripe, look] { LookAtDeadlines(stripe, look); });
 }
 
-void Scheduler::LookAtDeadlines(int stripe, absl::Time look) {
+void Scheduler::LookAtDeadlines(int stripe, SteadyTime look) {
   Stripe& mine = stripes_[stripe];
   // Thousands may have the same one.
   InParts(*core_, stripe, [&] {
     if (mine.next_look != look) return Step::kEnd;  // another look comes, for one that is earlier
     const auto first = mine.deadlines.begin();
     if (first == mine.deadlines.end() || first->first.first > core_->Now()) {
-      mine.next_look = absl::InfiniteFuture();
+      mine.next_look = SteadyTime::InfiniteFuture();
       LookAtDeadlinesLater(stripe);
       return Step::kEnd;
     }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 
 namespace stride::scheduler {
@@ -136,8 +137,8 @@ void Describe(const Core& core, const session::Array& array, v1::Array* empty) {
 v1::Session Describe(const session::Session& session) {
   v1::Session out;
   out.set_name(absl::StrCat("sessions/", session.id));
-  SetTimestamp(session.create_time, out.mutable_create_time());
-  SetTimestamp(session.expire_time, out.mutable_expire_time());
+  SetTimestamp(DateOf(session.create_time), out.mutable_create_time());
+  SetTimestamp(DateOf(session.expire_time), out.mutable_expire_time());
   out.set_num_arrays(static_cast<int64_t>(session.arrays.size()));
   int64_t bytes = 0;
   for (const auto& [handle, array] : session.arrays) bytes += BytesOf(*array);
@@ -147,16 +148,16 @@ v1::Session Describe(const session::Session& session) {
 
 v1::Timeline DescribeTimeline(const Core& core, const Task& task) {
   v1::Timeline out;
-  if (task.submit_time != absl::Time()) SetTimestamp(task.submit_time, out.mutable_submit_time());
+  if (task.submit_time != SteadyTime()) SetTimestamp(task.submit_time, out.mutable_submit_time());
   int device = task.lane != nullptr ? task.lane->device : task.ran_on_device;
   if (device >= 0) out.set_device(absl::StrCat("devices/", core.broker->devices()[device].id()));
   if (task.compile_end > task.compile_start)
     SetDuration(task.compile_end - task.compile_start, out.mutable_compile());
   if (task.move_end > task.move_start)
     SetDuration(task.move_end - task.move_start, out.mutable_upload());
-  bool begun = task.begin_time != absl::Time(), done = task.state == TaskState::kDone;
+  bool begun = task.begin_time != SteadyTime(), done = task.state == TaskState::kDone;
   if (begun || done) {
-    absl::Time queue_end = begun ? task.begin_time : task.end_time;
+    SteadyTime queue_end = begun ? task.begin_time : task.end_time;
     absl::Duration moved =
         task.move_end > task.move_start ? task.move_end - task.move_start : absl::ZeroDuration();
     SetDuration(queue_end - task.submit_time - moved, out.mutable_queue());

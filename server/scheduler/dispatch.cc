@@ -278,6 +278,17 @@ absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledM
   return sent;
 }
 
+void Scheduler::Charge(Lane& lane, double run_seconds) {
+  if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
+  core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
+}
+
+void Scheduler::ChargeWorkers(const TenantId& tenant) {
+  lanes_.ForEach([&](Lane& lane) {
+    if (lane.tenant == tenant && lane.worker != nullptr) Charge(lane, 0);
+  });
+}
+
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
@@ -286,7 +297,7 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   double device_seconds = 0;
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
-  core_->accounts->AddDeviceTime(lane.tenant, lane.device, device_seconds);
+  Charge(lane, device_seconds);
   ChargeTurn(lane, device_seconds);
   Section::Deferred& deferred = core_->section().deferred;
   deferred.reserve(deferred.size() + results.size());
@@ -332,8 +343,8 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
   if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
   // The device measured it best: what was seen of its start came no earlier than that.
-  absl::Time begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
-  task->begin_time = task->begin_time == absl::Time() ? begin : std::min(task->begin_time, begin);
+  SteadyTime begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
+  task->begin_time = task->begin_time == SteadyTime() ? begin : std::min(task->begin_time, begin);
   core_->section().ChangeOf(lane.device).busy_seconds += result.run_seconds();
   if (status.ok()) {
     health_.Worked(lane.device);
@@ -394,9 +405,8 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
     health_.LostWorker(lane.device, lane.tenant);
   // What ran until its end cut it short has used the device too.
-  if (culprit != nullptr && culprit->begin_time != absl::Time()) {
-    core_->accounts->AddDeviceTime(lane.tenant, lane.device,
-                                   absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+  if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
+    Charge(lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
   if (culprit != nullptr) ++culprit->num_deaths;
   std::vector<std::shared_ptr<Task>> tasks;
@@ -473,7 +483,7 @@ void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
 void Scheduler::LeaveQueue(const std::shared_ptr<Task>& task) {
   Unplace(*task);
   task->run_seconds = 0;
-  task->begin_time = absl::Time();
+  task->begin_time = SteadyTime();
   task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
   SetState(*task, TaskState::kWaiting);

@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/arrays.h"
@@ -42,7 +43,7 @@ struct Durability::Writing {
   uint64_t version = 0;  // the number of changes it has
   std::set<std::string> outdated;
   durable::ContentRow row;
-  absl::Time begin;
+  SteadyTime begin;
 };
 
 Durability::Durability(Core* core, Scheduler* scheduler, durable::DurableStore* store)
@@ -328,22 +329,22 @@ uint64_t Durability::Undefined(uint64_t row) {
 }
 
 void Durability::Await(uint64_t number) const {
-  if (store_->Await(number, absl::Now() + kCommitPatience)) return;
-  int64_t now = absl::ToUnixSeconds(core_->Now());
+  if (store_->Await(number, Now() + kCommitPatience)) return;
+  int64_t now = absl::ToInt64Seconds(core_->Now().since_boot());
   int64_t before = not_written_told_.load();
   if (now < before + 60 || !not_written_told_.compare_exchange_strong(before, now)) return;
   core_->options.log(
       "a job or a deletion was answered before it was on disk: a reboot may undo it");
 }
 
-void Durability::Flush(absl::Time deadline) {
+void Durability::Flush(SteadyTime deadline) {
   {
     absl::MutexLock lock(&mutex_);
     hurry_ = true;
     auto written = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || (due_.empty() && !writing_);
     };
-    if (!mutex_.AwaitWithDeadline(absl::Condition(&written), deadline))
+    if (!stride::Await(mutex_, absl::Condition(&written), deadline))
       core_->options.log("some arrays were not on disk when the time to stop had come");
     hurry_ = false;
   }
@@ -352,7 +353,7 @@ void Durability::Flush(absl::Time deadline) {
 
 // --- writing ---
 
-void Durability::Due(const ContentPtr& content, absl::Time when) {
+void Durability::Due(const ContentPtr& content, SteadyTime when) {
   if (std::exchange(content->due, true)) return;
   // Rows alone need no rest: another name for what is on disk already.
   bool only_rows = content->num_kept == content->num_changes;
@@ -368,7 +369,7 @@ Durability::ContentPtr Durability::NextDue() {
   };
   while (!first_is_due()) {
     absl::Duration rest = due_.empty() ? kLeastRest : due_.begin()->first - core_->Now();
-    mutex_.AwaitWithTimeout(absl::Condition(&first_is_due), std::min(rest, kLeastRest));
+    stride::Await(mutex_, absl::Condition(&first_is_due), Now() + std::min(rest, kLeastRest));
     if (!first_is_due()) return nullptr;
   }
   if (stopping_) return nullptr;
@@ -408,8 +409,8 @@ durable::ArrayRow Durability::RowOf(const session::Array& array, uint64_t conten
   record.set_name(array.name.ToString());
   ToRecord(array.info, record.mutable_info());
   if (!array.status().ok()) SetStatus(array.status(), record.mutable_error());
-  record.set_create_time(ToRecord(array.create_time));
-  record.set_expire_time(ToRecord(array.expire_time));
+  record.set_create_time(DateToRecord(array.create_time));
+  record.set_expire_time(DateToRecord(array.expire_time));
   return {array.durable, content, record.SerializeAsString()};
 }
 
@@ -524,7 +525,7 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
 }
 
 absl::Status Durability::CopyToFile(Writing* writing) {
-  absl::Time deadline = absl::Now() + kReadPatience;
+  SteadyTime deadline = Now() + kReadPatience;
   std::shared_ptr<ReadAccess> access = std::move(writing->access);
   if (absl::Status status = access->Await(deadline); !status.ok()) return status;
   auto file = store_->Write(writing->row.id);

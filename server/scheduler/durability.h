@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/durable/store.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/scheduler.h"
@@ -126,7 +127,7 @@ class Durability : public session::Catalogue::Observer {
   // The number of what was asked for last.
   uint64_t last() const { return store_->last(); }
   // Until everything is on disk. The lock must not be held.
-  void Flush(absl::Time deadline);
+  void Flush(SteadyTime deadline);
 
  private:
   // A buffer with names.
@@ -145,10 +146,10 @@ class Durability : public session::Catalogue::Observer {
     bool no_room = false;
     bool due = false;      // stands in due_
     bool damaged = false;  // the file is not what was written; it stays until its arrays go
-    absl::Time next_write = absl::InfinitePast();  // not before
-    std::string made_by;                           // session of the unfinished job that makes it
-    std::set<std::string> users;                   // unfinished jobs that have used it so far
-    std::set<std::string> outdated;                // of these, before a change that is not on disk
+    SteadyTime next_write = SteadyTime::InfinitePast();  // not before
+    std::string made_by;             // session of the unfinished job that makes it
+    std::set<std::string> users;     // unfinished jobs that have used it so far
+    std::set<std::string> outdated;  // of these, before a change that is not on disk
   };
   using ContentPtr = std::shared_ptr<Content>;
   struct KeptJob {
@@ -171,7 +172,7 @@ class Durability : public session::Catalogue::Observer {
                  const durable::ContentRow& row);
   bool RestoreArray(const durable::ArrayRow& row,
                     std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers);
-  void Due(const ContentPtr& content, absl::Time when);
+  void Due(const ContentPtr& content, SteadyTime when);
   durable::ArrayRow RowOf(const session::Array& array, uint64_t content) const;
   void AddRows(Content& content, uint64_t file, durable::Change* change) const;
   void AddEnds(durable::Change* change);
@@ -208,11 +209,11 @@ class Durability : public session::Catalogue::Observer {
   std::map<uint64_t, uint64_t> renamed_;  // rows of what jobs make anew after a reboot
   std::vector<std::weak_ptr<Content>> no_room_;
   std::vector<Load> loads_;
-  absl::Time write_failure_told_ = absl::InfinitePast();
+  SteadyTime write_failure_told_ = SteadyTime::InfinitePast();
 
   mutable std::atomic<int64_t> not_written_told_{0};  // seconds since 1970
   absl::Mutex mutex_;                                 // taken under the engine's lock
-  std::multimap<absl::Time, ContentPtr> due_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<SteadyTime, ContentPtr> due_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;  // nothing waits for its time
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
@@ -69,8 +70,8 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   auto array = MakePooled<session::Array>();
   array->durable = row.id;
   array->info = *std::move(info);
-  array->create_time = TimeFrom(record.create_time(), absl::Time());
-  array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
+  array->create_time = TimeFrom(record.create_time(), SteadyTime());
+  array->expire_time = TimeFrom(record.expire_time(), SteadyTime::InfiniteFuture());
   ContentPtr unread;
   auto content = rows_.contents.find(row.content);
   std::shared_ptr<store::Buffer>& buffer = (*buffers)[row.content];
@@ -226,7 +227,7 @@ void Durability::ReadLoop() {
     Locked lock(*core_);
     loads = std::exchange(loads_, {});
   }
-  absl::Time begin = absl::Now();
+  SteadyTime begin = Now();
   size_t num_files = loads.size();
   int64_t bytes = 0;
   bool told = false;
@@ -254,12 +255,11 @@ void Durability::ReadLoop() {
     loads = std::move(again);
     if (loads.empty()) break;
     absl::MutexLock lock(&mutex_);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetry)) return;
+    if (stride::Await(mutex_, absl::Condition(&stopping_), Now() + kRetry)) return;
   }
   if (num_files > 0) {
     core_->options.log(absl::StrCat("read from disk: ", bytes, " bytes of ", num_files,
-                                    " arrays' files in ",
-                                    absl::FormatDuration(absl::Now() - begin)));
+                                    " arrays' files in ", absl::FormatDuration(Now() - begin)));
   }
 }
 
@@ -293,7 +293,7 @@ absl::Status Durability::ReadFile(const Load& load) {
   absl::Status status;
   {
     ArrayWriter writer(core_, scheduler_);
-    status = writer.Open(*lane, *target, 0, absl::Now() + kWritePatience);
+    status = writer.Open(*lane, *target, 0, Now() + kWritePatience);
     std::unique_ptr<char[]> buffer(new char[kChunk]);
     while (status.ok()) {
       auto count = (*reader)->Read(buffer.get(), kChunk);

@@ -11,6 +11,7 @@
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/describe.h"
@@ -39,7 +40,7 @@ class TaskTicket : public Ticket {
         tenant_(std::move(tenant)),
         accepted_(std::move(accepted)) {}
 
-  absl::Status Wait(absl::Time deadline) override {
+  absl::Status Wait(SteadyTime deadline) override {
     absl::Status first;
     for (const auto& task : Awaited()) {
       if (!Await(task->finished, deadline)) {
@@ -128,7 +129,7 @@ class TaskTicket : public Ticket {
     if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
     return out;
   }
-  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override {
     return arrays_->ReadInline(tenant_, accepted_.outputs[output], deadline);
   }
 
@@ -276,12 +277,12 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
                                                       const v1::PutArrayRequest::Header& header,
-                                                      absl::Time deadline) override {
+                                                      SteadyTime deadline) override {
     return arrays_.BeginUpload(tenant, header, deadline);
   }
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
-                                                          absl::Time deadline) override {
+                                                          SteadyTime deadline) override {
     return arrays_.BeginDownload(tenant, request, deadline);
   }
 
@@ -306,10 +307,14 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
                                                  const v1::Operation& operation,
-                                                 absl::Time deadline) override {
+                                                 SteadyTime deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
     return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+  }
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status) override {
+    operations_.Refuse(tenant, session, operation, status);
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
@@ -347,13 +352,13 @@ class EngineImpl : public Engine {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
                                                                   const std::string& name,
                                                                   uint64_t after_sequence,
-                                                                  absl::Time deadline) override {
+                                                                  SteadyTime deadline) override {
     return jobs_.NextEvents(tenant, name, after_sequence, deadline);
   }
 
   absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
                                           const v1::CreateModuleRequest& request,
-                                          absl::Time deadline) override {
+                                          SteadyTime deadline) override {
     return modules_.Create(tenant, request, deadline);
   }
   absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override {
@@ -369,7 +374,7 @@ class EngineImpl : public Engine {
 
   absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
                                               const v1::CreateFunctionRequest& request,
-                                              absl::Time deadline) override {
+                                              SteadyTime deadline) override {
     return functions_.Create(tenant, request, deadline);
   }
   absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
@@ -408,10 +413,10 @@ class EngineImpl : public Engine {
     Locked lock(core_);
     return scheduler_.SampleSpill();
   }
-  void AwaitHealth(absl::Time deadline) override;
+  void AwaitHealth(SteadyTime deadline) override;
   void DeviceBroke(const std::string& device, const std::string& why) override;
   bool Responds(absl::Duration patience) override;
-  bool Drain(absl::Time deadline) override;
+  bool Drain(SteadyTime deadline) override;
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
     Locked lock(core_);
@@ -549,7 +554,7 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
   return out;
 }
 
-void EngineImpl::AwaitHealth(absl::Time deadline) {
+void EngineImpl::AwaitHealth(SteadyTime deadline) {
   Locked lock(core_);
   auto known = [this] { return scheduler_.health().AllKnown(); };
   lock.Await(absl::Condition(&known), deadline);
@@ -573,6 +578,10 @@ bool EngineImpl::Responds(absl::Duration patience) {
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   std::map<int, session::TenantAccounts::DeviceShare> devices;
+  {
+    Locked lock(core_);
+    scheduler_.ChargeWorkers(tenant);
+  }
   v1::Usage usage = core_.accounts->Describe(tenant, &devices);
   for (const auto& [index, share] : devices) {
     v1::DeviceUsage* device = usage.add_devices();
@@ -595,7 +604,7 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   return usage;
 }
 
-bool EngineImpl::Drain(absl::Time deadline) {
+bool EngineImpl::Drain(SteadyTime deadline) {
   bool ended = false;
   {
     Locked lock(core_);

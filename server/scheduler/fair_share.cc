@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "server/base/steady_time.h"
+
 namespace stride::scheduler {
 namespace {
 
@@ -26,7 +28,7 @@ bool MayBeNext(const FairShare::Flow& flow) { return flow.ready && !flow.overdue
 
 }  // namespace
 
-void FairShare::Update(Flow& flow, bool ready, bool in_flight, absl::Time now) {
+void FairShare::Update(Flow& flow, bool ready, bool in_flight, SteadyTime now) {
   bool was_active = flow.ready || flow.in_flight;
   bool active = ready || in_flight;
   if (!was_active && active) {
@@ -56,7 +58,7 @@ void FairShare::Update(Flow& flow, bool ready, bool in_flight, absl::Time now) {
   }
 }
 
-void FairShare::Charge(Flow& flow, double run_seconds, absl::Time now) {
+void FairShare::Charge(Flow& flow, double run_seconds, SteadyTime now) {
   Settle(flow, run_seconds);
   flow.running_since = now;
   if (&flow != holder_) return;
@@ -65,7 +67,7 @@ void FairShare::Charge(Flow& flow, double run_seconds, absl::Time now) {
 }
 
 // For the time since its last task ended, of which nothing was measured yet.
-void FairShare::ChargeAhead(Flow& flow, absl::Time now) {
+void FairShare::ChargeAhead(Flow& flow, SteadyTime now) {
   if (!flow.in_flight) return;
   flow.ahead_seconds += std::max(0.0, absl::ToDoubleSeconds(now - flow.running_since));
   flow.running_since = now;
@@ -85,17 +87,17 @@ void FairShare::Settle(Flow& flow, double run_seconds) {
   }
 }
 
-void FairShare::Advance(absl::Time now) {
+void FairShare::Advance(SteadyTime now) {
   if (holder_ != nullptr && !holder_->ready && !holder_->in_flight) holder_ = nullptr;
   if (holder_ == nullptr) {
     Begin(Next(), now);
     return;
   }
   if (!OthersWait(*holder_)) {
-    over_since_ = absl::InfiniteFuture();
+    over_since_ = SteadyTime::InfiniteFuture();
     return;
   }
-  if (over_since_ == absl::InfiniteFuture()) {
+  if (over_since_ == SteadyTime::InfiniteFuture()) {
     const bool over = now >= TurnEnd() || absl::Seconds(used_seconds_) >= options_.quantum;
     if (!over && !holder_->overdue) return;
     ChargeAhead(*holder_, now);
@@ -118,7 +120,7 @@ void FairShare::Advance(absl::Time now) {
 
 FairShare::Flow* FairShare::TakeTurn() { return std::exchange(begun_, nullptr); }
 
-double FairShare::Allowance(const Flow& flow, absl::Time now) const {
+double FairShare::Allowance(const Flow& flow, SteadyTime now) const {
   if (&flow != holder_) return 0;
   double quantum = absl::ToDoubleSeconds(options_.quantum);
   if (!OthersWait(flow)) {
@@ -127,19 +129,19 @@ double FairShare::Allowance(const Flow& flow, absl::Time now) const {
                               [&](const Flow* other) { return other != &flow && other->ready; });
     return alone ? std::numeric_limits<double>::infinity() : quantum / flow.stretch;
   }
-  if (over_since_ != absl::InfiniteFuture()) return 0;
+  if (over_since_ != SteadyTime::InfiniteFuture()) return 0;
   const double left = absl::ToDoubleSeconds(std::min(TurnEnd() - now, options_.yield_after));
   return std::max(0.0, std::min(quantum - used_seconds_, left / flow.stretch));
 }
 
-absl::Time FairShare::wake() const {
-  if (holder_ == nullptr || !OthersWait(*holder_)) return absl::InfiniteFuture();
-  if (over_since_ != absl::InfiniteFuture()) return over_since_ + options_.hand_over;
+SteadyTime FairShare::wake() const {
+  if (holder_ == nullptr || !OthersWait(*holder_)) return SteadyTime::InfiniteFuture();
+  if (over_since_ != SteadyTime::InfiniteFuture()) return over_since_ + options_.hand_over;
   return TurnEnd();
 }
 
 // Of the holder's turn, with others waiting; the next may be its own, if it has still used least.
-absl::Time FairShare::TurnEnd() const {
+SteadyTime FairShare::TurnEnd() const {
   const bool one_woke = std::any_of(active_.begin(), active_.end(), [&](const Flow* other) {
     return other != holder_ && other->woke && MayBeNext(*other);
   });
@@ -166,9 +168,9 @@ FairShare::Flow* FairShare::Next() const {
   return next;
 }
 
-void FairShare::Begin(Flow* flow, absl::Time now) {
+void FairShare::Begin(Flow* flow, SteadyTime now) {
   holder_ = begun_ = flow;
-  over_since_ = absl::InfiniteFuture();
+  over_since_ = SteadyTime::InfiniteFuture();
   if (flow == nullptr) return;
   turn_start_ = now;
   used_seconds_ = 0;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride::scheduler {
 
@@ -45,7 +46,7 @@ class FairShare {
     double behind = 0;
     const Flow* behind_of = nullptr;
     double stretch = 1;  // time on the clock for each measured second, of late
-    absl::Time running_since;
+    SteadyTime running_since;
     uint64_t turn = 0;   // number of its latest turn
     bool ready = false;  // has tasks to be sent
     bool in_flight = false;
@@ -56,25 +57,25 @@ class FairShare {
   explicit FairShare(Options options) : options_(options) {}
 
   // What a lane has now; before Advance whenever that changed.
-  void Update(Flow& flow, bool ready, bool in_flight, absl::Time now);
+  void Update(Flow& flow, bool ready, bool in_flight, SteadyTime now);
   // A task has ended that ran this long.
-  void Charge(Flow& flow, double run_seconds, absl::Time now);
+  void Charge(Flow& flow, double run_seconds, SteadyTime now);
   // Ends and begins turns.
-  void Advance(absl::Time now);
+  void Advance(SteadyTime now);
   // The lane whose turn has begun since the last call, null when none has: it can be given tasks.
   Flow* TakeTurn();
   // Seconds of expected run time that the lane may have in flight now; infinite when no other
   // waits, 0 when it is not its turn.
-  double Allowance(const Flow& flow, absl::Time now) const;
+  double Allowance(const Flow& flow, SteadyTime now) const;
   // When Advance has something to do though nothing else happened.
-  absl::Time wake() const;
+  SteadyTime wake() const;
 
  private:
   bool OthersWait(const Flow& flow) const;
   Flow* Next() const;
-  absl::Time TurnEnd() const;
-  void Begin(Flow* flow, absl::Time now);
-  void ChargeAhead(Flow& flow, absl::Time now);
+  SteadyTime TurnEnd() const;
+  void Begin(Flow* flow, SteadyTime now);
+  void ChargeAhead(Flow& flow, SteadyTime now);
   void Settle(Flow& flow, double run_seconds);
 
   const Options options_;
@@ -82,9 +83,9 @@ class FairShare {
   Flow* holder_ = nullptr;
   Flow* begun_ = nullptr;  // not yet told by TakeTurn
   double floor_ = 0;       // virtual time at which the present turn began: where newcomers start
-  absl::Time turn_start_;
+  SteadyTime turn_start_;
   double used_seconds_ = 0;  // measured in this turn
-  absl::Time over_since_ = absl::InfiniteFuture();
+  SteadyTime over_since_ = SteadyTime::InfiniteFuture();
   uint64_t num_turns_ = 0;
 };
 

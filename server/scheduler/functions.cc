@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/steady_time.h"
 #include "server/ops/trial_plans.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
@@ -77,7 +78,7 @@ struct Outcome {
 
 absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
                                                const v1::CreateFunctionRequest& request,
-                                               absl::Time deadline) {
+                                               SteadyTime deadline) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
@@ -154,7 +155,7 @@ absl::StatusOr<std::set<std::string>> Functions::Targets(const std::string& devi
 
 // For every device that may run it; their code is then there when it is first used.
 absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunction& function,
-                                absl::Time deadline) {
+                                SteadyTime deadline) {
   auto codes = ops::TrialCodes(function);
   if (!codes.ok()) return codes.status();
   auto targets = Targets(function.device_kind);
@@ -169,7 +170,7 @@ absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunctio
   }
   auto done = [&outcome] { return outcome->left == 0; };
   absl::MutexLock lock(&outcome->mutex);
-  if (outcome->mutex.AwaitWithDeadline(absl::Condition(&done), deadline)) return outcome->first;
+  if (Await(outcome->mutex, absl::Condition(&done), deadline)) return outcome->first;
   return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                    "the deadline passed during compilation");
 }

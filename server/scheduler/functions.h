@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/base/steady_time.h"
 #include "server/ops/client_function.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -27,7 +28,7 @@ class Functions {
 
   absl::StatusOr<v1::Function> Create(const TenantId& tenant,
                                       const v1::CreateFunctionRequest& request,
-                                      absl::Time deadline);
+                                      SteadyTime deadline);
   absl::StatusOr<v1::Function> Get(const TenantId& tenant, const std::string& name);
   absl::StatusOr<v1::ListFunctionsResponse> List(const TenantId& tenant,
                                                  const v1::ListFunctionsRequest& request);
@@ -58,7 +59,7 @@ class Functions {
   absl::Status Reserve(const Key& key);
   void Save(const Key& key, const Entry& entry);
   absl::Status Compile(const TenantId& tenant, const ops::ClientFunction& function,
-                       absl::Time deadline);
+                       SteadyTime deadline);
   // The targets that the function is compiled for: those of its kind of device.
   absl::StatusOr<std::set<std::string>> Targets(const std::string& device_kind) const;
 

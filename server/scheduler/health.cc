@@ -2,21 +2,24 @@
 
 #include <algorithm>
 
+#include "server/base/steady_time.h"
+
 namespace stride::scheduler {
 
-DeviceHealth::DeviceHealth(HealthOptions options, absl::Time now)
+DeviceHealth::DeviceHealth(HealthOptions options, SteadyTime now)
     : options_(options),
-      next_canary_(options.interval == absl::InfiniteDuration() ? absl::InfiniteFuture() : now) {}
+      next_canary_(options.interval == absl::InfiniteDuration() ? SteadyTime::InfiniteFuture()
+                                                                : now) {}
 
-void DeviceHealth::Worked(absl::Time now) {
-  if (state_ == State::kIll || next_canary_ == absl::InfiniteFuture()) return;
+void DeviceHealth::Worked(SteadyTime now) {
+  if (state_ == State::kIll || next_canary_ == SteadyTime::InfiniteFuture()) return;
   state_ = State::kServing;
   num_failures_ = 0;
   storm_ = false;
   next_canary_ = now + options_.interval;
 }
 
-void DeviceHealth::Passed(absl::Time now) {
+void DeviceHealth::Passed(SteadyTime now) {
   state_ = State::kServing;
   reason_.clear();
   num_failures_ = 0;
@@ -25,7 +28,7 @@ void DeviceHealth::Passed(absl::Time now) {
   next_canary_ = now + options_.interval;
 }
 
-void DeviceHealth::Failed(const std::string& why, absl::Time now) {
+void DeviceHealth::Failed(const std::string& why, SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration()) return;
   ++num_failures_;
   reason_ = why;
@@ -35,18 +38,18 @@ void DeviceHealth::Failed(const std::string& why, absl::Time now) {
   next_canary_ = now + std::min(pause, options_.longest_retry);
 }
 
-void DeviceHealth::Suspect(absl::Time now) {
+void DeviceHealth::Suspect(SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration() || state_ == State::kIll) return;
   // Not before its time after a failure: these are to be apart.
   if (num_failures_ == 0) next_canary_ = std::min(next_canary_, now);
 }
 
-void DeviceHealth::CouldNotTell(absl::Time now) {
+void DeviceHealth::CouldNotTell(SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration()) return;
   next_canary_ = now + options_.retry;
 }
 
-void DeviceHealth::LostWorker(const TenantId& tenant, absl::Time now) {
+void DeviceHealth::LostWorker(const TenantId& tenant, SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration()) return;
   losses_.emplace_back(now, tenant);
   while (losses_.front().first < now - options_.loss_window) losses_.pop_front();
@@ -57,7 +60,7 @@ void DeviceHealth::LostWorker(const TenantId& tenant, absl::Time now) {
   next_canary_ = std::min(next_canary_, now);
 }
 
-void DeviceHealth::Broke(const std::string& why, absl::Time now) {
+void DeviceHealth::Broke(const std::string& why, SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration()) return;
   state_ = State::kIll;
   reason_ = why;

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 
 namespace stride::scheduler {
 
@@ -30,7 +31,7 @@ struct HealthOptions {
 // Only judges: no clock, no lock. Guarded by the engine's lock.
 class DeviceHealth {
  public:
-  DeviceHealth(HealthOptions options, absl::Time now);
+  DeviceHealth(HealthOptions options, SteadyTime now);
 
   // Takes work. One that nothing was seen of yet does too.
   bool serving() const { return state_ != State::kIll; }
@@ -42,26 +43,26 @@ class DeviceHealth {
   const std::string& reason() const { return reason_; }
 
   // Real work was completed: proof enough for a device that serves.
-  void Worked(absl::Time now);
+  void Worked(SteadyTime now);
   // Whether Worked would tell more than that it still works.
   bool NeedsProof() const {
-    return serving() && next_canary_ != absl::InfiniteFuture() &&
+    return serving() && next_canary_ != SteadyTime::InfiniteFuture() &&
            (state_ != State::kServing || num_failures_ > 0 || storm_);
   }
   // The canary came back with the right answer.
-  void Passed(absl::Time now);
+  void Passed(SteadyTime now);
   // A canary failed.
-  void Failed(const std::string& why, absl::Time now);
+  void Failed(const std::string& why, SteadyTime now);
   // A tenant's worker does not start: reason enough for a canary, but no evidence.
-  void Suspect(absl::Time now);
+  void Suspect(SteadyTime now);
   // A canary could not be sent, for lack of what others use: it tells nothing.
-  void CouldNotTell(absl::Time now);
+  void CouldNotTell(SteadyTime now);
   // A worker died with nothing running, and not because anybody killed it.
-  void LostWorker(const TenantId& tenant, absl::Time now);
+  void LostWorker(const TenantId& tenant, SteadyTime now);
   // The hardware itself reports an error that only a reset can cure.
-  void Broke(const std::string& why, absl::Time now);
+  void Broke(const std::string& why, SteadyTime now);
 
-  absl::Time next_canary() const { return next_canary_; }
+  SteadyTime next_canary() const { return next_canary_; }
   bool in_storm() const { return storm_; }
 
  private:
@@ -70,10 +71,10 @@ class DeviceHealth {
   HealthOptions options_;
   State state_ = State::kUnknown;
   std::string reason_;
-  absl::Time next_canary_;
+  SteadyTime next_canary_;
   int num_failures_ = 0;  // in a row
   bool storm_ = false;
-  std::deque<std::pair<absl::Time, TenantId>> losses_;
+  std::deque<std::pair<SteadyTime, TenantId>> losses_;
 };
 
 }  // namespace stride::scheduler

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/steady_time.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/canary.h"
 
@@ -50,14 +51,15 @@ void HealthWatch::Worked(int device) {
       UpToDate(device).Worked(core_->Now());
     });
   } else {
-    watched.worked.store(absl::ToUnixNanos(core_->Now()), std::memory_order_relaxed);
+    watched.worked.store(absl::ToInt64Nanoseconds(core_->Now().since_boot()),
+                         std::memory_order_relaxed);
   }
 }
 
 DeviceHealth& HealthWatch::UpToDate(int device) {
   Watched& watched = devices_[device];
   const int64_t worked = watched.worked.exchange(0, std::memory_order_relaxed);
-  if (worked != 0) watched.health.Worked(absl::FromUnixNanos(worked));
+  if (worked != 0) watched.health.Worked(SteadyTime::SinceBoot(absl::Nanoseconds(worked)));
   return watched.health;
 }
 
@@ -76,12 +78,12 @@ void HealthWatch::Broke(int device, const std::string& why) {
 // Sees to it that somebody looks when the next canary is due.
 void HealthWatch::Plan(int device) {
   Watched& watched = devices_[device];
-  absl::Time next = UpToDate(device).next_canary();
+  SteadyTime next = UpToDate(device).next_canary();
   if (watched.trying || watched.planned <= next) return;
   watched.planned = next;
   core_->timer.At(next, [this, device] {
     Locked lock(*core_);
-    devices_[device].planned = absl::InfiniteFuture();
+    devices_[device].planned = SteadyTime::InfiniteFuture();
     if (core_->Now() < UpToDate(device).next_canary()) {
       Plan(device);  // it has worked meanwhile
     } else {
@@ -111,7 +113,7 @@ void HealthWatch::Tell(int device, const CanaryResult& result) {
     while (given < num_given && hooks_.give_way(device)) ++given;
   }
   num_given = given > 0 ? num_given * 2 : 1;
-  const absl::Time now = core_->Now();
+  const SteadyTime now = core_->Now();
   Note(device, [&](DeviceHealth& health) {
     const absl::string_view why = result.status.message();
     if (result.status.ok()) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "server/base/executor.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/canary.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/health.h"
@@ -47,9 +48,9 @@ class HealthWatch {
     DeviceHealth health;
     // When it worked last, of what `health` has not been told yet, in ns since 1970; 0: it has all.
     std::atomic<int64_t> worked{0};
-    bool trying = false;                          // a canary is under way
-    int num_given = 1;                            // workers that end for the next one
-    absl::Time planned = absl::InfiniteFuture();  // when the timer will look
+    bool trying = false;                                // a canary is under way
+    int num_given = 1;                                  // workers that end for the next one
+    SteadyTime planned = SteadyTime::InfiniteFuture();  // when the timer will look
   };
   template <typename Observe>
   void Note(int device, Observe observe);

@@ -12,6 +12,7 @@
 #include "server/base/error.h"
 #include "server/base/page_size.h"
 #include "server/base/random_id.h"
+#include "server/base/surroundings.h"
 #include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
@@ -94,10 +95,10 @@ std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultR
   auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = StatusFrom(result.status());
-  task->submit_time = TimeFrom(result.submit_time(), absl::Time());
-  task->dispatch_time = TimeFrom(result.dispatch_time(), absl::Time());
-  task->begin_time = TimeFrom(result.begin_time(), absl::Time());
-  task->end_time = TimeFrom(result.end_time(), absl::Time());
+  task->submit_time = TimeFrom(result.submit_time(), SteadyTime());
+  task->dispatch_time = TimeFrom(result.dispatch_time(), SteadyTime());
+  task->begin_time = TimeFrom(result.begin_time(), SteadyTime());
+  task->end_time = TimeFrom(result.end_time(), SteadyTime());
   task->run_seconds = result.run_seconds();
   task->ran_on_device = core.DeviceIndex(result.device());
   return task;
@@ -107,14 +108,14 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+SteadyTime TimeOf(const google::protobuf::Timestamp& time) {
+  return FromWallTime(absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos()));
 }
 
 // How far one task brings its job: in its worker's queue it still waits for its turn.
 v1::Job::State StateOf(const Task& task) {
   bool succeeded = task.state == TaskState::kDone && task.result.ok();
-  if (succeeded || task.begin_time != absl::Time()) return v1::Job::STATE_RUNNING;
+  if (succeeded || task.begin_time != SteadyTime()) return v1::Job::STATE_RUNNING;
   bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
   return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
 }
@@ -188,9 +189,9 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   asked->set_name(absl::StrCat("tenants/", tenant.value, "/jobs/", id));
   SetTimestamp(core_->Now(), asked->mutable_create_time());
   record->asked = std::move(asked);
-  absl::Time deadline = request.job().has_timeout()
+  SteadyTime deadline = request.job().has_timeout()
                             ? core_->Now() + ToDuration(request.job().timeout())
-                            : absl::InfiniteFuture();
+                            : SteadyTime::InfiniteFuture();
   absl::Status status = SubmitAll(record, request.job(), deadline);
   if (!status.ok() || request.validate_only()) {
     Abandon(record);
@@ -216,7 +217,7 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   return ViewOf(*record);
 }
 
-absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline) {
+absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline) {
   std::string id = absl::StrCat("job-", RandomId(24));
   record->session = absl::StrCat("sessions/", id);
   record->gate = MakePooled<Task>();
@@ -290,7 +291,7 @@ void Jobs::Save(const Record& record) {
     // Its job is the record's.
     v1::WatchJobResponse event;
     event.set_sequence(record.events.back().sequence);
-    SetTimestamp(record.events.back().time, event.mutable_time());
+    SetTimestamp(DateOf(record.events.back().time), event.mutable_time());
     event.SerializeToString(out.mutable_last_event());
   }
   core_->recorder.Set(record.tenant, recovery::Kind::kJob, record.record, out);
@@ -339,7 +340,7 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   restored->now = std::move(now);
   restored->request_id = record.request_id();
   restored->cancel_requested = record.cancel_requested();
-  restored->final_time = TimeFrom(record.final_time(), absl::InfiniteFuture());
+  restored->final_time = TimeFrom(record.final_time(), SteadyTime::InfiniteFuture());
   restored->record = id;
   if (!IsFinal(restored->state())) restored->place = core_->accounts->RestoreJob(restored->tenant);
   v1::WatchJobResponse last;
@@ -419,7 +420,7 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   record->cancel_requested = row.cancel_requested;
   record->record = core_->recorder.NewId();
   // Above all that a watcher may have seen of it.
-  record->num_forgotten_events = absl::ToUnixSeconds(core_->Now());
+  record->num_forgotten_events = absl::ToUnixSeconds(WallNow());
   Stripe& mine = StripeFor(record->tenant);
   absl::MutexLock lock(&mine.mutex);
   v1::Job end;
@@ -471,8 +472,8 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
     if (!status.ok()) return status;
   }
   const v1::Job& job = *record->asked;
-  absl::Time deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
-                                          : absl::InfiniteFuture();
+  SteadyTime deadline = job.has_timeout() ? TimeOf(job.create_time()) + ToDuration(job.timeout())
+                                          : SteadyTime::InfiniteFuture();
   absl::Status status = SubmitAll(record, job, deadline);
   if (!status.ok()) {
     Abandon(record);
@@ -817,7 +818,7 @@ void Jobs::Drop(Stripe& mine, const RecordPtr& dropped) {
 absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantId& tenant,
                                                                    const std::string& name,
                                                                    uint64_t after_sequence,
-                                                                   absl::Time deadline) {
+                                                                   SteadyTime deadline) {
   std::shared_ptr<const v1::Job> asked;
   std::vector<Record::Event> events;
   {
@@ -842,14 +843,14 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> Jobs::NextEvents(const TenantI
   for (const Record::Event& event : events) {
     v1::WatchJobResponse& response = responses.emplace_back();
     response.set_sequence(event.sequence);
-    SetTimestamp(event.time, response.mutable_time());
+    SetTimestamp(DateOf(event.time), response.mutable_time());
     response.set_state(event.now->state());
     View{asked, event.now}.WriteTo(response.mutable_job());
   }
   return responses;
 }
 
-void Jobs::Retire(absl::Time now) {
+void Jobs::Retire(SteadyTime now) {
   for (Stripe& stripe : stripes_) {
     absl::MutexLock lock(&stripe.mutex);
     for (auto it = stripe.finished.begin(); it != stripe.finished.end();) {
@@ -859,10 +860,10 @@ void Jobs::Retire(absl::Time now) {
              std::get<1>(*it) + core_->options.job_retention < now) {
         const RecordPtr record = stripe.jobs.at({tenant, std::get<2>(*it)});
         Drop(stripe, record);
-        it = stripe.finished.lower_bound({tenant, absl::InfinitePast(), ""});
+        it = stripe.finished.lower_bound({tenant, SteadyTime::InfinitePast(), ""});
       }
       // The next tenant's; no id begins with this character.
-      it = stripe.finished.upper_bound({tenant, absl::InfiniteFuture(), "\x7f"});
+      it = stripe.finished.upper_bound({tenant, SteadyTime::InfiniteFuture(), "\x7f"});
     }
   }
 }
@@ -877,7 +878,7 @@ void Jobs::MakeRoom(const TenantId& tenant) {
 void Jobs::MakeRoom(Stripe& mine, const TenantId& tenant, int64_t bytes) {
   const std::shared_ptr<session::ControlAccount> account = core_->accounts->ControlOf(tenant);
   while (account->Excess(bytes) > 0) {
-    auto first = mine.finished.lower_bound({tenant, absl::InfinitePast(), ""});
+    auto first = mine.finished.lower_bound({tenant, SteadyTime::InfinitePast(), ""});
     if (first == mine.finished.end() || std::get<0>(*first) != tenant) return;
     const RecordPtr record = mine.jobs.at({tenant, std::get<2>(*first)});
     Drop(mine, record);

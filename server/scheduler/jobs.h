@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -47,7 +48,7 @@ class Jobs {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant,
                                                                const std::string& name,
                                                                uint64_t after_sequence,
-                                                               absl::Time deadline);
+                                                               SteadyTime deadline);
   // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The lock must not
   // be held.
   struct Restored {
@@ -65,7 +66,7 @@ class Jobs {
   void UpdateAll();
 
   // Forgets jobs that have been final for long.
-  void Retire(absl::Time now);
+  void Retire(SteadyTime now);
   // Forgets final jobs of the tenant, those that ended first, until its things are within its quota
   // of control bytes, or there are no more. The lock must not be held.
   void MakeRoom(const TenantId& tenant);
@@ -93,7 +94,7 @@ class Jobs {
     const std::shared_ptr<std::atomic<bool>> look_asked = std::make_shared<std::atomic<bool>>();
     struct Event {
       uint64_t sequence = 0;
-      absl::Time time;
+      SteadyTime time;
       std::shared_ptr<const v1::Job> now;
     };
     std::vector<Event> events;
@@ -105,7 +106,7 @@ class Jobs {
     std::shared_ptr<const void> place;  // in the tenant's quota; until it is final
     session::ControlCharge control;
     bool cancel_requested = false;
-    absl::Time final_time = absl::InfiniteFuture();
+    SteadyTime final_time = SteadyTime::InfiniteFuture();
   };
   using RecordPtr = std::shared_ptr<Record>;
   // A job for an answer: taken under our lock, written without it.
@@ -124,7 +125,7 @@ class Jobs {
     std::map<std::pair<TenantId, std::string>, std::string> requests
         ABSL_GUARDED_BY(mutex);  // request_id -> job id
     // Final ones, by the time of their end.
-    std::set<std::tuple<TenantId, absl::Time, std::string>> finished ABSL_GUARDED_BY(mutex);
+    std::set<std::tuple<TenantId, SteadyTime, std::string>> finished ABSL_GUARDED_BY(mutex);
   };
 
   absl::StatusOr<View> Accept(const TenantId& tenant, const v1::CreateJobRequest& request,
@@ -141,7 +142,7 @@ class Jobs {
   static absl::StatusOr<RecordPtr> Find(const Stripe& stripe, const TenantId& tenant,
                                         const std::string& name)
       ABSL_SHARED_LOCKS_REQUIRED(stripe.mutex);
-  absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, absl::Time deadline);
+  absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
   // Both locks are held.

@@ -14,9 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/broker/worker.h"
 #include "server/ops/bind.h"
 #include "server/scheduler/fair_share.h"
+#include "server/scheduler/processor_time.h"
 #include "server/scheduler/task.h"
 #include "server/scheduler/worker_seats.h"
 #include "server/store/arena_pool.h"
@@ -62,10 +64,10 @@ struct Lane {
   uint64_t worker_record = 0;              // of the worker in the journal
   WorkerSeats::Seat seat;                  // changes in sections of all
   bool starting = false;                   // one is wanted: the lane waits in line, or it starts
-  absl::Time first_start;                  // since when
+  SteadyTime first_start;                  // since when
   int num_starts = 0;                      // tried since then
   bool awaits_canary = false;              // whether it is the device's fault that none starts
-  absl::Time first_lack = absl::InfiniteFuture();  // of a start that failed for lack
+  SteadyTime first_lack = SteadyTime::InfiniteFuture();  // of a start that failed for lack
   absl::Status start_lack;
   absl::Status start_error;      // of the last wish for one that ended
   uint64_t num_start_tries = 0;  // of such wishes
@@ -76,6 +78,7 @@ struct Lane {
   std::map<uint64_t, bool> mapped;
   std::set<uint64_t> loaded;  // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
+  ProcessorTime processor_time;  // of a CPU device's worker
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;                     // of loaded modules, as far as the worker has told
   std::atomic<uint64_t> num_told{0};  // of these, ever
@@ -133,7 +136,7 @@ struct Lane {
   bool killed = false;      // its worker, for a task that outlived its grace
   int num_copies = 0;       // transfers that use the worker now
   int num_holding = 0;      // tasks here that have their memory
-  absl::Time last_used;
+  SteadyTime last_used;
   // Operations in pieces: one at a time. Those that wait for it are still being prepared.
   bool streaming = false;
   std::deque<std::shared_ptr<Task>> streams;

@@ -23,6 +23,9 @@ constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
 // few arenas.
 constexpr uint64_t kFirstSharedArena = uint64_t{2} << 20;
 constexpr uint64_t kSharedArenaGrowth = 3;
+// As much as a CUDA worker keeps (cuda::Scratch::kKeptBytes), and at most this part of a place.
+constexpr uint64_t kMostUncountedScratch = uint64_t{64} << 20;
+constexpr uint64_t kUncountedOfPlace = 16;
 // Of host memory that a lane's device uses in place, and what is added at a time: the results and
 // inputs of a few dozen small calls at once.
 constexpr uint64_t kMaxZeroCopyBytes = uint64_t{16} << 20;
@@ -139,7 +142,25 @@ uint64_t Memory::limit_bytes(int device) const {
 }
 
 int64_t Memory::room(int device) const {
-  return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device));
+  auto scratch = scratch_.find(device);
+  return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device)) -
+         static_cast<int64_t>(scratch == scratch_.end() ? 0 : scratch->second.load());
+}
+
+bool Memory::TakeScratch(Lane& lane, uint64_t bytes, uint64_t turn) {
+  core_->AssertAll();
+  Reclaim();
+  if (!MakeRoom(lane, bytes, turn)) return false;
+  scratch_[lane.device] += bytes;
+  return true;
+}
+
+void Memory::GiveBackScratch(const Lane& lane, uint64_t bytes) {
+  scratch_.at(lane.device) -= bytes;
+}
+
+uint64_t Memory::uncounted_scratch_bytes(int device) const {
+  return std::min(kMostUncountedScratch, limit_bytes(device) / kUncountedOfPlace);
 }
 
 void Memory::TrimAll(const Lane& lane, uint64_t turn) {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
@@ -48,6 +49,15 @@ class Memory {
   // Of the lane's host memory that its device uses in place; false: there is none left. With the
   // lane's stripe.
   bool AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allocation);
+  // Counts memory of the lane's device that is not in arenas: a task's work memory, which its
+  // worker takes and gives back (ops/scratch_bytes.h). False: there is no room, empty arenas given
+  // back.
+  bool TakeScratch(Lane& lane, uint64_t bytes, uint64_t turn);
+  // With the lane's stripe.
+  void GiveBackScratch(const Lane& lane, uint64_t bytes);
+  // So much is not counted: a worker keeps it from task to task, in the part of the device that the
+  // limit leaves.
+  uint64_t uncounted_scratch_bytes(int device) const;
   // A block that any of these gave. With the lane's stripe.
   static void Free(Lane& lane, const store::Allocation& allocation);
 
@@ -68,7 +78,8 @@ class Memory {
   // Gives back the empty arenas of a device, but for those of other lanes where somebody came to
   // wait before.
   void TrimAll(const Lane& lane, uint64_t turn);
-  // Bytes of arenas that the device's limit still allows; below 0 after a limit was lowered.
+  // Bytes of arenas or of work memory that the device's limit still allows; below 0 after a limit
+  // was lowered.
   int64_t room(int device) const;
 
   uint64_t arena_bytes(int device) const;
@@ -89,12 +100,13 @@ class Memory {
   Lanes* const lanes_;
   const Hooks hooks_;
   std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
+  std::map<int, std::atomic<uint64_t>> scratch_;  // device -> bytes of tasks' work memory
   // Reclaim's, by stripe: empty between its calls.
   std::array<std::vector<store::Reclaimer::Entry>, kNumStripes> reclaimed_;
   std::atomic<uint64_t> next_arena_{1};
-  absl::Time next_file_;  // the disk was full: it is not asked for room again before this
+  SteadyTime next_file_;  // the disk was full: it is not asked for room again before this
   bool file_error_told_ = false;
-  absl::Time next_file_log_;
+  SteadyTime next_file_log_;
 };
 
 }  // namespace stride::scheduler

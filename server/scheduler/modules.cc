@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
+#include "server/base/steady_time.h"
 #include "server/ops/compiler_options.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
@@ -53,7 +54,7 @@ class Promise {
     value_ = std::move(value);
     ready_.Notify();
   }
-  absl::StatusOr<T> Wait(absl::Time deadline) {
+  absl::StatusOr<T> Wait(SteadyTime deadline) {
     if (Await(ready_, deadline)) return value_;
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed during compilation");
@@ -169,7 +170,7 @@ void AddGlobals(const wire::ModuleDescription& described, const wire::ModuleLoad
 
 absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
                                            const v1::CreateModuleRequest& request,
-                                           absl::Time deadline) {
+                                           SteadyTime deadline) {
   auto owner = session::ParseParent(request.parent(), tenant, "parent");
   if (!owner.ok()) return owner.status();
   if (*owner != tenant.value)
@@ -238,7 +239,7 @@ void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
 }
 
 absl::StatusOr<std::shared_ptr<const v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
-                                                                   absl::Time deadline) {
+                                                                   SteadyTime deadline) {
   Locked lock(*core_);
   auto free = [&] { return creating_.count(key) == 0; };
   if (!lock.Await(absl::Condition(&free), deadline)) {
@@ -258,7 +259,7 @@ absl::StatusOr<std::shared_ptr<const v1::Module>> Modules::Reserve(const Key& ke
 absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
                                           const v1::CreateModuleRequest& request,
                                           const wire::Source& source, const std::string& id,
-                                          absl::Time deadline) {
+                                          SteadyTime deadline) {
   v1::Module module = request.module();
   module.clear_kernels();
   module.clear_global_infos();
@@ -292,7 +293,7 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
 }
 
 absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire::Code& code,
-                                 absl::Time deadline, v1::Module* module) {
+                                 SteadyTime deadline, v1::Module* module) {
   using Compiled = std::shared_ptr<const broker::CompiledModule>;
   const std::string& target = core_->broker->devices()[device].target();
   auto compiled = std::make_shared<Promise<Compiled>>();
@@ -339,7 +340,7 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
 
 absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
     Lane& lane, const std::shared_ptr<broker::Worker>& worker,
-    const broker::CompiledModule& compiled, absl::Time deadline) {
+    const broker::CompiledModule& compiled, SteadyTime deadline) {
   uint64_t id = compiled.id;
   bool load;
   {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
 #include "server/scheduler/scheduler.h"
@@ -24,7 +25,7 @@ class Modules {
   Modules(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
 
   absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request,
-                                    absl::Time deadline);
+                                    SteadyTime deadline);
   absl::StatusOr<v1::Module> Get(const TenantId& tenant, const std::string& name);
   absl::StatusOr<v1::ListModulesResponse> List(const TenantId& tenant,
                                                const v1::ListModulesRequest& request);
@@ -50,17 +51,17 @@ class Modules {
   // Takes the name for a module to be made, once no other call is making it (null); or gives the
   // module that has it, ALREADY_EXISTS unless it `may_exist`.
   absl::StatusOr<std::shared_ptr<const v1::Module>> Reserve(const Key& key, bool may_exist,
-                                                            absl::Time deadline);
+                                                            SteadyTime deadline);
   absl::StatusOr<v1::Module> Build(const TenantId& tenant, const v1::CreateModuleRequest& request,
                                    const wire::Source& source, const std::string& id,
-                                   absl::Time deadline);
+                                   SteadyTime deadline);
   // What the worker says of a module: loads it, unless that was done or is under way.
   absl::StatusOr<wire::ModuleLoaded> Attributes(Lane& lane,
                                                 const std::shared_ptr<broker::Worker>& worker,
                                                 const broker::CompiledModule& compiled,
-                                                absl::Time deadline);
+                                                SteadyTime deadline);
   absl::Status AddKernels(const TenantId& tenant, int device, const wire::Code& code,
-                          absl::Time deadline, v1::Module* module);
+                          SteadyTime deadline, v1::Module* module);
 
   Core* const core_;
   Scheduler* const scheduler_;

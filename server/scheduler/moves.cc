@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/links.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
@@ -59,7 +61,7 @@ void Scheduler::StartMove(const std::shared_ptr<Task>& task,
                           const store::Allocation& target) {
   core_->AssertAll();
   Lane& lane = *task->lane;
-  if (task->move_start == absl::Time()) task->move_start = core_->Now();
+  if (task->move_start == SteadyTime()) task->move_start = core_->Now();
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) spilled_.returned_bytes += buffer->size;
   auto move = [this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
@@ -204,7 +206,7 @@ absl::Status Scheduler::CopyFromPeer(Lane& from, const store::Allocation& source
                             result = std::move(status);
                             ended.Notify();
                           });
-  stride::Await(ended, absl::InfiniteFuture());
+  stride::Await(ended, SteadyTime::InfiniteFuture());
   Locked lock(*core_);
   --to.num_copies;
   --from.num_copies;
@@ -233,7 +235,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
     auto worker = BlockingWorker(*from, source.arena);
     if (!worker.ok()) return worker.status();
     reader = std::make_unique<StagedReader>(*worker, source.arena->id, source.offset, size,
-                                            absl::InfiniteFuture());
+                                            SteadyTime::InfiniteFuture());
   }
 
   std::unique_ptr<StagedWriter> writer;
@@ -246,7 +248,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
     auto worker = BlockingWorker(to, target.arena);
     if (!worker.ok()) return worker.status();
     writer = std::make_unique<StagedWriter>(*worker, target.arena->id, target.offset,
-                                            absl::InfiniteFuture());
+                                            SteadyTime::InfiniteFuture());
   }
   auto put = [&](std::string_view piece) -> absl::Status {
     if (writer != nullptr) return writer->Write(piece);
@@ -325,7 +327,7 @@ std::shared_ptr<broker::Worker> Scheduler::WorkerAtHand(
 }
 
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
-    Lane& lane, const std::shared_ptr<store::Arena>& arena, absl::Time deadline) {
+    Lane& lane, const std::shared_ptr<store::Arena>& arena, SteadyTime deadline) {
   {
     Locked lock(*core_, lane.tenant);
     if (auto worker = WorkerAtHand(lane, arena)) return worker;
@@ -342,7 +344,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
   return LostWorker();
 }
 
-absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock, absl::Time deadline) {
+absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
     ++lane.num_awaiting;  // or the worker might be gone again before this thread has seen it
@@ -365,7 +367,7 @@ absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock, absl::Time deadlin
 }
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size,
-                                                              absl::Time deadline) {
+                                                              SteadyTime deadline) {
   bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
   int num_workers = 0;
   std::shared_ptr<broker::Worker> asked;
@@ -380,7 +382,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   }
   Locked lock(*core_);
   const uint64_t turn = ++last_memory_turn_;
-  absl::Time give_up = core_->Now() + core_->options.memory_patience;
+  SteadyTime give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
     // One that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
@@ -403,15 +405,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
         return allocation;
       case Memory::Outcome::kFull:
         if (!lane.grow_lack.ok()) return lane.grow_lack;
-        return TryLater(
-            absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-            absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                         "another device. "
-                         "Needed: ",
-                         size, " bytes, limit: ", memory_.limit_bytes(lane.device), " bytes"),
-            absl::Seconds(1),
-            {{"device", absl::StrCat("devices/", lane.description.id())},
-             {"bytes", absl::StrCat(size)}});
+        return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
         ++num_memory_waiters_;  // or nobody would tell

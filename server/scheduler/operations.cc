@@ -12,6 +12,7 @@
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/status_bytes.h"
+#include "server/base/steady_time.h"
 #include "server/ops/operands.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
@@ -151,7 +152,7 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
 absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Extras extras) {
+                                                        SteadyTime deadline, Extras extras) {
   std::optional<Locked> lock;
   if (NeedsAll(operation, extras)) {
     lock.emplace(*core_);
@@ -369,7 +370,7 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
 
 absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                                         const v1::Operation& operation,
-                                                        absl::Time deadline, Resolved& resolved,
+                                                        SteadyTime deadline, Resolved& resolved,
                                                         std::shared_ptr<const Planned> known) {
   const Infos inputs = InfosOf(resolved.inputs);
   Infos existing;
@@ -500,7 +501,7 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
 }
 
 std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string label,
-                                          absl::Time deadline, const Resolved& resolved,
+                                          SteadyTime deadline, const Resolved& resolved,
                                           std::shared_ptr<const Planned> planned) {
   auto task = MakePooled<Task>(std::move(planned));
   task->id = next_task_++;
@@ -557,7 +558,7 @@ absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
 absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
                                                                const Programs::Ready& ready,
                                                                const std::string& label,
-                                                               absl::Time deadline,
+                                                               SteadyTime deadline,
                                                                const Resolved& resolved) {
   const size_t num_outputs = ready.plan->outputs.size();
   if (resolved.targets.size() != num_outputs) {
@@ -587,7 +588,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& tenant,
                                                              const Programs::Ready& ready,
-                                                             absl::Time deadline,
+                                                             SteadyTime deadline,
                                                              const Resolved& resolved) {
   const ops::ProgramPlan& plan = *ready.plan;
   std::map<uint64_t, ArrayPtr> arrays;
@@ -645,7 +646,7 @@ bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) con
 absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& tenant,
                                                               const std::shared_ptr<Replay>& replay,
                                                               const std::string& label,
-                                                              absl::Time deadline,
+                                                              SteadyTime deadline,
                                                               const Resolved& resolved) {
   const ops::ProgramGraph& graph = replay->graph;
   std::shared_ptr<Task> task =
@@ -689,7 +690,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
-    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const TenantId& tenant, const v1::Operation& operation, SteadyTime deadline,
     Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
@@ -722,7 +723,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
-    const TenantId& tenant, const v1::Operation& operation, absl::Time deadline,
+    const TenantId& tenant, const v1::Operation& operation, SteadyTime deadline,
     const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
   Resolved converted = resolved;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -737,7 +738,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
 absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tenant,
                                                             const ArrayPtr& array,
                                                             std::optional<DType> type,
-                                                            absl::Time deadline,
+                                                            SteadyTime deadline,
                                                             const Resolved& around) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
@@ -757,7 +758,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant,
                                                             const v1::Operation& operation,
-                                                            absl::Time deadline,
+                                                            SteadyTime deadline,
                                                             Resolved& resolved) {
   if (resolved.device < 0) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device",
@@ -828,6 +829,23 @@ absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// The session counts on a write to the array that was refused.
+void LoseWrite(const Array& array, const std::string& session, const absl::Status& status) {
+  if (array.buffer != nullptr) array.buffer->LoseWrite(session, status);
+  if (array.shards == nullptr) return;
+  for (const ArrayPtr& part : array.shards->parts) LoseWrite(*part, session, status);
+}
+
+}  // namespace
+
+void Operations::Refuse(const TenantId& tenant, const std::string& session,
+                        const v1::Operation& operation, const absl::Status& status) {
+  Locked lock(*core_, tenant);
+  PublishError(tenant, session, operation, status);
+}
+
 void Operations::Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output) {
   const auto& target = resolved.targets[output];
   if (target.is_inline || target.existing != nullptr) return;
@@ -843,9 +861,13 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
   auto id = session::ParseSessionName(session, "session");
   if (!id.ok()) return;
   for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0 ||
-        field.output->existing())
+    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0) continue;
+    if (field.output->existing()) {
+      auto found = core_->catalogue.FindArray(
+          tenant, {.session = *id, .handle = field.output->handle()}, core_->Now());
+      if (found.ok()) LoseWrite(**found, session, status);
       continue;
+    }
     auto array = MakePooled<Array>();
     array->error = status;
     array->create_time = core_->Now();
@@ -859,7 +881,7 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
 absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array) {
   Resolved around;
   around.now = core_->Now();
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -62,8 +63,12 @@ class Operations {
   };
   // See Engine::Submit.
   absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session,
-                                  const v1::Operation& operation, absl::Time deadline,
+                                  const v1::Operation& operation, SteadyTime deadline,
                                   Extras extras = {});
+
+  // Of an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status);
 
   // Tasks get ids from here on.
   void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
@@ -100,7 +105,7 @@ class Operations {
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs; null: not known yet.
   absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
-                                  absl::Time deadline, Resolved& resolved,
+                                  SteadyTime deadline, Resolved& resolved,
                                   std::shared_ptr<const Planned> known = nullptr);
   // From the cache, or made.
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
@@ -108,35 +113,35 @@ class Operations {
       absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
-                                         const std::string& label, absl::Time deadline,
+                                         const std::string& label, SteadyTime deadline,
                                          const Resolved& resolved);
   // Neither copies into existing arrays.
   absl::StatusOr<Accepted> LaunchSteps(const TenantId& tenant, const Programs::Ready& ready,
-                                       absl::Time deadline, const Resolved& resolved);
+                                       SteadyTime deadline, const Resolved& resolved);
   absl::StatusOr<Accepted> LaunchReplay(const TenantId& tenant,
                                         const std::shared_ptr<Replay>& replay,
-                                        const std::string& label, absl::Time deadline,
+                                        const std::string& label, SteadyTime deadline,
                                         const Resolved& resolved);
   // Whether some device has the memory for it, with all arrays at once.
   bool FitsADevice(const Replay& replay, const Resolved& resolved) const;
   absl::StatusOr<Programs::Ready> FindProgram(const TenantId& tenant, const v1::ProgramCall& call,
                                               const Resolved& resolved, Programs::Draft* draft);
-  std::shared_ptr<Task> NewTask(const TenantId& tenant, std::string label, absl::Time deadline,
+  std::shared_ptr<Task> NewTask(const TenantId& tenant, std::string label, SteadyTime deadline,
                                 const Resolved& resolved,
                                 std::shared_ptr<const Planned> planned = NoPlan());
   // Publishes the outputs and lets the task go its way.
   absl::Status Begin(const TenantId& tenant, const std::shared_ptr<Task>& task, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
                                                   const v1::Operation& operation,
-                                                  absl::Time deadline, Resolved& resolved);
+                                                  SteadyTime deadline, Resolved& resolved);
   // With copies of inputs in other types in their place.
   absl::StatusOr<Accepted> LaunchConverted(const TenantId& tenant, const v1::Operation& operation,
-                                           absl::Time deadline, const Resolved& resolved,
+                                           SteadyTime deadline, const Resolved& resolved,
                                            const std::vector<std::optional<DType>>& types);
   // A contiguous copy without a name, on behalf of the operation `around` it.
   absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
                                       const std::shared_ptr<session::Array>& array,
-                                      std::optional<DType> type, absl::Time deadline,
+                                      std::optional<DType> type, SteadyTime deadline,
                                       const Resolved& around);
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
@@ -144,9 +149,9 @@ class Operations {
   // Whether it may change what is not its tenant's alone.
   static bool NeedsAll(const v1::Operation& operation, const Extras& extras);
   absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant, const v1::Operation& operation,
-                                         absl::Time deadline, Resolved& resolved);
+                                         SteadyTime deadline, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
-                                      absl::Time deadline, Resolved& resolved);
+                                      SteadyTime deadline, Resolved& resolved);
   absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);
   absl::Status Publish(const TenantId& tenant, Resolved& resolved);
   void Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output);

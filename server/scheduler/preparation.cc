@@ -7,21 +7,18 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
+#include "server/ops/scratch_bytes.h"
+#include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 
 namespace stride::scheduler {
 namespace {
 
-absl::Status OutOfMemory(const Lane& lane, uint64_t size, uint64_t limit) {
+// A device without memory, or a machine without the means to map more of it.
+absl::Status NoMemoryFor(const Lane& lane, uint64_t size, uint64_t scratch, uint64_t limit) {
   if (!lane.grow_lack.ok()) return lane.grow_lack;
-  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-                  absl::StrCat("the device has no memory left for this array; delete arrays or use "
-                               "another device. Needed: ",
-                               size, " bytes, limit: ", limit, " bytes"),
-                  absl::Seconds(1),
-                  {{"device", absl::StrCat("devices/", lane.description.id())},
-                   {"bytes", absl::StrCat(size)},
-                   {"limit", absl::StrCat(limit)}});
+  return OutOfMemory(lane.description.id(), size, limit, scratch);
 }
 
 // A compiler's refusal, at the field of the launch that is to blame.
@@ -169,7 +166,9 @@ bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
     if (std::find(lacking.begin(), lacking.end(), use.buffer) == lacking.end())
       lacking.push_back(use.buffer);
   }
-  if (!lacking.empty() && !TakeMemoryAtHand(task, lacking)) {
+  const bool has_scratch = task->scratch_bytes > 0 || CountedScratch(*task) == 0;
+  const bool at_hand = has_scratch && (lacking.empty() || TakeMemoryAtHand(task, lacking));
+  if (!at_hand) {
     if (!core_->HoldsAll()) {
       PrepareWithAll(task);
       return false;
@@ -224,7 +223,7 @@ bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Alloc
   }
   const void* const bytes = BytesAtHand(buffer, block);
   if (bytes == nullptr) return false;
-  if (task.move_start == absl::Time()) task.move_start = core_->Now();
+  if (task.move_start == SteadyTime()) task.move_start = core_->Now();
   std::memcpy(block.data(), bytes, static_cast<size_t>(buffer.size));
   buffer.AddReplica(task.lane->device, block);
   task.move_end = core_->Now();
@@ -236,9 +235,10 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   core_->AssertAll();
   Lane& lane = *task->lane;
   uint64_t limit = memory_.limit_bytes(lane.device);
-  uint64_t all = BytesOf(*task);
+  const uint64_t scratch = CountedScratch(*task);
+  uint64_t all = BytesOf(*task) + scratch;
   if (all > limit) {
-    BeginStream(task, OutOfMemory(lane, all, limit));
+    BeginStream(task, NoMemoryFor(lane, all, scratch, limit));
     return false;
   }
   LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
@@ -250,9 +250,11 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
   uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
   Hold(*task);  // what it has must not make room for what it lacks
   absl::InlinedVector<store::Allocation, 2> blocks(lacking.size());
-  Memory::Outcome outcome = Memory::Outcome::kAllocated;
+  Memory::Outcome outcome =
+      scratch == 0 ? Memory::Outcome::kAllocated : AllocateScratch(lane, scratch, turn);
+  if (outcome == Memory::Outcome::kAllocated) task->scratch_bytes = scratch;
   size_t count = 0;
-  while (count < lacking.size()) {
+  while (outcome == Memory::Outcome::kAllocated && count < lacking.size()) {
     outcome =
         AllocateInPlace(*task, *lacking[count], &blocks[count])
             ? Memory::Outcome::kAllocated
@@ -264,7 +266,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     while (count > 0) Memory::Free(lane, blocks[--count]);
     Unhold(*task);
     if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
-      EndUnrun(task, OutOfMemory(lane, all, limit));
+      EndUnrun(task, NoMemoryFor(lane, all, scratch, limit));
     } else {
       EnterMemoryQueue(task);
     }
@@ -277,6 +279,11 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     StartMove(task, lacking[i], blocks[i]);
   }
   return true;
+}
+
+uint64_t Scheduler::CountedScratch(const Task& task) const {
+  const uint64_t bytes = ops::ScratchBytes(task.plan().task);
+  return bytes > memory_.uncounted_scratch_bytes(task.lane->device) ? bytes : 0;
 }
 
 // Waits for inputs that are on their way for others too.
@@ -306,6 +313,8 @@ bool Scheduler::Unhold(Task& task) {
     if (use.buffer != nullptr) --use.buffer->num_holders;
   }
   if (task.lane != nullptr) --task.lane->num_holding;
+  if (task.scratch_bytes > 0)
+    memory_.GiveBackScratch(*task.lane, std::exchange(task.scratch_bytes, 0));
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/steady_time.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
@@ -52,9 +53,30 @@ std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Tas
 
 }  // namespace
 
+namespace {
+
+// Whether the task's client learns of its end by nothing but what the task was to write. It asked
+// for a cancellation itself. What is wrong with a kernel launch the answer to it tells.
+bool LosesWrites(const Task& task, const absl::Status& status) {
+  if (task.session == nullptr || task.drop_other_replicas || absl::IsCancelled(status))
+    return false;
+  const bool is_told =
+      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
+  return task.kernel == nullptr || !is_told;
+}
+
+}  // namespace
+
 // Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
-// accepted behind it, which counted on its result there, carry its error.
+// accepted behind it, which counted on its result there, carry its error, and so do these arrays
+// for its session.
 void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status) {
+  if (LosesWrites(*task, status)) {
+    for (const Use& use : task->uses) {
+      if (use.buffer != nullptr && use.write && !use.fresh)
+        use.buffer->LoseWrite(*task->session->name, status);
+    }
+  }
   for (const auto& dependent : task->dependents) {
     if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
     dependent->lost_input = status;
@@ -179,7 +201,7 @@ void Scheduler::NoteStart(Lane& lane) {
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
   const Lane::InFlight& first = lane.in_flight.front();
   Task* task = first.task.get();
-  if (task == nullptr || task->observer == nullptr || task->begin_time != absl::Time()) return;
+  if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
   if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
     task->begin_time = core_->Now();
     core_->Defer([observer = *task->observer] { observer(TaskState::kDispatched); });

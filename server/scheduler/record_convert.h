@@ -3,19 +3,30 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
+#include "server/base/surroundings.h"
 #include "server/recovery/records.pb.h"
 #include "server/store/array_info.h"
 
 // Small values to and from journal records.
 namespace stride::scheduler {
 
-inline int64_t ToRecord(absl::Time time) {
-  if (time == absl::Time() || time == absl::InfiniteFuture()) return 0;
-  return absl::ToUnixNanos(time);
+// Times that are waited for: nanoseconds of the steady clock, which goes on while no daemon lives.
+inline int64_t ToRecord(SteadyTime time) {
+  if (time == SteadyTime() || time == SteadyTime::InfiniteFuture()) return 0;
+  return absl::ToInt64Nanoseconds(time.since_boot());
 }
-// `none` is what 0 stands for.
-inline absl::Time TimeFrom(int64_t nanos, absl::Time none) {
-  return nanos == 0 ? none : absl::FromUnixNanos(nanos);
+// Times that people read, and all that outlive a reboot: nanoseconds since 1970.
+inline int64_t DateToRecord(SteadyTime time) {
+  if (time == SteadyTime() || time == SteadyTime::InfiniteFuture()) return 0;
+  return absl::ToUnixNanos(DateOf(time));
+}
+// Either of them: no machine runs for 31 years, and no date is before 2001. `none` is what 0 stands
+// for.
+inline SteadyTime TimeFrom(int64_t nanos, SteadyTime none) {
+  constexpr int64_t kFirstDate = 1'000'000'000'000'000'000;
+  if (nanos == 0) return none;
+  return nanos >= kFirstDate ? FromWallTime(absl::FromUnixNanos(nanos))
+                             : SteadyTime::SinceBoot(absl::Nanoseconds(nanos));
 }
 
 // Bits of UseRecord.flags and DispatchRecord.flags.

@@ -200,7 +200,7 @@ void Recorder::Added(session::Session& session) {
   recovery::SessionRecord record;
   record.set_tenant(session.tenant.value);
   record.set_id(session.id);
-  record.set_create_time(ToRecord(session.create_time));
+  record.set_create_time(DateToRecord(session.create_time));
   record.set_ttl(absl::ToInt64Nanoseconds(session.ttl));
   record.set_of_job(session.num_pins > 0);
   Set(session.tenant, Kind::kSession, session.record, record);
@@ -291,7 +291,7 @@ void Recorder::Write(const session::Array& array, Part& part) {
   record.set_durable(array.durable);
   record.set_name(array.name.ToString());
   if (!array.error.ok()) SetStatus(array.error, record.mutable_error());
-  record.set_create_time(ToRecord(array.create_time));
+  record.set_create_time(DateToRecord(array.create_time));
   record.set_expire_time(ToRecord(array.expire_time));
   if (array.receiving != nullptr) {
     recovery::ReceivingRecord* receiving = record.mutable_receiving();
@@ -317,6 +317,11 @@ void Recorder::Write(store::Buffer& buffer, Part& part) {
     replica->set_size(block.size);
   }
   if (!buffer.error.ok()) SetStatus(buffer.error, record.mutable_error());
+  for (const store::Buffer::LostWrite& lost : buffer.lost_writes) {
+    recovery::LostWriteRecord* one = record.add_lost_writes();
+    one->set_session(lost.session);
+    SetStatus(lost.status, one->mutable_status());
+  }
   record.set_kept(buffer.kept);
   record.set_loading(buffer.loading);
   record.set_incoming(buffer.incoming);

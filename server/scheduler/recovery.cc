@@ -14,6 +14,7 @@
 #include "server/base/crash_point.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
@@ -332,6 +333,8 @@ void Recovery::RestoreBuffers() {
         MakePooled<store::Buffer>(TenantId{record.tenant()}, record.size(), core_.reclaimer);
     buffer->record = id;
     buffer->RestoreError(StatusFrom(record.error()));
+    for (const recovery::LostWriteRecord& lost : record.lost_writes())
+      buffer->RestoreLostWrite({lost.session(), StatusFrom(lost.status())});
     buffer->kept = record.kept();
     buffer->loading = record.loading();
     // Changes are not followed now.
@@ -357,7 +360,7 @@ void Recovery::RestoreSessions() {
     session->record = id;
     session->id = record.id();
     session->tenant = TenantId{record.tenant()};
-    session->create_time = TimeFrom(record.create_time(), absl::Time());
+    session->create_time = TimeFrom(record.create_time(), SteadyTime());
     session->ttl = absl::Nanoseconds(record.ttl());
     // Its client could not renew it while there was no daemon.
     session->expire_time = core_.Now() + session->ttl;
@@ -411,8 +414,8 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
   array->tenant = TenantId{record.tenant()};
   if (core_.durability != nullptr) array->durable = record.durable();
   array->error = StatusFrom(record.error());
-  array->create_time = TimeFrom(record.create_time(), absl::Time());
-  array->expire_time = TimeFrom(record.expire_time(), absl::InfiniteFuture());
+  array->create_time = TimeFrom(record.create_time(), SteadyTime());
+  array->expire_time = TimeFrom(record.expire_time(), SteadyTime::InfiniteFuture());
   auto buffer = buffers_.find(record.buffer());
   if (buffer != buffers_.end()) {
     array->buffer = buffer->second;
@@ -652,8 +655,8 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   }
   task->priority = record.priority();
   task->drop_other_replicas = record.drop_other_replicas();
-  task->deadline = TimeFrom(record.deadline(), absl::InfiniteFuture());
-  task->submit_time = TimeFrom(record.submit_time(), absl::Time());
+  task->deadline = TimeFrom(record.deadline(), SteadyTime::InfiniteFuture());
+  task->submit_time = TimeFrom(record.submit_time(), SteadyTime());
   task->of_job = record.of_job();
   task->recorded = true;
   return task;

@@ -30,7 +30,7 @@ void RegionCopies::Send(Piece piece) {
 
 absl::Status RegionCopies::Await(State& state) {
   absl::MutexLock lock(&state.mutex);
-  stride::Await(state.mutex, absl::Condition(&state.done), absl::InfiniteFuture());
+  stride::Await(state.mutex, absl::Condition(&state.done), SteadyTime::InfiniteFuture());
   return state.status;
 }
 

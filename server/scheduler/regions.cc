@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
 
@@ -112,7 +113,7 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
       absl::StrCat("sessions/", *session, "/regions/", RandomId(26)));
   response.mutable_region()->set_size_bytes(*size);
   response.set_ticket(RandomId(kTicketBytes));
-  const absl::Time expire_time = core_->Now() + ticket_life_;
+  const SteadyTime expire_time = core_->Now() + ticket_life_;
   SetTimestamp(expire_time, response.mutable_expire_time());
   std::shared_ptr<Region> region;  // goes after the locks where the session has ended meanwhile
   Locked lock(*core_, tenant);
@@ -127,7 +128,7 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   return response;
 }
 
-void Regions::DropOldTickets(absl::Time now) {
+void Regions::DropOldTickets(SteadyTime now) {
   for (auto it = tickets_.begin(); it != tickets_.end();) {
     bool over = it->second.expire_time <= now || it->second.region.expired();
     it = over ? tickets_.erase(it) : std::next(it);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/region.h"
 #include "stride/v1/region_service.pb.h"
@@ -70,11 +71,11 @@ class Regions : public session::Catalogue::Observer {
   };
   struct Ticket {
     std::weak_ptr<Region> region;
-    absl::Time expire_time;
+    SteadyTime expire_time;
   };
   absl::StatusOr<std::shared_ptr<const void>> TakePlace(const TenantId& tenant, int64_t bytes);
   absl::Status CheckSession(const TenantId& tenant, const std::string& id);
-  void DropOldTickets(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropOldTickets(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Elsewhere, since the end of a region takes a while.
   void DropLater(std::shared_ptr<Region> region);
 

@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/operations.h"
 
 // What the files that make up Operations share.
@@ -14,7 +15,7 @@ namespace stride::scheduler {
 // An operation with its names looked up.
 struct Operations::Resolved {
   std::shared_ptr<session::Session> session;
-  absl::Time now;             // of acceptance
+  SteadyTime now;             // of acceptance
   session::ArrayList inputs;  // null: a scalar
   struct Target {
     uint64_t handle = 0;      // of the session; 0: `name` counts, or it is inline

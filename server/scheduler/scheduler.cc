@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/links.h"
@@ -392,6 +393,7 @@ void Scheduler::Housekeep() {
   lanes_.ForEach([&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
+    if (lane.worker != nullptr) Charge(lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);

@@ -16,6 +16,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/health_watch.h"
@@ -76,16 +77,18 @@ class Scheduler {
   // lock must NOT be held.
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
       Lane& lane, const std::shared_ptr<store::Arena>& arena,
-      absl::Time deadline = absl::InfiniteFuture());
+      SteadyTime deadline = SteadyTime::InfiniteFuture());
   // A block on a device, waiting for memory where it must. The lock must NOT be held.
-  absl::StatusOr<store::Allocation> BlockingAllocate(Lane& lane, uint64_t size,
-                                                     absl::Time deadline = absl::InfiniteFuture());
+  absl::StatusOr<store::Allocation> BlockingAllocate(
+      Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
 
   // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
   // the device, where idle arrays go.
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
+  // Charges the tenant for what its workers have used since their last tasks ended. With all locks.
+  void ChargeWorkers(const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
@@ -145,6 +148,8 @@ class Scheduler {
   // has to be moved.
   bool FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block);
   bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  // Work memory of the task that is to be counted on its lane's device.
+  uint64_t CountedScratch(const Task& task) const;
   // Has it prepared in a section of all, after this one.
   void PrepareWithAll(const std::shared_ptr<Task>& task);
   void HaveInputs(const std::shared_ptr<Task>& task);
@@ -170,7 +175,10 @@ class Scheduler {
     Lane* to;  // null: there is another copy
     store::Allocation source, target;
   };
-  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn);
+  // The same for work memory, which lies in no arena.
+  Memory::Outcome AllocateScratch(Lane& lane, uint64_t bytes, uint64_t turn);
+  // For a block in an arena of the lane, or `outside` them all.
+  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bool outside = false);
   class Leavers;
   Memory::Outcome FindTarget(Spill* spill, uint64_t turn);
   Memory::Outcome Evict(int place, std::vector<Spill> spills);
@@ -220,11 +228,13 @@ class Scheduler {
   // turns.cc
   void NoteDemand(Lane& lane);
   void ChargeTurn(Lane& lane, double run_seconds);
+  // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
+  void Charge(Lane& lane, double run_seconds);
   double Budget(Lane& lane);
   void GiveTurns(int device);
   FairShare::Flow* NextTurn(int device);
   void BeginTurn(Lane& lane);
-  void WakeForTurns(int device, absl::Time wake);
+  void WakeForTurns(int device, SteadyTime wake);
 
   void Pump(Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
@@ -290,7 +300,7 @@ class Scheduler {
   void ForgetDeadline(const Task& task);
   void LookAtDeadlinesLater(int stripe);
   // Called by the timer, which was asked to at `look`.
-  void LookAtDeadlines(int stripe, absl::Time look);
+  void LookAtDeadlines(int stripe, SteadyTime look);
   void DeadlinePassed(const std::shared_ptr<Task>& task);
 
   // worker_starts.cc
@@ -316,7 +326,7 @@ class Scheduler {
   void StopYielding();
   void TendWorkers();
   // Until the lane has a worker, or none can be started, or the deadline.
-  absl::Status AwaitWorker(Lane& lane, Locked& lock, absl::Time deadline);
+  absl::Status AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline);
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
@@ -324,7 +334,7 @@ class Scheduler {
   Core* const core_;
   Lanes lanes_;
   // Tasks by their deadlines, and in their order where these are equal.
-  using Deadline = std::pair<absl::Time, uint64_t>;
+  using Deadline = std::pair<SteadyTime, uint64_t>;
   static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
   using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
                                     PoolAllocator<std::pair<const Deadline, Task*>>>;
@@ -335,7 +345,7 @@ class Scheduler {
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // of these, for any thread
     Deadlines deadlines;                                  // of these
-    absl::Time next_look = absl::InfiniteFuture();        // when the timer looks at them
+    SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
     uint64_t last_order = 0;                              // of the tasks accepted
     std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
         freed;  // of the tasks that Complete ends now: to be looked at again
@@ -353,13 +363,15 @@ class Scheduler {
   bool any_yielding_ = false;  // lanes, perhaps
   // Of each device's memory before its first worker.
   std::vector<std::optional<int64_t>> device_used_before_;
-  absl::Time next_start_look_ = absl::InfiniteFuture();  // when the timer looks at those in line
+  SteadyTime next_start_look_ =
+      SteadyTime::InfiniteFuture();  // when the timer looks at those in line
   // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
   struct alignas(64) Turns {
     explicit Turns(FairShare::Options options) : share(options) {}
     absl::Mutex mutex;
     FairShare share ABSL_GUARDED_BY(mutex);
-    absl::Time wake ABSL_GUARDED_BY(mutex) = absl::InfiniteFuture();  // when the timer will look
+    SteadyTime wake ABSL_GUARDED_BY(mutex) =
+        SteadyTime::InfiniteFuture();  // when the timer will look
   };
   std::deque<Turns> turns_;
   void AddUnfinished(const std::shared_ptr<Task>& task);
@@ -380,12 +392,12 @@ class Scheduler {
   struct Spilling {
     int under_way = 0;
     bool failed = false;      // the last ones did: who asks next is told so once
-    absl::Time closed_until;  // writing there failed: nothing is sent there before this
+    SteadyTime closed_until;  // writing there failed: nothing is sent there before this
   };
   std::vector<Spilling> spilling_;
   SpillSample spilled_;
   int64_t logged_spilled_bytes_ = 0;
-  absl::Time next_spill_log_;
+  SteadyTime next_spill_log_;
   std::atomic<uint64_t> memory_changes_{0};  // counts MemoryChanged while somebody waits for it
   uint64_t last_memory_turn_ = 0;            // of those who came to wait for memory
   std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/infos.h"
 #include "server/scheduler/resolved.h"
@@ -17,7 +18,7 @@ using ArrayPtr = std::shared_ptr<session::Array>;
 // Parts are ordinary operations without names.
 class Operations::PartLauncher : public PartRunner {
  public:
-  PartLauncher(Operations* operations, const TenantId& tenant, absl::Time deadline,
+  PartLauncher(Operations* operations, const TenantId& tenant, SteadyTime deadline,
                const Resolved& whole)
       : operations_(operations),
         core_(operations->core_),
@@ -88,7 +89,7 @@ class Operations::PartLauncher : public PartRunner {
   Operations* const operations_;
   Core* const core_;
   const TenantId tenant_;
-  const absl::Time deadline_;
+  const SteadyTime deadline_;
   const Resolved& whole_;
 };
 
@@ -102,7 +103,7 @@ bool Operations::IsSharded(const Resolved& resolved) {
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& tenant,
                                                                const v1::Operation& operation,
-                                                               absl::Time deadline,
+                                                               SteadyTime deadline,
                                                                Resolved& resolved) {
   ShardedOperation sharded{.operation = &operation, .inputs = resolved.inputs};
   sharded.device = resolved.device;
@@ -170,7 +171,7 @@ absl::StatusOr<ArrayPtr> Operations::CopyTo(const TenantId& tenant, const ArrayP
   Resolved around;
   around.now = core_->Now();
   around.device = device;
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, absl::InfiniteFuture(), around);
+  auto accepted = LaunchCopy(tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

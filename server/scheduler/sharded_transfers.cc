@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 
 namespace stride::scheduler {
@@ -150,7 +151,7 @@ absl::StatusOr<std::shared_ptr<ShardedRead>> ShardedRead::Enqueue(
   return read;
 }
 
-absl::Status ShardedRead::Await(absl::Time deadline) {
+absl::Status ShardedRead::Await(SteadyTime deadline) {
   for (const auto& access : accesses_) {
     if (access == nullptr) continue;
     if (absl::Status status = access->Await(deadline); !status.ok()) return status;
@@ -160,7 +161,7 @@ absl::Status ShardedRead::Await(absl::Time deadline) {
 }
 
 std::unique_ptr<Download> ShardedRead::MakeDownload(v1::Array description,
-                                                    absl::Time deadline) const {
+                                                    SteadyTime deadline) const {
   std::vector<std::unique_ptr<Download>> parts;
   for (size_t i = 0; i < accesses_.size(); ++i) {
     parts.emplace_back();

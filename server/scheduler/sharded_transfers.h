@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/engine.h"
@@ -80,10 +81,10 @@ class ShardedRead {
         begin_(begin),
         end_(end) {}
 
-  absl::Status Await(absl::Time deadline);
+  absl::Status Await(SteadyTime deadline);
   const session::Array& array() const { return *array_; }
   // After Await.
-  std::unique_ptr<Download> MakeDownload(v1::Array description, absl::Time deadline) const;
+  std::unique_ptr<Download> MakeDownload(v1::Array description, SteadyTime deadline) const;
 
  private:
   Core* const core_;

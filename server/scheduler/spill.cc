@@ -112,9 +112,18 @@ Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, uint64_t turn,
   return Memory::Outcome::kFull;
 }
 
+Memory::Outcome Scheduler::AllocateScratch(Lane& lane, uint64_t bytes, uint64_t turn) {
+  for (int i = 0; i < kMaxRounds; ++i) {
+    if (memory_.TakeScratch(lane, bytes, turn)) return Memory::Outcome::kAllocated;
+    Memory::Outcome outcome = MakeRoom(lane, bytes, turn, /*outside=*/true);
+    if (outcome != Memory::Outcome::kAllocated) return outcome;
+  }
+  return Memory::Outcome::kFull;
+}
+
 // kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
 // there is in use, or has nowhere to go.
-Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn) {
+Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bool outside) {
   core_->AssertAll();
   int place = lane.device;
   if (spilling_[place].under_way > 0) return Memory::Outcome::kLater;
@@ -122,10 +131,11 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn) {
   if (size > memory_.limit_bytes(place)) return Memory::Outcome::kFull;
   memory_.TrimAll(lane, turn);
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
-  uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
+  uint64_t least = outside ? size : store::ArenaPool::LeastArenaFor(size, granularity);
   // A device that gave no arena although its limit allows one has less than it says.
   int64_t room = std::min(memory_.room(place), static_cast<int64_t>(least) - 1);
-  EvictionPlan plan(lane.pool, size, least, room);
+  const store::ArenaPool none;  // a gap in an arena would not do
+  EvictionPlan plan(outside ? none : lane.pool, size, least, room);
   std::vector<Spill> spills;
   bool later = false;
   int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);

@@ -35,7 +35,7 @@ bool MayGoOn(const absl::Status& status) {
 }
 
 StagedWriter::StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
-                           absl::Time deadline)
+                           SteadyTime deadline)
     : worker_(std::move(worker)), arena_(arena), offset_(offset), deadline_(deadline) {}
 
 StagedWriter::~StagedWriter() {
@@ -96,7 +96,7 @@ void StagedWriter::AwaitIdle() {
     state_->mutex.AssertHeld();
     return state_->outstanding == 0;
   };
-  Await(state_->mutex, absl::Condition(&idle), absl::InfiniteFuture());
+  Await(state_->mutex, absl::Condition(&idle), SteadyTime::InfiniteFuture());
 }
 
 absl::Status StagedWriter::Finish() {
@@ -131,7 +131,7 @@ absl::Status StagedWriter::WriteAgain(const Piece& piece) {
 }
 
 StagedReader::StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
-                           uint64_t size, absl::Time deadline)
+                           uint64_t size, SteadyTime deadline)
     : worker_(std::move(worker)),
       arena_(arena),
       offset_(offset),
@@ -170,7 +170,7 @@ absl::StatusOr<Download::Chunk> StagedReader::Next(uint64_t max_bytes) {
   std::shared_ptr<Piece> piece = ahead_.front();
   {
     absl::MutexLock lock(&piece->mutex);
-    Await(piece->mutex, absl::Condition(&piece->done), absl::InfiniteFuture());
+    Await(piece->mutex, absl::Condition(&piece->done), SteadyTime::InfiniteFuture());
     if (!piece->status.ok()) return piece->status;
   }
   uint64_t count = std::min<uint64_t>(max_bytes, piece->size - consumed_);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "server/broker/worker.h"
 #include "server/scheduler/engine.h"
 
@@ -48,7 +49,7 @@ class StagedWriter {
   };
 
   StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
-               absl::Time deadline);
+               SteadyTime deadline);
   // Copies under way give their slots back when they end.
   ~StagedWriter();
 
@@ -81,7 +82,7 @@ class StagedWriter {
   const std::shared_ptr<broker::Worker> worker_;
   const uint64_t arena_;
   uint64_t offset_;
-  const absl::Time deadline_;
+  const SteadyTime deadline_;
   broker::StagingPool::Slot slot_;
   uint64_t filled_ = 0;
   uint64_t num_accepted_ = 0;
@@ -92,7 +93,7 @@ class StagedWriter {
 class StagedReader {
  public:
   StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
-               uint64_t size, absl::Time deadline);
+               uint64_t size, SteadyTime deadline);
   ~StagedReader();
 
   // The next bytes, at most max_bytes; empty at the end. The chunk holds its slot until its lease
@@ -115,7 +116,7 @@ class StagedReader {
   const uint64_t arena_;
   uint64_t offset_;
   uint64_t remaining_;
-  const absl::Time deadline_;
+  const SteadyTime deadline_;
   std::deque<std::shared_ptr<Piece>> ahead_;
   uint64_t consumed_ = 0;  // of the first piece
 };

@@ -100,12 +100,19 @@ absl::Status Stream::PlaceOutput() {
     }
   }
   auto size = static_cast<uint64_t>(output_->size);
+  const std::string text = absl::StrCat(
+      "the operation is too large for the device, and beside it there is no room for its result. "
+      "Needed: ",
+      size, " bytes");
+  const ErrorMetadata metadata = {{"bytes", absl::StrCat(size)}};
+  // What is larger than every place never fits.
+  const bool fits = std::max(scheduler_->memory_.limit_bytes(core_->memory_place()),
+                             scheduler_->memory_.limit_bytes(core_->disk_place())) >= size;
   absl::StatusOr<store::Allocation> block =
-      TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY,
-               absl::StrCat("the operation is too large for the device, and beside it there is no "
-                            "room for its result. Needed: ",
-                            size, " bytes"),
-               absl::Seconds(1), {{"bytes", absl::StrCat(size)}});
+      fits ? TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY, text,
+                      absl::Seconds(1), metadata)
+           : MakeError(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY, text,
+                       metadata);
   Lane* home = nullptr;
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (block.ok() || size > scheduler_->memory_.limit_bytes(place)) continue;
@@ -195,7 +202,7 @@ absl::Status Stream::Start(int64_t index) {
 absl::Status Stream::Await(const Task& task) {
   Locked lock(*core_);
   auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending_; };
-  lock.Await(absl::Condition(&ended), absl::InfiniteFuture());
+  lock.Await(absl::Condition(&ended), SteadyTime::InfiniteFuture());
   if (task.finished.HasBeenNotified()) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
 }
@@ -206,7 +213,7 @@ absl::Status Stream::EndFirst() {
   {
     Locked lock(*core_);
     task_->run_seconds += first.task->run_seconds;
-    if (task_->begin_time == absl::Time()) {
+    if (task_->begin_time == SteadyTime()) {
       task_->begin_time = first.task->begin_time;
       if (task_->observer != nullptr)
         core_->Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
@@ -291,7 +298,7 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
                            reinterpret_cast<std::byte*>(out->data() + out->size() - count), count);
     }
     StagedReader reader(worker, source.arena->id, source.offset + offset, count,
-                        absl::InfiniteFuture());
+                        SteadyTime::InfiniteFuture());
     for (size_t done = 0; done < count;) {
       auto chunk = reader.Next(count - done);
       if (!chunk.ok()) return chunk.status();

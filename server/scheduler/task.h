@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/plan_cache.h"
@@ -87,7 +88,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   int priority = 0;                         // -10 to 10, among the tenant's
   bool drop_other_replicas = false;         // a move: the inputs stay on the chosen device only
   bool reads_peers = false;  // small inputs may be read where they lie: Scheduler::BlockFor
-  absl::Time deadline = absl::InfiniteFuture();
+  SteadyTime deadline = SteadyTime::InfiniteFuture();
   bool of_job = false;  // its result is kept until the job has ended
   bool piece = false;   // of a streamed operation: no operation of its own to quotas and meters
   // Told of every change, and when a dispatched task has begun; after the lock is given back.
@@ -108,9 +109,11 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool queued_ready = false;    // stands in its lane's ready queue
   bool being_prepared = false;  // stands among those that its lane prepares, between these two
   Task *prepared_before = nullptr, *prepared_after = nullptr;
-  int num_moves = 0;          // inputs on their way
-  int num_deaths = 0;         // of workers that died while it ran
-  bool holding = false;       // its buffers stay where they are, and it has all its memory
+  int num_moves = 0;     // inputs on their way
+  int num_deaths = 0;    // of workers that died while it ran
+  bool holding = false;  // its buffers stay where they are, and it has all its memory
+  // Of its device, beside its buffers: counted in Memory while it holds them.
+  uint64_t scratch_bytes = 0;
   bool waits_memory = false;  // stands in its lane's memory queue
   uint64_t memory_turn = 0;   // in the order of coming to wait for it
   // Of its launches in the present worker, zero fills included; and that worker's record.
@@ -134,12 +137,12 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool record_changed = false;
 
   // Timeline.
-  absl::Time submit_time;
-  absl::Time compile_start, compile_end;
-  absl::Time move_start, move_end;
-  absl::Time dispatch_time;
-  absl::Time begin_time;  // on the device, as far as known; unset: it has not begun
-  absl::Time end_time;
+  SteadyTime submit_time;
+  SteadyTime compile_start, compile_end;
+  SteadyTime move_start, move_end;
+  SteadyTime dispatch_time;
+  SteadyTime begin_time;  // on the device, as far as known; unset: it has not begun
+  SteadyTime end_time;
   double run_seconds = 0;
   int ran_on_device = -1;
 

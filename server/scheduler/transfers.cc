@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 #include "server/store/spill_file.h"
 
@@ -25,7 +26,7 @@ ArrayWriter::~ArrayWriter() {
 }
 
 absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset,
-                               absl::Time deadline) {
+                               SteadyTime deadline) {
   {
     Locked lock(*core_, lane.tenant);
     ++lane.num_copies;
@@ -95,7 +96,7 @@ absl::Status ArrayWriter::Send(bool wait) {
   }
 }
 
-absl::Status ArrayWriter::OpenStaged(uint64_t offset, absl::Time deadline) {
+absl::Status ArrayWriter::OpenStaged(uint64_t offset, SteadyTime deadline) {
   auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline);
   if (!worker.ok()) return worker.status();
   deadline_ = deadline;
@@ -205,7 +206,7 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
   return Describe(*core_, *array_);
 }
 
-absl::Status ReceivingUpload::Open(absl::Time deadline) {
+absl::Status ReceivingUpload::Open(SteadyTime deadline) {
   // One call gets the memory; others that came at the same time find it there.
   absl::MutexLock allocation_lock(&receiving_->allocation);
   Lane* lane;
@@ -266,7 +267,7 @@ ReceivingUpload::~ReceivingUpload() {
   receiving_->lease_end = core_->Now() + core_->options.upload_lease;
 }
 
-absl::Status OverwriteUpload::Open(absl::Time deadline) {
+absl::Status OverwriteUpload::Open(SteadyTime deadline) {
   Lane* lane = nullptr;
   store::Allocation target;
   {

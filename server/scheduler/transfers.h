@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 
+#include "server/base/steady_time.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -25,7 +26,7 @@ class ArrayWriter {
   const Region* region() const { return region_.get(); }
   // `offset` is from the start of the allocation.
   absl::Status Open(Lane& lane, const store::Allocation& target, int64_t offset,
-                    absl::Time deadline);
+                    SteadyTime deadline);
   absl::Status Write(std::string_view bytes);
   // Within the region. Its bytes may be read until Finish.
   absl::Status WriteShared(int64_t offset, int64_t size);
@@ -33,7 +34,7 @@ class ArrayWriter {
   absl::Status Finish();
 
  private:
-  absl::Status OpenStaged(uint64_t offset, absl::Time deadline);
+  absl::Status OpenStaged(uint64_t offset, SteadyTime deadline);
   absl::Status GoOn(absl::Status lost);
   absl::Status OpenShared();
   // Sends what is in `unsent_`; with `wait`, waits for all.
@@ -46,7 +47,7 @@ class ArrayWriter {
   std::byte* position_ = nullptr;  // host memory
   uint64_t file_offset_ = 0;       // where there is neither that nor staging
   std::unique_ptr<StagedWriter> staged_;
-  absl::Time deadline_;
+  SteadyTime deadline_;
   int num_tries_ = 0;               // workers that died
   std::shared_ptr<Region> region_;  // null: the bytes come by Write
   std::unique_ptr<RegionCopies> shared_;
@@ -102,7 +103,7 @@ class ReceivingUpload : public RangedUpload {
         receiving_(std::move(receiving)) {}
   ~ReceivingUpload() override;
   // Gets the array its memory if no other range did yet.
-  absl::Status Open(absl::Time deadline);
+  absl::Status Open(SteadyTime deadline);
 
  private:
   void Completed() override;
@@ -116,7 +117,7 @@ class OverwriteUpload : public RangedUpload {
                   std::shared_ptr<Task> task, int64_t begin, int64_t end)
       : RangedUpload(core, scheduler, std::move(array), begin, end), task_(std::move(task)) {}
   ~OverwriteUpload() override;
-  absl::Status Open(absl::Time deadline);
+  absl::Status Open(SteadyTime deadline);
 
  private:
   void Completed() override {}
@@ -126,7 +127,7 @@ class OverwriteUpload : public RangedUpload {
 class ArrayDownload : public Download {
  public:
   ArrayDownload(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access,
-                v1::Array description, int64_t begin, int64_t end, absl::Time deadline,
+                v1::Array description, int64_t begin, int64_t end, SteadyTime deadline,
                 std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0)
       : core_(core),
         scheduler_(scheduler),
@@ -158,7 +159,7 @@ class ArrayDownload : public Download {
   const v1::Array description_;
   int64_t position_;
   const int64_t end_;
-  const absl::Time deadline_;
+  const SteadyTime deadline_;
   bool opened_ = false;
   Lane* lane_ = nullptr;  // whose worker is used
   store::Allocation source_;

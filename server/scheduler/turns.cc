@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "server/base/steady_time.h"
 #include "server/scheduler/scheduler.h"
 
 namespace stride::scheduler {
@@ -30,7 +31,7 @@ void Scheduler::ChargeTurn(Lane& lane, double run_seconds) {
 // Seconds of expected run time that may still be sent to the lane. One task is always sent where it
 // is above 0, so that a long one has its turn too.
 double Scheduler::Budget(Lane& lane) {
-  const absl::Time now = core_->Now();
+  const SteadyTime now = core_->Now();
   double budget;
   {
     Turns& turns = turns_[lane.device];
@@ -48,7 +49,7 @@ double Scheduler::Budget(Lane& lane) {
 // Null: nobody's turn begins; the timer looks again when one may.
 FairShare::Flow* Scheduler::NextTurn(int device) {
   Turns& turns = turns_[device];
-  absl::Time wake;
+  SteadyTime wake;
   {
     absl::MutexLock lock(&turns.mutex);
     turns.share.Advance(core_->Now());
@@ -90,12 +91,12 @@ void Scheduler::BeginTurn(Lane& lane) {
   });
 }
 
-void Scheduler::WakeForTurns(int device, absl::Time wake) {
+void Scheduler::WakeForTurns(int device, SteadyTime wake) {
   core_->timer.At(wake, [this, device] {
     {
       Turns& turns = turns_[device];
       absl::MutexLock of_turns(&turns.mutex);
-      turns.wake = absl::InfiniteFuture();
+      turns.wake = SteadyTime::InfiniteFuture();
     }
     while (FairShare::Flow* flow = NextTurn(device)) BeginTurn(*flow->lane);
   });

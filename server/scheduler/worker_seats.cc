@@ -9,30 +9,30 @@ constexpr int kFewest = 4;
 
 }  // namespace
 
-int WorkerSeats::most(int device, absl::Time now) const {
+int WorkerSeats::most(int device, SteadyTime now) const {
   const Device& of = devices_[device];
   return std::max(1, std::min({of.most, most_of_all_, of.lesson.Most(now), lesson_.Most(now)}));
 }
 
-int WorkerSeats::most_of_all(absl::Time now) const {
+int WorkerSeats::most_of_all(SteadyTime now) const {
   return std::max(1, std::min(most_of_all_, lesson_.Most(now)));
 }
 
-bool WorkerSeats::FullDevice(int device, absl::Time now) const {
+bool WorkerSeats::FullDevice(int device, SteadyTime now) const {
   const Device& of = devices_[device];
   return of.num_taken + of.num_starting >= std::max(1, std::min(of.most, of.lesson.Most(now)));
 }
 
-bool WorkerSeats::FullMachine(absl::Time now) const { return num_of_all_ >= most_of_all(now); }
+bool WorkerSeats::FullMachine(SteadyTime now) const { return num_of_all_ >= most_of_all(now); }
 
-void WorkerSeats::Wait(Seat& seat, absl::Time now) {
+void WorkerSeats::Wait(Seat& seat, SteadyTime now) {
   if (seat.state != Seat::State::kNone) return;
   seat.state = Seat::State::kWaiting;
   seat.since = now;
   line_.push_back(&seat);
 }
 
-void WorkerSeats::WaitAgain(Seat& seat, absl::Time now) {
+void WorkerSeats::WaitAgain(Seat& seat, SteadyTime now) {
   if (seat.state != Seat::State::kNone) return;
   seat.state = Seat::State::kWaiting;
   seat.since = now;
@@ -45,7 +45,7 @@ void WorkerSeats::Leave(Seat& seat) {
   seat.state = Seat::State::kNone;
 }
 
-WorkerSeats::Seat* WorkerSeats::Begin(absl::Time now) {
+WorkerSeats::Seat* WorkerSeats::Begin(SteadyTime now) {
   if (num_starting_ >= options_.at_once || now < closed_until_ || FullMachine(now)) return nullptr;
   for (auto it = line_.begin(); it != line_.end(); ++it) {
     Seat* const seat = *it;
@@ -61,7 +61,7 @@ WorkerSeats::Seat* WorkerSeats::Begin(absl::Time now) {
   return nullptr;
 }
 
-void WorkerSeats::Started(Seat& seat, absl::Time now) {
+void WorkerSeats::Started(Seat& seat, SteadyTime now) {
   seat.state = Seat::State::kTaken;
   seat.since = now;
   --num_starting_;
@@ -77,7 +77,7 @@ void WorkerSeats::Failed(Seat& seat) {
   --devices_[seat.device].num_starting;
 }
 
-void WorkerSeats::Lacked(int device, Lack lack, absl::Time now) {
+void WorkerSeats::Lacked(int device, Lack lack, SteadyTime now) {
   const int there = lack == Lack::kMachine
                         ? num_of_all_
                         : devices_[device].num_taken + devices_[device].num_starting;
@@ -94,9 +94,9 @@ void WorkerSeats::Free(Seat& seat) {
   --devices_[seat.device].num_taken;
 }
 
-void WorkerSeats::Gone() { closed_until_ = absl::InfinitePast(); }
+void WorkerSeats::Gone() { closed_until_ = SteadyTime::InfinitePast(); }
 
-const WorkerSeats::Seat* WorkerSeats::Blocked(absl::Time now, bool* for_any) const {
+const WorkerSeats::Seat* WorkerSeats::Blocked(SteadyTime now, bool* for_any) const {
   if (num_starting_ >= options_.at_once || now < closed_until_) return nullptr;
   *for_any = FullMachine(now);
   for (const Seat* seat : line_) {
@@ -105,8 +105,8 @@ const WorkerSeats::Seat* WorkerSeats::Blocked(absl::Time now, bool* for_any) con
   return nullptr;
 }
 
-absl::Time WorkerSeats::next_try(absl::Time now) const {
-  return line_.empty() || now >= closed_until_ ? absl::InfiniteFuture() : closed_until_;
+SteadyTime WorkerSeats::next_try(SteadyTime now) const {
+  return line_.empty() || now >= closed_until_ ? SteadyTime::InfiniteFuture() : closed_until_;
 }
 
 int WorkersThatFit(double memory, double taken, double cost) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 
 namespace stride::scheduler {
 
@@ -33,7 +34,7 @@ class WorkerSeats {
     Lane* lane = nullptr;
     int device = 0;
     State state = State::kNone;
-    absl::Time since;  // it is in this state
+    SteadyTime since;  // it is in this state
   };
   enum class Lack { kDevice, kMachine };
 
@@ -42,20 +43,20 @@ class WorkerSeats {
   // As many as a device's own memory, or the machine, has room for; at least one.
   void set_most(int device, int most) { devices_[device].most = most; }
   void set_most_of_all(int most) { most_of_all_ = most; }
-  int most(int device, absl::Time now) const;
-  int most_of_all(absl::Time now) const;
+  int most(int device, SteadyTime now) const;
+  int most_of_all(SteadyTime now) const;
 
   // Takes the last place in line; the first, where a start of it failed for lack.
-  void Wait(Seat& seat, absl::Time now);
-  void WaitAgain(Seat& seat, absl::Time now);
+  void Wait(Seat& seat, SteadyTime now);
+  void WaitAgain(Seat& seat, SteadyTime now);
   // It does not wait any more.
   void Leave(Seat& seat);
   // The next whose worker may be started now, and counts as starting; null: none may.
-  Seat* Begin(absl::Time now);
-  void Started(Seat& seat, absl::Time now);
+  Seat* Begin(SteadyTime now);
+  void Started(Seat& seat, SteadyTime now);
   void Failed(Seat& seat);
   // The start failed for lack, with so many workers there as are there now.
-  void Lacked(int device, Lack lack, absl::Time now);
+  void Lacked(int device, Lack lack, SteadyTime now);
   // Its worker ends or has ended.
   void Free(Seat& seat);
   // A process is gone: what it had can be had.
@@ -63,10 +64,10 @@ class WorkerSeats {
 
   // The first in line that only room is lacking for; null: none. `for_any`: a worker's end on any
   // device makes room, else one on the same device.
-  const Seat* Blocked(absl::Time now, bool* for_any) const;
+  const Seat* Blocked(SteadyTime now, bool* for_any) const;
   bool waiting() const { return !line_.empty(); }
   // After this a start is worth a try that was not now; infinite: when something else happens.
-  absl::Time next_try(absl::Time now) const;
+  SteadyTime next_try(SteadyTime now) const;
 
   int num_taken(int device) const { return devices_[device].num_taken; }
   int num_starting() const { return num_starting_; }
@@ -76,16 +77,16 @@ class WorkerSeats {
   // What a failed start has shown.
   struct Lesson {
     int most = INT_MAX;
-    absl::Time until = absl::InfinitePast();
-    int Most(absl::Time now) const { return now < until ? most : INT_MAX; }
+    SteadyTime until = SteadyTime::InfinitePast();
+    int Most(SteadyTime now) const { return now < until ? most : INT_MAX; }
   };
   struct Device {
     int most = INT_MAX;
     int num_taken = 0, num_starting = 0;
     Lesson lesson;
   };
-  bool FullDevice(int device, absl::Time now) const;
-  bool FullMachine(absl::Time now) const;
+  bool FullDevice(int device, SteadyTime now) const;
+  bool FullMachine(SteadyTime now) const;
 
   const Options options_;
   std::vector<Device> devices_;
@@ -94,7 +95,7 @@ class WorkerSeats {
   int num_starting_ = 0;
   int num_of_all_ = 0;  // taken and starting
   Lesson lesson_;       // of the machine
-  absl::Time closed_until_ = absl::InfinitePast();
+  SteadyTime closed_until_ = SteadyTime::InfinitePast();
   absl::Duration pause_ = absl::ZeroDuration();
 };
 

@@ -53,7 +53,7 @@ void Scheduler::WaitForWorker(Lane& lane) {
 void Scheduler::BeginStarts() {
   core_->AssertAll();
   if (ending_) return;
-  const absl::Time now = core_->Now();
+  const SteadyTime now = core_->Now();
   for (;;) {
     while (WorkerSeats::Seat* seat = seats_.Begin(now)) TryStart(*seat->lane);
     bool for_any = false;
@@ -62,12 +62,12 @@ void Scheduler::BeginStarts() {
     if (!GiveWay(for_any ? std::nullopt : std::optional<int>(blocked->device))) break;
   }
   if (!seats_.waiting()) StopYielding();
-  const absl::Time next = seats_.next_try(now);
+  const SteadyTime next = seats_.next_try(now);
   if (next >= next_start_look_) return;
   next_start_look_ = next;
   core_->timer.At(next, [this] {
     Locked lock(*core_);
-    next_start_look_ = absl::InfiniteFuture();
+    next_start_look_ = SteadyTime::InfiniteFuture();
     BeginStarts();
   });
 }
@@ -100,8 +100,9 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   ++lane.num_start_tries;
   lane.start_error = absl::OkStatus();
   lane.num_start_failures = 0;
-  lane.first_lack = absl::InfiniteFuture();
+  lane.first_lack = SteadyTime::InfiniteFuture();
   lane.worker = std::move(worker);
+  lane.processor_time.Begin(lane.worker->pid());
   lane.worker_record = record;
   lane.last_used = core_->Now();
   core_->recorder.WorkerAdopted(record, lane);
@@ -168,13 +169,13 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
 // for it now. This says nothing of the device.
 void Scheduler::StartLacked(Lane& lane, const absl::Status& why) {
   core_->AssertAll();
-  const absl::Time now = core_->Now();
+  const SteadyTime now = core_->Now();
   const WorkerSeats::Lack lack = LackOf(why);
   seats_.Lacked(lane.device, lack, now);
   lane.start_lack = why;
-  if (lane.first_lack == absl::InfiniteFuture()) lane.first_lack = now;
+  if (lane.first_lack == SteadyTime::InfiniteFuture()) lane.first_lack = now;
   const bool others = seats_.num_of_all() > 0;
-  const absl::Time give_up = lane.first_lack + core_->options.start_patience;
+  const SteadyTime give_up = lane.first_lack + core_->options.start_patience;
   if (!others || now >= give_up) return EndStart(lane, NoRoomFor(lane));
   GiveWay(lack == WorkerSeats::Lack::kMachine ? std::nullopt : std::optional<int>(lane.device));
   seats_.WaitAgain(lane.seat, now);
@@ -225,7 +226,7 @@ void Scheduler::EndStart(Lane& lane, const absl::Status& status) {
   seats_.Leave(lane.seat);
   lane.starting = false;
   lane.awaits_canary = false;
-  lane.first_lack = absl::InfiniteFuture();
+  lane.first_lack = SteadyTime::InfiniteFuture();
   ++lane.num_start_tries;
   lane.start_error = status;
   WakeWaiters();
@@ -277,6 +278,7 @@ bool Scheduler::GiveWay(std::optional<int> device, const Lane* except) {
 // Its arrays stay: their memory is the daemon's. What is empty goes with it.
 void Scheduler::EndWorker(Lane& lane) {
   core_->AssertAll();
+  Charge(lane, 0);
   memory_.Trim(lane, 0);
   std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
   core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
@@ -290,8 +292,8 @@ void Scheduler::EndWorker(Lane& lane) {
 // sent no more, and gives it back when what it has in flight has ended.
 void Scheduler::AskToYield() {
   core_->AssertAll();
-  const absl::Time now = core_->Now();
-  const absl::Time before = now - core_->options.worker_turn;
+  const SteadyTime now = core_->Now();
+  const SteadyTime before = now - core_->options.worker_turn;
   bool for_any = false;
   const WorkerSeats::Seat* blocked = seats_.Blocked(now, &for_any);
   if (blocked == nullptr || blocked->since > before) return;
@@ -327,8 +329,8 @@ void Scheduler::StopYielding() {
 // turns.
 void Scheduler::TendWorkers() {
   core_->AssertAll();
-  const absl::Time now = core_->Now();
-  const absl::Time idle_since = now - core_->options.worker_idle_timeout;
+  const SteadyTime now = core_->Now();
+  const SteadyTime idle_since = now - core_->options.worker_idle_timeout;
   std::vector<Lane*> yielding;
   lanes_.ForEach([&](Lane& lane) {
     if (IsIdle(lane) && lane.last_used <= idle_since) EndWorker(lane);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -9,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/session/control_account.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
@@ -24,7 +26,7 @@ struct Receiving {
   store::RangeSet ranges;
   std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
   int num_calls = 0;                      // calls writing now
-  absl::Time lease_end;
+  SteadyTime lease_end;
   ControlCharge control;
   void CountFor(ControlAccount& account) { control = account.Hold(Cost()); }
   void AddRange(int64_t begin, int64_t end) {
@@ -64,21 +66,28 @@ struct Array {
       buffer;  // null when the array could not even be planned: `error` tells why; or with `shards`
   std::shared_ptr<const Shards> shards;  // null: in one piece; `info` is of the whole
   absl::Status error;
-  absl::Time create_time;
-  absl::Time expire_time = absl::InfiniteFuture();
+  SteadyTime create_time;
+  SteadyTime expire_time = SteadyTime::InfiniteFuture();
   std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
   uint64_t record = 0;                   // id of its record in the journal; 0: none
   bool changed = false;                  // waits for the recorder
   uint64_t durable = 0;                  // id of its row on disk; 0: none
   ControlCharge control;                 // while it is in a catalogue, and for who still has it
 
-  // The first error that spoiled it, or a part of it.
-  const absl::Status& status() const {
+  // The first error that spoiled it, or a part of it, or that cost its session a write to it.
+  const absl::Status& status() const { return StatusFor(name.session()); }
+
+ private:
+  // `session` is empty for an array that stands in no session.
+  const absl::Status& StatusFor(std::string_view session) const {
     if (!error.ok()) return error;
-    if (buffer != nullptr) return buffer->error;
+    if (buffer != nullptr) {
+      if (!buffer->error.ok() || buffer->lost_writes.empty()) return buffer->error;
+      return buffer->LostWriteOf(session);
+    }
     if (shards == nullptr) return error;
     for (const auto& part : shards->parts) {
-      if (!part->status().ok()) return part->status();
+      if (const absl::Status& status = part->StatusFor(session); !status.ok()) return status;
     }
     return error;
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "server/base/surroundings.h"
 #include "server/session/array.h"
 
 namespace stride::session {
@@ -22,9 +23,10 @@ void Describe(const PendingArray& array, v1::Array* empty) {
   DescribeInfo(*array.info, empty);
 }
 
-void DescribeTimes(absl::Time created, absl::Time expires, v1::Array* out) {
-  if (created != absl::Time()) SetTimestamp(created, out->mutable_create_time());
-  if (expires != absl::InfiniteFuture()) SetTimestamp(expires, out->mutable_expire_time());
+void DescribeTimes(SteadyTime created, SteadyTime expires, v1::Array* out) {
+  if (created != SteadyTime()) SetTimestamp(DateOf(created), out->mutable_create_time());
+  if (expires != SteadyTime::InfiniteFuture())
+    SetTimestamp(DateOf(expires), out->mutable_expire_time());
 }
 
 void DescribeInfo(const ArrayInfo& info, v1::Array* out) {
@@ -32,6 +34,10 @@ void DescribeInfo(const ArrayInfo& info, v1::Array* out) {
   out->mutable_shape()->Add(info.shape.begin(), info.shape.end());
   out->mutable_strides()->Add(info.strides.begin(), info.strides.end());
   out->set_size_bytes(info.size_bytes());
+}
+
+void SetTimestamp(SteadyTime time, google::protobuf::Timestamp* out) {
+  SetTimestamp(ToWallTime(time), out);
 }
 
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {

@@ -3,6 +3,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "server/base/steady_time.h"
 #include "server/session/resource_name.h"
 #include "server/store/array_info.h"
 #include "stride/v1/array.pb.h"
@@ -17,7 +18,7 @@ struct Array;
 struct PendingArray {
   CatalogueName name;
   SharedInfo info;
-  absl::Time create_time, expire_time;
+  SteadyTime create_time, expire_time;
 };
 using PendingArrays = absl::InlinedVector<PendingArray, 1>;
 
@@ -27,8 +28,10 @@ PendingArray Note(const Array& array);
 // As it was when it was noted.
 void Describe(const PendingArray& array, v1::Array* empty);
 
-void DescribeTimes(absl::Time created, absl::Time expires, v1::Array* out);
+void DescribeTimes(SteadyTime created, SteadyTime expires, v1::Array* out);
 void DescribeInfo(const ArrayInfo& info, v1::Array* out);
+// As a date.
+void SetTimestamp(SteadyTime time, google::protobuf::Timestamp* out);
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out);
 
 }  // namespace stride::session

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/status_bytes.h"
+#include "server/base/steady_time.h"
 #include "server/session/control_cost.h"
 
 namespace stride::session {
@@ -32,7 +33,7 @@ absl::Status Taken(const std::string& name) {
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId& tenant,
                                                                   const std::string& id,
                                                                   absl::Duration ttl,
-                                                                  absl::Time now,
+                                                                  SteadyTime now,
                                                                   int max_sessions) {
   auto key = std::make_pair(tenant, id);
   if (sessions_.count(key) > 0) return Taken(SessionName(id));
@@ -97,7 +98,7 @@ int Catalogue::NumSessions(const TenantId& tenant) const {
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
                                                                 std::string_view id,
-                                                                absl::Time now) {
+                                                                SteadyTime now) {
   const std::shared_ptr<Session>& session = Lookup(tenant, id);
   if (session == nullptr) return SessionNotFound(id);
   session->expire_time = now + session->ttl;
@@ -107,7 +108,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const TenantId& tenant,
                                                                      std::string_view name,
                                                                      std::string_view field,
-                                                                     absl::Time now) {
+                                                                     SteadyTime now) {
   // What is found was well-formed when it was made.
   if (name.starts_with(kSessions)) {
     auto session = FindSession(tenant, name.substr(kSessions.size()), now);
@@ -143,7 +144,7 @@ void Catalogue::ReleaseHandle(Session& session, uint64_t handle) {
   session.arrays.erase(it);
 }
 
-std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(absl::Time now) {
+std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(SteadyTime now) {
   std::vector<std::shared_ptr<Session>> expired;
   for (const auto& [key, session] : sessions_) {
     if (session->num_pins > 0 || session->expire_time > now || session->closed) continue;
@@ -161,7 +162,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const Session& sessi
 }
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant,
-                                                            const ArrayName& name, absl::Time now) {
+                                                            const ArrayName& name, SteadyTime now) {
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
@@ -202,7 +203,7 @@ absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quo
 }
 
 absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
-                                 std::shared_ptr<Array> array, absl::Time now, Quota quota) {
+                                 std::shared_ptr<Array> array, SteadyTime now, Quota quota) {
   if (!name.session.empty()) {
     auto session = FindSession(tenant, name.session, now);
     if (!session.ok()) return session.status();
@@ -239,7 +240,7 @@ absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant,
                                                               const ArrayName& name,
-                                                              absl::Time now) {
+                                                              SteadyTime now) {
   auto array = FindArray(tenant, name, now);
   if (!array.ok()) return array.status();
   TellRemoved(**array);
@@ -251,7 +252,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& te
   return array;
 }
 
-std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now) {
+std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(SteadyTime now) {
   std::vector<std::shared_ptr<Array>> taken;
   auto it = named_.lower_bound(next_looked_at_);
   for (int i = 0; i < kMostLookedAt && it != named_.end(); ++i) {
@@ -269,7 +270,7 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(absl::Time now)
 
 absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> Catalogue::ListArrays(
     const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
-    absl::Time now) {
+    SteadyTime now) {
   std::vector<std::pair<std::string, std::shared_ptr<Array>>> page;
   auto is_full = [&] { return page.size() > static_cast<size_t>(page_size); };
   if (parent.rfind("sessions/", 0) == 0) {

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/session/array.h"
 #include "server/session/control_account.h"
@@ -28,9 +29,9 @@ struct Session {
   std::string id;
   std::shared_ptr<const std::string> name;  // `sessions/{id}`; the catalogue sets it
   TenantId tenant;
-  absl::Time create_time;
+  SteadyTime create_time;
   absl::Duration ttl;
-  absl::Time expire_time;
+  SteadyTime expire_time;
   int num_pins = 0;       // open streams and running jobs: the session does not expire under them
   ControlCharge control;  // and the account that its handles are charged to
   // It is ending: nobody finds it any more, and its name stays taken until its arrays are gone.
@@ -68,15 +69,15 @@ class Catalogue {
 
   absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
-                                                         absl::Time now, int max_sessions);
+                                                         SteadyTime now, int max_sessions);
   int NumSessions(const TenantId& tenant) const;
   // Renews the session.
   absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, std::string_view id,
-                                                       absl::Time now);
+                                                       SteadyTime now);
   // By `sessions/{id}`; errors name the field where that stands.
   absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
                                                             std::string_view name,
-                                                            std::string_view field, absl::Time now);
+                                                            std::string_view field, SteadyTime now);
   // Closes it, which its end begins with.
   absl::StatusOr<std::shared_ptr<Session>> CloseSession(const TenantId& tenant,
                                                         std::string_view id);
@@ -86,10 +87,10 @@ class Catalogue {
   void ReleaseHandle(Session& session, uint64_t handle);
   // As an earlier daemon had it.
   void Restore(std::shared_ptr<Session> session);
-  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(absl::Time now);
+  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(SteadyTime now);
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
-                                                   absl::Time now);
+                                                   SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
   // Whether FindArray would find one; for those who expect that it does not.
   bool Has(const TenantId& tenant, const ArrayName& name) const;
@@ -98,23 +99,23 @@ class Catalogue {
   // daemon knew it, no quota applies.
   enum class Quota { kApplies, kExempt };
   absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
-                        absl::Time now, Quota quota = Quota::kApplies);
+                        SteadyTime now, Quota quota = Quota::kApplies);
   // Likewise, under a handle of a session that is in the catalogue.
   absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array,
                         Quota quota = Quota::kApplies);
   // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
-                                                     absl::Time now);
+                                                     SteadyTime now);
   // Of so many at most: the next call goes on behind them. Others wait meanwhile, and a tenant may
   // have millions.
   static constexpr int kMostLookedAt = 10000;
-  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(absl::Time now);
+  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(SteadyTime now);
 
   // With their ids or handles as text, in the order of these, from `token` on (exclusive): one more
   // than `page_size`, if there are as many.
   absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> ListArrays(
       const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
-      absl::Time now);
+      SteadyTime now);
 
  private:
   static void SetTenant(Array& array, const TenantId& tenant);

@@ -39,6 +39,8 @@ class CatalogueName {
   // A tenant's, by its id.
   bool is_named() const { return !name_.empty(); }
   std::string ToString() const;
+  // `sessions/{id}`; empty unless it is a handle.
+  std::string_view session() const { return is_handle() ? *session_ : std::string_view(); }
 
  private:
   std::shared_ptr<const std::string> session_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/session/array_description.h"
 
 namespace stride::session {
@@ -127,7 +128,7 @@ absl::Status TenantAccounts::CheckInlineBytes(const TenantId& tenant, int64_t by
                Effective(part, tenant).inline_bytes, AccountOf(part, tenant).inline_bytes, bytes);
 }
 
-void TenantAccounts::SumArrayTime(Account& account, absl::Time now) {
+void TenantAccounts::SumArrayTime(Account& account, SteadyTime now) {
   if (account.array_bytes > 0) {
     account.array_byte_seconds += static_cast<double>(account.array_bytes) *
                                   std::max(0.0, absl::ToDoubleSeconds(now - account.array_time));
@@ -198,7 +199,7 @@ int64_t TenantAccounts::live_jobs(const TenantId& tenant) const {
   return AccountOf(part, tenant).live_jobs;
 }
 
-double TenantAccounts::Debt(const Account& account, double rate, absl::Time now) {
+double TenantAccounts::Debt(const Account& account, double rate, SteadyTime now) {
   double earned = rate * std::max(0.0, absl::ToDoubleSeconds(now - account.debt_time));
   return std::max(-rate * kBurstSeconds, account.debt - earned);
 }
@@ -211,7 +212,7 @@ absl::Duration TenantAccounts::AddUpload(const TenantId& tenant, int64_t bytes) 
   std::optional<int64_t> limit = Effective(part, tenant).upload_bytes_per_second;
   if (!limit.has_value()) return absl::ZeroDuration();
   double rate = static_cast<double>(*limit);
-  absl::Time now = Now();
+  SteadyTime now = Now();
   account.debt = Debt(account, rate, now) + static_cast<double>(bytes);
   account.debt_time = now;
   return absl::Seconds(std::max(0.0, account.debt / rate));
@@ -251,14 +252,14 @@ void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succe
 v1::Usage TenantAccounts::Describe(const TenantId& tenant,
                                    std::map<int, DeviceShare>* devices) const {
   v1::Usage usage;
-  absl::Time now = Now();
+  SteadyTime now = Now();
   Part& part = PartOf(tenant);
   absl::MutexLock lock(&part.mutex);
   Account& account = AccountOf(part, tenant);
   identity::Quota quota = Effective(part, tenant);
   SumArrayTime(account, now);
   usage.set_tenant(absl::StrCat("tenants/", tenant.value));
-  SetTimestamp(start_, usage.mutable_start_time());
+  SetTimestamp(DateOf(start_), usage.mutable_start_time());
   SetTimestamp(now, usage.mutable_time());
   usage.set_upload_bytes(account.uploaded);
   usage.set_download_bytes(account.downloaded);

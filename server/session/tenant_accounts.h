@@ -82,13 +82,13 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
     std::shared_ptr<ControlAccount> control;
     int64_t array_bytes = 0, inline_bytes = 0, live_jobs = 0;
     double array_byte_seconds = 0;
-    absl::Time array_time;  // up to which array_byte_seconds is summed
+    SteadyTime array_time;  // up to which array_byte_seconds is summed
     int64_t uploaded = 0, downloaded = 0;
     int64_t operations = 0, failed = 0, jobs = 0;
     std::map<int, DeviceShare> devices;
     // Upload rate: bytes sent and not yet earned, as of debt_time.
     double debt = 0;
-    absl::Time debt_time;
+    SteadyTime debt_time;
   };
   // Gives the job's place back at its end.
   std::shared_ptr<const void> JobPlace(const TenantId& tenant);
@@ -111,12 +111,12 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   int64_t ControlLimit(const Quotas& quotas, const TenantId& tenant) const;
   identity::Quota Effective(const Part& part, const TenantId& tenant) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
-  static void SumArrayTime(Account& account, absl::Time now);
-  static double Debt(const Account& account, double rate, absl::Time now);
+  static void SumArrayTime(Account& account, SteadyTime now);
+  static double Debt(const Account& account, double rate, SteadyTime now);
 
   const identity::Quota defaults_;
   const std::shared_ptr<RoomMaker> room_ = std::make_shared<RoomMaker>();
-  const absl::Time start_ = Now();
+  const SteadyTime start_ = Now();
   // Most daemons limit no uploads; then nobody need look.
   std::atomic<bool> any_rate_{false};
   mutable std::array<Part, kNumStripes> parts_;

@@ -173,6 +173,42 @@ void Buffer::Spoil(const absl::Status& status) {
   BlocksChanged();
 }
 
+namespace {
+
+// The errors take memory: beyond so many the oldest goes, of a session that hardly lives any more.
+constexpr size_t kMostLostWrites = 64;
+
+}  // namespace
+
+void Buffer::LoseWrite(const std::string& session, const absl::Status& status) {
+  if (!LostWriteOf(session).ok()) return;
+  RestoreLostWrite({session, status});
+  Changed();
+}
+
+void Buffer::RestoreLostWrite(LostWrite lost) {
+  auto count = [this](const LostWrite& one, int64_t sign) {
+    const int64_t bytes =
+        sign * (static_cast<int64_t>(one.session.size()) + StatusBytes(one.status));
+    control_bytes_ += bytes;
+    reclaimer_->Count(tenant, 0, bytes);
+  };
+  if (lost_writes.size() == kMostLostWrites) {
+    count(lost_writes.front(), -1);
+    lost_writes.erase(lost_writes.begin());
+  }
+  count(lost, 1);
+  lost_writes.push_back(std::move(lost));
+}
+
+const absl::Status& Buffer::LostWriteOf(std::string_view session) const {
+  static const absl::Status& none = *new absl::Status();
+  for (const LostWrite& lost : lost_writes) {
+    if (lost.session == session) return lost.status;
+  }
+  return none;
+}
+
 void Buffer::RestoreError(const absl::Status& status) {
   error = status;
   const int64_t bytes = StatusBytes(status);

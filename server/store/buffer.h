@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -191,6 +192,17 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void SetIncoming(bool is);
   // Its content is not what it should be; the first error stays.
   void Spoil(const absl::Status& status);
+  // A write in place by the session, `sessions/{id}`, was refused or ended before it ran. The
+  // content is good, but not for that session: it counts on the write. Its first error stays.
+  void LoseWrite(const std::string& session, const absl::Status& status);
+  // The same for one that an earlier daemon had recorded.
+  struct LostWrite {
+    std::string session;
+    absl::Status status;
+  };
+  void RestoreLostWrite(LostWrite lost);
+  // Why the session's write was lost; OK: none was.
+  const absl::Status& LostWriteOf(std::string_view session) const;
   // The same for one that an earlier daemon had: no listener hears of it.
   void RestoreError(const absl::Status& status);
 
@@ -205,8 +217,9 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   std::shared_ptr<const std::string> inline_bytes;
   // First error that spoiled the content; OK while it is good. Set by Spoil.
   absl::Status error;
-  uint64_t num_writes = 0;  // begun: a copy that was under way then is of no use
-  bool incoming = false;    // set by SetIncoming
+  std::vector<LostWrite> lost_writes;  // set by LoseWrite
+  uint64_t num_writes = 0;             // begun: a copy that was under way then is of no use
+  bool incoming = false;               // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
   absl::InlinedVector<std::shared_ptr<Access>, 1, PoolAllocator<std::shared_ptr<Access>>> readers;

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/folder.h"
 #include "server/base/system_error.h"
 
 namespace stride::store {
@@ -19,14 +18,14 @@ namespace {
 constexpr char kPrefix[] = "spill-";
 
 // Some file systems know no nameless files: there a name lives for the blink of an eye.
-absl::StatusOr<UniqueFd> OpenNameless(const std::string& folder) {
-  UniqueFd fd(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (fd.valid()) return fd;
-  std::string path = absl::StrCat(folder, "/", kPrefix, "XXXXXX");
-  fd = UniqueFd(mkostemp(path.data(), O_CLOEXEC));
-  if (!fd.valid()) return SystemError(errno, "making a spill file");
-  if (unlink(path.c_str()) != 0) return absl::ErrnoToStatus(errno, "hiding a spill file");
-  return fd;
+absl::StatusOr<UniqueFd> MakeNameless(const Folder& folder) {
+  auto file = folder.MakeNamelessFile();
+  if (file.ok()) return file;
+  std::string name = kPrefix;
+  file = folder.MakeFile(&name);
+  if (!file.ok()) return file;
+  if (!folder.Remove(name)) return absl::ErrnoToStatus(errno, "hiding a spill file");
+  return file;
 }
 
 // What a client may hear whose own array lies in a file.
@@ -41,26 +40,21 @@ absl::Status WriteError(int error) {
 
 }  // namespace
 
-absl::Status PrepareSpillFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) {
-    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
-  }
-  if (error) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().rfind(kPrefix, 0) != 0) continue;
-    std::error_code ignored;
-    std::filesystem::remove(entry.path(), ignored);
+absl::Status PrepareSpillFolder(const std::string& path) {
+  auto folder = Folder::MakeIn(path);
+  if (!folder.ok()) return folder.status();
+  auto names = folder->List();
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (name.rfind(kPrefix, 0) == 0) folder->Remove(name);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<UniqueFd> CreateSpillFile(const std::string& folder, uint64_t size) {
-  auto fd = OpenNameless(folder);
+absl::StatusOr<UniqueFd> CreateSpillFile(const std::string& path, uint64_t size) {
+  auto folder = Folder::OpenIn(path);
+  if (!folder.ok()) return folder.status();
+  auto fd = MakeNameless(*folder);
   if (!fd.ok()) return fd;
   int error;
   do {

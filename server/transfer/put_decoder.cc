@@ -122,7 +122,7 @@ absl::Status DecodeMessage(Cursor& cursor, std::string_view field, std::optional
   std::vector<std::string_view> pieces;
   if (!ReadLength(cursor, &length)) return Malformed(field, "malformed length");
   if (length > PutDecoder::kMaxHeaderBytes) return TooLarge(field, PutDecoder::kMaxHeaderBytes);
-  if (!cursor.Take(length, &pieces)) return Malformed(field, "cut short");
+  if (!cursor.Take(length, &pieces)) return Malformed(field, "malformed: cut short");
   std::string bytes;
   for (std::string_view piece : pieces) bytes.append(piece);
   const std::string_view all = bytes;
@@ -140,7 +140,7 @@ absl::Status DecodeData(Cursor& cursor, PutMessage* message) {
   message->data.clear();
   if (!ReadLength(cursor, &length)) return Malformed("data", "malformed length");
   if (length > PutDecoder::kMaxDataBytes) return TooLarge("data", PutDecoder::kMaxDataBytes);
-  if (!cursor.Take(length, &message->data)) return Malformed("data", "cut short");
+  if (!cursor.Take(length, &message->data)) return Malformed("data", "malformed: cut short");
   message->data_bytes = static_cast<int64_t>(length);
   return absl::OkStatus();
 }
@@ -152,7 +152,7 @@ absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> s
   PutMessage message;
   while (!cursor.done()) {
     Tag tag;
-    if (!ReadTag(cursor, &tag)) return Malformed("", "malformed PutArrayRequest: bad field tag");
+    if (!ReadTag(cursor, &tag)) return Malformed("", "malformed: this is no PutArrayRequest of the contract");
     absl::Status status;
     if (tag.field == kHeaderField && tag.type == WireType::kBytes) {
       status = DecodeMessage(cursor, "header", &message.header);
@@ -162,7 +162,7 @@ absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> s
       status = DecodeMessage(cursor, "chunk", &message.chunk);
     } else if (tag.field <= kChunkField || tag.type == WireType::kGroup ||
                tag.type == WireType::kEndGroup) {
-      status = Malformed("", "malformed PutArrayRequest: a field of another type");
+      status = Malformed("", "malformed: a field is not of the contract's type");
     } else {
       status = UnknownField("PutArrayRequest", "", tag.field);
     }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
+#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 
 namespace stride::wire {
@@ -25,10 +26,10 @@ int PollMilliseconds(absl::Duration timeout) {
 // Returns when a packet, the end or an error can be read, or, with EAGAIN in errno, after
 // `timeout`.
 void WaitReadable(int fd, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const SteadyTime deadline = Now() + timeout;
   for (;;) {
     pollfd entry{fd, POLLIN, 0};
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - Now(), absl::ZeroDuration());
     if (poll(&entry, 1, PollMilliseconds(left)) >= 0 || errno != EINTR) return;
   }
 }

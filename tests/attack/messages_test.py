@@ -92,7 +92,7 @@ class MessagesTest(AttackCase):
             for depth in (60, 200, 100000, 1000000):
                 for method in ("ComputeService/Run", "ArrayService/PutArray", "JobService/CreateJob"):
                     for body in (b"\x7b" * depth + b"\x7c" * depth, b"\x7b" * depth, nested(min(depth, 2000), b"\x12")):
-                        self.assertIn(self.raw_code(method, body), ("INVALID_ARGUMENT", "INTERNAL"), (method, depth))
+                        self.assertIn(self.raw_code(method, body), ("INVALID_ARGUMENT",), (method, depth))
         self.attack(work)
 
     def test_huge_messages(self):

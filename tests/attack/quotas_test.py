@@ -148,17 +148,20 @@ class QuotasTest(AttackCase):
             request = self.kernels.CreateModuleRequest(module_id=f"m{i}", module=self.kernels.Module(source=SOURCE))
             made.add(stub.CreateModule(request, metadata=BIG, timeout=PATIENCE_SECONDS).module.name)
 
-        def work(deadline):
-            request, names = self.kernels.ListModulesRequest(), set()
+        def names():
+            request = self.kernels.ListModulesRequest(page_size=7)
             while True:
                 page = stub.ListModules(request, metadata=BIG)
                 self.assertLessEqual(page.ByteSize(), 1 << 20)
-                names.update(module.name for module in page.modules)
                 self.assertFalse(any(module.source for module in page.modules))
+                yield from (module.name for module in page.modules)
                 request.page_token = page.next_page_token
                 if not request.page_token:
-                    break
-            self.assertEqual(names, made)
+                    return
+
+        def work(deadline):
+            while time.monotonic() < deadline:
+                self.assertEqual(set(names()), made)
         self.attack(work)
         self.assertEqual(stub.GetModule(self.kernels.GetModuleRequest(name="tenants/big/modules/m0"), metadata=BIG).module.source, SOURCE)
         codes = set()

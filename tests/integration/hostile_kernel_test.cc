@@ -2,10 +2,14 @@
 // sandbox of workers and compilers is for. Each is stopped or harmless, is told with its name, and
 // neither the daemon nor another tenant's job notices.
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -38,6 +42,9 @@ constexpr bool kSandboxed = false;  // nor are workers built with sanitizers
 #else
 constexpr bool kSandboxed = true;
 #endif
+
+// Such threads as the C library makes.
+constexpr int64_t kThread = CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
 
 constexpr char kHostile[] = R"(
 // The compiler takes no inline assembly, and that stops nobody: machine code hides in constants.
@@ -220,6 +227,30 @@ TEST_F(HostileTest, ForbiddenSystemCallsAreFaultsWithTheKernelsName) {
       {"fork", SYS_fork, 0, 0, 0, 0},
       {"vfork", SYS_vfork, 0, 0, 0, 0},
       {"clone", SYS_clone, SIGCHLD, 0, 0, 0},
+      // What would go on after its task, or meet the next one on the same thread.
+      {"a thread", SYS_clone, kThread, 0, 0, 0},
+      {"a thread that shares all", SYS_clone, kThread | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM, 0,
+       0, 0},
+      {"clone3", SYS_clone3, -999, 64, 0, 0},
+      {"end of the thread", SYS_exit, 0, 0, 0, 0},
+      {"blocked signals", SYS_rt_sigprocmask, SIG_BLOCK, -999, 0, 8},
+      {"another signal stack", SYS_sigaltstack, -999, 0, 0, 0},
+      {"restartable sequences", SYS_rseq, -999, 32, 1, 0},
+      {"robust locks", SYS_set_robust_list, -999, 24, 0, 0},
+      {"word cleared at the end", SYS_set_tid_address, -999, 0, 0, 0},
+      {"interval timer", SYS_setitimer, 0, -999, 0, 0},
+      {"alarm", SYS_alarm, 1, 0, 0, 0},
+      {"timer", SYS_timer_create, 0, 0, -999, 0},
+      {"timer descriptor", SYS_timerfd_create, 0, 0, 0, 0},
+      {"limit of processor time", SYS_prlimit64, 0, RLIMIT_CPU, -999, 0},
+      {"personality", SYS_personality, 0, 0, 0, 0},
+      {"name of the thread", SYS_prctl, 15, -999, 0, 0},
+      {"thread pointer", SYS_arch_prctl, 0x1002, 0, 0, 0},
+      {"affinity", SYS_sched_setaffinity, 0, 8, -999, 0},
+      {"priority", SYS_setpriority, 0, 0, 10, 0},
+      {"stop itself", SYS_kill, 0, SIGSTOP, 0, 0},
+      {"code that can be written", SYS_mprotect, 0x10000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+       0},
       {"execve", SYS_execve, -999, 0, 0, 0},
       {"ptrace", SYS_ptrace, 16, daemon, 0, 0},
       {"process_vm_writev", SYS_process_vm_writev, daemon, -999, 1, -999},
@@ -254,8 +285,109 @@ TEST_F(HostileTest, AllowedCallsTellNothing) {
   EXPECT_GT(ResultOfCall(SYS_getpid), 0);
   EXPECT_EQ(ResultOfCall(SYS_read, 0, -999, 0), 0);     // /dev/null
   EXPECT_EQ(ResultOfCall(SYS_write, 77, -999, 5), -9);  // EBADF
-  EXPECT_EQ(ResultOfCall(435, 0, 0), -38);              // clone3: ENOSYS
   EXPECT_EQ(ResultOfCall(SYS_geteuid), 65534);          // nobody, in a user namespace of its own
+}
+
+// Nor a signal to its own process but that of abort(), which is reported as any other fault.
+TEST_F(HostileTest, SignalsToItselfAreFaults) {
+  for (const int signal : {SIGSTOP, SIGKILL, SIGUSR1, SIGALRM}) {
+    const int64_t self = ResultOfCall(SYS_getpid);
+    const Error error = ErrorOfCall(SYS_tgkill, self, self, signal);
+    EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
+    EXPECT_THAT(error.message, HasSubstr("system call"));
+  }
+}
+
+// The pool and the library's own threads stand before the first kernel, and no more come to be.
+TEST_F(HostileTest, ThreadsStandBeforeTheFirstKernel) {
+  Daemon daemon({"--cpu-devices=1x3", "--trust-tenant-header", "--require-sandbox"});
+  Client client = daemon.Connect();
+  Array ones = client.Full({DataType::kFloat64, {1}}, 1);
+  EXPECT_EQ(Get<double>(client, ones)[0], 1);
+  auto threads = [&] {
+    int64_t most = 0;
+    for (pid_t pid : daemon.Workers()) {
+      std::error_code ended;
+      const fs::directory_iterator tasks("/proc/" + std::to_string(pid) + "/task", ended);
+      most = std::max<int64_t>(most, std::distance(fs::begin(tasks), fs::end(tasks)));
+    }
+    return most;
+  };
+  const int64_t before = threads();
+  EXPECT_GT(before, 5);  // the pool's and the library's two each, and the worker's own
+  // Large enough for all threads of the library, after a kernel and after calls on one thread.
+  std::vector<double> values(600 * 600, 0.5);
+  Array matrix = Must(client.Put(values, {600, 600}));
+  for (int i = 0; i < 3; ++i) {
+    Array product = client.Compute(Operation::Matmul(matrix, matrix));
+    EXPECT_EQ(Get<double>(client, product)[0], 150);
+    KernelOptions launch = Launch("loop", {client.Full({DataType::kInt64, {1}}, -1)});
+    client.Kernel(launch);
+    Must(client.Synchronize());
+  }
+  EXPECT_EQ(threads(), before);
+}
+
+// Usage has what the kernel's clock of the process says, not what tasks took.
+TEST_F(HostileTest, AllProcessorTimeIsCharged) {
+  Daemon daemon({"--cpu-devices=1x2", "--trust-tenant-header", "--require-sandbox"});
+  Client client = daemon.Connect();
+  KernelOptions launch = Launch("work", {});
+  launch.code = R"(extern "C" __global__ void work(long long* out, long long n) {
+    volatile long long x = 1;
+    for (long long i = 0; i < n; ++i) x = x * 3 + i;
+    out[blockIdx.x] = x;
+  })";
+  launch.grid = {8};
+  Array out = client.Zeros({DataType::kInt64, {8}});
+  launch.arguments = {out, int64_t{100'000'000}};
+  client.Kernel(launch);
+  Must(client.Synchronize());
+  double used = 0;  // by the worker that is not a spare
+  for (pid_t pid : daemon.Workers()) {
+    const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
+    if (stat.rfind(')') == std::string::npos) continue;
+    std::istringstream rest(stat.substr(stat.rfind(')') + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) rest >> skipped;
+    int64_t user = 0, system = 0;
+    rest >> user >> system;
+    used = std::max(used,
+                    static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  }
+  EXPECT_GT(used, 0.5);
+  // Less what its start took, which is nobody's.
+  EXPECT_GE(Must(client.GetUsage()).device_seconds, used - 0.25);
+}
+
+// The handler of faults trusts nothing that the kernel may have written over: the thread's own
+// variables, its launch, and what lies around them.
+TEST_F(HostileTest, FaultsAfterScribblingOverTheWorkerAreToldByName) {
+  KernelOptions launch = Launch("scribble_and_fault", {});
+  launch.code = R"(
+extern "C" __global__ void scribble_and_fault(long long* out, int what) {
+  if (what == 0) {
+    volatile unsigned char* thread = (volatile unsigned char*)__builtin_thread_pointer();
+    for (int i = 1; i <= 1024; ++i) thread[-i] = 0x41;
+  } else {
+    // The launch and the kernel's description: pointers to pointers.
+    volatile unsigned long long* launch = *(unsigned long long**)__stride_context()->launch;
+    volatile unsigned long long* kernel = (unsigned long long*)launch[0];
+    for (int i = 0; i < 4; ++i) kernel[i] = 0x4141414141414141;
+    for (int i = 0; i < 4; ++i) launch[i] = 0x4141414141414141;
+  }
+  *(volatile int*)64 = 1;
+})";
+  for (int what : {0, 1}) {
+    SCOPED_TRACE(what);
+    Array out = Out();
+    launch.arguments = {out, what};
+    client_->Kernel(launch);
+    const Error error = MustFail(client_->Fetch<int64_t>(out));
+    EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
+    EXPECT_THAT(error.message, AllOf(HasSubstr("illegal memory access"), HasSubstr("null pointer"),
+                                     HasSubstr("scribble_and_fault")));
+  }
 }
 
 TEST_F(HostileTest, KillingItselfIsALostWorker) {

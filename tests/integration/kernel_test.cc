@@ -103,6 +103,27 @@ TEST_F(KernelTest, ModulesHaveGlobals) {
   Must(client_.DeleteModule(module.name));
 }
 
+// On the wire 0 is unset, which counts as 1.
+TEST_F(KernelTest, AnExtentOfZeroIsRefused) {
+  Array out = Must(client_.Put<float>({1, 2, 3, 4}, {4}));
+  for (const char* field : {"grid", "block"}) {
+    KernelOptions launch = Apply();
+    (std::string(field) == "grid" ? launch.grid : launch.block) = {1, 0};
+    const Error error = Failure(launch);
+    EXPECT_EQ(error.code, Code::kInvalidArgument);
+    EXPECT_THAT(error.ToString(), HasSubstr(std::string("kernel_launch.") + field));
+    EXPECT_EQ(MustFail(client_.Run(Operation::Kernel(launch))).code, Code::kInvalidArgument);
+    EXPECT_EQ(MustFail(client_.CreateJob({.operations = {Operation::Kernel(launch)}})).code,
+              Code::kInvalidArgument);
+    EXPECT_FALSE(client_.Synchronize());
+    EXPECT_TRUE(client_.Synchronize());
+    launch.arguments = {out};
+    client_.Kernel(launch);
+    EXPECT_EQ(MustFail(client_.Synchronize()).code, Code::kInvalidArgument);
+  }
+  EXPECT_THAT(Get<float>(client_, out), ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(KernelTest, WrongGlobalsAreRefusedAtTheirField) {
   EXPECT_TRUE(IsError(Failure(Apply({{.name = "tabel", .value = 1}})), Code::kInvalidArgument,
                       "UNKNOWN_ENTRY"));

@@ -62,6 +62,17 @@ TEST(RestartTest, ArraysSessionsAndSocketsOutliveTheDaemon) {
   }
 }
 
+TEST(RestartTest, ADaemonThatHangsIsReplacedAndNothingIsLost) {
+  Daemon daemon({"--supervise", "--hang-timeout=10s"});
+  Client client = daemon.Connect();
+  const std::vector<float> content = Iota<float>(1000);
+  Array array = Must(client.Put(content, {1000}));
+  const int times = daemon.TimesReady();
+  kill(daemon.ServingPid(), SIGSTOP);
+  ASSERT_TRUE(daemon.WaitReady(times + 1, 2 * kPatience)) << daemon.Log();
+  EXPECT_EQ(Must(Persist([&] { return client.Fetch<float>(array); })), content);
+}
+
 // In host memory and in files, while more are on their way there.
 TEST(RestartTest, AnUploadThatIsCutGoesOn) {
   Daemon daemon({"--supervise"});

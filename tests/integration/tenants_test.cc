@@ -442,6 +442,7 @@ TEST_F(TlsTest, NewCertificatesAreTakenWhenTheyAreGoodTogether) {
   EXPECT_EQ(Must(TenantOf(old)), "tenants/a");
   EXPECT_TRUE(daemon_->WaitForLog("TLS files are refused", std::chrono::seconds(100)));
   std::filesystem::rename(folder_ / "renewed.key", folder_ / "daemon.key");
+  EXPECT_TRUE(daemon_->WaitForLog("TLS certificates read", std::chrono::seconds(60)));
   ConnectOptions renewed = old;
   renewed.tls_ca = next.certificate();
   EXPECT_EQ(Must(TenantOf(renewed)), "tenants/a");

@@ -61,7 +61,7 @@ class AsyncioTest(client_case.ClientCase):
         st.save("waited-for", st.arange(4))
         self.assertEqual(asyncio.run(aio.wait(st.submit(lambda x: x + 1, "waited-for", results=["waited"]), 60)).state, "SUCCEEDED")
         np.testing.assert_array_equal(st.load("waited"), [1, 2, 3, 4])
-        failing = st.submit(lambda x: st.take(x, st.asarray([9])), "waited-for", results=["never"])
+        failing = st.submit(lambda x: st.take(x, st.asarray([9]) + 0), "waited-for", results=["never"])
         with self.assertRaises(IndexError):
             asyncio.run(aio.wait(failing))
         st.delete_array("waited-for")

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -147,6 +148,200 @@ class ArrayTest(client_case.ClientCase):
             self.assertEqual(raised.exception.reason, "NOT_IMPLEMENTED")
         with self.assertRaises(NotImplementedError):
             st.ones(3)[st.ones(3) > 0]
+
+    def both(self, expression, kind=None, **names):
+        """The expression with NumPy's arrays and with ours: the same elements, or errors of one kind."""
+        def value(module):
+            arrays = {name: module.asarray(one) if isinstance(one, np.ndarray) else one for name, one in names.items()}
+            return eval(expression, {"np": np, "m": module, **arrays})
+
+        with self.subTest(expression=expression, **names):
+            if kind is not None:
+                with self.assertRaises(kind):
+                    value(np)
+                with self.assertRaises(kind):
+                    value(st)
+            else:
+                self.same(value(st), value(np))
+
+    def test_lists_beside_arrays(self):
+        x = np.array([1, 2, 3])
+        for other in ("[1, 2, 4]", "(1, 2, 4)", "range(3)", "None", "'x'", "{}", "[1.5, 2, 3]"):
+            self.both(f"x == {other}", x=x)
+            self.both(f"x != {other}", x=x)
+        for other in ("[1, 2, 4]", "(1, 2, 4)", "range(3)"):
+            for operator in ("+", "-", "*", "<", ">=", "//", "**", "@"):
+                self.both(f"x {operator} {other}", x=x)
+                if operator != "**":
+                    self.both(f"{other} {operator} x", x=x)
+        for other in ("None", "'x'"):
+            for operator in ("+", "<"):
+                self.both(f"x {operator} {other}", TypeError, x=x)
+        self.both("x == [1, 2]", ValueError, x=x)
+
+        class Foreign:  # another library's, which computes with arrays itself
+            __array_ufunc__ = None
+
+            def __eq__(self, other):
+                return "its own"
+
+        self.assertEqual(st.asarray(x) == Foreign(), "its own")
+
+    def test_integers_that_do_not_fit(self):
+        for expression in (
+            "m.full(2, 300, dtype=np.uint8)",
+            "m.full_like(u, 256)",
+            "m.asarray([-1], dtype=np.uint8)",
+            "m.asarray(300, dtype=np.int8)",
+            "m.arange(-3, 0, dtype=np.uint8)",
+            "m.clip(u, 300, None)",
+            "m.where(u > 0, u, m.where(u, u, u)) + 300",
+            "i + 2**64",
+            "m.maximum(u, -1)",
+            "u.fill(300)",
+            "u.__setitem__(0, 300)",
+            "u.__setitem__(slice(None), [300, 1])",
+            "m.ones(2) + 10**400",
+        ):
+            self.both(expression, OverflowError, u=np.ones(2, np.uint8), i=np.arange(2))
+        for expression in (
+            "f + 2**64",
+            "f * 10**30",
+            "g * 10**30",
+            "c + 2**64",
+            "i < 2**64",
+            "i == 2**64",
+            "i > -2**70",
+            "u < 300",
+            "u == -1",
+            "f < 2**64",
+            "m.maximum(f, 2**64)",
+            "m.asarray([300.7], dtype=np.int64)",
+            "m.asarray(np.array([300]), dtype=np.uint8)",
+            "m.full(2, np.array(300), dtype=np.uint8)",
+            "m.add(f, 2**64, dtype=np.float64)",
+        ):
+            self.both(
+                expression,
+                f=np.ones(2),
+                g=np.ones(2, np.float32),
+                c=np.ones(2, complex),
+                i=np.arange(2),
+                u=np.ones(2, np.uint8),
+            )
+
+    def test_masked_arrays_are_refused(self):
+        masked = np.ma.array([1.0, 2.0, -99.0], mask=[0, 0, 1])
+        x = st.ones(3)
+        for use in (
+            lambda: st.asarray(masked),
+            lambda: st.mean(masked),
+            lambda: x + masked,
+            lambda: st.maximum(x, masked),
+            lambda: np.add(x, masked),
+            lambda: x.__setitem__(slice(None), masked),
+            lambda: x.__setitem__([0, 1, 2], masked),
+            lambda: x[np.ma.array([0, 1], mask=[0, 1])],
+            lambda: st.asarray([masked]),
+            lambda: st.concat([x, masked]),
+            lambda: st.full(3, masked),
+            lambda: st.matmul(x, masked),
+            lambda: st.add.at(x, [0, 1, 2], masked),
+            lambda: st.searchsorted(x, masked),
+            lambda: st.random.Generator(1).normal(masked),
+            lambda: x == masked,
+            lambda: st.save("masked", masked),
+        ):
+            with self.assertRaisesRegex(TypeError, "masked"):
+                use()
+        self.same(x, np.ones(3))
+        np.testing.assert_array_equal((masked + x).mask, masked.mask)  # NumPy's own operator
+
+    def test_contains_and_iteration_in_blocks(self):
+        host = np.arange(20000)
+        x = st.asarray(host) + 0
+        with client_case.Sent(self.session) as sent:
+            self.assertIn(19999, x)
+            self.assertNotIn(20000, x)
+        self.assertLessEqual(sent.num_messages, 4)
+        with client_case.Sent(self.session) as sent:
+            self.assertEqual([int(one) for one in x], host.tolist())
+        self.assertLessEqual(sent.num_messages, 10)
+        rows = st.asarray(host.reshape(200, 100)) + 0
+        with client_case.Sent(self.session) as sent:
+            self.assertEqual([row.tolist() for row in rows], host.reshape(200, 100).tolist())
+        self.assertLessEqual(sent.num_messages, 10)
+        for i, row in enumerate(rows):  # they are views
+            row[:] = i
+        self.same(rows, np.repeat(np.arange(200), 100).reshape(200, 100))
+
+    def test_text_of_large_arrays(self):
+        for shape in ((5000,), (40, 50), (2, 3000), (1001, 1), (7, 8, 9, 10), (0, 5), (6, 200)):
+            for host in (
+                np.arange(np.prod(shape)).reshape(shape),
+                np.linspace(-1, 1e5, int(np.prod(shape))).reshape(shape),
+            ):
+                text = np.array2string(host, separator=", ", prefix="stride.Array(")
+                self.assertEqual(repr(st.asarray(host) + 0), f"stride.Array({text}, dtype={host.dtype})")
+                self.assertEqual(str(st.asarray(host) + 0), str(host))
+        large = st.zeros((3000, 1000))
+        with mock.patch.object(type(self.session), "_read_bulk", side_effect=AssertionError("all of it is read")):
+            repr(large)
+
+    def test_numbers_in_arrays(self):
+        x = st.asarray([2.567, 1.0])
+        self.assertEqual(round(x[0], 1), 2.6)
+        self.assertEqual(round(x[0]), 3)
+        self.assertEqual({x[1]: "one"}[1.0], "one")
+        with self.assertRaises(TypeError):
+            hash(x)
+        n = st.asarray([1, 3]).max()
+        for expression in (
+            "m.linspace(0, n, 4)",
+            "m.arange(1, n + 1)",
+            "m.eye(n)",
+            "m.full((2, 2), [1, 2])",
+            "m.arange(n)",
+            "m.linspace(start=0, stop=1, num=3)",
+            "m.repeat(3, 4)",
+            "m.sort([[2, 1]], axis=None)",
+            "m.empty_like((1, 2)) * 0",
+            "m.matrix_transpose([[1, 2]])",
+            "m.tril([[1, 2], [3, 4]])",
+            "m.zeros_like([1.5])",
+            "m.repeat([1, 2], True)",
+            "m.repeat([1, 2], [True, False])",
+            "m.roll([1, 2, 3], 1)",
+            "m.flip([1, 2])",
+            "m.tile([1, 2], 2)",
+            "m.diff([1, 4])",
+            "m.vecdot([1, 2], [3, 4])",
+            "m.tensordot([1, 2], [3, 4], axes=1)",
+        ):
+            self.both(expression, n=np.array(3))
+        self.same(st.linspace(0, n, 4), np.linspace(0, 3, 4))
+        with self.assertRaisesRegex(NotImplementedError, "linspace's start"):
+            st.linspace(st.zeros(2), 1, 3)
+        with self.assertRaisesRegex(NotImplementedError, "a bound of integers"):
+            st.random.Generator(1).integers(1, np.array([3, 5, 10]))
+        for expression, kind in (
+            ("m.zeros(2, dtype=0)", TypeError),
+            ("m.zeros(2, dtype=False)", TypeError),
+            ("m.roll([1, 2], 1, axis='0')", TypeError),
+            ("m.reshape(m.ones(6), (2.0, 3))", TypeError),
+            ("m.ones(2)[[0, 1], range(3)]", IndexError),
+            ("m.ones((2, 3))[[0, 1], range(3)]", IndexError),
+        ):
+            self.both(expression, kind)
+
+    def test_powers_of_integers(self):
+        for expression in ("x ** -1", "x ** y", "2 ** y", "m.power(x, y)", "m.power(x, np.int64(-1))"):
+            self.both(expression, ValueError, x=np.array([2, 3]), y=np.array([-1, 2]))
+        with self.assertRaises(ValueError):
+            st.asarray([2, 3]) ** (st.asarray([1, -2]) + 0)
+        self.both("x ** y", x=np.array([2, 3]), y=np.array([0, 2]))
+        self.both("x ** -1.0", x=np.array([2, 4]))
+        self.both("x ** -1", x=np.array([2.0, 4.0]))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _callers, _session, _shared, _transfer
+from stride import _callers, _shared, _transfer
 from stride._callers import Callers, GrpcCaller, LocalCaller
 from stride._daemon import PrivateDaemon
 from stride._rpc import status_pb2
@@ -366,7 +366,7 @@ class TransferTest(client_case.ClientCase):
         return session
 
     def array(self, values, **options):
-        with mock.patch.object(_session, "_default", [self.own]):
+        with client_case.current(self.own):
             return st.asarray(values, **options)
 
     def idle(self):
@@ -442,7 +442,7 @@ class TransferTest(client_case.ClientCase):
 
     def test_a_transfer_that_is_late(self):
         endless = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 27; ++i) x[0] += 1; }', "f")
-        with mock.patch.object(_session, "_default", [self.own]):
+        with client_case.current(self.own):
             out = st.zeros(MIB, dtype=st.float32)
             out.to_numpy()
             st.RawKernel('extern "C" __global__ void f(float* x) {}', "f")(1, 1, (out,))

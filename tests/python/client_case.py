@@ -2,6 +2,7 @@
 
 Each test file is run as `name_test.py STRIDED`, with the built package on PYTHONPATH."""
 
+import contextlib
 import os
 import sys
 import unittest
@@ -9,7 +10,7 @@ import unittest
 import numpy as np
 
 import stride as st
-from stride import _dtypes
+from stride import _dtypes, _session
 from stride._daemon import PrivateDaemon
 
 # Those that NumPy has itself and so can be asked about.
@@ -49,6 +50,16 @@ class ClientCase(unittest.TestCase):
             np.testing.assert_allclose(values, numpys, **tolerance)
         else:
             np.testing.assert_array_equal(values, numpys)
+
+
+@contextlib.contextmanager
+def current(session):
+    """Within, creation functions use this session, which stays open."""
+    token = _session._entered.set((session,))
+    try:
+        yield session
+    finally:
+        _session._entered.reset(token)
 
 
 class Sent:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import os
+import pickle
 import pathlib
 import shutil
 import socket
@@ -14,6 +15,7 @@ import threading
 import unittest
 from unittest import mock
 
+import grpc
 import numpy as np
 
 import client_case
@@ -21,6 +23,7 @@ import stride as st
 from stride import _daemon, _session, aio
 from stride._daemon import PrivateDaemon
 from stride._local_connection import LocalConnections
+from stride.v1 import job_service_pb2, session_service_pb2
 
 
 def _free_port():
@@ -362,6 +365,107 @@ class ConnectionTest(client_case.ClientCase):
             with self.assertRaises(st.DeadlineExceeded) as raised:
                 out.to_numpy()
             self.assertIsInstance(raised.exception, TimeoutError)
+
+    def test_a_closed_session_is_not_entered(self):
+        with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
+            pass
+        with self.assertRaises(st.Cancelled):
+            session.__enter__()
+        self.same(st.ones(1), np.ones(1))
+        self.assertIs(st.current_session(), self.session)
+
+    def test_each_thread_has_its_session(self):
+        barrier, failures = threading.Barrier(2, timeout=120), []
+
+        def work():
+            try:
+                with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
+                    barrier.wait()  # both are open, whichever was entered last
+                    x = st.arange(3)
+                    self.assertIs(x.session, session)
+                    self.same(x + 1, np.arange(1, 4))
+                    barrier.wait()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertIs(st.current_session(), self.session)
+
+    def test_each_task_has_its_session(self):
+        async def work(other):
+            with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
+                other.set()
+                await asyncio.sleep(0)
+                self.assertIs(st.ones(1).session, session)
+
+        async def both():
+            event = asyncio.Event()
+            await asyncio.gather(work(event), work(event))
+
+        asyncio.run(both())
+
+    def test_errors_have_nothing_of_grpc_with_them(self):
+        """Pickles take an error's context along, and calls do not pickle."""
+        def failing(use):
+            with self.assertRaises(st.StrideError) as raised:
+                use()
+            return raised.exception
+
+        with st.connect(self.daemon.address, local=client_case.LOCAL) as session:
+            large = st.asarray(np.zeros(1 << 20)) + 0
+            large[st.asarray([1 << 30]) + 0] = 1.0
+            errors = [
+                failing(lambda: st.load("none")),
+                failing(lambda: st.job("none")),
+                failing(lambda: list(session.watch_devices(names=["devices/none"]))),
+                failing(large.to_numpy),
+                failing(lambda: st.Module("no code")),
+                failing(lambda: (st.ones(2)[st.asarray([4]) + 0]).tolist()),
+                failing(lambda: st.sum(st.ones(2), axis=3)),
+                failing(lambda: list(st.Job(session, job_service_pb2.Job(name="tenants/default/jobs/x")).watch())),
+            ]
+        errors.append(failing(lambda: session.devices()))
+        for error in errors:
+            with self.subTest(error=error):
+                again = pickle.loads(pickle.dumps(error))
+                self.assertEqual(
+                    (type(again), str(again), again.reason, again.fields),
+                    (type(error), str(error), error.reason, error.fields),
+                )
+                seen = error
+                while seen is not None:
+                    self.assertNotIsInstance(seen, grpc.RpcError)
+                    seen = seen.__context__
+
+    def test_what_a_lost_daemon_says(self):
+        daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
+        self.addCleanup(daemon.stop)
+        with st.connect(daemon.address, local=client_case.LOCAL) as session:
+            x = st.asarray(np.ones(3)) + 0
+            self.assertEqual(float(st.sum(x)), 3.0)
+            # As a daemon that was restarted: it has no such session.
+            session._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=session.name))
+            with self.assertRaisesRegex(st.NotFound, r"arrays are lost.*stride\.connect"):
+                session._describe(x._node)
+            daemon.stop()
+            for use in (session.devices, lambda: float(st.sum(st.ones(3) + 1))):
+                with self.assertRaisesRegex(st.Unavailable, r"connection to the daemon is lost.*stride\.connect"):
+                    use()
+
+    def test_an_array_that_never_fits(self):
+        """No time is named after which it would."""
+        with st.connect(self.daemon.address, local=client_case.LOCAL), self.assertRaises(
+            st.ResourceExhausted
+        ) as raised:
+            x = st.zeros(1 << 40)
+            x[0] = 1.0
+            x[1].item()
+        self.assertIsNone(raised.exception.retry_delay)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Every elementwise function on every type that NumPy has a loop for, beside NumPy."""
 
 import operator
+import unittest
 import warnings
 
 import numpy as np
@@ -195,6 +196,58 @@ class ElementwiseTest(client_case.ClientCase):
             -st.asarray([True])
         with self.assertRaises(st.DataTypeMismatch):
             st.asarray(np.array(["a"]))
+
+    def test_clip_has_the_common_type(self):
+        for dtype in (np.int64, np.uint8, np.float32, np.float64):
+            x = np.arange(5).astype(dtype)
+            for low, high in (
+                (0.5, 1.5),
+                (1, None),
+                (None, 2),
+                (np.float64(0.5), 3),
+                (np.int64(1), np.int64(3)),
+                (-1, 300),
+                (np.arange(5.0), 4),
+                (2, 1),
+            ):
+                self.same(np.clip(st.asarray(x), low, high), np.clip(x, low, high))
+        out = st.zeros(3)
+        self.assertIs(np.clip(st.asarray([1.0, 5.0, 9.0]), 2, 6, out=out), out)
+        self.same(out, [2.0, 5.0, 6.0])
+        self.same(np.clip(st.asarray([1, 5]), min=2), [2, 5])
+
+    @unittest.skipIf(np.finfo(np.longdouble).nmant <= 52, "no wider type here to compare with")
+    def test_accuracy_beside_a_wider_type(self):
+        rng = np.random.default_rng(11)
+        points = {
+            "sinh": np.concatenate(
+                [
+                    [-0.06122643270586914, 1.0, -1.0, 5e-324, 1e-300, 0.0],
+                    rng.uniform(-1.5, 1.5, 100_000),
+                    rng.uniform(-700, 700, 10_000),
+                ]
+            ),
+            "arccos": np.concatenate(
+                [[0.6660556232864296, 1.0, -1.0, 0.0], rng.uniform(-1, 1, 100_000), 1 - rng.uniform(0, 1e-6, 1000)]
+            ),
+        }
+        for name, x in points.items():
+            true = getattr(np, name)(x.astype(np.longdouble))
+            ours = np.asarray(getattr(st, name)(st.asarray(x)))
+            units = np.abs((ours - true) / np.spacing(np.abs(true.astype(np.float64)))).astype(float)
+            self.assertLess(units.max(), 1.49, f"{name} of {x[units.argmax()]!r}")  # within 1 of the nearest number
+
+    def test_names_of_one_function(self):
+        for table in (_elementwise.UNARY, _elementwise.BINARY):
+            for name, public in table.items():
+                if public:
+                    self.assertIs(getattr(st, public), getattr(st, name))
+
+    def test_functions_of_numbers_alone(self):
+        out = st.zeros(2)
+        st.add(1, 2, out=out)
+        self.same(out, [3.0, 3.0])
+        self.same(st.add(1, 2), 3)
 
 
 if __name__ == "__main__":

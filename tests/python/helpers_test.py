@@ -11,7 +11,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _callers, _session, _shared
+from stride import _callers, _shared
 from stride._callers import Crew, GrpcCaller, LocalCaller, cut_into, share_of
 from stride._helpers import Helpers
 
@@ -166,7 +166,7 @@ class TransfersTest(client_case.ClientCase):
         self.addCleanup(patch.stop)
 
     def array(self, values, **options):
-        with mock.patch.object(_session, "_default", [self.own]):
+        with client_case.current(self.own):
             return st.asarray(values, **options)
 
     def test_odd_sizes_in_several_rounds(self):

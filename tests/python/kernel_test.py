@@ -289,6 +289,39 @@ class KernelTest(client_case.ClientCase):
         with self.assertRaises(ValueError):
             st.vectorize(["float32[:]"])(lambda x: x)
 
+    def test_extents_of_zero(self):
+        x = st.zeros(1, dtype=st.float32)
+        add = st.RawKernel('extern "C" __global__ void f(float* x) { x[0] += 1; }', "f")
+        for grid, block in ((0, 1), (1, 0), ((0,), (1,)), ((1, 0), 1), (1, (1, 1, 0)), (-1, 1), (1, 2**32), (1.0, 1)):
+            with self.subTest(grid=grid, block=block), self.assertRaises((ValueError, TypeError)):
+                add(grid, block, (x,))
+
+        @st.kernel
+        def increase(x):
+            x[0] += 1.0
+
+        for grid, block in ((0, 32), (1, 0), ((1, 0), 1)):
+            with self.assertRaises(ValueError):
+                increase[grid, block](x)
+        self.same(x, np.zeros(1, np.float32))
+
+    def test_a_launch_that_never_ran_fails_the_next_read(self):
+        """Of its arrays, of views and bases of these, and of what is computed from them."""
+        broken = st.RawKernel('extern "C" __global__ void f(float* x) { x[0] = nothing; }', "f")
+        for use in (
+            lambda x, view: x.tolist(),
+            lambda x, view: view.tolist(),
+            lambda x, view: float(st.sum(x)),
+            lambda x, view: (view + 1).tolist(),
+        ):
+            for of_view in (False, True):
+                x = st.asarray(np.zeros(4, np.float32)) + np.float32(0)
+                view = x[:2]
+                broken(1, 1, (view if of_view else x,))
+                with self.assertRaises(st.CompileError):
+                    use(x, view)
+                self.same(x, np.zeros(4, np.float32))  # told once: it is as it was
+
 
 if __name__ == "__main__":
     client_case.main()

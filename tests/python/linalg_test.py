@@ -187,6 +187,40 @@ class LinalgTest(client_case.ClientCase):
         self.near(np.linalg.norm(a, ord=1, axis=0), np.linalg.norm(x, ord=1, axis=0))
         self.near(np.outer(a[0], a[1]), np.outer(x[0], x[1]))
 
+    def test_numpys_dot_trace_and_diagonal(self):
+        rng = np.random.default_rng(4)
+        x, y, v = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 4, 3)), rng.normal(size=4)
+        for a, b in (
+            (x, y),
+            (x, v),
+            (v, v),
+            (x, y[0]),
+            (x[0], y),
+            (x, 2.0),
+            (2.0, x),
+            (v, y),
+            (x, np.float32(2)),
+            (x + 1j, y),
+        ):
+            ours = np.dot(*(st.asarray(one) if isinstance(one, np.ndarray) else one for one in (a, b)))
+            self.same(ours, np.dot(a, b), rtol=1e-13)
+        self.same(st.asarray(x).dot(v), x.dot(v), rtol=1e-13)
+        self.same(st.dot([1, 2], [3, 4]), np.dot([1, 2], [3, 4]))
+        for options in (
+            {},
+            {"offset": 1},
+            {"offset": -1},
+            {"axis1": 0, "axis2": 2},
+            {"axis1": -1, "axis2": 0},
+            {"offset": 1, "axis1": 2, "axis2": 1},
+        ):
+            self.same(np.diagonal(st.asarray(x), **options), np.diagonal(x, **options))
+            self.same(np.trace(st.asarray(x), **options), np.trace(x, **options), rtol=1e-13)
+        self.same(np.linalg.diagonal(st.asarray(x)), np.linalg.diagonal(x))  # of the last two axes
+        for wrong in (lambda m, a: np.trace(a), lambda m, a: np.diagonal(a)):
+            with self.assertRaises(ValueError):
+                wrong(st, st.ones(3))
+
 
 if __name__ == "__main__":
     client_case.main()

@@ -176,6 +176,23 @@ class ManipulationTest(client_case.ClientCase):
         self.assertIn(self.device.removeprefix("devices/"), info.devices())
         self.assertEqual(info.default_dtypes()["integral"], st.int64)
 
+    def test_what_is_a_tuple(self):
+        x = st.arange(3)
+        for result in (
+            st.meshgrid(x, x),
+            st.meshgrid(),
+            st.broadcast_arrays(x, st.ones(())),
+            st.unstack(x),
+            st.nonzero(x),
+            st.__array_namespace_info__().devices(),
+            np.meshgrid(x, x),
+            np.broadcast_arrays(x, 1),
+            st.broadcast_shapes((1,), (2,)),
+            st.histogram(x),
+            st.top_k(x, 1),
+        ):
+            self.assertIsInstance(result, tuple)
+
 
 if __name__ == "__main__":
     client_case.main()

@@ -1,6 +1,12 @@
 """Named arrays, jobs and modules: what outlives a session."""
 
+import io
+import os
+import pathlib
+import tempfile
 import unittest
+import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -14,6 +20,18 @@ template <class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }
 
 
 class NamedTest(client_case.ClientCase):
+    def test_a_private_daemon_keeps_nothing_and_says_so(self):
+        environment = {"STRIDE_DAEMON": client_case.strided(), "STRIDE_ADDRESS": "", "XDG_RUNTIME_DIR": "", "HOME": "/nonexistent"}
+        with mock.patch.dict(os.environ, environment), mock.patch("stride._address.default_address", return_value=None):
+            with st.connect():
+                with self.assertWarnsRegex(UserWarning, "gone when this session ends.*STRIDE_ADDRESS"):
+                    st.save("short", st.ones(3))
+                with self.assertWarnsRegex(UserWarning, "gone when this session ends"):
+                    st.submit(lambda x: x + 1, "short", results=["next"]).wait()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            st.delete_array(st.save("kept", st.ones(3)))
+
     def test_arrays(self):
         x = np.arange(6.0).reshape(2, 3)
         full = st.save("weights", st.asarray(x) * 2)
@@ -67,7 +85,7 @@ class NamedTest(client_case.ClientCase):
 
         st.submit(with_writes, "left", results=["written"]).wait(60)
         self.same(st.load("written"), [[-1, -1, -1], [3, 4, 5.0]])
-        failing = st.submit(lambda a: st.take(a, st.asarray([9]), axis=0), "left", results=["nothing"])
+        failing = st.submit(lambda a: st.take(a, st.asarray([9]) + 0, axis=0), "left", results=["nothing"])
         with self.assertRaises(IndexError):
             failing.wait(60)
         self.assertEqual(failing.state, "FAILED")
@@ -99,6 +117,28 @@ class NamedTest(client_case.ClientCase):
             st.Module("not C++")
         with self.assertRaises(ValueError):
             st.Module()
+
+    def test_files(self):
+        x = st.asarray(np.arange(6.0).reshape(2, 3)) + 0
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "result.npy")
+            self.assertEqual(st.save(path, x), path)
+            np.testing.assert_array_equal(np.load(path), x.to_numpy())
+            self.same(st.load(path), x.to_numpy())
+            st.save(pathlib.Path(folder) / "other", x * 2)  # NumPy adds the suffix
+            self.same(st.load(pathlib.Path(folder) / "other.npy"), 2 * x.to_numpy())
+            st.save(path, x + 1)
+            self.same(st.load(path), x.to_numpy() + 1)
+            file = io.BytesIO()
+            st.save(file, x)
+            file.seek(0)
+            self.same(st.load(file), x.to_numpy())
+            with self.assertRaises(FileNotFoundError):
+                st.load(os.path.join(folder, "none.npy"))
+            np.savez(os.path.join(folder, "two.npz"), a=np.ones(2))
+            with self.assertRaises(NotImplementedError):
+                st.load(os.path.join(folder, "two.npz"))
+        self.assertNotIn("result.npy", [one["name"].rsplit("/", 1)[1] for one in st.named_arrays()])
 
 
 if __name__ == "__main__":

@@ -172,6 +172,17 @@ class RandomTest(client_case.ClientCase):
             with self.assertRaises(ValueError):
                 rng.choice(4, **wrong)
 
+    def test_rows_shuffled_in_place(self):
+        host = np.arange(60).reshape(20, 3)
+        x = st.asarray(host) + 0
+        view = x[:, 0]
+        st.random.shuffle(x)
+        rows = x.to_numpy()
+        self.assertEqual(sorted(map(tuple, rows.tolist())), sorted(map(tuple, host.tolist())))
+        self.same(view, rows[:, 0])
+        with self.assertRaises(TypeError):
+            st.random.shuffle(host)
+
 
 if __name__ == "__main__":
     client_case.main()

@@ -1,5 +1,7 @@
 """Reductions and matrix products, beside NumPy."""
 
+import pickle
+
 import numpy as np
 
 import client_case
@@ -113,6 +115,61 @@ class ReductionTest(client_case.ClientCase):
         self.same(st.tensordot(st.asarray(x), st.asarray(y), axes=((0, 2), (0, 2))), np.tensordot(x, y, axes=((0, 2), (0, 2))), rtol=1e-12)
         self.same(st.tensordot(st.asarray(x[0]), st.asarray(y[0].T), axes=1), np.tensordot(x[0], y[0].T, axes=1), rtol=1e-12, atol=1e-12)
         self.same(st.tensordot(st.asarray(x[0, 0]), st.asarray(y[0, 0]), axes=0), np.tensordot(x[0, 0], y[0, 0], axes=0), rtol=1e-12)
+
+    def test_axes_of_numbers(self):
+        ours, theirs = st.asarray(3.0), np.array(3.0)
+        for name in ("sum", "prod", "max", "min", "any", "all", "count_nonzero", "argmax", "argmin"):
+            for axis in (0, -1, None):
+                self.same(getattr(st, name)(ours, axis=axis), getattr(np, name)(theirs, axis=axis))
+            for axis in (1, -2):
+                with self.subTest(name=name, axis=axis):
+                    for kind in (np.exceptions.AxisError, st.AxisError, ValueError, IndexError):
+                        with self.assertRaises(kind):
+                            getattr(st, name)(ours, axis=axis)
+        self.same(st.squeeze(ours, axis=0), np.squeeze(theirs, axis=0))
+        self.same(st.take(ours, 0, axis=0), np.take(theirs, 0, axis=0))
+
+    def test_axes_that_are_not_there(self):
+        x = st.ones((2, 3))
+        for use in (
+            lambda: st.sum(x, axis=2),
+            lambda: st.mean(x, axis=-3),
+            lambda: st.sort(x, axis=2),
+            lambda: st.expand_dims(x, axis=5),
+            lambda: st.flip(x, axis=2),
+            lambda: st.concat([x, x], axis=2),
+            lambda: st.stack([x], axis=4),
+            lambda: x.swapaxes(0, 5),
+            lambda: st.permute_dims(x, (0, 2)),
+            lambda: st.moveaxis(x, 2, 0),
+            lambda: st.take(x, [0], axis=2),
+            lambda: st.cumulative_sum(x, axis=2),
+            lambda: st.roll(x, 1, axis=2),
+            lambda: st.repeat(x, 2, axis=2),
+            lambda: st.squeeze(x, axis=2),
+            lambda: st.unstack(x, axis=2),
+            lambda: st.diff(x, axis=2),
+            lambda: st.add.reduce(x, axis=2),
+            lambda: x.sort(axis=2),
+            lambda: np.trace(x, axis1=2),
+            lambda: st.fft.fft(x, axis=2),
+        ):
+            with self.assertRaises(np.exceptions.AxisError) as raised:
+                use()
+            again = pickle.loads(pickle.dumps(raised.exception))
+            self.assertEqual(
+                (str(again), again.axis, again.ndim),
+                (str(raised.exception), raised.exception.axis, raised.exception.ndim),
+            )
+
+    def test_means_of_a_type(self):
+        for dtype in (np.int64, np.int32, np.float32):
+            for host in (np.array([1, 2, 4]), np.array([[1.5, 2], [3, 4.9]])):
+                for axis in (None, 0):
+                    self.same(
+                        np.mean(st.asarray(host), axis=axis, dtype=dtype),
+                        np.asarray(np.mean(host, axis=axis, dtype=dtype)),
+                    )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _region, _session, _shared, _transfer
+from stride import _region, _shared, _transfer
 
 MIB = 1 << 20
 
@@ -26,7 +26,7 @@ class RegionTest(client_case.ClientCase):
         self.addCleanup(self.own.close)
 
     def array(self, values):
-        with mock.patch.object(_session, "_default", [self.own]):
+        with client_case.current(self.own):
             return st.asarray(values)
 
     def round_trip(self, values):
@@ -136,7 +136,7 @@ class RegionTest(client_case.ClientCase):
             def stop(done, total):
                 raise kind("enough")
 
-            with self.assertRaisesRegex(kind, "enough"), mock.patch.object(_session, "_default", [self.own]):
+            with self.assertRaisesRegex(kind, "enough"), client_case.current(self.own):
                 st.asarray(np.zeros(40 * MIB, np.uint8), progress=stop)
             self.assertIsNone(self.own._shared._bounce)
         self.round_trip(np.full(9 * MIB, 3, np.uint8))

@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _region_pool, _session, _shared, _transfer
+from stride import _region_pool, _shared, _transfer
 from stride._daemon import PrivateDaemon
 from stride._region import address_of
 from stride.v1 import session_service_pb2
@@ -31,7 +31,7 @@ class ResultTest(client_case.ClientCase):
         return session
 
     def array(self, values, **options):
-        with mock.patch.object(_session, "_default", [self.own]):
+        with client_case.current(self.own):
             return st.asarray(values, **options)
 
     def place(self, values):

@@ -202,6 +202,141 @@ class RoutineTest(client_case.ClientCase):
                               np.unique(host, return_index=True, return_counts=True)):
             self.same(one, other)
 
+    def test_what_sorters_and_edges_must_be(self):
+        x = st.asarray([1.0, 2.0, 3.0])
+        for sorter in ([0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]):
+            with self.assertRaises((ValueError, TypeError)):
+                st.searchsorted(x, x, sorter=st.asarray(sorter))
+        for edges in ([3, 1, 2], st.asarray([3.0, 1.0]) + 0):
+            with self.assertRaises(ValueError):
+                st.histogram(x, bins=edges)
+
+    def test_unique_as_numpy(self):
+        for host in (
+            np.array([3.0, np.nan, np.nan, 1.0]),
+            np.array([np.nan + 1j, 2, complex(1, np.nan), 2]),
+            np.array([], float),
+            np.array([2, 1, 2]),
+        ):
+            for equal_nan in (True, False):
+                for ours, theirs in zip(
+                    np.unique(
+                        st.asarray(host),
+                        return_index=True,
+                        return_inverse=True,
+                        return_counts=True,
+                        equal_nan=equal_nan,
+                    ),
+                    np.unique(host, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan),
+                ):
+                    self.same(ours, theirs)
+                self.same(np.unique(st.asarray(host), equal_nan=equal_nan), np.unique(host, equal_nan=equal_nan))
+        self.assertEqual(st.unique_values(st.asarray([np.nan, np.nan])).shape, (2,))  # the standard's
+
+    def test_isin(self):
+        for x, y in (
+            ([1, 2, 3], [2, 5]),
+            ([[1.0, np.nan]], [np.nan, 1]),
+            ([1, 2], []),
+            ([], [1]),
+            ([True, False], [True]),
+            ([1, 2], 2),
+            ([1.5, 2], [2, 3]),
+        ):
+            for invert in (False, True):
+                self.same(st.isin(st.asarray(x), st.asarray(y), invert=invert), np.isin(x, y, invert=invert))
+        self.same(st.isin(st.asarray(np.array([1, 2], np.uint8)), 300), [False, False])
+        self.same(st.isin(2, st.asarray([1, 2])), True)
+        self.same(np.isin(st.asarray([1, 2]), [2]), [False, True])
+
+    def test_bounds_are_judged_at_the_line(self):
+        x = st.asarray(self.host) + 0
+        for use in (
+            lambda: x[[5]],
+            lambda: x[st.asarray([5])],
+            lambda: x[0, [0, 9]],
+            lambda: st.take(x, [9], axis=0),
+            lambda: x.__setitem__([5], 1.0),
+            lambda: st.put(x, [60], 1.0),
+            lambda: st.add.at(x, [3], 1.0),
+            lambda: st.put_along_axis(x, np.full((3, 4, 1), 5), 1.0, axis=2),
+        ):
+            with self.assertRaises(IndexError) as raised:
+                use()
+            self.assertIn("routine_test.py", raised.exception.origin)
+        self.same(x, self.host)
+
+    def test_a_lost_write_fails_each_later_use(self):
+        """What only the device knows: the array, its views and what is computed from them."""
+        for write in (
+            lambda x, i: x.__setitem__(i, 1.0),
+            lambda x, i: st.add.at(x, i, 1.0),
+            lambda x, i: st.put(x, i, 1.0),
+            lambda x, i: np.put(x[:, ::2], i, 1.0),
+            lambda x, i: st.put_along_axis(x, st.reshape(i, (1, 1)), 1.0, axis=0),
+            lambda x, i: x[1:].__setitem__(i, 1.0),
+            lambda x, i: x.__setitem__(0, st.arange(2.0)[i][0]),
+        ):
+            x = st.asarray(np.ones((2, 4))) + 0
+            view = x[0]
+            before = x + 1
+            write(x, st.asarray([40]) + 0)
+            for use in (
+                lambda: x.tolist(),
+                lambda: float(st.sum(x)),
+                lambda: view.tolist(),
+                lambda: (view + 1).tolist(),
+                lambda: x.tolist(),
+            ):
+                with self.assertRaises(IndexError) as raised:
+                    use()
+                self.assertIn("routine_test.py", raised.exception.origin)
+            self.same(before, np.full((2, 4), 2.0))
+
+    def test_broadcast_arrays_are_read_only(self):
+        x = st.broadcast_to(st.ones(3), (2, 3))
+        for write in (
+            lambda: x.__setitem__(0, 1.0),
+            lambda: x.__setitem__([0], 1.0),
+            lambda: x.__setitem__(x > 0, 1.0),
+            lambda: x.fill(2.0),
+            lambda: st.put(x, [0], 1.0),
+            lambda: st.add.at(x, [0], 1.0),
+            lambda: st.put_along_axis(x, st.zeros((2, 1), dtype=st.int64), 1.0, axis=1),
+            lambda: x.sort(),
+        ):
+            with self.assertRaisesRegex(ValueError, "read-only"):
+                write()
+
+    def test_what_may_be_a_copy_is_read_only(self):
+        """Views in NumPy: a write would be lost here."""
+        z, x = st.asarray(np.arange(9).reshape(3, 3) * (1 + 1j)), st.asarray(self.host[0, :3, :3])
+        for one in (
+            z.real,
+            z.imag,
+            np.diagonal(x),
+            st.linalg.diagonal(x),
+            z.real[0],
+            np.diagonal(x)[1:],
+            st.broadcast_to(x, (2, 3, 3))[0],
+        ):
+            for write in (lambda: one.__setitem__(..., 1), lambda: one.__iadd__(1), lambda: st.add(one, 1, out=one)):
+                with self.assertRaisesRegex(ValueError, "read-only"):
+                    write()
+        self.same(z.real * 2 + z.imag, np.arange(9.0).reshape(3, 3) * 3)
+        self.same(st.reshape(z.real, (9,))[::2] + 0, np.arange(9.0)[::2])
+        real = x.real  # the array itself
+        real += 1
+        self.same(x, real.to_numpy())
+
+    def test_complex_values_into_real_arrays(self):
+        for key in ([0, 1], slice(0, 2), np.array([True, True, False])):
+            ours, theirs = st.zeros(3), np.zeros(3)
+            for array, value in ((ours, st.asarray([1j, 2 + 1j])), (theirs, np.array([1j, 2 + 1j]))):
+                with self.assertWarns(np.exceptions.ComplexWarning):
+                    array[key] = value
+            self.same(ours, theirs)
+
 
 if __name__ == "__main__":
     client_case.main()

@@ -452,7 +452,7 @@ class ShardingTest(client_case.ClientCase):
 
     def test_first_error_of_a_part_is_the_wholes(self):
         x = self.spread(np.arange(10))
-        wrong = x + st.take(st.asarray(np.arange(10)), st.asarray(np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 99])))
+        wrong = x + st.take(st.asarray(np.arange(10)), st.asarray(np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 99])) + 0)
         later = st.sum(wrong * 2)
         for one in (wrong, later):
             with self.fails(st.StrideError, "99"):

@@ -36,6 +36,25 @@ class StubsTest(unittest.TestCase):
         for name in _elementwise.__all__:
             self.assertTrue(callable(getattr(stride, name)), name)
 
+    def test_what_is_exported(self):
+        """A typed package's imports are private unless they are in a list that type checkers read."""
+        public = {name for name in vars(stride) if not name.startswith("_")} - {"v1"}
+        self.assertEqual(public - set(stride.__all__), set())
+        self.assertEqual([name for name in stride.__all__ if not hasattr(stride, name)], [])
+        self.assertEqual(len(set(stride.__all__)), len(stride.__all__))
+        for file in (stride, stride._errors):
+            for node in ast.walk(ast.parse(pathlib.Path(file.__file__).read_text())):
+                written = (
+                    node.value
+                    if isinstance(node, (ast.Assign, ast.AugAssign)) and "__all__" in ast.unparse(node).split("=")[0]
+                    else None
+                )
+                is_list = isinstance(written, ast.List) and all(isinstance(one, ast.Constant) for one in written.elts)
+                self.assertTrue(written is None or is_list or ast.unparse(written).endswith(".__all__"))
+        stub = ast.parse(pathlib.Path(_elementwise.__file__).with_suffix(".pyi").read_text())
+        names = next(ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+        self.assertEqual(sorted(names), sorted(_elementwise.__all__))
+
 
 if __name__ == "__main__":
     client_case.main()

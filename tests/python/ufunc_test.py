@@ -150,8 +150,10 @@ class UfuncTest(client_case.ClientCase):
         self.same(ours, theirs)
         with self.assertRaises(IndexError):
             st.add.at(ours, ([5], [0]), 1)
+        with self.assertRaises(IndexError):
+            st.add.at(ours, st.asarray([7]), 1)
         # What only the device knows is told where the array is read.
-        st.add.at(ours, st.asarray([7]), 1)
+        st.add.at(ours, st.asarray([7]) + 0, 1)
         with self.assertRaises(IndexError):
             ours.to_numpy()
         with self.assertRaises(st.DataTypeMismatch):

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/ops/bind.h"
 
 namespace stride::simulation {
@@ -46,7 +47,7 @@ Worker::~Worker() { staging_->Close(); }
 const wire::DeviceDescription& Worker::device() const { return devices_->devices_[device_]; }
 World& Worker::world() const { return *devices_->world_; }
 
-void Worker::Later(absl::Time time, std::function<void()> work) {
+void Worker::Later(SteadyTime time, std::function<void()> work) {
   world().At(devices_, time, [self = shared_from_this(), work = std::move(work)] { work(); });
 }
 
@@ -291,7 +292,7 @@ void Worker::Copy(bool to_device, uint64_t arena, uint64_t arena_offset, uint64_
                    " is outside the arenas of its worker");
       return;
     }
-    absl::Time& last = to_device ? last_upload_ : last_download_;
+    SteadyTime& last = to_device ? last_upload_ : last_download_;
     last = std::max(last + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
     Later(last, [=, this, map = found->second] {
       if (dead_) return;

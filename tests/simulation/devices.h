@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/base/memory_file.h"
+#include "server/base/steady_time.h"
 #include "server/broker/broker.h"
 #include "server/wire/status_page.h"
 #include "tests/simulation/compute.h"
@@ -102,7 +103,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   void CheckTenant(const std::string& label);
   wire::StatusPage& page() const { return *reinterpret_cast<wire::StatusPage*>(page_.data()); }
   World& world() const;
-  void Later(absl::Time time, std::function<void()> work);
+  void Later(SteadyTime time, std::function<void()> work);
 
   Devices* const devices_;
   const uint64_t id_;
@@ -127,10 +128,10 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   bool hangs_ = false;  // the task that is running
   bool shutting_down_ = false;
   wire::Task current_;
-  absl::Time begun_;
+  SteadyTime begun_;
   std::string tenant_;
   bool dead_ = false, told_dead_ = false;
-  absl::Time last_command_, last_news_, last_upload_, last_download_;
+  SteadyTime last_command_, last_news_, last_upload_, last_download_;
 };
 
 // The broker: starts workers, "compiles" by remembering what was asked for.

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "absl/strings/str_join.h"
+#include "server/base/steady_time.h"
 
 namespace stride::simulation {
 namespace {
@@ -112,7 +113,7 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
              (op.faulted && op.hit) ||
              // What was asked back and not answered by the time the daemon died may have run.
              (op.in_place && op.restarted &&
-              (op.stop_asked || op.deadline != absl::InfiniteFuture())) ||
+              (op.stop_asked || op.deadline != SteadyTime::InfiniteFuture())) ||
              (!labelled && excuses_.unlabelled_faults);
     case absl::StatusCode::kResourceExhausted:
       return excuses_.memory;
@@ -304,7 +305,7 @@ std::string Model::Story(const VersionPtr& version, int num_lines) const {
                     op.of_job ? ", of a job" : "", op.stop_asked ? ", stop asked" : "",
                     op.faulted ? ", faulted" : "", op.hit ? ", hit" : "",
                     op.restarted ? ", restarted" : "", ", began ", op.num_began, " times");
-    if (op.deadline != absl::InfiniteFuture())
+    if (op.deadline != SteadyTime::InfiniteFuture())
       absl::StrAppend(&story, ", deadline in ", absl::FormatDuration(op.deadline - world_->Now()));
     absl::StrAppend(&story, op.in_place ? ", in place of " : ", reads");
     if (op.in_place && at->before != nullptr && at->before->op != nullptr)

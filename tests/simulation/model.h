@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "server/base/steady_time.h"
 #include "tests/simulation/world.h"
 
 namespace stride::simulation {
@@ -79,13 +80,13 @@ struct Op {
   bool verified = false;
   // What happened that may be the reason of an error.
   bool stop_asked = false;  // cancelled, of a cancelled or failed job, or of a session that went
-  absl::Time deadline = absl::InfiniteFuture();
+  SteadyTime deadline = SteadyTime::InfiniteFuture();
   bool faulted = false;
   bool hit = false;        // its worker died while it ran
   bool restarted = false;  // the daemon died before it had ended
   bool of_job = false;
-  absl::Time submit_time;
-  absl::Time end_time;
+  SteadyTime submit_time;
+  SteadyTime end_time;
   int num_began = 0;
 };
 using OpPtr = std::shared_ptr<Op>;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
 #include "tests/support/one_journal.h"
@@ -24,6 +26,10 @@ constexpr uint64_t kLargeSlot = 512;
 constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
 
 constexpr int64_t kLargestProgram = 100;  // elements
+
+// Of the wall clock, back and forth.
+constexpr absl::Duration kWallSteps[] = {absl::Hours(24), -absl::Hours(48), absl::Hours(24),
+                                         absl::Seconds(700), -absl::Hours(1)};
 
 TenantId Id(const std::string& tenant) { return TenantId{tenant}; }
 
@@ -117,7 +123,7 @@ void Simulation::StopEngine() {
   spilled_bytes_ += engine_->SampleSpill().spilled_bytes;
   engine_->StopRecording();
   devices_->Shutdown();
-  world_.Wait([this] { return num_calls_ == 0; }, absl::InfiniteFuture());
+  world_.Wait([this] { return num_calls_ == 0; }, SteadyTime::InfiniteFuture());
   fetches_.clear();
   engine_->Drain(world_.Now() + absl::Minutes(1));
   engine_.reset();
@@ -215,7 +221,7 @@ void Simulation::Hit(const std::string& label, bool fault) {
 
 bool Simulation::MayHang(const std::string& label) {
   OpPtr op = OpOf(label);
-  return op != nullptr && op->deadline != absl::InfiniteFuture();
+  return op != nullptr && op->deadline != SteadyTime::InfiniteFuture();
 }
 
 std::string Simulation::TenantOf(const std::string& label) {
@@ -512,8 +518,9 @@ void Simulation::Compute() {
   op->session = session->name;
   if (world_.Chance(0.15)) {
     // Of whole nanoseconds, like everything that is kept.
-    absl::Time deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
-    op->deadline = absl::FromUnixNanos(absl::ToUnixNanos(deadline));
+    SteadyTime deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
+    op->deadline =
+        SteadyTime::SinceBoot(absl::Nanoseconds(absl::ToInt64Nanoseconds(deadline.since_boot())));
   }
   std::optional<Named> target;
   if (kind != Op::Kind::kSum && world_.Chance(0.4)) {
@@ -618,7 +625,7 @@ void Simulation::MakeView() {
   operation.add_outputs()->set_handle(handle);
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
   auto ticket =
-      engine_->Submit(Id(session->tenant), session->name, operation, absl::InfiniteFuture());
+      engine_->Submit(Id(session->tenant), session->name, operation, SteadyTime::InfiniteFuture());
   if (killed_) return;  // nobody asks for it any more, but it may be there
   if (ticket.ok()) {
     session->arrays[handle] = {made};
@@ -756,7 +763,7 @@ void Simulation::CreateJob() {
   request.set_parent(absl::StrCat("tenants/", tenant));
   request.set_job_id(id);
   if (world_.Chance(0.5)) request.set_request_id(id);
-  absl::Time deadline = absl::InfiniteFuture();
+  SteadyTime deadline = SteadyTime::InfiniteFuture();
   if (world_.Chance(0.2)) {
     int64_t seconds = 1 + static_cast<int64_t>(world_.Below(3));
     request.mutable_job()->mutable_timeout()->set_seconds(seconds);
@@ -922,7 +929,8 @@ void Simulation::Trespass() {
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->set_name(array->name);
     operation.add_outputs()->set_inline_result(true);
-    refused(engine_->Submit(Id(other), "", operation, absl::InfiniteFuture()).status(), "an array");
+    refused(engine_->Submit(Id(other), "", operation, SteadyTime::InfiniteFuture()).status(),
+            "an array");
   }
   for (const auto& [name, job] : jobs_) {
     if (job.tenant != session->tenant) continue;
@@ -1007,7 +1015,7 @@ void Simulation::Quiesce(const char* when) {
   Hazards hazards = std::exchange(hazards_, {});
   for (size_t i = 0; i < descriptions_.size(); ++i) devices_->set_ill(static_cast<int>(i), false);
   points_to_death_ = -1;
-  absl::Time end = world_.Now() + kPatience;
+  SteadyTime end = world_.Now() + kPatience;
   auto jobs_over = [this] {
     return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job.second.over; });
   };
@@ -1123,9 +1131,11 @@ Simulation::Result Simulation::Run() {
     Settle();
     absl::Duration pause = world_.Latency() / 2;
     if (world_.Chance(0.002)) pause = absl::Seconds(1 + world_.Below(60));
-    absl::Time next = world_.Now() + pause;
+    SteadyTime next = world_.Now() + pause;
     while (world_.failure().empty() && world_.Comes(next)) Step();
     if (i % 50 == 49) Resolve();
+    // Nothing may follow from it.
+    if (i % 30 == 29) world_.StepWallClock(kWallSteps[i / 30 % std::size(kWallSteps)]);
     if (i % 400 == 399) Quiesce("in between");
   }
   if (world_.failure().empty()) Quiesce("at the end");

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "server/base/surroundings.h"
+
 namespace stride::simulation {
 namespace {
 
@@ -22,7 +24,7 @@ World::~World() {
   simulated_surroundings = nullptr;
 }
 
-void World::At(const void* owner, absl::Time time, std::function<void()> work) {
+void World::At(const void* owner, SteadyTime time, std::function<void()> work) {
   events_[{std::max(time, now_), next_event_++}] = {owner, std::move(work), false};
 }
 
@@ -38,12 +40,12 @@ void World::Forget(const void* owner) {
 }
 
 void World::Finish(const void* owner) {
-  Wait([&] { return unfinished_.count(owner) == 0; }, absl::InfiniteFuture());
+  Wait([&] { return unfinished_.count(owner) == 0; }, SteadyTime::InfiniteFuture());
 }
 
-void World::Wait(const std::function<bool()>& ready, absl::Time deadline) {
+void World::Wait(const std::function<bool()>& ready, SteadyTime deadline) {
   if (ready() || now_ >= deadline) return;
-  if (deadline != absl::InfiniteFuture()) At(nullptr, deadline, nullptr);
+  if (deadline != SteadyTime::InfiniteFuture()) At(nullptr, deadline, nullptr);
   if (current_ == nullptr) {
     while (!ready() && now_ < deadline) {
       if (!Step()) {
@@ -98,7 +100,7 @@ bool World::Step() {
   return true;
 }
 
-bool World::Comes(absl::Time time) {
+bool World::Comes(SteadyTime time) {
   bool ready = std::any_of(waiting_.begin(), waiting_.end(), [this](Fiber* fiber) {
     return now_ >= fiber->deadline || (*fiber->ready)();
   });
@@ -147,8 +149,7 @@ absl::Duration World::Latency() {
 }
 
 void World::NoteLine(std::string line) {
-  line = absl::StrCat(absl::ToInt64Microseconds(now_ - absl::FromUnixSeconds(1'700'000'000)),
-                      " us: ", line);
+  line = absl::StrCat(absl::ToInt64Microseconds(now_ - kStart), " us: ", line);
   for (char c : line) trace_hash_ = (trace_hash_ ^ static_cast<unsigned char>(c)) * 1099511628211u;
   if (verbose_) std::fprintf(stderr, "%s\n", line.c_str());
   trace_.push_back(std::move(line));

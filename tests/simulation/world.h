@@ -29,13 +29,17 @@ class World : public Surroundings {
   ~World() override;
 
   // Surroundings. `Run` takes a while to begin, as a thread does.
-  absl::Time Now() override { return now_; }
-  void At(const void* owner, absl::Time time, std::function<void()> work) override;
+  SteadyTime Now() override { return now_; }
+  absl::Time WallNow() override { return wall_start_ + (now_ - kStart); }
+  void At(const void* owner, SteadyTime time, std::function<void()> work) override;
   void Run(const void* owner, std::function<void()> work) override;
   void Forget(const void* owner) override;
   void Finish(const void* owner) override;
-  void Wait(const std::function<bool()>& ready, absl::Time deadline) override;
+  void Wait(const std::function<bool()>& ready, SteadyTime deadline) override;
   std::string RandomId(int length) override;
+
+  // An administrator sets the wall clock.
+  void StepWallClock(absl::Duration by) { wall_start_ += by; }
 
   // Runs `work` at once, until it ends or waits; it may block. Not from within such work.
   void Call(std::function<void()> work);
@@ -44,7 +48,7 @@ class World : public Surroundings {
   // The next event, or one that waits and need not any more. False: nothing is left.
   bool Step();
   // Whether something happens by then; if not, it is then.
-  bool Comes(absl::Time time);
+  bool Comes(SteadyTime time);
   uint64_t num_steps() const { return num_steps_; }
 
   uint64_t Below(uint64_t bound) { return bound == 0 ? 0 : random_() % bound; }
@@ -77,7 +81,7 @@ class World : public Surroundings {
     std::function<void()> work;
     const void* owner = nullptr;
     const std::function<bool()>* ready = nullptr;  // it waits for this
-    absl::Time deadline;
+    SteadyTime deadline;
     std::thread thread;
   };
   struct Event {
@@ -90,9 +94,12 @@ class World : public Surroundings {
   void Resume(Fiber* fiber);
   void StartFiber(const void* owner, std::function<void()> work);
 
-  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  static constexpr SteadyTime kStart = SteadyTime::SinceBoot(absl::Seconds(1000));
+
+  SteadyTime now_ = kStart;
+  absl::Time wall_start_ = absl::FromUnixSeconds(1'700'000'000);
   std::mt19937_64 random_;
-  std::map<std::pair<absl::Time, uint64_t>, Event> events_;
+  std::map<std::pair<SteadyTime, uint64_t>, Event> events_;
   uint64_t next_event_ = 0;
   uint64_t num_steps_ = 0;
   std::map<const void*, int> unfinished_;  // work of executors

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -11,7 +12,7 @@ inline bool EndEngine(FakeBroker& broker, scheduler::Engine& engine) {
   bool ended = false;
   for (int tries = 0; tries < 100 && !ended; ++tries) {
     broker.Shutdown();
-    ended = engine.Drain(absl::Now() + absl::Milliseconds(200));
+    ended = engine.Drain(Now() + absl::Milliseconds(200));
   }
   return ended;
 }

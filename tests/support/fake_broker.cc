@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "tests/support/count_allocations.h"
 
 namespace stride::testing {
@@ -163,9 +164,9 @@ void FakeWorker::EndAll() {
       if (held_.empty() || held_.front().sequence() > last_free_) return;
       time = run_time_;
     }
-    absl::Time begin = absl::Now();
+    SteadyTime begin = Now();
     if (time > absl::ZeroDuration()) absl::SleepFor(time);
-    double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    double seconds = absl::ToDoubleSeconds(Now() - begin);
     if (!EndNext(absl::OkStatus(), std::max(1e-5, seconds))) return;
   }
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/base/steady_time.h"
 
 namespace stride::testing {
 namespace {
@@ -49,14 +50,14 @@ absl::Status NoArray(const std::string& name) {
 }  // namespace
 
 struct FakeEngine::State {
-  bool WaitUntil(absl::Time deadline, std::unique_lock<std::mutex>& lock,
+  bool WaitUntil(SteadyTime deadline, std::unique_lock<std::mutex>& lock,
                  const std::function<bool()>& done) {
-    if (deadline == absl::InfiniteFuture()) {
+    if (deadline == SteadyTime::InfiniteFuture()) {
       changed.wait(lock, done);
       return true;
     }
-    if (deadline == absl::InfinitePast()) return done();
-    return changed.wait_until(lock, absl::ToChronoTime(deadline), done);
+    if (deadline == SteadyTime::InfinitePast()) return done();
+    return changed.wait_until(lock, deadline.ToChrono(), done);
   }
 
   std::mutex mutex;
@@ -94,7 +95,7 @@ class FakeTicket : public scheduler::Ticket {
         held_(state_->held),
         generation_(state_->generation) {}
 
-  absl::Status Wait(absl::Time deadline) override {
+  absl::Status Wait(SteadyTime deadline) override {
     std::unique_lock lock(state_->mutex);
     if (!state_->WaitUntil(deadline, lock, [&] { return Ended(); }))
       return absl::DeadlineExceededError("");
@@ -151,7 +152,7 @@ class FakeTicket : public scheduler::Ticket {
     }
     return out;
   }
-  absl::StatusOr<v1::InlineArray> ReadInline(int output, absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override {
     return Inline(bytes_);
   }
 
@@ -232,7 +233,7 @@ class FakeFetch : public scheduler::InlineFetch {
   FakeFetch(std::shared_ptr<FakeEngine::State> state, FakeArray array, int64_t generation)
       : state_(std::move(state)), array_(std::move(array)), generation_(generation) {}
 
-  absl::StatusOr<v1::InlineArray> Read(absl::Time deadline) override {
+  absl::StatusOr<v1::InlineArray> Read(SteadyTime deadline) override {
     std::unique_lock lock(state_->mutex);
     auto ended = [&] { return array_.ready || state_->generation != generation_; };
     if (!state_->WaitUntil(deadline, lock, ended)) return absl::DeadlineExceededError("");
@@ -397,7 +398,7 @@ absl::Status FakeEngine::DeleteArray(const TenantId& tenant, const std::string& 
 }
 
 absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeEngine::BeginUpload(
-    const TenantId& tenant, const v1::PutArrayRequest::Header& header, absl::Time deadline) {
+    const TenantId& tenant, const v1::PutArrayRequest::Header& header, SteadyTime deadline) {
   if (header.spec().shape_size() != 1) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "spec.shape", "must have one axis here");
   }
@@ -408,7 +409,7 @@ absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeEngine::BeginUpload(
 }
 
 absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeEngine::BeginDownload(
-    const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) {
+    const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) {
   std::unique_lock lock(state_->mutex);
   auto it = state_->arrays.find(request.name());
   if (it == state_->arrays.end()) return NoArray(request.name());
@@ -421,7 +422,7 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeEngine::BeginDownload(
 
 absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(
     const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-    absl::Time deadline) {
+    SteadyTime deadline) {
   std::lock_guard lock(state_->mutex);
   state_->tenants.push_back(tenant.value);
   if (state_->next_submit.has_value()) return *std::exchange(state_->next_submit, std::nullopt);
@@ -509,7 +510,7 @@ absl::Status FakeEngine::DeleteJob(const TenantId& tenant, const std::string& na
 absl::StatusOr<std::vector<v1::WatchJobResponse>> FakeEngine::NextJobEvents(const TenantId& tenant,
                                                                             const std::string& name,
                                                                             uint64_t after_sequence,
-                                                                            absl::Time deadline) {
+                                                                            SteadyTime deadline) {
   auto job = GetJob(tenant, name);
   if (!job.ok()) return job.status();
   std::unique_lock lock(state_->mutex);
@@ -531,7 +532,7 @@ absl::StatusOr<std::vector<v1::WatchJobResponse>> FakeEngine::NextJobEvents(cons
 
 absl::StatusOr<v1::Module> FakeEngine::CreateModule(const TenantId& tenant,
                                                     const v1::CreateModuleRequest& request,
-                                                    absl::Time deadline) {
+                                                    SteadyTime deadline) {
   if (request.module().source() == "wrong") {
     return InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "module.source",
                         std::string(100000, '\n'));
@@ -578,7 +579,7 @@ std::vector<v1::DeviceSample> FakeEngine::SampleDevices() {
   return samples;
 }
 
-bool FakeEngine::Drain(absl::Time deadline) {
+bool FakeEngine::Drain(SteadyTime deadline) {
   std::unique_lock lock(state_->mutex);
   state_->draining = true;
   return state_->WaitUntil(deadline, lock, [&] { return !state_->held; });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/steady_time.h"
 #include "server/scheduler/engine.h"
 
 namespace stride::testing {
@@ -59,13 +60,13 @@ class FakeEngine : public scheduler::Engine {
   absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<std::unique_ptr<scheduler::Upload>> BeginUpload(
       const TenantId& tenant, const v1::PutArrayRequest::Header& header,
-      absl::Time deadline) override;
+      SteadyTime deadline) override;
   absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginDownload(
-      const TenantId& tenant, const v1::FetchArrayRequest& request, absl::Time deadline) override;
+      const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) override;
   absl::StatusOr<std::shared_ptr<scheduler::Ticket>> Submit(const TenantId& tenant,
                                                             const std::string& session,
                                                             const v1::Operation& operation,
-                                                            absl::Time deadline) override;
+                                                            SteadyTime deadline) override;
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;
   absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> BeginFetch(const TenantId& tenant,
@@ -81,16 +82,16 @@ class FakeEngine : public scheduler::Engine {
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
                                                                   const std::string& name,
                                                                   uint64_t after_sequence,
-                                                                  absl::Time deadline) override;
+                                                                  SteadyTime deadline) override;
   absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
                                           const v1::CreateModuleRequest& request,
-                                          absl::Time deadline) override;
+                                          SteadyTime deadline) override;
   absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListModulesResponse> ListModules(
       const TenantId& tenant, const v1::ListModulesRequest& request) override;
   absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::Function> CreateFunction(const TenantId&, const v1::CreateFunctionRequest&,
-                                              absl::Time) override {
+                                              SteadyTime) override {
     return absl::UnimplementedError("the fake has no functions");
   }
   absl::StatusOr<v1::Function> GetFunction(const TenantId&, const std::string&) override {
@@ -119,7 +120,7 @@ class FakeEngine : public scheduler::Engine {
   }
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
-  void AwaitHealth(absl::Time deadline) override {}
+  void AwaitHealth(SteadyTime deadline) override {}
   void DeviceBroke(const std::string& device, const std::string& why) override {}
   bool Responds(absl::Duration patience) override { return !stuck_; }
   // Responds says no from now on.
@@ -129,7 +130,7 @@ class FakeEngine : public scheduler::Engine {
     std::map<int, session::TenantAccounts::DeviceShare> devices;
     return accounts_->Describe(tenant, &devices);
   }
-  bool Drain(absl::Time deadline) override;
+  bool Drain(SteadyTime deadline) override;
 
  private:
   friend class FakeFetch;

@@ -8,6 +8,7 @@
 
 #include "client/cpp/src/bulk.h"
 #include "client/cpp/src/convert.h"
+#include "client/cpp/src/grpc_time.h"
 #include "client/cpp/src/local_raw_call.h"
 #include "client/cpp/src/run_ranges.h"
 #include "client/cpp/src/shared_transfer.h"
@@ -178,7 +179,7 @@ Result<ArrayInfo> PutRanges(const BulkWays& ways, LocalCalls* local,
 std::optional<Result<v1::Array>> Describe(const BulkWays& ways, const std::string& name) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() + kDaemonReturns);
+  context.set_deadline(GrpcTimeAfter(kDaemonReturns));
   v1::GetArrayRequest request;
   request.set_name(name);
   v1::GetArrayResponse response;

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "client/cpp/src/grpc_time.h"
 #include "stride/call_options.h"
 
 namespace stride::internal {
@@ -16,12 +17,11 @@ inline std::chrono::nanoseconds TimeoutOf(const CallOptions& options,
 }
 
 // When the call must have ended; nothing: no limit.
-inline std::optional<std::chrono::system_clock::time_point> DeadlineOf(
-    const CallOptions& options, std::chrono::nanoseconds default_timeout) {
+inline std::optional<gpr_timespec> DeadlineOf(const CallOptions& options,
+                                              std::chrono::nanoseconds default_timeout) {
   const auto timeout = TimeoutOf(options, default_timeout);
   if (timeout.count() == 0) return std::nullopt;
-  return std::chrono::system_clock::now() +
-         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
+  return GrpcTimeAfter(timeout);
 }
 
 class Call {

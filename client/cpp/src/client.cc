@@ -3,7 +3,9 @@
 #include "client/cpp/src/address.h"
 #include "client/cpp/src/core.h"
 #include "client/cpp/src/credentials.h"
+#include "client/cpp/src/grpc_time.h"
 #include "client/cpp/src/reach.h"
+#include "client/cpp/src/status.h"
 
 namespace stride {
 
@@ -16,8 +18,8 @@ Result<Client> Client::Connect(const ConnectOptions& options) {
   if (!credentials) return credentials.error();
   if (auto refused = internal::Refused(*target)) return *refused;
   auto core = std::make_shared<internal::Core>(complete, *target, *credentials);
-  if (!core->channels.control()->WaitForConnected(std::chrono::system_clock::now() +
-                                                  complete.connect_timeout)) {
+  if (!core->channels.control()->WaitForConnected(
+          internal::GrpcTimeAfter(complete.connect_timeout))) {
     return internal::WhyUnreachable(complete, *target, core->channels.control());
   }
   return Client(std::move(core));

@@ -88,6 +88,7 @@ Result<v1::RunResponse> CallRun(internal::Core& core, const v1::RunRequest& requ
 
 Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
                            const CallOptions& options) {
+  if (operation.impl().error) return *operation.impl().error;
   v1::RunRequest request;
   *request.mutable_operation() = operation.impl().message;
   for (v1::Output* output :
@@ -127,7 +128,8 @@ std::vector<Array> Client::ComputeAll(const Operation& operation, const ComputeO
   if (timeout.count() != 0) internal::ToProto(timeout, command.mutable_timeout());
   const auto targets = ChooseTargets(*core_, *command.mutable_operation(), operation.num_outputs());
   const bool writes = WritesExisting(command.operation());
-  const auto pending = core_->stream.Submit(std::move(command));
+  const auto& refused = operation.impl().error;
+  const auto pending = refused ? core_->Refuse(*refused) : core_->stream.Submit(std::move(command));
   if (writes) core_->NoteWrite(pending);
   std::vector<Array> arrays;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -207,6 +209,7 @@ Result<void> Client::Synchronize(const CallOptions& options) {
   command.mutable_synchronize();
   auto answer = core_->stream.Submit(std::move(command))->Wait(options, core_->default_timeout);
   if (!answer) return answer.error();
+  if (auto refusal = core_->TakeRefusal()) return *std::move(refusal);
   return {};
 }
 

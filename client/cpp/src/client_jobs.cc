@@ -59,8 +59,10 @@ Result<Job> Client::CreateJob(const JobSpec& spec, const CallOptions& options) {
   request.mutable_job()->set_priority(spec.priority);
   if (spec.timeout.count() != 0)
     internal::ToProto(spec.timeout, request.mutable_job()->mutable_timeout());
-  for (const auto& operation : spec.operations)
+  for (const auto& operation : spec.operations) {
+    if (operation.impl().error) return *operation.impl().error;
     *request.mutable_job()->add_operations() = operation.impl().message;
+  }
   internal::Call call(options, core_->default_timeout);
   v1::CreateJobResponse response;
   if (auto status = Stub(*core_)->CreateJob(call.context(), request, &response); !status.ok()) {

@@ -30,8 +30,10 @@ Result<Program> Client::CreateProgram(const ProgramSpec& spec, const CallOptions
     added->set_handle(input.handle);
     if (input.spec) internal::ToProto(*input.spec, added->mutable_spec());
   }
-  for (const Operation& operation : spec.operations)
+  for (const Operation& operation : spec.operations) {
+    if (operation.impl().error) return *operation.impl().error;
     *program->add_operations() = operation.impl().message;
+  }
   program->mutable_outputs()->Add(spec.outputs.begin(), spec.outputs.end());
   internal::Call call(options, core_->default_timeout);
   v1::CreateProgramResponse response;

@@ -1,5 +1,7 @@
 #include "client/cpp/src/core.h"
 
+#include <utility>
+
 #include "client/cpp/src/pending_command.h"
 
 namespace stride::internal {
@@ -32,6 +34,21 @@ void Core::AwaitWrites(const CallOptions& options) {
     last = last_write_;
   }
   if (last) (void)last->Wait(options, default_timeout);
+}
+
+std::shared_ptr<PendingCommand> Core::Refuse(Error error) {
+  auto command = std::make_shared<PendingCommand>();
+  {
+    std::lock_guard lock(mutex_);
+    if (!refusal_) refusal_ = error;
+  }
+  command->Fail(std::move(error));
+  return command;
+}
+
+std::optional<Error> Core::TakeRefusal() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(refusal_, std::nullopt);
 }
 
 void Core::Close() {

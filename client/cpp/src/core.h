@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "client/cpp/src/bulk.h"
@@ -38,6 +39,9 @@ class Core : public std::enable_shared_from_this<Core> {
   void NoteWrite(std::shared_ptr<PendingCommand> command);
   // Whether the commands themselves succeeded is told by their arrays, not here.
   void AwaitWrites(const CallOptions& options);
+  // A command that is never sent, since `error` is known before. TakeRefusal tells it once.
+  std::shared_ptr<PendingCommand> Refuse(Error error);
+  std::optional<Error> TakeRefusal();
   // Ends background work, the stream and the session. No call may be under way on other threads but
   // background ones.
   void Close();
@@ -59,6 +63,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<uint64_t> next_handle_{1};
   std::mutex mutex_;
   std::shared_ptr<PendingCommand> last_write_;  // guarded by mutex_
+  std::optional<Error> refusal_;                // the first; guarded by mutex_
   std::vector<std::unique_ptr<Task>> tasks_;    // guarded by mutex_
 };
 

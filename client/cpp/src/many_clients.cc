@@ -200,7 +200,7 @@ class ManyClients::Impl {
   }
 
   Result<void> OpenSession(OneClient& client) {
-    const auto deadline = std::chrono::system_clock::now() + kConnectTimeout;
+    const auto deadline = GrpcTimeAfter(kConnectTimeout);
     if (!client.channels->control()->WaitForConnected(deadline))
       return LocalError(Code::kUnavailable, "no connection comes about");
     const grpc::Status status = client.Call(kCreateSession, Bytes(v1::CreateSessionRequest()));
@@ -246,7 +246,7 @@ class ManyClients::Impl {
     void* tag;
     bool ok;
     while (share.under_way > 0) {
-      const auto look = std::chrono::system_clock::now() + kLook;
+      const auto look = GrpcTimeAfter(kLook);
       if (share.queue.AsyncNext(&tag, &ok, look) == grpc::CompletionQueue::TIMEOUT) {
         if (options_.cancellation.cancelled() || Clock::now() > end_ + kPatience) GiveUp(share);
         continue;
@@ -282,7 +282,7 @@ class ManyClients::Impl {
     if (!client.status.ok()) {
       if (share.num_failed++ == 0) share.first_error = ToError(client.status);
       client.pausing = true;
-      client.alarm.Set(&share.queue, std::chrono::system_clock::now() + kPause, &client);
+      client.alarm.Set(&share.queue, GrpcTimeAfter(kPause), &client);
       return;
     }
     client.last_end = Clock::now();

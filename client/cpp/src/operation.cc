@@ -5,6 +5,7 @@
 #include "client/cpp/src/convert.h"
 #include "client/cpp/src/operand_impl.h"
 #include "client/cpp/src/operation_impl.h"
+#include "client/cpp/src/status.h"
 #include "stride/program.h"
 
 namespace stride {
@@ -29,7 +30,14 @@ int NumUfuncOutputs(std::string_view function) {
   return function == "frexp" || function == "modf" || function == "divmod" ? 2 : 1;
 }
 
-void SetDim3(const Dim3& dim, v1::Dim3* out) {
+// An extent of 0 counts as unset on the wire, which is 1; CUDA refuses such a launch.
+void SetDim3(const Dim3& dim, const std::string& field, v1::Dim3* out, Operation::Impl& impl) {
+  if (dim.x == 0 || dim.y == 0 || dim.z == 0) {
+    impl.error =
+        internal::LocalError(Code::kInvalidArgument,
+                             "A kernel launch's " + field + " has an extent of 0; the least is 1");
+    impl.error->violations.push_back({"operation.kernel_launch." + field, "an extent of 0"});
+  }
   out->set_x(dim.x);
   out->set_y(dim.y);
   out->set_z(dim.z);
@@ -225,8 +233,8 @@ Operation Operation::Kernel(const KernelOptions& options) {
   }
   launch->set_entry(options.entry);
   for (const auto& option : options.compiler_options) launch->add_options(option);
-  SetDim3(options.grid, launch->mutable_grid());
-  SetDim3(options.block, launch->mutable_block());
+  SetDim3(options.grid, "grid", launch->mutable_grid(), *out.impl_);
+  SetDim3(options.block, "block", launch->mutable_block(), *out.impl_);
   launch->set_shared_memory_bytes(options.shared_memory_bytes);
   out.impl_->num_outputs = 0;
   for (const auto& argument : options.arguments)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "client/cpp/src/array_state.h"
@@ -14,6 +15,8 @@ struct Operation::Impl {
   v1::Operation message;
   std::vector<std::shared_ptr<internal::ArrayState>> arrays;
   int num_outputs = 1;
+  // Why the operation is refused on this side: what the wire cannot say.
+  std::optional<Error> error;
 };
 
 struct ViewSteps::Impl {

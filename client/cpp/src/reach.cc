@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 
+#include "client/cpp/src/grpc_time.h"
 #include "client/cpp/src/status.h"
 #include "stride/v1/device_service.grpc.pb.h"
 
@@ -153,7 +154,7 @@ bool Has(const std::string& text, std::string_view part) {
 // What gRPC itself says of its last attempt.
 std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(kProbeMs));
+  context.set_deadline(GrpcTimeAfter(std::chrono::milliseconds(kProbeMs)));
   v1::ListDevicesResponse reply;
   return v1::DeviceService::NewStub(channel)->ListDevices(&context, {}, &reply).error_message();
 }

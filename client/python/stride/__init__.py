@@ -5,8 +5,8 @@
         x = st.arange(1_000_000, dtype=st.float32)
         print(float(st.sum(st.cos(x) ** 2 + st.sin(x) ** 2)))
 
-The module is an array API namespace (2024.12). Operations record themselves; reading a value computes it, in one round trip.
-Long ones that fuse with nothing, such as products of large matrices, begin as soon as they are recorded."""
+The module is an array API namespace (2025.12). Operations record themselves; reading a value computes it, in one round
+trip. Long ones that fuse with nothing, such as products of large matrices, begin as soon as they are recorded."""
 
 import math as _math
 
@@ -14,7 +14,20 @@ import numpy as _numpy
 from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
                    uint64)
 
-from stride import _dtypes, fft, linalg, random
+from stride import (
+    _creation,
+    _dtypes,
+    _elementwise,
+    _errors,
+    _functions,
+    _inspection,
+    _linear_algebra,
+    _manipulation,
+    _named,
+    _reductions,
+    _routines,
+)
+from stride import aio, fft, linalg, random
 from stride._about import devices, show_config
 from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
@@ -41,10 +54,31 @@ from stride._vmap import vmap
 from stride._session import Session, connect, current_session
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
+
+# In a form that type checkers read: what a typed package imports is its own business unless it says so.
+__all__ = [
+    "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding",
+    "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
+    "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
+    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "linalg", "local", "nan",
+    "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "uint16",
+    "uint32", "uint64", "uint8", "vectorize", "vmap",
+]
+__all__ += _creation.__all__
+__all__ += _elementwise.__all__
+__all__ += _errors.__all__
+__all__ += _functions.__all__
+__all__ += _inspection.__all__
+__all__ += _linear_algebra.__all__
+__all__ += _manipulation.__all__
+__all__ += _named.__all__
+__all__ += _reductions.__all__
+__all__ += _routines.__all__
 
 if _dtypes.bfloat16 is not None:
     bfloat16 = _dtypes.bfloat16
+    __all__ += ["bfloat16"]
 e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None
 

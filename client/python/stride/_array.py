@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from stride._sharding import Sharding
 
 _SCALARS = (bool, int, float, complex, np.generic)
+# What makes an object of another library one that computes with arrays itself.
+_ARRAY_LIKE = (
+    "__array_ufunc__",
+    "__array__",
+    "__array_namespace__",
+    "__array_priority__",
+    "__dlpack__",
+    "__cuda_array_interface__",
+)
 
 
 class Array(NumpyMethods):
@@ -106,11 +115,13 @@ class Array(NumpyMethods):
 
     @property
     def real(self) -> "Array":
-        return wrap(elementwise("real", (self._node,))) if self.dtype.kind == "c" else self
+        """For reading, but of an array of real numbers: that is the array itself."""
+        return wrap(elementwise("real", (self._node,)).freeze()) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> "Array":
-        return wrap(elementwise("imag", (self._node,)))
+        """For reading."""
+        return wrap(elementwise("imag", (self._node,)).freeze())
 
     # --- reading ---
 
@@ -179,21 +190,47 @@ class Array(NumpyMethods):
     def __iter__(self) -> Iterator["Array"]:
         if not self.shape:
             raise TypeError("a zero-dimensional array cannot be iterated over")
-        if self.nbytes <= 64 << 10:
-            self._read()  # once, rather than an element at a time
-        return (self[i] for i in range(self.shape[0]))
+        return self._rows()
+
+    def _rows(self) -> Iterator["Array"]:
+        """Read in blocks, rather than an element at a time."""
+        count = self.shape[0]
+        if self._node.session._is_trace or self.nbytes <= _BLOCK_BYTES:
+            if not self._node.session._is_trace:
+                self._read()
+            yield from (self[i] for i in range(count))
+            return
+        step = max(1, _BLOCK_BYTES * count // self.nbytes)
+        for begin in range(0, count, step):
+            block = self[begin:begin + step]
+            if block.nbytes <= _BLOCK_BYTES:
+                block._read()
+            yield from (block[i] for i in range(block.shape[0]))
+
+    def __contains__(self, value) -> bool:
+        """Whether an element equals it: one round trip."""
+        found = self == value
+        return bool(found if isinstance(found, bool) else _reductions.any(found))
 
     def __repr__(self) -> str:
-        text = np.array2string(self._read(), separator=", ", prefix="stride.Array(")
-        return f"stride.Array({text}, dtype={self.dtype})"
+        return f"stride.Array({_text(self, ', ', 'stride.Array(')}, dtype={self.dtype})"
 
     def __str__(self) -> str:
-        return str(self._read())
+        return _text(self, " ", "") if self.ndim else str(self._read())
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        """A number's, of an array without axes: `x[0]` is a key as NumPy's scalars are. It must not be written while it
+        is one."""
+        if self.shape:
+            raise TypeError("an array is not hashable; only one without axes is, as its number")
+        return hash(self.item())
+
+    def __round__(self, ndigits: Optional[int] = None):
+        number = self._one("a rounded number")
+        return round(number) if ndigits is None else round(number, ndigits)
 
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)
@@ -220,7 +257,7 @@ class Array(NumpyMethods):
     def __array_namespace__(self, *, api_version: Optional[str] = None):
         import stride
 
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ValueError(f"no such version of the array API here: {api_version}")
         return stride
 
@@ -240,7 +277,8 @@ class Array(NumpyMethods):
         return _manipulation.astype(self, dtype, copy=copy)
 
     def reshape(self, *shape, copy: Optional[bool] = None) -> "Array":
-        return _manipulation.reshape(self, shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape, copy=copy)
+        is_sequence = len(shape) == 1 and not (hasattr(shape[0], "__index__") and np.ndim(shape[0]) == 0)
+        return _manipulation.reshape(self, shape[0] if is_sequence else shape, copy=copy)
 
     def sum(self, axis=None, *, dtype=None, keepdims: bool = False) -> "Array":
         return _reductions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
@@ -347,6 +385,25 @@ def _restored(values: np.ndarray) -> Array:
     return _creation.asarray(values)
 
 
+_BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
+
+
+def _text(array: Array, separator: str, prefix: str) -> str:
+    """NumPy's, of which a large array's takes only the elements at its edges."""
+    options = np.get_printoptions()
+    edge = options["edgeitems"]
+    if array.size <= options["threshold"] or array._node.cached() is not None:
+        return np.array2string(array._read(), separator=separator, prefix=prefix)
+    edges = array
+    for axis, extent in enumerate(array.shape):
+        if extent > 2 * edge + 1:  # one more stands for what is left out
+            before = (slice(None),) * axis
+            edges = _manipulation.concat(
+                [edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis
+            )
+    return np.array2string(edges._read(), separator=separator, prefix=prefix, threshold=0)
+
+
 _new = object.__new__
 
 
@@ -365,9 +422,24 @@ def _operand(array: Array, other):
         return other._node
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
-    if isinstance(other, np.ndarray):
-        return array._node.session._upload(other)
+    if isinstance(other, (np.ndarray, list, tuple, range)):
+        return array._node.session._upload(host_array(other))
     return NotImplemented
+
+
+def host_array(anything) -> np.ndarray:
+    """What NumPy takes for an array: where everything that is not the service's comes in. Arrays of the service within
+    lists are read."""
+    if isinstance(anything, (list, tuple)):
+        from stride import _creation
+
+        return _creation.from_sequence(anything)
+    if isinstance(anything, np.ma.MaskedArray):
+        raise _errors.DataTypeMismatch(
+            "a masked array is not taken in, since the service has no masks and what is masked would count; give "
+            "`x.filled(value)`, or `x.data` and `where=~x.mask`"
+        )
+    return np.asarray(anything)
 
 
 def node_of(anything, session=None) -> Node:
@@ -376,7 +448,11 @@ def node_of(anything, session=None) -> Node:
         return anything._node
     from stride._session import current_session
 
-    return (session or current_session())._upload(np.asarray(anything))
+    return (session or current_session())._upload(host_array(anything))
+
+
+def array_of(anything, session=None) -> Array:
+    return anything if type(anything) is Array else wrap(node_of(anything, session))
 
 
 def operands_of(arguments, session=None) -> tuple:
@@ -385,13 +461,15 @@ def operands_of(arguments, session=None) -> tuple:
     operands = tuple(
         one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
         for one in arguments)
-    if session is None and all(type(one) is Number for one in operands):
-        operands = (node_of(arguments[0], session),) + operands[1:]
+    if all(type(one) is Number for one in operands):
+        first = arguments[0]
+        operands = (node_of(np.full((), first, np.int64) if type(first) is int else first, session),) + operands[1:]
     return operands
 
 
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
     """`array op= x`: the array becomes `result`, in its own type. Views see it too."""
+    _indexing.check_writable(array)
     if result.shape != array.shape:
         raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
     if not np.can_cast(result.dtype, array.dtype, casting):
@@ -446,11 +524,26 @@ for _method, _function in {
         _operator.__name__ = f"{_prefix}{_method}__"
         _operator.__qualname__ = f"Array.{_operator.__name__}"
         setattr(Array, _operator.__name__, _operator)
+
+
+def _compared(name: str):
+    """`==` and `!=`: what is no number differs from every element, as in NumPy."""
+    compare = _binary(name)[0]
+
+    def operator_(self, other):
+        result = compare(self, other)
+        if result is not NotImplemented or any(hasattr(other, one) for one in _ARRAY_LIKE):
+            return result
+        return _creation.full_in(self._node.session, self.shape, name == "not_equal", np.dtype(bool))
+
+    return operator_
+
+
 for _method, _function in {
         "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
-    _operator = _binary(_function)[0]
+    _operator = _compared(_function) if _method in ("eq", "ne") else _binary(_function)[0]
     _operator.__name__ = f"__{_method}__"
     setattr(Array, _operator.__name__, _operator)
 
 # These stand on this module, and its methods on them.
-from stride import _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _creation, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402

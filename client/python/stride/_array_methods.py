@@ -1,5 +1,6 @@
 """The methods that NumPy's arrays have beside the standard's: each is a function of the namespace."""
 
+import operator
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class NumpyMethods:
         return _stride().permute_dims(self, axes or range(self.ndim - 1, -1, -1))  # type: ignore[attr-defined]
 
     def swapaxes(self, axis1: int, axis2: int) -> "Array":
+        from stride import _inference
+
+        axis1, axis2 = (_inference.normal_axis(one, self.ndim) for one in (axis1, axis2))  # type: ignore[attr-defined]
         order = list(range(self.ndim))  # type: ignore[attr-defined]
         order[axis1], order[axis2] = order[axis2], order[axis1]
         return _stride().permute_dims(self, order)
@@ -76,6 +80,7 @@ class NumpyMethods:
 
     def sort(self, axis: int = -1) -> None:
         """In place."""
+        axis = operator.index(axis)
         self[...] = _stride().sort(self, axis=axis)  # type: ignore[index]
 
     def argsort(self, axis: int = -1) -> "Array":
@@ -85,7 +90,10 @@ class NumpyMethods:
         return _stride().searchsorted(self, values, side=side, sorter=sorter)
 
     def fill(self, value) -> None:
-        self[...] = value  # type: ignore[index]
+        """With one value."""
+        from stride import _indexing
+
+        self[...] = _indexing.element(value, self)  # type: ignore[index,arg-type]
 
     def clip(self, min=None, max=None) -> "Array":  # noqa: A002
         return _stride().clip(self, min, max)
@@ -101,9 +109,7 @@ class NumpyMethods:
     conjugate = conj
 
     def dot(self, other: Any) -> "Array":
-        import numpy
-
-        return numpy.dot(self, other)  # type: ignore[arg-type]
+        return _stride().dot(self, other)
 
 
 def _running(function, x, axis, dtype):

@@ -68,21 +68,15 @@ class GrpcCaller:
 
     def finish(self, deadline: Optional[float]) -> None:
         """Waits until the daemon has done with all uploads."""
-        try:
-            while self._ends:
-                self._ends.popleft().result()
-        except grpc.RpcError as error:
-            raise _errors.from_rpc(error) from None
+        while self._ends:
+            _errors.call(self._ends.popleft().result)
 
     def fetch(self, request: pb.FetchArrayRequest, timeout: Optional[float]) -> Iterator[pb.FetchArrayResponse]:
         """Begins a download."""
         replies = self._stub.FetchArray(request, timeout=timeout)
 
         def read():
-            try:
-                yield from replies
-            except grpc.RpcError as error:
-                raise _errors.from_rpc(error) from None
+            yield from _errors.replies(replies)
 
         return read()
 
@@ -227,7 +221,7 @@ def _late() -> _errors.StrideError:
 
 
 def _ended() -> _errors.StrideError:
-    return _errors.Unavailable("The daemon ended the connection of a transfer")
+    return _errors.connection_lost("the daemon ended the connection of a transfer")
 
 
 class Crew(NamedTuple):

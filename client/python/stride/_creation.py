@@ -1,12 +1,13 @@
 """New arrays."""
 
 import math
-from typing import Optional
+import operator
+from typing import Optional, Tuple
 
 import numpy as np
 
 from stride import _cuda_memory, _dtypes, _errors, _manipulation
-from stride._array import Array, wrap
+from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
 from stride._session import Session, current_session
@@ -18,10 +19,32 @@ __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "fu
 
 
 def _shape(shape) -> tuple:
-    shape = (shape.__index__(),) if hasattr(shape, "__index__") else tuple(extent.__index__() for extent in shape)
+    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
+        shape = (shape,)
+    shape = tuple(operator.index(extent) for extent in shape)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     return shape
+
+
+def number_of(value, name: str):
+    """A bound or a step: a number, or an array without axes, such as reductions give."""
+    if isinstance(value, (Array, np.ndarray)):
+        if value.ndim:
+            raise _errors.Unimplemented(
+                f"{name} is a number or an array without axes here, not an array of shape {value.shape}",
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": name},
+            )
+        return host_array(value)[()]
+    if not isinstance(value, _SCALARS):
+        raise TypeError(f"{name} is a number, not {type(value).__name__}")
+    return value
+
+
+def number_as(value, dtype: np.dtype) -> np.generic:
+    """A number in a type, as NumPy fills an array with it: Python's integers must fit."""
+    return np.full((), value, dtype)[()]
 
 
 def _session_of(device: Optional[str], like: Optional[Array] = None) -> Session:
@@ -46,8 +69,16 @@ def _fill(session, shape, dtype, value) -> Array:
     return _create(session, shape, dtype, fill=fill)
 
 
+def full_in(session: Session, shape, value, dtype: np.dtype) -> Array:
+    return _fill(session, _shape(shape), dtype, number_as(value, dtype))
+
+
+def _dtype_or(dtype, default) -> np.dtype:
+    return _dtypes.dtype_of(default if dtype is None else dtype)
+
+
 def zeros(shape, *, dtype=None, device: Optional[str] = None) -> Array:
-    return _on(_fill(_session_of(device), _shape(shape), _dtypes.dtype_of(dtype or float), None), device)
+    return _on(_fill(_session_of(device), _shape(shape), _dtype_or(dtype, float), None), device)
 
 
 # Nothing of what was in memory before may be seen.
@@ -55,20 +86,22 @@ empty = zeros
 
 
 def ones(shape, *, dtype=None, device: Optional[str] = None) -> Array:
-    return full(shape, 1, dtype=dtype or float, device=device)
+    return full(shape, 1, dtype=_dtype_or(dtype, float), device=device)
 
 
 def full(shape, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
-    session = _session_of(device)
+    """`fill_value` is a number, which must fit, or what broadcasts to the shape."""
+    if not isinstance(fill_value, (Array, *_SCALARS)):
+        fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
         target = fill_value if dtype is None else fill_value.astype(dtype)
         return _on(_manipulation.copy(_manipulation.broadcast_to(target, _shape(shape))), device)
-    dtype = _dtypes.dtype_of(dtype if dtype is not None else np.asarray(fill_value).dtype)
-    return _on(_fill(session, _shape(shape), dtype, np.asarray(fill_value).astype(dtype)[()]), device)
+    return _on(full_in(_session_of(device), shape, fill_value, _dtype_or(dtype, np.asarray(fill_value).dtype)), device)
 
 
 def zeros_like(x, /, *, dtype=None, device: Optional[str] = None) -> Array:
-    return _on(_fill(_session_of(device, x), x.shape, _dtypes.dtype_of(dtype or x.dtype), None), device)
+    x = array_of(x)
+    return _on(_fill(_session_of(device, x), x.shape, _dtype_or(dtype, x.dtype), None), device)
 
 
 empty_like = zeros_like
@@ -79,30 +112,44 @@ def ones_like(x, /, *, dtype=None, device: Optional[str] = None) -> Array:
 
 
 def full_like(x, /, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
-    dtype = _dtypes.dtype_of(dtype or x.dtype)
-    return _on(_fill(_session_of(device, x), x.shape, dtype, np.asarray(fill_value).astype(dtype)[()]), device)
+    x = array_of(x)
+    dtype = _dtype_or(dtype, x.dtype)
+    if not isinstance(fill_value, _SCALARS):
+        return full(x.shape, fill_value, dtype=dtype, device=device)
+    return _on(full_in(_session_of(device, x), x.shape, fill_value, dtype), device)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device: Optional[str] = None) -> Array:
     """NumPy's arange."""
+    start, step = number_of(start, "arange's start"), number_of(1 if step is None else step, "arange's step")
     if stop is None:
         start, stop = 0, start
+    stop = number_of(stop, "arange's stop")
     if step == 0:
         raise ZeroDivisionError("the step of a range must not be zero")
     if dtype is None:
         dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
         dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
     dtype = _dtypes.dtype_of(dtype)
+    start, stop, step = (one.item() if isinstance(one, np.generic) else one for one in (start, stop, step))
     count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
         range(start, stop, step))
+    if dtype.kind in "iu":  # as NumPy, which makes the first two and goes on from them
+        for one in (start, start + step)[:count]:
+            number_as(one, dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
-        getattr(message, name).CopyFrom(Number(value.item() if isinstance(value, np.generic) else value).to_proto())
+        getattr(message, name).CopyFrom(Number(value).to_proto())
     return _on(_create(_session_of(device), (count,), dtype, range=message), device)
 
 
-def linspace(start, stop, /, num: int, *, dtype=None, device: Optional[str] = None, endpoint: bool = True) -> Array:
-    dtype = _dtypes.dtype_of(dtype or (np.complex128 if isinstance(start, complex) or isinstance(stop, complex) else np.float64))
+def linspace(start, stop, num: int = 50, *, dtype=None, device: Optional[str] = None, endpoint: bool = True) -> Array:
+    start, stop = number_of(start, "linspace's start"), number_of(stop, "linspace's stop")
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"the number of samples must not be negative: {num}")
+    is_complex = any(isinstance(one, (complex, np.complexfloating)) for one in (start, stop))
+    dtype = _dtype_or(dtype, np.complex128 if is_complex else np.float64)
     message = pb.Creation.LinearSpace(count=num, exclude_endpoint=not endpoint, data_type=_dtypes.NUMBERS[dtype])
     message.start.CopyFrom(Number(start).to_proto())
     message.stop.CopyFrom(Number(stop).to_proto())
@@ -110,14 +157,18 @@ def linspace(start, stop, /, num: int, *, dtype=None, device: Optional[str] = No
 
 
 def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype=None, device: Optional[str] = None) -> Array:
-    n_cols = n_rows if n_cols is None else n_cols
+    n_rows = operator.index(n_rows)
+    n_cols, k = n_rows if n_cols is None else operator.index(n_cols), operator.index(k)
+    if n_rows < 0 or n_cols < 0:
+        raise ValueError(f"negative dimensions are not allowed: {(n_rows, n_cols)}")
     k = min(max(k, -n_rows), n_cols)
     rows = _manipulation.expand_dims(arange(n_rows), axis=1)
     columns = arange(-k, n_cols - k)
-    return _on(equal(rows, columns).astype(dtype or float), device)
+    return _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
 
 
 def _triangle(x: Array, k: int, lower: bool) -> Array:
+    x, k = array_of(x), operator.index(k)
     if x.ndim < 2:
         raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them")
     k = min(max(k, -x.shape[-2]), x.shape[-1])
@@ -135,11 +186,14 @@ def triu(x, /, *, k: int = 0) -> Array:
     return _triangle(x, k, False)
 
 
-def meshgrid(*arrays, indexing: str = "xy") -> list:
+def meshgrid(*arrays, indexing: str = "xy") -> Tuple[Array, ...]:
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is xy or ij, not {indexing}")
     if not arrays:
-        return []
+        return ()
+    arrays = tuple(map(array_of, arrays))
+    if any(array.ndim > 1 for array in arrays):
+        arrays = tuple(_manipulation.reshape(array, (array.size,)) for array in arrays)
     rank = len(arrays)
     places = list(range(rank))
     if indexing == "xy" and rank > 1:
@@ -151,7 +205,7 @@ def meshgrid(*arrays, indexing: str = "xy") -> list:
     for array, place in zip(arrays, places):
         column = _manipulation.reshape(array, tuple(array.size if i == place else 1 for i in range(rank)))
         results.append(_manipulation.copy(_manipulation.broadcast_to(column, tuple(shape))))
-    return results
+    return tuple(results)
 
 
 def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[bool] = None, progress=None,
@@ -169,20 +223,33 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
         return _on(obj, device) if sharding is None else reshard(obj, sharding)
     if copy is False:
         raise ValueError("elements on the host must be copied to a device")
-    if not isinstance(obj, np.ndarray):
-        obj = _from_lists(obj) if isinstance(obj, (list, tuple)) else _from_other(obj)
+    dtype = None if dtype is None else _dtypes.dtype_of(dtype)
+    if isinstance(obj, (list, tuple)):
+        obj = from_sequence(obj, dtype)
+    elif not isinstance(obj, np.ndarray):
+        obj = (
+            _from_other(obj)
+            if dtype is None or hasattr(obj, "__array__") or hasattr(obj, "__dlpack__")
+            else np.asarray(obj, dtype)
+        )
+    obj = host_array(obj)
     if dtype is not None:
-        obj = obj.astype(_dtypes.dtype_of(dtype))
+        obj = obj.astype(dtype, copy=False)
     return wrap(current_session()._upload(obj, device, progress, sharding))
 
 
-def _from_lists(obj) -> np.ndarray:
-    def host(one):
-        if isinstance(one, Array):
-            return one._read()
-        return [host(inner) for inner in one] if isinstance(one, (list, tuple)) else one
+def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:
+    """Of lists and tuples with anything in them, arrays of the service too, which are read."""
+    return np.asarray(without_arrays(obj), dtype)
 
-    return np.asarray(host(obj))
+
+def without_arrays(obj):
+    """Lists with the elements of arrays in place of these; masked ones are refused."""
+    if isinstance(obj, Array):
+        return obj._read() if obj.ndim else obj._read()[()]
+    if isinstance(obj, np.ma.MaskedArray):
+        return host_array(obj)
+    return [without_arrays(inner) for inner in obj] if isinstance(obj, (list, tuple)) else obj
 
 
 def _from_other(obj) -> np.ndarray:
@@ -190,7 +257,7 @@ def _from_other(obj) -> np.ndarray:
     if interface is not None:
         return _cuda_memory.read(interface)
     if hasattr(obj, "__array__") or not hasattr(obj, "__dlpack__"):
-        return np.asarray(obj)
+        return host_array(obj)
     return np.from_dlpack(obj)
 
 

@@ -10,25 +10,25 @@ from stride._array import _SCALARS, Array, node_of, operands_of, wrap
 from stride._graph import Number, elementwise
 
 
-def _unary(name: str, public: str):
+def _unary(name: str):
     def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
             return wrap(elementwise(name, operands_of((x,))))
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
-    function.__name__ = function.__qualname__ = public
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{name}`, element by element."
     function.at = functools.partial(_ufunc.unary_at, name)  # type: ignore[attr-defined]
     return function
 
 
-def _binary(name: str, public: str):
+def _binary(name: str):
     def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
             return wrap(elementwise(name, operands_of((x1, x2))))
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
-    function.__name__ = function.__qualname__ = public
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
     _ufunc.add_methods(function, name)
     return function
@@ -53,10 +53,10 @@ BINARY = {
 __all__ = ["clip", "divmod", "frexp", "imag", "modf", "real", "round", "where"]
 for _table, _make in ((UNARY, _unary), (BINARY, _binary)):
     for _name, _public in _table.items():
-        globals()[_name] = _make(_name, _name)
+        globals()[_name] = _make(_name)
         __all__.append(_name)
         if _public:
-            globals()[_public] = _make(_name, _public)
+            globals()[_public] = globals()[_name]
             __all__.append(_public)
 
 
@@ -105,16 +105,14 @@ def imag(x, /) -> Array:
 
 
 def clip(x, /, min=None, max=None) -> Array:  # noqa: A002
-    """`x` held between `min` and `max`, in the type of `x`."""
+    """`x` held between `min` and `max`, in the type that they have together."""
     node = result = operands_of((x,))[0]
     for bound, function in ((min, "maximum"), (max, "minimum")):
         if bound is None or _is_no_bound(bound, function, node.dtype):
             continue
         bound = Number(bound) if isinstance(bound, _SCALARS) else node_of(bound, node.session)
         result = elementwise(function, (result, bound))
-    if result is node:
-        return _copied(node)
-    return wrap(result).astype(node.dtype, copy=False)
+    return _copied(node) if result is node else wrap(result)
 
 
 def _is_no_bound(bound, function: str, dtype) -> bool:

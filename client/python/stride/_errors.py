@@ -52,6 +52,17 @@ class InvalidArgument(StrideError, ValueError):
     code = "INVALID_ARGUMENT"
 
 
+class AxisError(InvalidArgument, np.exceptions.AxisError):
+    """An axis that the array does not have. NumPy's too, and so both a ValueError and an IndexError."""
+
+    def __init__(self, message: str, axis: Optional[int] = None, ndim: Optional[int] = None, **details):
+        super().__init__(message, **details)
+        self.axis, self.ndim = axis, ndim
+
+    def __reduce__(self):
+        return type(self), (self.message, self.axis, self.ndim), self.__dict__
+
+
 class ShapeMismatch(InvalidArgument):
     """SHAPE_MISMATCH: shapes do not broadcast or do not fit the operation."""
 
@@ -154,6 +165,10 @@ _BY_REASON = {
     "UNKNOWN_FUNCTION": ExpressionError, "COMPILE_FAILED": CompileError, "UNKNOWN_ENTRY": CompileError,
     "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError, "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
 }
+_HINTS = {
+    "SESSION_NOT_FOUND": ". The daemon has been restarted, or the session was idle for too long: its arrays are lost. "
+    "Connect again with stride.connect()"
+}
 _CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -169,17 +184,75 @@ def from_status(status, origin: str = "") -> StrideError:
         elif detail.Unpack(retry):
             details["retry_delay"] = retry.retry_delay.seconds + retry.retry_delay.nanos * 1e-9
     kind = _BY_REASON.get(details["reason"]) or _BY_CODE.get(_CODE_NAMES.get(status.code, ""), StrideError)
-    return kind(status.message, origin=origin, **details)
+    return kind(status.message + _HINTS.get(details["reason"], ""), origin=origin, **details)
 
 
 def from_rpc(error: grpc.RpcError) -> StrideError:
-    """The exception for a call that failed."""
+    """The exception for a call that failed. Raised behind the handler, not within: the call, which has locks, would be
+    its context, which pickles take along."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.Status.FromString(value)
             if status.code:
                 return from_status(status)
-    return from_status(status_pb2.Status(code=error.code().value[0], message=error.details() or error.code().name))
+    text = error.details() or error.code().name
+    if error.code() is grpc.StatusCode.UNAVAILABLE:  # gRPC's own: the daemon's have details
+        return connection_lost(text)
+    return from_status(status_pb2.Status(code=error.code().value[0], message=text))
 
 
-__all__ = ["StrideError", "TracingError", *sorted({kind.__name__ for kind in (*_BY_CODE.values(), *_BY_REASON.values())})]
+def connection_lost(why: str) -> Unavailable:
+    return Unavailable(
+        f"The connection to the daemon is lost ({why}). Arrays of a daemon that has ended are lost with it; "
+        "once one serves again, "
+        "connect again with stride.connect()"
+    )
+
+
+def call(method, *arguments, **options):
+    """A call by gRPC; its failure is raised as a StrideError."""
+    try:
+        return method(*arguments, **options)
+    except grpc.RpcError as error:
+        failure = from_rpc(error)
+    raise failure
+
+
+def replies(stream):
+    """What a call by gRPC streams, likewise."""
+    try:
+        yield from stream
+        return
+    except grpc.RpcError as error:
+        failure = from_rpc(error)
+    raise failure
+
+
+__all__ = [
+    "Aborted",
+    "AlreadyExists",
+    "AxisError",
+    "Cancelled",
+    "CompileError",
+    "DataLoss",
+    "DataTypeMismatch",
+    "DeadlineExceeded",
+    "DeviceMemoryError",
+    "ExpressionError",
+    "FailedPrecondition",
+    "Internal",
+    "InvalidArgument",
+    "KernelFault",
+    "LinAlgError",
+    "NotFound",
+    "OutOfRange",
+    "PermissionDenied",
+    "QuotaExceeded",
+    "ResourceExhausted",
+    "ShapeMismatch",
+    "StrideError",
+    "TracingError",
+    "Unauthenticated",
+    "Unavailable",
+    "Unimplemented",
+]

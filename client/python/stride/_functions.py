@@ -155,7 +155,14 @@ class Ufunc(_Defined):
         unary = len(self._loops[0].inputs) == 1
         if unary != (b is None):
             raise TypeError(f"{self.__name__}.at takes {'no values' if unary else 'values'}")
-        apply_at(self.__name__, a, indices, None if unary else Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session))
+        value = None if unary else Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session)
+        types = [a.dtype] if unary else [a.dtype, value.type if type(value) is Number else value.dtype]
+        result = self._choose(types, None).outputs[0]
+        if not np.can_cast(result, a.dtype, "same_kind"):
+            raise _errors.DataTypeMismatch(
+                f"{self.__name__}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
+        apply_at(self.__name__, a, indices, value)
 
 
 def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool, initial, where) -> Array:

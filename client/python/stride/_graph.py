@@ -37,6 +37,14 @@ class Buffer:
         self.version = 0
 
 
+class FrozenStrides(tuple):
+    """Of what is for reading, and of its views: broadcast arrays, of which one element stands in several places, and
+    what is a view in NumPy and may be a
+    copy here, so that a write would be lost."""
+
+    __slots__ = ()
+
+
 _KINDS = {int: "i", float: "f", complex: "c"}
 
 
@@ -147,10 +155,19 @@ class Node:
         self.host = host
         self.host_version = self.buffer.version if self.buffer else 0
 
+    def own_buffer(self) -> Buffer:
+        """What it shares with its views, there being none yet or some."""
+        if self.buffer is None:
+            self.buffer = Buffer()
+            self.host_version = 0
+        return self.buffer
+
+    def freeze(self) -> "Node":
+        self.strides = FrozenStrides(self.strides or _inference.contiguous_strides(self.shape))
+        return self
+
     def share_buffer(self, base: "Node") -> None:
-        if base.buffer is None:
-            base.buffer = Buffer()
-        self.buffer = base.buffer
+        self.buffer = base.own_buffer()
         self.buffer.num_nodes += 1
 
     def written(self) -> None:
@@ -291,10 +308,12 @@ def elementwise(name: str, inputs: tuple) -> Node:
         else:
             types.append(one.type)
     loop, dtype = _inference.elementwise(name, *types)
-    if loop.kind in "iu":
-        for one in inputs:
-            if type(one) is Number and one.type is int:
-                _check_range(name, one.value, loop)
+    if int in types:
+        inputs = tuple(
+            [_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in inputs]
+        )
+    if name == "power" and loop.kind == "i":
+        _check_exponent(inputs[1])
     node = Node(session, shape, dtype, name, inputs, caller())
     session._record(node)
     return node
@@ -325,7 +344,52 @@ def floor_divide(inputs: tuple) -> Node:
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
-def _check_range(name: str, value: int, dtype: np.dtype) -> None:
+def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
+    """A Python integer as a computation in a type takes it, by NumPy's rules."""
+    value = number.value
+    if loop.kind in "iu":
+        if name in _COMPARISONS and not -(2**63) <= value < 2**64:
+            return Number(
+                float("inf") if value > 0 else float("-inf")
+            )  # which compares with each integer as the value does
+        check_range(name, value, loop)
+    elif loop.kind == "b":
+        check_range(name, value, np.dtype(np.int64))
+    elif not -(2**63) <= value < 2**64:
+        return Number(float(value))  # no integer of the wire
+    return number
+
+
+def check_numbers(name: str, operands, loop: np.dtype) -> tuple:
+    """The operands with Python's integers as the computation takes them."""
+    return tuple([_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in operands])
+
+
+def _check_exponent(exponent: Union["Node", Number]) -> None:
+    """An integer has no negative power that is one: NumPy raises. An exponent that only the service knows is read."""
+    if type(exponent) is Number:
+        least = int(exponent.value)
+    elif exponent.dtype.kind != "i" or not exponent.size:
+        return
+    else:
+        host = exponent.cached()
+        if host is None:
+            if exponent.session._is_trace:
+                return  # nothing can be read there
+            from stride import _array, _reductions
+
+            was_held = exponent.held
+            try:
+                least = int(_reductions.min(_array.wrap(exponent)))
+            finally:
+                exponent.held = was_held
+        else:
+            least = int(host.min())
+    if least < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+def check_range(name: str, value: int, dtype: np.dtype) -> None:
     if name in _COMPARISONS and -(2**63) <= value < 2**64:
         return
     least, greatest = _limits(dtype)
@@ -337,6 +401,23 @@ def _check_range(name: str, value: int, dtype: np.dtype) -> None:
 def _limits(dtype: np.dtype) -> Tuple[int, int]:
     info = np.iinfo(dtype)
     return info.min, info.max
+
+
+def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
+    """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded: that reads the
+    elements as they were. What it writes
+    next to it is told by the next read; what is wrong with shapes and types the caller has found out."""
+    session, origin = node.session, caller()
+    session._settle()
+
+    def add(flush):
+        operation = make(flush)
+        operation.outputs.add(handle=flush.materialise(node), existing=True)
+        flush.add(operation, origin)
+
+    session._flush((), add)
+    node.written()
+    node.origin = origin  # of what its next read may raise
 
 
 def spec_of(node: Node) -> array_pb2.ArraySpec:
@@ -386,14 +467,16 @@ class Flush:
         self.notes[command_id] = Note(None, origin, operation)
         return operation
 
-    def add(self, operation: pb.Operation, origin, launch=None) -> pb.Operation:
+    def add(self, operation: pb.Operation, origin, launch=None, written=()) -> pb.Operation:
         """`launch`: the kernel's identity for CommandStream.launched. The daemon answers its first launch when it is done, and the
-        commands after it later. A kernel without arrays is answered so each time: no array could report its fault."""
+        commands after it later. A kernel without arrays is answered so each time: no array could report its fault.
+        `written`: of a
+        kernel's launch, the buffers of its arrays."""
         wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session._next_id()
         operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
         self._place(operation)
-        self.notes[command_id] = Note(None, origin, operation, launch if wait else None)
+        self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
         return operation
 
     def _place(self, operation: pb.Operation) -> None:

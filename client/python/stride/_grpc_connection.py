@@ -31,12 +31,10 @@ class GrpcConnection:
         return False  # they are taken at once
 
     def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> compute_service_pb2.ExecuteResponse:
-        try:
-            for response in self._call:
-                return response
-        except grpc.RpcError as error:
-            raise _errors.from_rpc(error) from None
-        raise _errors.Unavailable("The daemon ended the command stream")
+        response = _errors.call(next, self._call, None)
+        if response is None:
+            raise _errors.connection_lost("the daemon ended the command stream")
+        return response
 
     def advance(self) -> None:
         pass

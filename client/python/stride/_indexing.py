@@ -1,14 +1,15 @@
 """Elements by slices and integers: views, and assignment to them."""
 
-import math
+import collections.abc
 import operator
+import warnings
 from typing import List
 
 import numpy as np
 
-from stride import _errors, _inference
-from stride._array import Array, node_of, wrap
-from stride._graph import Node, defer
+from stride import _errors, _inference, _origin
+from stride._array import Array, host_array, node_of, wrap
+from stride._graph import FrozenStrides, Node, defer, write_in_place
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -20,23 +21,37 @@ def _bound(value):
     return max(_INT64.min, min(_INT64.max, operator.index(value)))
 
 
+_NO_INDEX = "only integers, slices, ellipses, None and arrays of integers or bools are indices, not {}"
+
+
 def _as_keys(key) -> list:
-    """The parts of an index, with lists and arrays of the host as Arrays or, of no axes, as Python's numbers."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    for i, one in enumerate(keys):
-        if isinstance(one, list):
-            one = np.asarray(one, dtype=None if one else np.int64)
-        if isinstance(one, (np.ndarray, Array)) and one.ndim == 0 and one.dtype.kind in "iu":
-            keys[i] = int(one)
-        elif isinstance(one, (bool, np.bool_)):
-            keys[i] = wrap(node_of(np.asarray(one)))
-        elif isinstance(one, np.ndarray):
-            keys[i] = wrap(node_of(one))
-        elif isinstance(one, Array):
-            keys[i] = one
-        if isinstance(keys[i], Array) and keys[i].dtype.kind not in "biu":
-            raise IndexError(f"arrays of integers or bools are indices, not of {keys[i].dtype}")
-    return keys
+    """The parts of an index, with sequences and arrays of the host as Arrays or, of no axes, as Python's numbers."""
+    return [_as_key(one) for one in (key if isinstance(key, tuple) else (key,))]
+
+
+def _as_key(one):
+    if type(one) is int or one is None or one is Ellipsis or isinstance(one, slice):
+        return one
+    if isinstance(one, (bool, np.bool_)):
+        return wrap(node_of(np.asarray(one)))
+    if not isinstance(one, (np.ndarray, Array)):
+        if hasattr(one, "__index__"):
+            return operator.index(one)
+        if not isinstance(one, collections.abc.Sequence) or isinstance(one, (str, bytes)):
+            raise IndexError(_NO_INDEX.format(type(one).__name__))
+        one = _from_sequence(one)
+    if one.dtype.kind not in "biu":
+        raise IndexError(_NO_INDEX.format(f"arrays of {one.dtype}"))
+    if one.ndim == 0 and one.dtype.kind in "iu":
+        return int(one)
+    return one if isinstance(one, Array) else wrap(node_of(one))
+
+
+def _from_sequence(one) -> np.ndarray:
+    from stride import _creation
+
+    one = _creation.from_sequence(one)
+    return one if one.size else one.astype(np.int64)  # an empty list has no type of its own
 
 
 def _num_axes(one) -> int:
@@ -86,7 +101,7 @@ class _View:
     def index(self, axis: int, key: int) -> None:
         extent = self.shape[axis]
         if not -extent <= key < extent:
-            raise IndexError(f"index {key} is out of bounds for axis {axis} with {extent} elements")
+            raise out_of_bounds(key, axis, extent)
         self.steps.append(pb.View.Step(slice=pb.View.Slice(axis=axis, start=key, index=True)))
         del self.shape[axis], self.strides[axis]
 
@@ -105,7 +120,7 @@ def make_view(node: Node, steps: list, shape, strides, host=None) -> Node:
         flush.operation(view.handle, view.origin, view=pb.View(input=operands[0], steps=steps))
 
     view = defer(node.session, tuple(shape), node.dtype, build, (node,))
-    view.strides = tuple(strides)
+    view.strides = FrozenStrides(strides) if type(node.strides) is FrozenStrides else tuple(strides)
     view.share_buffer(node)
     view.device = node.device
     cached = node.cached()
@@ -126,14 +141,33 @@ def _view_of(node: Node, keys: list) -> Node:
             view.slice(axis - len(new), one)
             axis += 1
         else:
-            try:
-                index = operator.index(one)
-            except TypeError:
-                raise IndexError(f"an index is an integer, a slice, an ellipsis, None or an array, not {type(one).__name__}") from None
-            view.index(axis - len(new), index)
+            view.index(axis - len(new), one)
     view.new_axes(new)
-    plain = tuple(one if one is None or isinstance(one, slice) else operator.index(one) for one in keys)
-    return make_view(node, view.steps, view.shape, view.strides, lambda host: host[plain + (Ellipsis,)])
+    return make_view(node, view.steps, view.shape, view.strides, lambda host: host[(*keys, Ellipsis)])
+
+
+def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
+    return _errors.OutOfRange(
+        f"index {index} is out of bounds for axis {axis} with {extent} elements",
+        origin=_origin.describe(_origin.caller()),
+    )
+
+
+def check_bounds(indices: Array, axis: int, extent: int) -> None:
+    """Judges at once what the host has of an index array; for others the service does, and the read raises."""
+    host = indices._node.cached()
+    if host is not None and host.size and not (-extent <= host.min() and host.max() < extent):
+        raise out_of_bounds(host[(host < -extent) | (host >= extent)].flat[0], axis, extent)
+
+
+def broadcast_indices(arrays) -> tuple:
+    """The shape of index arrays together."""
+    try:
+        return _inference.broadcast(*(one.shape for one in arrays))
+    except ValueError:
+        raise IndexError(
+            "the shapes of index arrays do not broadcast: " + ", ".join(str(one.shape) for one in arrays)
+        ) from None
 
 
 class _ByArrays:
@@ -164,11 +198,25 @@ class _ByArrays:
         self.view = wrap(_view_of(array._node, plain))
         self.arrays = arrays
         self.axis = places[0] if places else 0
+        if self.mask is None:
+            self.check(places)
         if groups > 1:
             # Apart from each other: NumPy puts their axes first.
             rest = [i for i in range(self.view.ndim) if i not in places]
             self.view = _manipulation.permute_dims(self.view, (*places, *rest))
             self.axis = 0
+
+    def check(self, places) -> None:
+        # Where the indices take nothing NumPy does not look at them.
+        if 0 in broadcast_indices(self.arrays):
+            return
+        for place, one in zip(places, self.arrays):
+            check_bounds(one, place, self.view.shape[place])
+
+    def shape(self) -> tuple:
+        """Of what the index takes, without a lone mask."""
+        view = self.view.shape
+        return (*view[:self.axis], *broadcast_indices(self.arrays), *view[self.axis + len(self.arrays):])
 
     def _parts(self, one, array: Array, axis: int) -> list:
         """Index arrays, one for each axis that `one` takes; of a lone mask as many places."""
@@ -177,7 +225,7 @@ class _ByArrays:
         if not isinstance(one, Array):
             extent = array.shape[axis]
             if not -extent <= one < extent:
-                raise IndexError(f"index {one} is out of bounds for axis {axis} with {extent} elements")
+                raise out_of_bounds(one, axis, extent)
             return [wrap(node_of(np.asarray(one), array.session))]
         if one.dtype.kind != "b":
             return [one]
@@ -246,29 +294,94 @@ def _element(view: Node) -> Array:
 
 
 def set(array: Array, key, value) -> None:  # noqa: A001
-    if not isinstance(value, Array):
-        if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
-            _check_kind(value, array.dtype)
-            value = np.array(value, array.dtype)
-        else:
-            value = np.asarray(value)
-        value = wrap(node_of(value, array._node.session))
-    keys = _expand(_as_keys(key), array.ndim)
+    keys = _as_keys(key)
+    is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
+    lone_mask = (
+        len(keys) == 1 and isinstance(keys[0], Array) and keys[0].dtype.kind == "b" and keys[0].ndim == array.ndim
+    )
+    keys = _expand(keys, array.ndim)
     if any(isinstance(one, Array) for one in keys):
+        value = loosely_converted(value, array)
+        if lone_mask and value.ndim > 1:  # NumPy's own rule
+            raise TypeError(f"a mask of all axes takes a value of one axis at most, not {value.ndim}")
         _set_by_arrays(array, keys, value)
         return
     target = wrap(_view_of(array._node, keys))
-    write(target, _fitted(value, target.shape))
+    check_writable(target)
+    is_sequence = isinstance(value, (list, tuple))
+    value = element(value, array) if is_element else converted(value, array)
+    if is_sequence and value.ndim > target.ndim:
+        raise ValueError(f"a sequence of {value.ndim} levels is assigned to {target.ndim} axes")
+    write(target, fitted(value, target.shape))
 
 
-def _fitted(value: Array, shape) -> Array:
-    if _inference.broadcast(value.shape, shape) == shape:
-        return value
-    # NumPy lets leading axes of one element go.
-    trimmed = value.shape[max(0, value.ndim - len(shape)):]
-    if value.size != math.prod(trimmed) or _inference.broadcast(trimmed, shape) != shape:
-        raise _errors.ShapeMismatch(f"shape {value.shape} cannot be assigned to shape {shape}")
-    return value.reshape(trimmed)
+def check_writable(array: Array) -> None:
+    """What is broadcast, a diagonal or a part of complex numbers is for reading, and so are views of it."""
+    if type(array._node.strides) is FrozenStrides:
+        raise ValueError(
+            "assignment destination is read-only: what is broadcast, a diagonal, or the real or imaginary part of an "
+            "array; write the array "
+            "itself, or a copy of this"
+        )
+
+
+def element(value, array: Array) -> Array:
+    """What NumPy makes of a value that is assigned to one element; it takes no sequence of one."""
+    if isinstance(value, Array):
+        if value.ndim:
+            _as_numpy_does(
+                np.zeros(1, array.dtype),
+                0,
+                np.zeros(value.shape, value.dtype) if value.size < 2 else np.zeros(2, value.dtype),
+            )
+        return converted(value, array)
+    host = np.zeros(1, array.dtype)
+    _as_numpy_does(host, 0, host_array(value) if isinstance(value, np.ndarray) else value)
+    return wrap(node_of(host.reshape(()), array.session))
+
+
+def _as_numpy_does(host: np.ndarray, key, value) -> None:
+    host[key] = value
+
+
+def converted(value, array: Array) -> Array:
+    """A value in the type of the array that it is assigned to, with NumPy's rules, errors and warnings: arrays are cast
+    whatever is lost, Python's numbers
+    must fit."""
+    dtype = array.dtype
+    if isinstance(value, Array):
+        if value.dtype.kind == "c" and dtype.kind not in "cb":
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4
+            )
+        return value.astype(dtype, copy=False)
+    if isinstance(value, (list, tuple)):
+        from stride import _creation
+
+        value = _creation.without_arrays(value)
+    host = host_array(value) if hasattr(value, "__array__") and not isinstance(value, np.generic) else value
+    if not isinstance(host, np.ndarray) or host.dtype != dtype:
+        given, host = host, np.empty(np.shape(host), dtype)
+        host[...] = given
+    return wrap(node_of(host, array.session))
+
+
+def loosely_converted(value, array: Array) -> Array:
+    """The same, of what goes to places that arrays name: there NumPy casts its own scalars as it does arrays."""
+    return converted(np.asarray(value) if isinstance(value, np.generic) else value, array)
+
+
+def fitted(value: Array, shape) -> Array:
+    """The value, which broadcasts to the shape once leading axes of one element are gone."""
+    trimmed = value.shape
+    while len(trimmed) > len(shape) and trimmed[0] == 1:
+        trimmed = trimmed[1:]
+    if len(trimmed) > len(shape) or any(n not in (1, m) for n, m in zip(trimmed[::-1], shape[::-1])):
+        raise _errors.ShapeMismatch(
+            f"a value of shape {value.shape} does not broadcast to the shape {tuple(shape)} that is assigned",
+            reason="SHAPE_MISMATCH",
+        )
+    return value if trimmed == value.shape else value.reshape(trimmed)
 
 
 def _set_by_arrays(array: Array, keys: list, value: Array) -> None:
@@ -276,36 +389,28 @@ def _set_by_arrays(array: Array, keys: list, value: Array) -> None:
 
     scalar = _scalar_mask(array, keys)
     if scalar is not None:
-        if scalar[2] == slice(None):
-            set(array, tuple(scalar[0]), value)
+        plain, i, part = scalar
+        if any(isinstance(one, Array) for one in plain):
+            if part == slice(None):
+                set(array, tuple(plain), value)
+            return
+        axis = sum(1 for one in plain[:i] if one is None or isinstance(one, slice))
+        set(get(array, tuple(plain)), (slice(None),) * axis + (part,), value)
         return
     by = _ByArrays(array, _fitting_masks(array, keys))
-    value = value.astype(array.dtype, copy=False)
+    check_writable(by.view)
     if by.mask is None:
-        _routines.scatter(by.view, by.arrays, value, by.axis)
+        _routines.scatter(by.view, by.arrays, fitted(value, by.shape()), by.axis)
     elif value.ndim == 0:
         mask = by.mask.reshape(by.mask.shape + (1,) * (by.view.ndim - by.axis - by.mask.ndim))
         write(by.view, _elementwise.where(mask, value, by.view))
     else:
-        _routines.scatter(by.view, list(_routines.nonzero(by.mask)), value, by.axis)
-
-
-def _check_kind(value, dtype) -> None:
-    if isinstance(value, complex) and dtype.kind != "c":
-        raise TypeError(f"a complex number cannot be assigned to an array of {dtype}")
+        by.arrays, by.mask = list(_routines.nonzero(by.mask)), None
+        _routines.scatter(by.view, by.arrays, fitted(value, by.shape()), by.axis)
 
 
 def write(target: Array, value: Array) -> None:
     """The elements of `target`, which may be a view, become those of `value`, which broadcasts."""
-    node, source = target._node, value.astype(target.dtype, copy=False)._node
-    session = node.session
-    # Whatever was recorded before reads the old elements.
-    session._settle()
-
-    def add(flush):
-        operation = pb.Operation(copy=pb.Copy(input=flush.operand(source)))
-        operation.outputs.add(handle=flush.materialise(node), existing=True)
-        flush.add(operation, node.origin)
-
-    session._flush((), add)
-    node.written()
+    check_writable(target)
+    source = value.astype(target.dtype, copy=False)._node
+    write_in_place(target._node, lambda flush: pb.Operation(copy=pb.Copy(input=flush.operand(source))))

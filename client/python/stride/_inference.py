@@ -3,6 +3,7 @@
 A type is a np.dtype, or one of Python's int, float, complex for a number that has none of its own."""
 
 import functools
+import operator
 from typing import Tuple
 
 import numpy as np
@@ -87,10 +88,17 @@ def is_infinite(number) -> bool:
 
 
 def normal_axis(axis: int, rank: int) -> int:
-    axis = axis.__index__()
+    axis = operator.index(axis)
     if not -rank <= axis < rank:
-        raise _errors.InvalidArgument(f"axis {axis} is out of bounds for an array of {rank} axes")
+        raise _errors.AxisError(f"axis {axis} is out of bounds for an array of {rank} axes", axis, rank)
     return axis + rank if axis < 0 else axis
+
+
+def reduced_axes(axes, rank: int) -> Tuple[int, ...]:
+    """As normal_axes; a number without axes may be reduced along 0 or -1, as in NumPy."""
+    if not rank and axes is not None and not isinstance(axes, (tuple, list)) and operator.index(axes) in (0, -1):
+        return ()
+    return normal_axes(axes, rank)
 
 
 def normal_axes(axes, rank: int) -> Tuple[int, ...]:

@@ -1,7 +1,7 @@
 """What the namespace says about itself and its types."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -60,8 +60,8 @@ class _Info:
         return "auto"
 
     @staticmethod
-    def devices() -> List[str]:
-        return ["auto"] + [device.name.replace("devices/", "", 1) for device in current_session().devices()]
+    def devices() -> Tuple[str, ...]:
+        return ("auto", *(device.name.replace("devices/", "", 1) for device in current_session().devices()))
 
     @staticmethod
     def default_dtypes(*, device: Optional[str] = None) -> Dict[str, np.dtype]:

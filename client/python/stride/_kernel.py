@@ -3,6 +3,7 @@
 import ast
 import functools
 import inspect
+import operator
 import re
 import textwrap
 from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
@@ -17,11 +18,14 @@ from stride.v1 import operation_pb2 as pb
 Extents = Union[int, Tuple[int, ...]]
 
 
-def _dim3(extents: Extents) -> pb.Dim3:
-    extents = (extents,) if isinstance(extents, (int, np.integer)) else tuple(extents)
+def _dim3(extents: Extents, name: str) -> pb.Dim3:
+    """`name` is grid or block. An extent of 0 is no launch in CUDA either; on the wire it would count as 1."""
+    extents = tuple(map(operator.index, (extents,) if np.ndim(extents) == 0 else extents))
     if not 1 <= len(extents) <= 3:
-        raise ValueError(f"a grid or block has one to three extents: {extents}")
-    return pb.Dim3(**dict(zip("xyz", map(int, extents))))
+        raise ValueError(f"a {name} has one to three extents: {extents}")
+    if any(not 1 <= extent < 2**32 for extent in extents):
+        raise ValueError(f"a {name}'s extents are from 1 to {2**32 - 1}: {extents}")
+    return pb.Dim3(**dict(zip("xyz", extents)))
 
 
 class RawKernel:
@@ -66,8 +70,14 @@ class RawKernel:
         from stride._session import _device_name, current_session
 
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
-        launch = pb.KernelLaunch(entry=self.name, options=self.options, grid=_dim3(grid), block=_dim3(block),
-                                 shared_memory_bytes=shared_memory_bytes, cooperative=cooperative)
+        launch = pb.KernelLaunch(
+            entry=self.name,
+            options=self.options,
+            grid=_dim3(grid, "grid"),
+            block=_dim3(block, "block"),
+            shared_memory_bytes=shared_memory_bytes,
+            cooperative=cooperative,
+        )
         setattr(launch, self._kind, self._code_for(session))
         variables = {name: _launch.uploaded(value, session) for name, value in _launch.merged(self._constants(), constants).items()}
         # Whatever was recorded before reads what the kernel may write.
@@ -82,7 +92,12 @@ class RawKernel:
             # What is wrong with a launch is found at once where the code is at hand; the first of its kind is waited for.
             known = (self._kind, launch.module or self._code, self.name, self.options, operation.device, tuple(variables),
                      tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
-            flush.add(operation, origin, known)
+            flush.add(
+                operation,
+                origin,
+                known,
+                [one._node.own_buffer() for one in _launch.arrays_of((*values, *variables.values()))],
+            )
 
         session._flush((), add)
         for one in written:

@@ -212,7 +212,7 @@ def decode(kind: int, message: Union[bytes, memoryview], expected: int, type_):
 
 
 def _ended() -> _errors.StrideError:
-    return _errors.Unavailable("The daemon ended the command stream")
+    return _errors.connection_lost("the daemon ended the command stream")
 
 
 class LocalConnections:

@@ -8,8 +8,8 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from stride import _dtypes, _errors, _inference
-from stride._array import Array, node_of, wrap
-from stride._graph import Node, record, spec_of
+from stride._array import Array, array_of, host_array, node_of, wrap
+from stride._graph import FrozenStrides, Node, record, spec_of
 from stride._indexing import make_view
 from stride._session import _device_name
 from stride.v1 import operation_pb2 as pb
@@ -72,7 +72,9 @@ def to_device(x: Array, device: str) -> Array:
 
 def reshape(x, /, shape, *, copy: Optional[bool] = None) -> Array:  # noqa: A002
     node = node_of(x)
-    shape = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(operator.index(n) for n in shape)
+    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
+        shape = (shape,)
+    shape = tuple(operator.index(n) for n in shape)
     shape = _complete(node, shape)
     strides = _inference.contiguous_strides(shape)
     if node.strides is not None and node.size:
@@ -117,6 +119,7 @@ def permute_dims(x, /, axes) -> Array:
 
 
 def matrix_transpose(x, /) -> Array:
+    x = array_of(x)
     if x.ndim < 2:
         raise ValueError("a matrix or a stack of them is needed")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
@@ -136,53 +139,59 @@ def moveaxis(x, source, destination, /) -> Array:
 
 def broadcast_to(x, /, shape) -> Array:
     node = node_of(x)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = (shape,) if hasattr(shape, "__index__") and np.ndim(shape) == 0 else shape
+    shape = tuple(operator.index(n) for n in shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"negative dimensions are not allowed: {shape}")
     if len(shape) < len(node.shape) or _inference.broadcast(node.shape, shape) != shape:
         raise _errors.ShapeMismatch(f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH")
     extra = len(shape) - len(node.shape)
     strides = [0] * extra + [0 if n != m else s for n, m, s in zip(node.shape, shape[extra:], _strides(node))]
     steps = [pb.View.Step(broadcast=pb.View.Broadcast(shape=shape))]
-    return wrap(make_view(node, steps, shape, strides, lambda host: np.broadcast_to(host, shape)))
+    view = make_view(node, steps, shape, strides, lambda host: np.broadcast_to(host, shape))
+    view.strides = FrozenStrides(strides)
+    return wrap(view)
 
 
 def broadcast_shapes(*shapes) -> Tuple[int, ...]:
     return _inference.broadcast(*map(tuple, shapes)) if shapes else ()
 
 
-def broadcast_arrays(*arrays) -> List[Array]:
-    shape = _inference.broadcast(*(array.shape for array in arrays))
-    return [broadcast_to(array, shape) for array in arrays]
+def broadcast_arrays(*arrays) -> Tuple[Array, ...]:
+    arrays = tuple(map(array_of, arrays))
+    shape = _inference.broadcast(*(array.shape for array in arrays)) if arrays else ()
+    return tuple(broadcast_to(array, shape) for array in arrays)
 
 
 def expand_dims(x, /, axis=0) -> Array:
     node = node_of(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     rank = len(node.shape) + len(axes)
-    normal = []
-    for one in axes:
-        if not -rank <= one < rank:
-            raise IndexError(f"axis {one} is out of bounds for an array of {rank} axes")
-        normal.append(one % rank)
-    if len(builtins.set(normal)) != len(normal):
-        raise ValueError("an axis is named twice")
+    normal = _inference.normal_axes(axes, rank)
     extents = iter(node.shape)
     return reshape(x, tuple(1 if i in normal else next(extents) for i in range(rank)))
 
 
 def squeeze(x, /, axis=None) -> Array:
     node = node_of(x)
-    axes = tuple(i for i, n in enumerate(node.shape) if n == 1) if axis is None else _inference.normal_axes(axis, len(node.shape))
+    axes = (
+        tuple(i for i, n in enumerate(node.shape) if n == 1)
+        if axis is None
+        else _inference.reduced_axes(axis, len(node.shape))
+    )
     if any(node.shape[i] != 1 for i in axes):
         raise ValueError(f"only axes of one element can be removed: {axis} of {node.shape}")
     return reshape(x, tuple(n for i, n in enumerate(node.shape) if i not in axes))
 
 
 def flip(x, /, *, axis=None) -> Array:
+    x = array_of(x)
     axes = _inference.normal_axes(axis, x.ndim)
     return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim))]
 
 
 def unstack(x, /, *, axis: int = 0) -> Tuple[Array, ...]:
+    x = array_of(x)
     if not x.ndim:
         raise ValueError("an array without axes cannot be unstacked")
     axis = _inference.normal_axis(axis, x.ndim)
@@ -198,8 +207,10 @@ def concat(arrays, /, *, axis: Optional[int] = 0) -> Array:
         raise ValueError("at least one array is needed")
     arrays = [array if isinstance(array, Array) else wrap(node_of(array)) for array in arrays]
     if axis is None:
-        arrays, axis = [reshape(array, (-1,)) if array.size else reshape(array, (0,)) for array in arrays], 0
+        arrays, axis = [reshape(array, (array.size,)) for array in arrays], 0
     first = arrays[0]
+    if not first.ndim:
+        raise ValueError("arrays without axes cannot be put one after another; stack them")
     axis = _inference.normal_axis(axis, first.ndim)
     for array in arrays:
         if array.ndim != first.ndim or any(n != m for i, (n, m) in enumerate(zip(array.shape, first.shape)) if i != axis):
@@ -227,7 +238,9 @@ def _copy_into(flush, node: Node, operand, part: pb.View.Slice) -> None:
 
 
 def stack(arrays, /, *, axis: int = 0) -> Array:
-    arrays = [array if isinstance(array, Array) else wrap(node_of(array)) for array in arrays]
+    arrays = list(map(array_of, arrays))
+    if not arrays:
+        raise ValueError("at least one array is needed")
     if any(array.shape != arrays[0].shape for array in arrays):
         raise _errors.ShapeMismatch("arrays to stack must have one shape: " + ", ".join(str(array.shape) for array in arrays))
     axis = _inference.normal_axis(axis, arrays[0].ndim + 1)
@@ -235,7 +248,11 @@ def stack(arrays, /, *, axis: int = 0) -> Array:
 
 
 def tile(x, repetitions, /) -> Array:
-    repetitions = (repetitions,) if hasattr(repetitions, "__index__") else tuple(repetitions)
+    x = array_of(x)
+    repetitions = (repetitions,) if hasattr(repetitions, "__index__") and np.ndim(repetitions) == 0 else repetitions
+    repetitions = tuple(operator.index(n) for n in repetitions)
+    if any(n < 0 for n in repetitions):
+        raise ValueError(f"an array is not repeated less than 0 times: {repetitions}")
     rank = builtins.max(x.ndim, len(repetitions))
     shape = (1,) * (rank - x.ndim) + x.shape
     repetitions = (1,) * (rank - len(repetitions)) + repetitions
@@ -246,15 +263,24 @@ def tile(x, repetitions, /) -> Array:
 
 def repeat(x, repeats, /, *, axis: Optional[int] = None) -> Array:
     """Each element, or each slice along `axis`, several times. Counts in an array are read."""
-    if axis is None:
+    x = array_of(x)
+    if axis is None or not x.ndim and operator.index(axis) in (0, -1):
         x, axis = reshape(x, (x.size,)), 0
     axis = _inference.normal_axis(axis, x.ndim)
     extent = x.shape[axis]
-    if not isinstance(repeats, int):
-        counts = np.broadcast_to(np.asarray(repeats), (extent,))
-        if extent and counts.min() != counts.max():
-            return _repeat_each(x, counts.tolist(), axis)
-        repeats = int(counts[0]) if extent else 1
+    counts = host_array(repeats)
+    if counts.dtype.kind not in "biu" and counts.size:
+        raise _errors.DataTypeMismatch(
+            f"repeat counts with integers, not with {counts.dtype}", reason="DATA_TYPE_MISMATCH"
+        )
+    if counts.ndim > 1 or counts.ndim and counts.shape[0] not in (1, extent):
+        raise _errors.ShapeMismatch(
+            f"repeat's counts of shape {counts.shape} do not fit an axis of {extent} elements", reason="SHAPE_MISMATCH"
+        )
+    counts = np.broadcast_to(counts.astype(np.int64), (extent,)) if counts.ndim else counts
+    if counts.ndim and extent and counts.min() != counts.max():
+        return _repeat_each(x, counts.tolist(), axis)
+    repeats = int(counts.flat[0]) if counts.size else 1
     if repeats < 0:
         raise ValueError("counts cannot be negative")
     wide = broadcast_to(expand_dims(x, axis=axis + 1), x.shape[:axis + 1] + (repeats,) + x.shape[axis + 1:])
@@ -271,10 +297,12 @@ def _repeat_each(x: Array, counts: List[int], axis: int) -> Array:
 
 
 def roll(x, /, shift, *, axis=None) -> Array:
+    x = array_of(x)
     if axis is None:
         return reshape(roll(reshape(x, (x.size,)), shift, axis=0), x.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = tuple(map(operator.index, shift if isinstance(shift, (tuple, list)) or np.ndim(shift) else (shift,)))
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     axes = axes * len(shifts) if len(axes) == 1 else axes
     if len(shifts) != len(axes):
         raise ValueError("as many shifts as axes are needed")
@@ -290,8 +318,11 @@ def roll(x, /, shift, *, axis=None) -> Array:
 
 
 def diff(x, /, *, axis: int = -1, n: int = 1, prepend=None, append=None) -> Array:
+    x, n = array_of(x), operator.index(n)
     if n < 0:
         raise ValueError("n must not be negative")
+    if not x.ndim:
+        raise ValueError("an array without axes has no differences")
     axis = _inference.normal_axis(axis, x.ndim)
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=axis)

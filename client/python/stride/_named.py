@@ -1,9 +1,10 @@
 """What outlives a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
 
+import os
 import uuid
-from typing import Callable, Dict, Iterator, List, Optional, Sequence
+import warnings
+from typing import IO, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
-import grpc
 import numpy as np
 
 from stride import _dtypes, _errors
@@ -21,15 +22,41 @@ def _full(session: Session, name: str, collection: str = "arrays") -> str:
     return name if "/" in name else f"{session.tenant}/{collection}/{name}"
 
 
+def _warn_if_private(session: Session, what: str) -> None:
+    if session._daemon is not None:
+        warnings.warn(f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and name it by "
+                      "STRIDE_ADDRESS to keep it", UserWarning, stacklevel=3)
+
+
 def _describe(session: Session, name: str) -> array_pb2.Array:
     return session._call(session._arrays.GetArray, array_service_pb2.GetArrayRequest(name=name)).array
 
 
 # --- arrays ---
 
-def load(name: str, *, session: Optional[Session] = None) -> Array:
-    """The array saved under a name, itself and not a copy: assignments change it for everybody."""
+def _is_file(name) -> bool:
+    """Whether NumPy's `save` and `load` are meant: an open file, a path object, or a string that ends in `.npy` or
+    `.npz`. Other strings are names."""
+    if not isinstance(name, str):
+        return isinstance(name, os.PathLike) or hasattr(name, "read") or hasattr(name, "write")
+    return name.endswith((".npy", ".npz"))
+
+
+def load(name: Union[str, os.PathLike, IO[bytes]], *, session: Optional[Session] = None) -> Array:
+    """The array saved under a name, itself and not a copy: assignments change it for all who load it. A string that
+    ends in `.npy`, a path object or an open
+    file is NumPy's file instead, whose array is uploaded."""
     session = session or current_session()
+    if _is_file(name):
+        values = np.load(name)
+        if not isinstance(values, np.ndarray):
+            values.close()
+            raise _errors.Unimplemented(
+                f"{name} has several arrays; take them out with numpy.load",
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": "npz"},
+            )
+        return wrap(session._upload(values))
     full = _full(session, name)
     described = _describe(session, full)
     if described.state == array_pb2.Array.STATE_FAILED:
@@ -44,11 +71,27 @@ def load(name: str, *, session: Optional[Session] = None) -> Array:
     return array
 
 
-def save(name: str, x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
-    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless `overwrite`."""
+def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
+    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless
+    `overwrite`. A string that ends in
+    `.npy`, a path object or an open file is NumPy's file instead, written by this program; an existing one is
+    replaced, as by `numpy.save`. Warns where a name is kept by a private daemon, which ends with its session.
+    """
     node = node_of(x)
+    if _is_file(name):
+        if ttl is not None:
+            raise ValueError("ttl is of arrays kept by the daemon, not of files")
+        if isinstance(name, str) and name.endswith(".npz"):
+            raise _errors.Unimplemented(
+                "a file of several arrays is written with numpy.savez",
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": "npz"},
+            )
+        np.save(name, node.session._read(node))
+        return str(name if isinstance(name, (str, os.PathLike)) else getattr(name, "name", ""))
     session = node.session
     full = _full(session, name)
+    _warn_if_private(session, f"The array {full}")
     exists = False
     if overwrite:
         try:
@@ -128,11 +171,9 @@ class Job:
         """Its state now, then every change, up to the last."""
         call = self._stub.WatchJob(job_service_pb2.WatchJobRequest(name=self.name), timeout=timeout)
         try:
-            for reply in call:
+            for reply in _errors.replies(call):
                 self._proto = reply.job
                 yield self._state()
-        except grpc.RpcError as error:
-            raise _errors.from_rpc(error) from None
         finally:
             call.cancel()
 
@@ -162,6 +203,7 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
     from stride._trace import at, flatten, trace
 
     session = session or current_session()
+    _warn_if_private(session, "What the job makes")
     names, placeholders, specs = [], [], []
     for one in arguments:
         if isinstance(one, str):

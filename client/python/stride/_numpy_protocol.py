@@ -4,7 +4,20 @@ import functools
 
 import numpy as np
 
-from stride import _creation, _elementwise, _errors, _functions, _linear_algebra, _manipulation, _reductions, _routines, _ufunc, fft, linalg
+from stride import (
+    _creation,
+    _elementwise,
+    _errors,
+    _functions,
+    _inference,
+    _linear_algebra,
+    _manipulation,
+    _reductions,
+    _routines,
+    _ufunc,
+    fft,
+    linalg,
+)
 from stride._array import Array
 
 _NAMES = {*_elementwise.UNARY, *_elementwise.BINARY, "divmod", "frexp", "modf"}
@@ -103,52 +116,95 @@ def _plain(function):
 
 
 _FUNCTIONS = {
-    np.sum: _plain(_reductions.sum), np.prod: _plain(_reductions.prod), np.min: _plain(_reductions.min), np.max: _plain(_reductions.max),
-    np.mean: _plain(_reductions.mean), np.var: _plain(_reductions.var), np.std: _plain(_reductions.std), np.any: _plain(_reductions.any),
-    np.all: _plain(_reductions.all), np.argmin: _plain(_reductions.argmin), np.argmax: _plain(_reductions.argmax),
+    np.sum: _plain(_reductions.sum),
+    np.prod: _plain(_reductions.prod),
+    np.min: _plain(_reductions.min),
+    np.max: _plain(_reductions.max),
+    np.mean: _plain(_reductions.mean),
+    np.var: _plain(_reductions.var),
+    np.std: _plain(_reductions.std),
+    np.any: _plain(_reductions.any),
+    np.all: _plain(_reductions.all),
+    np.argmin: _plain(_reductions.argmin),
+    np.argmax: _plain(_reductions.argmax),
     np.count_nonzero: _plain(_reductions.count_nonzero),
     np.concatenate: lambda arrays, axis=0: _manipulation.concat(arrays, axis=axis),
     np.stack: lambda arrays, axis=0: _manipulation.stack(arrays, axis=axis),
     np.where: _elementwise.where,
-    np.clip: lambda a, a_min=None, a_max=None: _elementwise.clip(a, a_min, a_max),
-    np.real: _elementwise.real, np.imag: _elementwise.imag,
+    np.clip: lambda a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs: _clip(
+        a, a_min, a_max, out, min, max, **kwargs
+    ),
+    np.real: _elementwise.real,
+    np.imag: _elementwise.imag,
     np.round: lambda a, decimals=0: _elementwise.round(a) if decimals == 0 else _no_decimals(),
     np.reshape: lambda a, shape, **kwargs: _manipulation.reshape(a, shape, **kwargs),
-    np.transpose: lambda a, axes=None: _manipulation.permute_dims(a, range(a.ndim - 1, -1, -1) if axes is None else axes),
-    np.moveaxis: _manipulation.moveaxis, np.broadcast_to: _manipulation.broadcast_to,
+    np.transpose: lambda a, axes=None: _manipulation.permute_dims(
+        a, range(a.ndim - 1, -1, -1) if axes is None else axes
+    ),
+    np.moveaxis: _manipulation.moveaxis,
+    np.broadcast_to: _manipulation.broadcast_to,
     np.expand_dims: lambda a, axis: _manipulation.expand_dims(a, axis=axis),
     np.squeeze: lambda a, axis=None: _manipulation.squeeze(a, axis=axis),
     np.flip: lambda m, axis=None: _manipulation.flip(m, axis=axis),
     np.roll: lambda a, shift, axis=None: _manipulation.roll(a, shift, axis=axis),
-    np.tile: _manipulation.tile, np.repeat: lambda a, repeats, axis=None: _manipulation.repeat(a, repeats, axis=axis),
+    np.tile: _manipulation.tile,
+    np.repeat: lambda a, repeats, axis=None: _manipulation.repeat(a, repeats, axis=axis),
     np.diff: lambda a, n=1, axis=-1, **kwargs: _manipulation.diff(a, n=n, axis=axis, **kwargs),
     np.zeros_like: lambda a, dtype=None: _creation.zeros_like(a, dtype=dtype),
     np.ones_like: lambda a, dtype=None: _creation.ones_like(a, dtype=dtype),
     np.empty_like: lambda a, dtype=None: _creation.empty_like(a, dtype=dtype),
     np.full_like: lambda a, fill_value, dtype=None: _creation.full_like(a, fill_value, dtype=dtype),
-    np.tril: lambda m, k=0: _creation.tril(m, k=k), np.triu: lambda m, k=0: _creation.triu(m, k=k),
-    np.dot: lambda a, b: _linear_algebra.matmul(a, b) if a.ndim and b.ndim <= 2 else _elementwise.multiply(a, b),
+    np.tril: lambda m, k=0: _creation.tril(m, k=k),
+    np.triu: lambda m, k=0: _creation.triu(m, k=k),
+    np.dot: _linear_algebra.dot,
     np.tensordot: lambda a, b, axes=2: _linear_algebra.tensordot(a, b, axes=axes),
     np.outer: lambda a, b: linalg.outer(_manipulation.reshape(a, (a.size,)), _manipulation.reshape(b, (b.size,))),
-    np.trace: lambda a, offset=0, dtype=None: linalg.trace(a, offset=offset, dtype=dtype),
-    np.diagonal: lambda a, offset=0: linalg.diagonal(a, offset=offset),
-    np.sort: _ordered(_routines.sort), np.argsort: _ordered(_routines.argsort),
-    np.cumsum: _cumulative(_routines.cumulative_sum), np.cumprod: _cumulative(_routines.cumulative_prod),
-    np.take: lambda a, indices, axis=None: _routines.take(_manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0),
+    # NumPy's are of the first two axes, the standard's, in linalg, of the last two.
+    np.trace: lambda a, offset=0, axis1=0, axis2=1, dtype=None: linalg.trace(
+        _matrices_last(a, axis1, axis2), offset=offset, dtype=dtype
+    ),
+    np.diagonal: lambda a, offset=0, axis1=0, axis2=1: linalg.diagonal(_matrices_last(a, axis1, axis2), offset=offset),
+    np.sort: _ordered(_routines.sort),
+    np.argsort: _ordered(_routines.argsort),
+    np.cumsum: _cumulative(_routines.cumulative_sum),
+    np.cumprod: _cumulative(_routines.cumulative_prod),
+    np.take: lambda a, indices, axis=None, mode="raise": _routines.take(
+        _manipulation.reshape(a, (a.size,)) if axis is None else a, indices, axis=axis or 0, mode=mode
+    ),
     np.take_along_axis: lambda arr, indices, axis=-1: _routines.take_along_axis(arr, indices, axis=axis),
-    np.nonzero: _routines.nonzero, np.put: lambda a, ind, v, mode="raise": _routines.put(a, ind, v, mode=mode),
+    np.nonzero: _routines.nonzero,
+    np.put: lambda a, ind, v, mode="raise": _routines.put(a, ind, v, mode=mode),
+    np.isin: _routines.isin,
+    np.meshgrid: lambda *xi, indexing="xy": _creation.meshgrid(*xi, indexing=indexing),
+    np.broadcast_arrays: lambda *args: _manipulation.broadcast_arrays(*args),
     np.put_along_axis: lambda arr, indices, values, axis: _routines.put_along_axis(arr, indices, values, axis=axis),
-    np.bincount: _routines.bincount, np.histogram: lambda a, bins=10, range=None, density=None, weights=None: _histogram(
-        a, bins, range, density, weights),
+    np.bincount: _routines.bincount,
+    np.histogram: lambda a, bins=10, range=None, density=None, weights=None: _histogram(
+        a, bins, range, density, weights
+    ),
     np.unique: lambda ar, return_index=False, return_inverse=False, return_counts=False, **kwargs: _unique(
-        ar, return_index, return_inverse, return_counts, **kwargs),
+        ar, return_index, return_inverse, return_counts, **kwargs
+    ),
     np.searchsorted: lambda a, v, side="left", sorter=None: _routines.searchsorted(a, v, side=side, sorter=sorter),
-    np.result_type: _manipulation.result_type, np.can_cast: _manipulation.can_cast,
-    np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
-    np.array_repr: lambda arr, *_: repr(arr), np.array_str: lambda a, *_: str(a),
+    np.result_type: _manipulation.result_type,
+    np.can_cast: _manipulation.can_cast,
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.array_repr: lambda arr, *_: repr(arr),
+    np.array_str: lambda a, *_: str(a),
     np.allclose: lambda a, b, **kwargs: bool(np.allclose(np.asarray(a), np.asarray(b), **kwargs)),
     np.array_equal: lambda a, b, **kwargs: bool(np.array_equal(np.asarray(a), np.asarray(b), **kwargs)),
 }
+
+
+def _clip(a, a_min, a_max, out, min, max, casting="same_kind"):  # noqa: A002
+    if (a_min is not None or a_max is not None) and (min is not None or max is not None):
+        raise ValueError("the bounds of clip are a_min and a_max or min and max")
+    result = _elementwise.clip(a, a_min if min is None else min, a_max if max is None else max)
+    return _with_host_outs(
+        lambda given: _ufunc._give(result, given, None, casting), {"out": (out,), "casting": casting}
+    )
 
 
 def _histogram(a, bins, range, density, weights):  # noqa: A002
@@ -157,10 +213,24 @@ def _histogram(a, bins, range, density, weights):  # noqa: A002
     return _routines.histogram(a, bins, range, weights)
 
 
-def _unique(x, return_index, return_inverse, return_counts, **kwargs):
-    if any(value not in (None, True) for value in kwargs.values()):
-        raise _unimplemented(f"numpy.unique with {', '.join(kwargs)}")
-    all_ = _routines.unique_all(x)
+def _matrices_last(a, axis1: int, axis2: int) -> Array:
+    axes = [_inference.normal_axis(one, a.ndim) for one in (axis1, axis2)] if a.ndim > 1 else []
+    if len(axes) < 2:
+        raise _errors.ShapeMismatch(
+            f"diagonals are of arrays of two axes or more, not of {a.ndim}", reason="SHAPE_MISMATCH"
+        )
+    if axes[0] == axes[1]:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return _manipulation.moveaxis(a, tuple(axes), (-2, -1))
+
+
+def _unique(x, return_index, return_inverse, return_counts, axis=None, *, equal_nan=True, sorted=True):  # noqa: A002
+    if axis is not None:
+        raise _unimplemented("numpy.unique with axis")
+    if not (return_index or return_inverse or return_counts):
+        values = _routines.unique(x, values_only=True, equal_nan=equal_nan)
+        return values.values if isinstance(values, _routines.UniqueAll) else values
+    all_ = _routines.unique(x, equal_nan=equal_nan)
     results = (all_.values,) + (all_.indices,) * return_index + (all_.inverse_indices,) * return_inverse + (all_.counts,) * return_counts
     return results[0] if len(results) == 1 else results
 

@@ -70,12 +70,16 @@ class Kernel:
         return str(self.translated(*arguments)[0].source)
 
     def _launch(self, grid, block, shared_memory_bytes: int, *arguments, device: Optional[str] = None) -> None:
+        from stride import _indexing
+
         raw, written = self.translated(*arguments)
         session = next((one.session for one in arguments if isinstance(one, Array)), None)
         values, changed, copies, back = [], [], [], []
         for argument, writes in zip(arguments, written):
             if isinstance(argument, (Array, np.ndarray)):
                 array = argument if isinstance(argument, Array) else wrap(node_of(argument, session))
+                if writes:
+                    _indexing.check_writable(array)
                 if not _is_contiguous(array._node):
                     array = _manipulation.copy(array)
                     if writes:
@@ -89,8 +93,6 @@ class Kernel:
                 values.append(argument if isinstance(argument, np.generic) else parameter_type(argument).dtype.type(argument))
         raw.launch(grid, block, values, changed, shared_memory_bytes=shared_memory_bytes, session=session, device=device)
         for argument, array in copies:
-            from stride import _indexing
-
             _indexing.write(argument, array)
         for argument, array in back:  # as Numba: arrays of the host have the results when the call returns
             argument[...] = array._read()
@@ -166,7 +168,9 @@ def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequen
     grid = max(1, min(_MAX_BLOCKS, -(-num_threads // _BLOCK)))
 
     def build(flush, operands, handles, origin):
-        launch = pb.KernelLaunch(entry=entry, source=text, options=options, grid=_dim3(grid), block=_dim3(_BLOCK))
+        launch = pb.KernelLaunch(
+            entry=entry, source=text, options=options, grid=_dim3(grid, "grid"), block=_dim3(_BLOCK, "block")
+        )
         for one in operands:
             if one.HasField("scalar"):
                 launch.arguments.add(scalar=one.scalar)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from typing import Optional, Union
 
 import numpy as np
@@ -98,7 +99,7 @@ def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> A
             node = array._node
     else:
         dtype = _SUMS.get(node.dtype.kind, node.dtype)
-    axes = _inference.normal_axes(axis, len(node.shape))
+    axes = _inference.reduced_axes(axis, len(node.shape))
     if not axes and node.shape:
         return _of_one(array.astype(dtype), "add" if function == _F.FUNCTION_SUM else "multiply", where, initial)
     return reduce_by(function, node, axes, keepdims, dtype, dtype, where, initial)
@@ -114,7 +115,7 @@ def prod(x, /, *, axis=None, dtype=None, keepdims: bool = False, initial=None, w
 
 def _extreme(function: int, name: str, x, axis, keepdims: bool, initial, where) -> Array:
     node = node_of(x)
-    axes = _inference.normal_axes(axis, len(node.shape))
+    axes = _inference.reduced_axes(axis, len(node.shape))
     if where is not True and initial is None:
         raise ValueError(f"{name} has no identity, so that where= needs initial=")
     if not axes and node.shape:
@@ -139,6 +140,9 @@ def max(x, /, *, axis=None, keepdims: bool = False, initial=None, where=True) ->
 def mean(x, /, *, axis=None, dtype=None, keepdims: bool = False, where=True) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
     if dtype is not None:
+        dtype = _dtypes.dtype_of(dtype)
+        if dtype.kind in "biu":
+            return _whole_mean(array, axis, dtype, keepdims, where)
         array = array.astype(dtype, copy=False)
     dtype = _dtypes.float64 if array.dtype.kind in "biu" else array.dtype
     axes = _inference.normal_axes(axis, array.ndim)
@@ -149,6 +153,22 @@ def mean(x, /, *, axis=None, dtype=None, keepdims: bool = False, where=True) -> 
 
         return choose(where, array.astype(dtype), float("nan"))
     return reduce_by(_F.FUNCTION_MEAN, array._node, axes, keepdims, dtype, None, where)
+
+
+def _whole_mean(array: Array, axis, dtype: np.dtype, keepdims: bool, where) -> Array:
+    """In an integer type, as NumPy: the sum in that type, and of the quotient the whole part."""
+    axes = _inference.normal_axes(axis, array.ndim)
+    total = sum(array, axis=axes, dtype=dtype, keepdims=keepdims, where=where)
+    if where is True:
+        count = math.prod(array.shape[i] for i in axes)
+    else:
+        from stride import _manipulation
+
+        taken = _manipulation.broadcast_to(
+            where if isinstance(where, Array) else wrap(node_of(where, array.session)), array.shape
+        )
+        count = count_nonzero(taken, axis=axes, keepdims=keepdims)
+    return (total / count).astype(dtype)
 
 
 def var(x, /, *, axis=None, correction: float = 0.0, keepdims: bool = False, where=True) -> Array:
@@ -175,7 +195,7 @@ def std(x, /, *, axis=None, correction: float = 0.0, keepdims: bool = False, whe
 
 def _truth(function: int, x, axis, keepdims: bool, where) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
-    axes = _inference.normal_axes(axis, array.ndim)
+    axes = _inference.reduced_axes(axis, array.ndim)
     if not axes and array.ndim:
         return _of_one(array.astype(bool), "logical_or" if function == _F.FUNCTION_ANY else "logical_and", where, None)
     return reduce_by(function, array._node, axes, keepdims, _dtypes.bool, None, where)
@@ -191,6 +211,8 @@ def all(x, /, *, axis=None, keepdims: bool = False, where=True) -> Array:  # noq
 
 def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> Array:
     node = node_of(x)
+    if not node.shape and axis is not None and operator.index(axis) in (0, -1):
+        axis = None
     axes = tuple(range(len(node.shape))) if axis is None else (_inference.normal_axis(axis, len(node.shape)),)
     if any_(node.shape[i] == 0 for i in axes) and math.prod(n for i, n in enumerate(node.shape) if i not in axes):
         raise ValueError(f"an empty array has no {name}; its shape is {node.shape}")
@@ -214,7 +236,7 @@ def argmax(x, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Array
 
 def count_nonzero(x, /, *, axis=None, keepdims: bool = False) -> Array:
     array = x if isinstance(x, Array) else wrap(node_of(x))
-    axes = _inference.normal_axes(axis, array.ndim)
+    axes = _inference.reduced_axes(axis, array.ndim)
     if not axes and array.ndim:
         return (array != 0).astype(_dtypes.int64)
     return reduce_by(_F.FUNCTION_COUNT_NONZERO, array._node, axes, keepdims, _dtypes.int64)

@@ -1,18 +1,37 @@
 """Functions that move elements by what other elements say: indices, order, running results."""
 
 import math
-from collections import namedtuple
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from stride import _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _ufunc
-from stride._array import _SCALARS, Array, node_of, wrap
-from stride._graph import Node, Number, record, record_several
+from stride._array import _SCALARS, Array, array_of, host_array, node_of, wrap
+from stride._graph import Node, Number, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["argsort", "bincount", "cumulative_prod", "cumulative_sum", "group_reduce", "group_sum", "histogram", "nonzero", "put", "put_along_axis", "searchsorted",
-           "sort", "take", "take_along_axis", "top_k", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = [
+    "argsort",
+    "bincount",
+    "cumulative_prod",
+    "cumulative_sum",
+    "group_reduce",
+    "group_sum",
+    "histogram",
+    "isin",
+    "nonzero",
+    "put",
+    "put_along_axis",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+    "top_k",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
 
 _MODES = {"raise": pb.INDEX_MODE_RAISE, "wrap": pb.INDEX_MODE_WRAP, "clip": pb.INDEX_MODE_CLIP}
 
@@ -38,20 +57,25 @@ def _record(kind: str, message, shape, dtype, nodes: tuple, fill, picks: bool = 
 
 # --- order ---
 
-def _sort(x, axis: int, descending: bool, indices: bool, name: str) -> Array:
+def _sort(x, axis: Optional[int], descending: bool, indices: bool, name: str) -> Array:
     node = node_of(x)
+    if axis is None:
+        node, axis = (
+            _manipulation.reshape(wrap(node) if not isinstance(x, Array) else x, (math.prod(node.shape),))._node,
+            0,
+        )
     axis = _inference.normal_axis(axis, len(node.shape))
     message = pb.Sort(axis=axis, descending=descending, indices=indices)
     return _record("sort", message, node.shape, _dtypes.int64 if indices else node.dtype, (node,),
                    lambda sort, operands: sort.input.CopyFrom(operands[0]))
 
 
-def sort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Always stable; NaN comes last."""
+def sort(x, /, *, axis: Optional[int] = -1, descending: bool = False, stable: bool = True) -> Array:
+    """Always stable; NaN comes last. With axis None of all elements, flattened."""
     return _sort(x, axis, descending, False, "sort")
 
 
-def argsort(x, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x, /, *, axis: Optional[int] = -1, descending: bool = False, stable: bool = True) -> Array:
     return _sort(x, axis, descending, True, "argsort")
 
 
@@ -59,7 +83,20 @@ def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
     if side not in ("left", "right"):
         raise ValueError(f"side is left or right, not {side}")
     x1 = _array(x1)
+    if x1.ndim != 1:
+        raise _errors.ShapeMismatch(
+            f"searchsorted takes one axis of sorted elements, not {x1.ndim}", reason="SHAPE_MISMATCH"
+        )
     if sorter is not None:
+        sorter = _array(sorter)
+        if sorter.dtype.kind not in "iu":
+            raise _errors.DataTypeMismatch(
+                f"searchsorted's sorter is of integers, not of {sorter.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
+        if sorter.shape != x1.shape:
+            raise _errors.ShapeMismatch(
+                f"searchsorted's sorter has the shape {sorter.shape}, what it sorts {x1.shape}", reason="SHAPE_MISMATCH"
+            )
         x1 = take(x1, sorter)
     nodes = (x1._node, node_of(x2, x1.session))
 
@@ -101,11 +138,7 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
     """`x[..., i, j]` with the indices from `axis` on. One that is out of range is told when the result is read."""
     nodes = (x._node, *(index._node for index in indices))
     if along_axis:
-        others = [n for i, n in enumerate(x.shape) if i != axis]
-        index = list(indices[0].shape)
-        extent = index.pop(axis)
-        shape = list(_inference.broadcast(tuple(others), tuple(index)))
-        shape.insert(axis, extent)
+        shape = _along_axis(x, indices[0], axis)[1]
     else:
         shape = (*x.shape[:axis], *_inference.broadcast(*(index.shape for index in indices)), *x.shape[axis + len(indices):])
 
@@ -117,6 +150,8 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
 
 
 def _indices(array) -> Array:
+    if isinstance(array, (list, tuple)) and not len(array):
+        array = np.zeros(0, np.int64)  # an empty list has no type of its own
     array = _array(array)
     if array.dtype.kind not in "iu":
         raise IndexError(f"indices are integers, not {array.dtype}")
@@ -127,17 +162,34 @@ def take(x, indices, /, *, axis: Optional[int] = None, mode: str = "raise") -> A
     """`mode` says what an index outside means: `raise` (told when the result is read), `wrap` or `clip`."""
     x = _array(x)
     if axis is None:
-        if x.ndim != 1:
+        if x.ndim > 1:
             raise ValueError("take from several axes needs to be told which")
         axis = 0
-    return gather(x, [_indices(indices)], _inference.normal_axis(axis, x.ndim), mode=mode)
+    if not x.ndim:
+        x = _manipulation.reshape(x, (1,))
+    indices, axis = _indices(indices), _inference.normal_axis(axis, x.ndim)
+    if mode == "raise":
+        from stride import _indexing
+
+        _indexing.check_bounds(indices, axis, x.shape[axis])
+    return gather(x, [indices], axis, mode=mode)
 
 
-def take_along_axis(x, indices, /, *, axis: int = -1) -> Array:
+def take_along_axis(x, indices, /, *, axis: Optional[int] = -1) -> Array:
+    from stride import _indexing
+
     x, indices = _array(x), _indices(indices)
-    if x.ndim != indices.ndim:
-        raise ValueError("x and indices must have as many axes")
-    return gather(x, [indices], _inference.normal_axis(axis, x.ndim), along_axis=True)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError(f"without an axis the indices have one axis, not {indices.ndim}")
+        x, axis = _manipulation.reshape(x, (x.size,)), 0
+    axis, _ = _along_axis(x, indices, axis)
+    _indexing.check_bounds(indices, axis, x.shape[axis])
+    return (
+        gather(x, _places(x, indices, axis), 0)
+        if _widens(x, indices, axis)
+        else gather(x, [indices], axis, along_axis=True)
+    )
 
 
 def compress(x: Array, mask: Array, axis: int) -> Array:
@@ -171,29 +223,42 @@ def nonzero(x, /) -> Tuple[Array, ...]:
 
 
 def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
-    """`target[..., i, j] = values`, in place; among equal indices the last counts."""
-    node, session = target._node, target.session
-    session._settle()
+    """`target[..., i, j] = values`, in place; among equal indices the last counts. The values broadcast to what the
+    indices take, the caller has seen to it."""
+    from stride import _indexing
 
-    def add(flush):
-        operation = pb.Operation(scatter=pb.Scatter(values=flush.operand(values._node), axis=axis, along_axis=along_axis, mode=_mode(mode)))
-        operation.scatter.indices.extend(flush.operand(index._node) for index in indices)
-        operation.outputs.add(handle=flush.materialise(node), existing=True)
-        flush.add(operation, node.origin)
+    _indexing.check_writable(target)
+    number = _mode(mode)
 
-    session._flush((), add)
-    node.written()
+    def make(flush):
+        scatter = pb.Scatter(values=flush.operand(values._node), axis=axis, along_axis=along_axis, mode=number)
+        scatter.indices.extend(flush.operand(index._node) for index in indices)
+        return pb.Operation(scatter=scatter)
+
+    write_in_place(target._node, make)
 
 
 def put(x: Array, indices, values, /, *, mode: str = "raise") -> None:
     """NumPy's put: into the elements at these places in C order; values are repeated when they are fewer."""
-    indices, values = _indices(indices), _array(values)
-    if not indices.size:
+    from stride import _indexing
+
+    _changed(x, "put")
+    if not isinstance(indices, Array):
+        indices = host_array(indices)
+        if not indices.size:
+            indices = indices.astype(np.int64)
+        indices = wrap(node_of(indices.astype(np.int64) if indices.dtype.kind == "b" else indices, x.session))
+    indices = _indices(indices)
+    values = _indexing.loosely_converted(values, x)
+    if not indices.size or not values.size:
         return
     indices = _manipulation.reshape(indices, (indices.size,))
-    values = _manipulation.reshape(values, (values.size,)).astype(x.dtype, copy=False)
+    if mode == "raise":
+        _indexing.check_bounds(indices, 0, x.size)
+    values = _manipulation.reshape(values, (values.size,))
     if values.size != 1:
         values = _manipulation.tile(values, -(-indices.size // values.size))[:indices.size]
+    _indexing.check_writable(x)
     flat = _manipulation.reshape(x, (x.size,))
     shared = x._node.strides is None
     scatter(flat, [indices], values, 0, mode=mode)
@@ -203,40 +268,98 @@ def put(x: Array, indices, values, /, *, mode: str = "raise") -> None:
         _indexing.write(x, _manipulation.reshape(flat, x.shape))
 
 
-def put_along_axis(x: Array, indices, values, /, *, axis: int = -1) -> None:
+def put_along_axis(x: Array, indices, values, /, *, axis: Optional[int] = -1) -> None:
+    """NumPy's; with axis None the indices are places in C order."""
+    from stride import _indexing
+
+    _changed(x, "put_along_axis")
     indices = _indices(indices)
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError(f"without an axis the indices have one axis, not {indices.ndim}")
+        values = _indexing.fitted(_indexing.loosely_converted(values, x), indices.shape)
+        put(x, indices, _manipulation.broadcast_to(values, indices.shape))
+        return
+    axis, shape = _along_axis(x, indices, axis)
+    _indexing.check_bounds(indices, axis, x.shape[axis])
+    values = _indexing.fitted(_indexing.loosely_converted(values, x), shape)
+    if _widens(x, indices, axis):
+        scatter(x, _places(x, indices, axis), values, 0)
+    else:
+        scatter(x, [indices], values, axis, along_axis=True)
+
+
+def _along_axis(x: Array, indices: Array, axis: int) -> Tuple[int, tuple]:
+    """The axis, from 0, and the shape of what indices along it take."""
     if x.ndim != indices.ndim:
-        raise ValueError("x and indices must have as many axes")
-    scatter(x, [indices], _array(values).astype(x.dtype, copy=False), _inference.normal_axis(axis, x.ndim), along_axis=True)
+        raise ValueError(f"x and the indices must have as many axes: {x.ndim} and {indices.ndim}")
+    axis = _inference.normal_axis(axis, x.ndim)
+    shape = []
+    for i, (extent, taken) in enumerate(zip(x.shape, indices.shape)):
+        if i != axis and taken not in (1, extent) and extent != 1:
+            raise IndexError(
+                f"indices of shape {indices.shape} do not broadcast along axis {axis} of an array of shape {x.shape}"
+            )
+        shape.append(taken if i == axis or extent == 1 else extent)
+    return axis, tuple(shape)
+
+
+def _widens(x: Array, indices: Array, axis: int) -> bool:
+    """Whether an axis of one element meets more indices: each element of it is then taken several times, which the
+    service's operation does not do."""
+    return any(
+        i != axis and extent == 1 and taken != 1 for i, (extent, taken) in enumerate(zip(x.shape, indices.shape))
+    )
+
+
+def _places(x: Array, indices: Array, axis: int) -> List[Array]:
+    """Indices of all axes in place of indices along one."""
+    from stride import _creation
+
+    return [
+        (
+            indices
+            if i == axis
+            else _manipulation.reshape(_creation.arange(extent), tuple(extent if i == j else 1 for j in range(x.ndim)))
+        )
+        for i, extent in enumerate(x.shape)
+    ]
+
+
+def _changed(x, name: str) -> None:
+    if not isinstance(x, Array):
+        raise TypeError(f"{name} changes a stride array, not {type(x).__name__}")
 
 
 def linear_places(x: Array, indices) -> Array:
-    """Places in C order of the elements that `x[indices]` has, as int64; slices are expanded."""
+    """Places in C order of the elements that `x[indices]` has, as int64."""
     from stride import _creation
 
-    keys = indices if isinstance(indices, tuple) else (indices,)
-    if all(isinstance(one, (list, np.ndarray, Array)) and np.ndim(one) and _array(one).dtype.kind in "iu" for one in keys) and len(keys) == x.ndim:
-        place: Optional[Array] = None
-        for one, extent in zip(keys, x.shape):
-            one = _array(one).astype(_dtypes.int64, copy=False)
-            one = _elementwise.where(one < 0, one + extent, one)
-            place = one if place is None else place * extent + one
-        # What is out of range is refused rather than put elsewhere.
-        bad = [bool(_reductions.any((_array(one) < -extent) | (_array(one) >= extent))) for one, extent in zip(keys, x.shape)]
-        if any(bad):
-            raise IndexError(f"an index is out of bounds for axis {bad.index(True)} with {x.shape[bad.index(True)]} elements")
-        return place
     return _manipulation.reshape(_creation.arange(x.size), x.shape)[indices]
 
 
 # --- sets ---
 
-UniqueAll = namedtuple("UniqueAll", "values indices inverse_indices counts")
-UniqueCounts = namedtuple("UniqueCounts", "values counts")
-UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
+class UniqueAll(NamedTuple):
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
-def _unique(x, name: str, values_only: bool = False):
+class UniqueCounts(NamedTuple):
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    values: Array
+    inverse_indices: Array
+
+
+def unique(x, values_only: bool = False, equal_nan: bool = False):
+    """UniqueAll, or the values. NaN differs from itself, as the standard wants; with `equal_nan` it does not, as
+    NumPy's `unique` has it."""
     from stride import _creation
 
     x = _array(x)
@@ -246,8 +369,12 @@ def _unique(x, name: str, values_only: bool = False):
     if not x.size:
         empty = _creation.zeros((0,), dtype=_dtypes.int64)
         return UniqueAll(flat, empty, _manipulation.reshape(empty, x.shape), empty)
-    # NaN differs from itself, as the standard wants.
-    first = _manipulation.concat([_creation.ones((1,), dtype=_dtypes.bool), ordered[1:] != ordered[:-1]])
+    differs = ordered[1:] != ordered[:-1]
+    if equal_nan and ordered.dtype.kind not in "biu":
+        differs = _elementwise.logical_and(
+            differs, _elementwise.logical_not(_elementwise.isnan(ordered[:-1]))
+        )  # they are last
+    first = _manipulation.concat([_creation.ones((1,), dtype=_dtypes.bool), differs])
     values = compress(ordered, first, 0)
     if values_only:
         return values
@@ -259,22 +386,53 @@ def _unique(x, name: str, values_only: bool = False):
 
 
 def unique_all(x, /) -> UniqueAll:
-    return _unique(x, "unique_all")
+    return unique(x)
 
 
 def unique_counts(x, /) -> UniqueCounts:
-    all_ = _unique(x, "unique_counts")
+    all_ = unique(x)
     return UniqueCounts(all_.values, all_.counts)
 
 
 def unique_inverse(x, /) -> UniqueInverse:
-    all_ = _unique(x, "unique_inverse")
+    all_ = unique(x)
     return UniqueInverse(all_.values, all_.inverse_indices)
 
 
 def unique_values(x, /) -> Array:
-    values = _unique(x, "unique_values", values_only=True)
+    values = unique(x, values_only=True)
     return values.values if isinstance(values, UniqueAll) else values
+
+
+def isin(x1, x2, /, *, assume_unique: bool = False, invert: bool = False, kind: Optional[str] = None) -> Array:
+    """Whether each element of `x1` is one of `x2`. `assume_unique` and `kind` are NumPy's, and change nothing of the
+    result."""
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"kind is sort or table, not {kind!r}")
+    x1, x2 = _beside(x1, x2), _beside(x2, x1)
+    session = next((one.session for one in (x1, x2) if isinstance(one, Array)), None)
+    x1, x2 = array_of(x1, session), array_of(x2, session)
+    dtype = _inference.promote(x1.dtype, x2.dtype)
+    flat = _manipulation.reshape(x2.astype(dtype, copy=False), (x2.size,))
+    values = x1.astype(dtype, copy=False)
+    if not flat.size or not values.size:
+        from stride import _creation
+
+        return _creation.full_in(values.session, values.shape, invert, _dtypes.bool)
+    ordered = sort(flat)
+    places = _elementwise.minimum(searchsorted(ordered, values), flat.size - 1)
+    found = gather(ordered, [places], 0)
+    return found != values if invert else found == values
+
+
+def _beside(one, other):
+    """A Python number in the type of the array that it meets, where it fits."""
+    if not isinstance(one, _SCALARS) or not isinstance(other, Array):
+        return one
+    try:
+        return np.full((), one, _inference.promote(other.dtype, Number(one).type))
+    except OverflowError:
+        return np.asarray(one)
 
 
 # --- counting and grouping ---
@@ -357,6 +515,10 @@ def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  
         edges = _array(bins)
         if edges.ndim != 1 or edges.size < 2:
             raise ValueError("the edges of bins are one axis of two or more")
+        if not edges.session._is_trace:  # where nothing can be read
+            known = edges._read()
+            if (known[:-1] > known[1:]).any():
+                raise ValueError("the edges of bins must not fall")
     nodes = [x._node] if uniform else [x._node, edges._node]
     kind = _dtypes.int64
     if weights is not None:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from stride import _dtypes, _manipulation, _python_kernel, _ufunc
-from stride._array import Array, node_of, wrap
+from stride._array import Array, host_array, node_of, wrap
 from stride._graph import Number
 from stride._session import current_session
 
@@ -215,7 +215,9 @@ def sample(name: str, shape: tuple, dtype: np.dtype, key: int, counter: int, str
     session = next((one.session for one in (first, second) if isinstance(one, Array)), None) or current_session()
     nodes, steps = [], []
     for one in (first, second):
-        array = (one if isinstance(one, Array) else wrap(node_of(np.asarray(one, float), session))).astype(_dtypes.float64, copy=False)
+        array = (one if isinstance(one, Array) else wrap(node_of(host_array(one).astype(float), session))).astype(
+            _dtypes.float64, copy=False
+        )
         single = array.size == 1
         nodes.append(_python_kernel._plain(_manipulation.reshape(array, (1,))._node if single else array._node, (1,) if single else shape))
         steps.append(0 if single else 1)

@@ -1,13 +1,14 @@
 """A session: the connection to a daemon and everything recorded for it."""
 
 import atexit
+import contextvars
 import itertools
 import os
 import threading
 import weakref
 from collections import deque
 from concurrent.futures import Future
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import grpc
 import numpy as np
@@ -34,7 +35,11 @@ _TTL_SECONDS = 600
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
+# Those of the process that are open and were entered, or connected first; the last is that of a thread that entered
+# none.
 _default: List["Session"] = []
+# Those that this thread, or asyncio's task, has entered, innermost last.
+_entered: "contextvars.ContextVar[Tuple[Session, ...]]" = contextvars.ContextVar("stride_sessions", default=())
 
 
 class _Tracing(threading.local):
@@ -54,7 +59,8 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
     """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's socket, else a
     private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
 
-    The first session becomes the one that creation functions use; `with` makes it so for a block and closes it. `device` is where
+    The first session becomes the one that creation functions use; `with` makes it so for a block, in this thread or
+    task, and closes it. `device` is where
     operations run (`cuda:0`; default: where they are expected to end first), `timeout` the seconds that a read may take. Without `local` commands travel
     by gRPC even where the daemon has a faster connection for its own host (`Session.transport`)."""
     daemon = None
@@ -91,9 +97,14 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
 
 
 def current_session() -> "Session":
-    """The session that creation functions use; the first call connects."""
+    """The session that creation functions use: the innermost that this thread, or task, is within by `with`, else the
+    process's, which the first call
+    connects."""
     if _tracing.traces:
         return _tracing.traces[-1]
+    for session in reversed(_entered.get()):
+        if not session.closed:
+            return session
     if not _default:
         connect()
     return _default[-1]
@@ -144,11 +155,14 @@ class Session:
     # --- lifetime ---
 
     def __enter__(self) -> "Session":
+        self._check_open()
         _default.append(self)
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *_) -> None:
         self.close()
+        _entered.set(tuple(one for one in _entered.get() if one is not self))
 
     def __repr__(self) -> str:
         return f"<stride.Session {self.name} at {self.address}{', closed' if self.closed else ''}>"
@@ -259,7 +273,7 @@ class Session:
         self._settle(add)
         result = self._wait(answer)
         reported, self._reported = self._reported, set()
-        self._tell(self._stream.take_failure())
+        self._tell(self._stream.take_failure(any_=True))
         # A kernel that writes no array leaves its fault in none.
         if result.HasField("status") and result.status.code and result.status.message not in reported:
             error = _errors.from_status(result.status)
@@ -293,7 +307,7 @@ class Session:
 
     def _accept(self, node: Node, result, origin=None) -> np.ndarray:
         """The elements out of the answer to a fetch, or to the command that computed them. `origin`: Answer's."""
-        failure = self._stream.take_failure(node.handle)
+        failure = self._stream.take_failure(node.buffer)
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node, origin)
         if failure is not None:
@@ -323,7 +337,7 @@ class Session:
     def _read_bulk(self, node: Node, progress) -> np.ndarray:
         try:
             self._await_acceptance(node)
-            self._tell(self._stream.take_failure(node.handle))
+            self._tell(self._stream.take_failure(node.buffer))
             return _transfer.fetch(self._channels, self._shared, self._helpers, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
                                    progress=progress, timeout=self.timeout)
         except _errors.StrideError as error:
@@ -395,7 +409,7 @@ class Session:
         if self._closed.is_set():
             if self._inherited:
                 raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
-            raise _errors.Cancelled("The session is closed")
+            raise _errors.Cancelled("The session is closed; make another with stride.connect()")
 
     # --- bytes in ---
 
@@ -444,10 +458,8 @@ class Session:
         request.interval.FromNanoseconds(int(interval * 1e9))
         call = self._devices.WatchDevices(request)
         try:
-            for reply in call:
+            for reply in _errors.replies(call):
                 yield [DeviceSample.from_proto(sample) for sample in reply.samples]
-        except grpc.RpcError as error:
-            raise _errors.from_rpc(error) from None
         finally:
             call.cancel()
 
@@ -476,10 +488,7 @@ class Session:
 
     def _call(self, method, request, timeout: Optional[float] = None):
         self._check_open()
-        try:
-            return method(request, timeout=timeout or self.timeout or _CALL_SECONDS)
-        except grpc.RpcError as error:
-            raise _errors.from_rpc(error) from None
+        return _errors.call(method, request, timeout=timeout or self.timeout or _CALL_SECONDS)
 
 
 def _device_name(device: Optional[str]) -> str:

@@ -197,8 +197,6 @@ class SharedMemory:
             raise _errors.Unimplemented("Memory is shared only with a daemon on this machine, by its Unix socket")
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         try:
-            return self.arrays.lend(math.prod(shape) * dtype.itemsize, reuse=False).array(dtype, shape)
-        except grpc.RpcError as error:
-            raise _errors.from_rpc(error) from None
+            return _errors.call(self.arrays.lend, math.prod(shape) * dtype.itemsize, reuse=False).array(dtype, shape)
         except OSError as error:
             raise _errors.Unavailable(f"No region can be fetched from the daemon: {error}") from None

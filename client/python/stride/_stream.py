@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
-from typing import Callable, Deque, Dict, Iterator, List, Optional, Set, Union
+from typing import Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Union
 
 from stride import _errors
 from stride._grpc_connection import GrpcConnection
@@ -44,20 +44,34 @@ class Answer:
 class Note:
     """What is remembered of a command until its answer. Nobody changes it once the command was sent."""
 
-    __slots__ = ("answer", "origin", "operation", "launch")
+    __slots__ = ("answer", "origin", "operation", "launch", "written", "thread")
 
-    def __init__(self, answer: Optional[Answer] = None, origin: object = None, operation: Optional[operation_pb2.Operation] = None, launch: object = None):
+    def __init__(
+        self,
+        answer: Optional[Answer] = None,
+        origin: object = None,
+        operation: Optional[operation_pb2.Operation] = None,
+        launch: object = None,
+        written: Sequence = (),
+    ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
         self.operation = operation
         self.launch = launch  # what CommandStream.launched has once it was done
+        self.written = written  # of a launch: the buffers of the arrays that it was given
+        self.thread = threading.get_ident() if written else 0  # that launched
 
 
 class LaunchFailure:
-    """A launch that failed, and the line that made it."""
+    """A launch that failed, the line and the thread that made it, and the buffers of its arrays."""
 
-    def __init__(self, status, origin):
-        self.status, self.origin = status, origin
+    def __init__(self, status, note: Note):
+        self.status, self.origin, self.thread, self.buffers = status, note.origin, note.thread, note.written
+
+    def concerns(self, buffer) -> bool:
+        """Whether the array with this buffer is one of its own, if it has any. The thread that launched may have
+        computed any other from these."""
+        return not self.buffers or self.thread == threading.get_ident() or any(one is buffer for one in self.buffers)
 
 
 def _handles(message) -> Iterator[int]:
@@ -101,8 +115,7 @@ class CommandStream:
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
         # Launches that have been done before: code, variables, types of arguments. What is wrong with one more of them the daemon sees at once.
         self.launched: set = set()
-        # By handle, of launches that nothing has told yet; of one that had no array by its command's negative number.
-        self._failures: Dict[int, LaunchFailure] = {}
+        self._failures: List[LaunchFailure] = []  # that no read has raised yet
         self._closed = False
         self._watched: Set[Answer] = set()  # outstanding, with futures
         self._told: Deque[Answer] = deque()  # with futures that are to be resolved
@@ -307,9 +320,8 @@ class CommandStream:
             elif failed:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
-                    failure = LaunchFailure(result.status, note.origin)
-                    handles = [handle for handle in _handles(note.operation) if handle]
-                    self._failures.update((handle, failure) for handle in handles or [-result.id])
+                    if note.written or not has_arrays(note.operation):  # else its new arrays carry the error
+                        self._failures.append(LaunchFailure(result.status, note))
             elif note.launch is not None:
                 self.launched.add(note.launch)
             del waiting[result.id]
@@ -354,15 +366,16 @@ class CommandStream:
         # The lock is held.
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
-    def take_failure(self, handle: Optional[int] = None) -> Optional["LaunchFailure"]:
-        """Of a launch of a kernel that was given this array, or none, or any at all, and failed: told once. One that never ran left its arrays as they were, so
-        that they carry no error."""
+    def take_failure(self, buffer: object = None, any_: bool = False) -> Optional["LaunchFailure"]:
+        """Of a launch of a kernel that failed, for a read of an array with this buffer, or for `any_`: raised once. One
+        that never ran left its arrays as
+        they were, so that they carry no error."""
         if not self._failures:
             return None
         with self._lock:
-            failure = next((one for key, one in self._failures.items() if handle is None or key < 0 or key == handle), None)
+            failure = next((one for one in self._failures if any_ or one.concerns(buffer)), None)
             if failure is not None:
-                self._failures = {one: other for one, other in self._failures.items() if other is not failure}
+                self._failures.remove(failure)
             return failure
 
     def origin_of(self, handle: int) -> object:

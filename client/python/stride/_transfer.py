@@ -41,11 +41,13 @@ def _each_part(channels, helpers, size, move) -> None:
         for begin, end in parts:
             move(stub, begin, end)
 
-    try:
-        ranges = cut_ranges(size, channels.num_bulk, _MIN_PART_BYTES)
-        helpers.run(work, [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))], ranges)
-    except grpc.RpcError as error:
-        raise _errors.from_rpc(error) from None
+    ranges = cut_ranges(size, channels.num_bulk, _MIN_PART_BYTES)
+    _errors.call(
+        helpers.run,
+        work,
+        [array_service_pb2_grpc.ArrayServiceStub(channels.bulk(i)) for i in range(len(ranges))],
+        ranges,
+    )
 
 
 # --- through a region ---

@@ -6,8 +6,8 @@ from typing import List, Optional
 import numpy as np
 
 from stride import _array, _dtypes, _errors, _inference
-from stride._array import _SCALARS, Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, _check_range, elementwise, record, record_several
+from stride._array import _SCALARS, Array, host_array, node_of, operands_of, wrap
+from stride._graph import Node, Number, check_numbers, elementwise, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
 
 _CASTINGS = {"no": pb.CASTING_NO, "equiv": pb.CASTING_EQUIV, "safe": pb.CASTING_SAFE, "same_kind": pb.CASTING_SAME_KIND,
@@ -40,10 +40,6 @@ def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tu
     for one in resolved:
         if one not in _dtypes.NUMBERS:
             raise _errors.DataTypeMismatch(f"{name} would use {one}, which the service does not have")
-    if resolved[0].kind in "iu":
-        for one in operands:
-            if type(one) is Number and one.type is int:
-                _check_range(name, one.value, resolved[0])
     return resolved
 
 
@@ -91,6 +87,7 @@ def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_ki
     mask = _mask_of(where, session)
     dtype = None if dtype is None else _dtypes.dtype_of(dtype)
     resolved = _resolve(name, operands, dtype, casting)
+    operands = check_numbers(name, operands, resolved[0])
     types = resolved[-num_outputs:]
     plain = dtype is None or resolved == _resolve(name, operands, None, "unsafe")
     data_type = None if plain else dtype
@@ -159,19 +156,14 @@ def _give(result: Array, out: Optional[Array], mask: Optional[Node], casting: st
 
 def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out: Array) -> None:
     """Into a view or what has views: elements whose mask is false are left as they are."""
-    target, session = out._node, out._node.session
+    target = out._node
     if _inference.broadcast(_shape_of((*operands, mask)), target.shape) != target.shape:
         raise _errors.ShapeMismatch(f"{name}: out= has the shape {target.shape}, the result {_shape_of((*operands, mask))}")
-    session._settle()
+    from stride import _indexing
 
-    def add(flush):
-        message = _message(name, [flush.operand(one) for one in (*operands, mask)], data_type, casting, True)
-        operation = pb.Operation(ufunc=message)
-        operation.outputs.add(handle=flush.materialise(target), existing=True)
-        flush.add(operation, target.origin)
-
-    session._flush((), add)
-    target.written()
+    _indexing.check_writable(out)
+    write_in_place(target, lambda flush: pb.Operation(
+        ufunc=_message(name, [flush.operand(one) for one in (*operands, mask)], data_type, casting, True)))
 
 
 # --- methods of functions of two inputs ---
@@ -276,30 +268,16 @@ def c_type(dtype: np.dtype) -> Optional[str]:
     return _C_TYPES.get("b" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize}")
 
 
-def _is_index(one) -> bool:
-    """An array of integers, or one of them."""
-    if isinstance(one, (bool, np.bool_)):
-        return False
-    return isinstance(one, (int, np.integer)) or (isinstance(one, (list, np.ndarray, Array)) and _array_of(one).dtype.kind in "iu")
-
-
-def _check_on_host(indices, shape) -> None:
-    """What the host has of indices it can judge at once; of others the service tells when the result is read."""
-    for axis, one in enumerate(indices):
-        values = None if isinstance(one, Array) else np.asarray(one)
-        if values is not None and values.size and not -shape[axis] <= values.min() <= values.max() < shape[axis]:
-            raise IndexError(f"an index is out of bounds for axis {axis} with {shape[axis]} elements")
-
-
 def _at_value(name: str, a: Array, b):
     """A node or a number, with which `name` gives what can go into `a`."""
     value = Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session)
     kind = value.type if type(value) is Number else value.dtype
     common = _inference.promote(a.dtype, kind)
-    if type(value) is Number and value.type is int and common.kind in "iu":
-        _check_range(name, value.value, common)
-    if not np.can_cast(common, a.dtype, "same_kind"):
-        raise _errors.DataTypeMismatch(f"{name}.at: {common} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
+    if type(value) is Number and value.type is int:
+        value, = check_numbers(name, (value,), common)
+    result = _inference.elementwise(name, common, common)[1]
+    if not np.can_cast(result, a.dtype, "same_kind"):
+        raise _errors.DataTypeMismatch(f"{name}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
     return value
 
 
@@ -307,31 +285,39 @@ def apply_at(name: str, a: Array, indices, value) -> None:
     """`value`: a node, a number, or None for a function of one input."""
     from stride import _indexing, _manipulation, _routines
 
-    keys = indices if isinstance(indices, tuple) else (indices,)
+    _indexing.check_writable(a)
+    keys = _indexing._as_keys(indices)
     target = a
-    if len(keys) <= a.ndim and all(map(_is_index, keys)):
-        _check_on_host(keys, a.shape)
+    if 0 < len(keys) <= a.ndim and all(
+        isinstance(one, (int, np.integer)) or isinstance(one, Array) and one.dtype.kind != "b" for one in keys
+    ):
+        places = [one if isinstance(one, Array) else wrap(node_of(np.asarray(one), a.session)) for one in keys]
+        for axis, (one, extent) in enumerate(zip(places, a.shape)):
+            _indexing.check_bounds(one, axis, extent)
+        shape = (*_indexing.broadcast_indices(places), *a.shape[len(keys):])
     else:
         # Slices, masks and the like: the places that they name, along one axis.
-        places = _routines.linear_places(a, indices)
-        if type(value) is Node and value.shape != places.shape:
-            value = _manipulation.copy(_manipulation.broadcast_to(wrap(value), places.shape))._node
-        keys = (places,)
+        places = [_routines.linear_places(a, indices)]
+        shape = places[0].shape
         target = _manipulation.reshape(a if a._node.strides is None else _manipulation.copy(a), (a.size,))
-    node, session = target._node, a._node.session
-    nodes = [node_of(one, session) for one in keys]
-    session._settle()
+    if type(value) is Node:
+        if len(value.shape) > len(shape) or any(n not in (1, m) for n, m in zip(value.shape[::-1], shape[::-1])):
+            raise _errors.ShapeMismatch(
+                f"{name}.at: values of shape {value.shape} do not broadcast to the shape {shape} of what the indices "
+                "take",
+                reason="SHAPE_MISMATCH",
+            )
+        if value.shape != shape and target is not a:
+            value = _manipulation.copy(_manipulation.broadcast_to(wrap(value), shape))._node
+    nodes = [one._node for one in places]
 
-    def add(flush):
+    def make(flush):
         message = pb.ApplyAt(function=name, indices=[flush.operand(one) for one in nodes])
         if value is not None:
             message.values.CopyFrom(flush.operand(value))
-        operation = pb.Operation(apply_at=message)
-        operation.outputs.add(handle=flush.materialise(node), existing=True)
-        flush.add(operation, node.origin)
+        return pb.Operation(apply_at=message)
 
-    session._flush((), add)
-    node.written()
+    write_in_place(target._node, make)
     if target is not a and a._node.strides is not None:
         _indexing.write(a, _manipulation.reshape(target, a.shape))
 
@@ -360,7 +346,12 @@ def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Arr
     if not np.can_cast(array.dtype, kind, "same_kind"):
         array = array.astype(kind)
     if not isinstance(indices, Array):
-        indices = np.asarray(indices, np.int64)
+        indices = host_array(indices)
+        if indices.dtype.kind not in "iu" and indices.size:
+            raise _errors.DataTypeMismatch(
+                f"{name}.reduceat takes indices of integers, not of {indices.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
+        indices = indices.astype(np.int64)
         extent = array.shape[axis]
         wrong = indices[(indices < 0) | (indices >= extent)]
         if wrong.size:

@@ -3,8 +3,7 @@
 A matrix for which there is no result (singular, not positive definite) is told when a result is read, by LinAlgError."""
 
 import math
-from collections import namedtuple
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -20,11 +19,30 @@ __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig",
            "matrix_power", "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
            "tensordot", "trace", "vecdot", "vector_norm"]
 
-EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
-EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
-QRResult = namedtuple("QRResult", "Q R")
-SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
-SVDResult = namedtuple("SVDResult", "U S Vh")
+class EigResult(NamedTuple):
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    U: Array
+    S: Array
+    Vh: Array
 
 
 # --- what the service has ---
@@ -207,15 +225,15 @@ def det(x, /) -> Array:
 # --- made of other operations ---
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
-    """A view of an array without gaps, else a copy."""
+    """For reading. A view of an array without gaps, else a copy."""
     x = _matrix(x, "diagonal")
     *batch, m, n = x.shape
     count = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
     start = offset if offset >= 0 else -offset * n
     flat = _manipulation.reshape(x, (*batch, m * n))
-    if not count:
-        return flat[..., 0:0]
-    return flat[..., start:start + (count - 1) * (n + 1) + 1:n + 1]
+    taken = flat[..., start:start + (count - 1) * (n + 1) + 1:n + 1] if count else flat[..., 0:0]
+    taken._node.freeze()
+    return taken
 
 
 def trace(x, /, *, offset: int = 0, dtype=None) -> Array:

@@ -12,13 +12,13 @@ from typing import List, Optional
 import numpy as np
 
 from stride import _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines, _sampling
-from stride._array import Array, node_of, wrap
-from stride._creation import _shape
+from stride._array import Array, host_array, node_of, wrap
+from stride._creation import _shape, number_of
 from stride._graph import Number, record
 from stride._session import current_session
 from stride.v1 import array_pb2, operation_pb2 as pb
 
-__all__ = ["Generator", "default_rng"]
+__all__ = ["Generator", "default_rng", "shuffle"]
 
 _Random = pb.Creation.Random
 # Number in the contract, words in a block.
@@ -103,6 +103,7 @@ class Generator:
     def integers(self, low: int, high: Optional[int] = None, size=None, dtype=np.int64, endpoint: bool = False) -> Array:
         """In [low, high), or [0, low) where high is not given; with `endpoint` high itself too."""
         low, high = (0, low) if high is None else (low, high)
+        low, high = (number_of(one, "a bound of integers") for one in (low, high))
         high = high + 1 if endpoint else high
         dtype = _dtypes.dtype_of(dtype)
         if low >= high:
@@ -131,6 +132,9 @@ class Generator:
         return _routines.take(x, _routines.argsort(self.bits(x.shape[axis])), axis=axis)
 
     def shuffle(self, x: Array, axis: int = 0) -> None:
+        """In place, along an axis."""
+        if not isinstance(x, Array):
+            raise TypeError(f"shuffle changes a stride array, not {type(x).__name__}; numpy.random shuffles NumPy's")
         x[...] = self.permutation(x, axis)
 
     def choice(self, a, size=None, replace: bool = True, p=None, axis: int = 0) -> Array:
@@ -242,7 +246,7 @@ class Generator:
 
     def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
         """The last axis is alpha's, and adds up to 1."""
-        alpha = np.asarray(alpha, float)
+        alpha = host_array(alpha).astype(float)
         parts = self.standard_gamma(alpha, (*(_size(size) if size is not None else ()), *alpha.shape), dtype)
         total = parts
         while total.shape[-1] > 1:  # by halves: a reduction's order is a device's own
@@ -269,6 +273,19 @@ def default_rng(seed=None) -> Generator:
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
+_shuffler: Optional[Generator] = None
+
+
+def shuffle(x: Array) -> None:
+    """Puts the rows of an array in random order, in place. NumPy's own `numpy.random.shuffle` does not: it swaps rows
+    by assignment, and those of these
+    arrays are views, so that some would be lost."""
+    global _shuffler
+    if _shuffler is None:
+        _shuffler = Generator()
+    _shuffler.shuffle(x)
+
+
 def _array(x) -> Array:
     return x if isinstance(x, Array) else wrap(node_of(x))
 
@@ -279,13 +296,16 @@ def _are_numbers(*values) -> bool:
 
 def _checked(value, name: str, most: float = math.inf):
     """Numbers and arrays of the host within 0 and `most`; those of the service are not looked at."""
-    if not isinstance(value, Array) and not ((np.asarray(value) >= 0) & (np.asarray(value) <= most)).all():
+    if not isinstance(value, Array) and not ((host_array(value) >= 0) & (host_array(value) <= most)).all():
         raise ValueError(f"{name} is not negative" + (f" and at most {most:g}" if most < math.inf else "") + f": {value}")
     return value
 
 
 def _size(size, *parameters) -> tuple:
     """`size`, or the shape that the parameters broadcast to."""
+    for one in parameters:
+        if isinstance(one, np.ndarray):
+            host_array(one)  # refuses masked ones
     if size is not None:
         return _shape(size)
     return _inference.broadcast((), *(one.shape for one in parameters if isinstance(one, (Array, np.ndarray))))

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
 #include "server/worker/cpu/fault_handler.h"
+#include "server/worker/cpu/lower/blas.h"
 #include "server/worker/cpu/machine.h"
 #include "server/worker/cpu/seal.h"
 #include "server/worker/runtime/sandbox.h"
@@ -40,10 +41,11 @@ absl::Status CpuDevice::Start(const Environment& environment) {
   InstallFaultHandler(*pool_);
   compute_ = std::make_unique<SerialQueue>();
   compute_->Push(UseSignalStack);
+  compute_->Drain();
   uploads_ = std::make_unique<SerialQueue>();
   downloads_ = std::make_unique<SerialQueue>();
-  // Last: from here on clients' code may run. BLAS starts its threads now, or later: that is
-  // allowed.
+  StartBlasThreads(threads);
+  // Last: from here on clients' code may run, and no thread can be started.
   return worker::InSandbox() ? Seal() : absl::OkStatus();
 }
 

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
+#include <ctime>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "server/worker/cpu/kernel/fault.h"
@@ -19,20 +22,46 @@ namespace {
 using worker::SignalSafeText;
 
 constexpr size_t kSignalStackBytes = 64 << 10;
+constexpr size_t kPage = 4096;
 constexpr int kMaxOperands = 64;
-constexpr size_t kMaxLabel = 200;
+constexpr size_t kMaxLabel = 200;  // whole words
 // Beyond this an address has nothing to do with an operand any more (see the arenas' guards).
 constexpr uint64_t kReach = uint64_t{8} << 30;
 
-// Plain fields: written before the task's code starts, read by a handler on a thread that runs that
-// code.
+// What the process works on: written before the task's code starts, read by a handler on a thread
+// that runs that code. That code may write anywhere, so the handler follows no pointer and takes
+// nothing from here that does not fit the check.
 struct Scope {
   uint64_t sequence = 0;
-  char label[kMaxLabel] = {};
-  int num_operands = 0;
+  uint64_t num_operands = 0;
   uint64_t operands[kMaxOperands] = {};  // addresses; 0: no array
+  uint64_t label_words = 0;
+  bool is_kernel = false;  // then the label is its name
+  char label[kMaxLabel] = {};
+
+  uint64_t Check() const {
+    constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+    uint64_t sum = kOdd ^ sequence ^ uint64_t { is_kernel } << 63;
+    auto add = [&](uint64_t word) { sum = (sum ^ word) * kOdd; };
+    add(num_operands);
+    add(label_words);
+    for (uint64_t i = 0; i < std::min<uint64_t>(num_operands, kMaxOperands); ++i) add(operands[i]);
+    for (uint64_t i = 0; i < std::min<uint64_t>(label_words, kMaxLabel / 8); ++i) {
+      uint64_t word;
+      std::memcpy(&word, label + 8 * i, 8);
+      add(word ^ word >> 29);
+    }
+    return sum ^ sum >> 32;
+  }
 };
 Scope scope;
+uint64_t scope_check = Scope().Check();
+
+// The scope as it was set, or an empty one. On the signal stack.
+Scope ScopeAsSet() {
+  const Scope copy = scope;
+  return copy.Check() == scope_check ? copy : Scope();
+}
 
 void AppendWhat(int signal, const siginfo_t& info, SignalSafeText& text) {
   switch (signal) {
@@ -52,22 +81,21 @@ void AppendWhat(int signal, const siginfo_t& info, SignalSafeText& text) {
   }
 }
 
-void AppendWho(SignalSafeText& text) {
-  const RunningBlock& block = CurrentBlock();
-  if (block.kernel != nullptr) {
-    text << " by kernel " << block.kernel << ", block (" << uint64_t{block.block_index.x} << ", "
-         << uint64_t{block.block_index.y} << ", " << uint64_t{block.block_index.z} << ")";
-  } else if (scope.label[0] != 0) {
-    text << " by " << scope.label;
-  }
+void AppendWho(const Scope& scope, SignalSafeText& text) {
+  const RunningBlock block = CurrentBlock();
+  if (scope.label[0] != 0) text << (scope.is_kernel ? " by kernel " : " by ") << scope.label;
+  if (!block.intact() || block.in_kernel == 0) return;
+  text << (scope.label[0] != 0 ? ", block (" : " by a kernel, block (")
+       << uint64_t{block.block_index.x} << ", " << uint64_t{block.block_index.y} << ", "
+       << uint64_t{block.block_index.z} << ")";
 }
 
 // The address itself would tell a client about this process: it is told by the array that it was
 // meant for, the nearest.
-void AppendWhere(uint64_t address, SignalSafeText& text) {
+void AppendWhere(const Scope& scope, uint64_t address, SignalSafeText& text) {
   int nearest = -1;
   uint64_t least = kReach;
-  for (int i = 0; i < scope.num_operands; ++i) {
+  for (int i = 0; i < static_cast<int>(scope.num_operands); ++i) {
     uint64_t start = scope.operands[i];
     uint64_t distance = address > start ? address - start : start - address;
     if (start != 0 && distance < least) {
@@ -94,11 +122,13 @@ bool IsWrite(const void* context) {
 #endif
 }
 
+// Another thread that is reporting ends the process. Should what says so have been written over,
+// this one reports after all.
 void OneReportOnly() {
   static std::atomic_flag reported = ATOMIC_FLAG_INIT;
-  if (reported.test_and_set()) {  // another thread is reporting; its report ends the process
-    for (;;) pause();
-  }
+  if (!reported.test_and_set()) return;
+  constexpr timespec kPatience{.tv_sec = 1, .tv_nsec = 0};
+  nanosleep(&kPatience, nullptr);
 }
 
 void OnFault(int signal, siginfo_t* info, void* context) {
@@ -108,39 +138,45 @@ void OnFault(int signal, siginfo_t* info, void* context) {
   }
   OneReportOnly();
   SignalSafeText text;
+  const Scope scope = ScopeAsSet();
   AppendWhat(signal, *info, text);
-  AppendWho(text);
+  AppendWho(scope, text);
   bool has_address =
       (signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0 && info->si_code != SI_KERNEL;
   if (has_address) {
-    AppendWhere(reinterpret_cast<uint64_t>(info->si_addr), text);
+    AppendWhere(scope, reinterpret_cast<uint64_t>(info->si_addr), text);
     text << (IsWrite(context) ? " (write)" : " (read)");
   }
-  auto code =
-      scope.sequence != 0 ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kInternal;
+  const RunningBlock block = CurrentBlock();
+  const bool of_a_task = scope.sequence != 0 || block.in_kernel != 0 || !block.intact();
+  auto code = of_a_task ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kInternal;
   worker::ReportFaultAndExit(scope.sequence, static_cast<int>(code), text.data(), text.size());
 }
 
 }  // namespace
 
 void ReportForbiddenCall(int call) {
-  if (CurrentBlock().kernel == nullptr || !worker::HasFaultSocket()) return;
+  const RunningBlock block = CurrentBlock();
+  if ((block.intact() && block.in_kernel == 0) || !worker::HasFaultSocket()) return;
   OneReportOnly();
   SignalSafeText text;
+  const Scope scope = ScopeAsSet();
   text << "a system call (" << static_cast<uint64_t>(call) << "), which kernels may not make,";
-  AppendWho(text);
+  AppendWho(scope, text);
   worker::ReportFaultAndExit(scope.sequence,
                              static_cast<int>(absl::StatusCode::kFailedPrecondition), text.data(),
                              text.size());
 }
 
 void UseSignalStack() {
-  void* memory =
-      mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Between two pages that nothing may touch: neither end is a neighbour's.
+  void* memory = mmap(nullptr, kSignalStackBytes + 2 * kPage, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;  // then a stack overflow ends the process without a report
   stack_t stack{};
-  stack.ss_sp = memory;
+  stack.ss_sp = static_cast<std::byte*>(memory) + kPage;
   stack.ss_size = kSignalStackBytes;
+  if (mprotect(stack.ss_sp, stack.ss_size, PROT_READ | PROT_WRITE) != 0) return;
   sigaltstack(&stack, nullptr);
 }
 
@@ -161,13 +197,20 @@ void InstallFaultHandler(ThreadPool& pool) {
 
 void BeginFaultScope(uint64_t sequence, const std::string& label, const Work& work) {
   scope.sequence = sequence;
-  size_t size = std::min(label.size(), kMaxLabel - 1);
-  std::memcpy(scope.label, label.data(), size);
-  scope.label[size] = 0;
-  scope.num_operands = std::min<int>(static_cast<int>(work.operands.size()), kMaxOperands);
-  for (int i = 0; i < scope.num_operands; ++i) scope.operands[i] = work.operands[i].bits();
+  scope.is_kernel = !work.kernel.empty();
+  const std::string_view name = scope.is_kernel ? work.kernel : std::string_view(label);
+  const size_t size = std::min(name.size(), kMaxLabel - 1);
+  scope.label_words = size / 8 + 1;
+  std::memset(scope.label + 8 * (scope.label_words - 1), 0, 8);
+  std::memcpy(scope.label, name.data(), size);
+  scope.num_operands = std::min<size_t>(work.operands.size(), kMaxOperands);
+  for (size_t i = 0; i < scope.num_operands; ++i) scope.operands[i] = work.operands[i].bits();
+  scope_check = scope.Check();
 }
 
-void EndFaultScope() { scope.sequence = 0; }
+void EndFaultScope() {
+  scope.sequence = 0;
+  scope_check = scope.Check();
+}
 
 }  // namespace stride::cpu

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/surroundings.h"
 #include "server/worker/cuda/arena.h"
 #include "server/worker/cuda/cuda_status.h"
 #include "server/worker/cuda/handles.h"
@@ -51,12 +51,12 @@ absl::StatusOr<double> MeasureRate(const Driver& driver, const End& from, const 
   if (!source.ok()) return source.status();
   absl::Duration best = absl::InfiniteDuration();
   for (int i = 0; i <= kNumProbes; ++i) {
-    const absl::Time start = absl::Now();
+    const SteadyTime start = Now();
     STRIDE_CUDA_RETURN(driver.cuMemcpyDtoDAsync(to.arena.mapping.address(), source->address(),
                                                 kProbeBytes, to.stream.get()),
                        "copying between devices");
     STRIDE_CUDA_RETURN(driver.cuStreamSynchronize(to.stream.get()), "copying between devices");
-    if (i > 0) best = std::min(best, absl::Now() - start);  // the first one sets up
+    if (i > 0) best = std::min(best, Now() - start);  // the first one sets up
   }
   return static_cast<double>(kProbeBytes) / absl::ToDoubleSeconds(best);
 }
@@ -67,7 +67,7 @@ std::vector<wire::Link> FindLinks(const Driver& driver,
                                   const std::vector<wire::DeviceDescription>& devices) {
   std::vector<wire::Link> links;
   if (devices.size() < 2) return links;
-  const absl::Time give_up = absl::Now() + kPatience;
+  const SteadyTime give_up = Now() + kPatience;
   std::map<int, absl::StatusOr<End>> ends;
   auto end_of = [&](int index) -> const absl::StatusOr<End>& {
     auto found = ends.find(index);
@@ -86,7 +86,7 @@ std::vector<wire::Link> FindLinks(const Driver& driver,
                          driver.cuDeviceGet(&target, to.index()) == CUDA_SUCCESS &&
                          driver.cuDeviceCanAccessPeer(&can, target, source) == CUDA_SUCCESS;
       link.set_peer(known && can != 0);
-      if (!link.peer() || absl::Now() > give_up) continue;
+      if (!link.peer() || Now() > give_up) continue;
       const absl::StatusOr<End>&a = end_of(from.index()), &b = end_of(to.index());
       if (!a.ok() || !b.ok()) continue;
       absl::StatusOr<double> rate = MeasureRate(driver, *a, *b);

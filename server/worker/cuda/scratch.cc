@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "server/worker/cuda/cuda_status.h"
 
 namespace stride::cuda {
@@ -9,6 +10,13 @@ namespace {
 
 // Reductions need a few MiB; the first one should be the last to allocate.
 constexpr uint64_t kLeastBytes = 4 << 20;
+// More than any device has. The driver calls larger sizes invalid, not too large.
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+
+absl::Status NoMemory(uint64_t bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the device has no memory for what the operation works in: ", bytes, " bytes"));
+}
 
 }  // namespace
 
@@ -32,7 +40,15 @@ absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
   address_ = 0;
   size_ = 0;
   const uint64_t size = std::max(bytes, kLeastBytes);
-  STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&address_, size, stream_), "reserving scratch memory");
+  if (bytes > kMostBytes) return NoMemory(bytes);
+  CUresult result = driver_.cuMemAllocAsync(&address_, size, stream_);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    // What was given back is free once the stream has come to it.
+    driver_.cuStreamSynchronize(stream_);
+    result = driver_.cuMemAllocAsync(&address_, size, stream_);
+  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return NoMemory(bytes);
+  STRIDE_CUDA_RETURN(result, "reserving scratch memory");
   size_ = size;
   return address_;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "server/base/surroundings.h"
 #include "server/wire/status.h"
 
 namespace stride::worker {
@@ -59,9 +60,10 @@ void EventSender::Fatal(uint64_t sequence, const absl::Status& status, bool cont
     // What was completed before must be told before; a sender that is stuck must not keep the
     // report back.
     absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(
-                                +[](bool* flushing) { return !*flushing; }, &flushing_),
-                            absl::Milliseconds(200));
+    Await(mutex_,
+          absl::Condition(
+              +[](bool* flushing) { return !*flushing; }, &flushing_),
+          Now() + absl::Milliseconds(200));
     Flush();
   }
   (void)channel_->Send(event);

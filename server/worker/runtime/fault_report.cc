@@ -3,10 +3,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/worker/runtime/protected_value.h"
+
 namespace stride::worker {
 namespace {
 
-int fault_socket = -1;
+constinit ProtectedValue<int> fault_socket(-1);
 
 constexpr size_t kMaxText = 1000;
 // Protobuf tags: field number << 3 | wire type (0 varint, 2 bytes). The numbers are those of
@@ -40,9 +42,9 @@ class MessageWriter {
 
 }  // namespace
 
-void SetFaultSocket(int fd) { fault_socket = fd; }
+void SetFaultSocket(int fd) { fault_socket.Set(fd); }
 
-bool HasFaultSocket() { return fault_socket >= 0; }
+bool HasFaultSocket() { return fault_socket.Get() >= 0; }
 
 void ReportFaultAndExit(uint64_t sequence, int code, const char* text, size_t size) {
   if (size > kMaxText) size = kMaxText;
@@ -60,7 +62,7 @@ void ReportFaultAndExit(uint64_t sequence, int code, const char* text, size_t si
   event.Byte(kEventFatal);
   event.Varint(fatal.size());
   event.Append(fatal);
-  (void)!send(fault_socket, event.data(), event.size(), MSG_NOSIGNAL);
+  (void)!send(fault_socket.Get(), event.data(), event.size(), MSG_NOSIGNAL);
   _exit(1);
 }
 

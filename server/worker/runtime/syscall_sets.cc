@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 namespace stride::worker {
 namespace {
@@ -46,22 +47,15 @@ constexpr int kSealedCalls[] = {
     SYS_madvise,
     SYS_brk,
     SYS_membarrier,
-    // threads
+    // waiting, and the end of the process
     SYS_futex,
     kFutexWaitv,
-    SYS_set_robust_list,
-    SYS_get_robust_list,
-    SYS_rseq,
-    SYS_set_tid_address,
-    SYS_exit,
     SYS_exit_group,
     SYS_sched_yield,
     SYS_sched_getaffinity,
     SYS_restart_syscall,
-    // signals of its own
-    SYS_rt_sigprocmask,
+    // out of a handler that it has
     SYS_rt_sigreturn,
-    SYS_sigaltstack,
     // time and itself
     SYS_clock_gettime,
     SYS_clock_getres,
@@ -85,6 +79,12 @@ constexpr int kSealedCalls[] = {
     SYS_pause,
     SYS_time,
 #endif
+};
+
+// What starts and ends threads, and what a thread would leave for the next who works on it.
+constexpr int kThreadCalls[] = {
+    SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_set_tid_address, SYS_exit,
+    SYS_rt_sigprocmask,  SYS_sigaltstack,
 };
 
 constexpr int kFileCalls[] = {
@@ -171,6 +171,15 @@ constexpr int kDriverCalls[] = {
 
 // Calls whose arguments decide; the same in every set.
 void AllowChecked(SeccompFilter& filter) {
+  // Only abort() sends a signal. A kernel might stop its process, or leave signals pending.
+  filter.Allow(SYS_tgkill, {{0, kAll, static_cast<uint32_t>(getpid())}, {2, kAll, SIGABRT}});
+  // Reading its own limits: no new value is given.
+  filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {2, kAll, 0}});
+}
+
+// Of every set but kSealed.
+void AllowThreads(SeccompFilter& filter) {
+  for (int call : kThreadCalls) filter.Allow(call);
   // Threads, no processes. The flags of clone3 lie in memory, where they cannot be looked at: the
   // C library falls back to clone.
   filter.Allow(SYS_clone, {{0, CLONE_THREAD, CLONE_THREAD}});
@@ -178,9 +187,8 @@ void AllowChecked(SeccompFilter& filter) {
   const auto self = static_cast<uint32_t>(getpid());
   filter.Allow(SYS_tgkill, {{0, kAll, self}});
   filter.Allow(SYS_kill, {{0, kAll, self}});
-  // Reading its own limits: no new value is given. A compiler moves its processor time's.
+  // A compiler moves its processor time's.
   filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {1, kAll, RLIMIT_CPU}});
-  filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {2, kAll, 0}});
 }
 
 // What kFiles has whole.
@@ -195,10 +203,7 @@ void AllowSealedChecked(SeccompFilter& filter) {
                            static_cast<uint32_t>(F_GETFL), kDupCloexec, kGetSeals}) {
     filter.Allow(SYS_fcntl, {{1, kAll, command}});
   }
-  for (uint32_t option :
-       {static_cast<uint32_t>(PR_SET_NAME), static_cast<uint32_t>(PR_GET_NAME), kPrSetVma}) {
-    filter.Allow(SYS_prctl, {{0, kAll, option}});
-  }
+  filter.Allow(SYS_prctl, {{0, kAll, kPrSetVma}});
 }
 
 }  // namespace
@@ -210,10 +215,14 @@ SeccompFilter MakeFilter(SyscallSet set, uint32_t otherwise) {
   if (set == SyscallSet::kSealed || set == SyscallSet::kCompiler) {
     AllowSealedChecked(filter);
     if (set == SyscallSet::kSealed) return filter;
+    AllowThreads(filter);
+    for (uint32_t option : {static_cast<uint32_t>(PR_SET_NAME), static_cast<uint32_t>(PR_GET_NAME)})
+      filter.Allow(SYS_prctl, {{0, kAll, option}});
     for (int call : {SYS_memfd_create, SYS_rt_sigaction, SYS_getcwd}) filter.Allow(call);
     filter.Allow(SYS_fcntl, {{1, kAll, kAddSeals}});
     return filter;
   }
+  AllowThreads(filter);
   for (int call : kFileCalls) filter.Allow(call);
   if (set == SyscallSet::kFiles) {
     // A second filter may follow, and nothing but that.

@@ -8,9 +8,11 @@ namespace stride::worker {
 // process's memory, another signal's target than itself, mounts, keys, BPF, io_uring, userfaultfd,
 // performance counters, or a socket of any network.
 enum class SyscallSet {
-  // Memory, threads, and the descriptors that it has or is given. It opens nothing.
+  // Memory, and the descriptors that it has or is given, for the threads that it has: it opens
+  // nothing and starts nothing, and what one task changes of a thread or of the process, other than
+  // its memory, ends with the task.
   kSealed,
-  // And memory files of its own making, and handlers for its own signals.
+  // And threads, memory files of its own making, and handlers for its own signals.
   kCompiler,
   // And files, by path: Landlock tells which.
   kFiles,

@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "server/worker/runtime/protected_value.h"
+
 namespace stride::worker {
 namespace {
 
-void (*judge_call)(int) = nullptr;
+constinit ProtectedValue<void (*)(int)> judge_call(nullptr);
 
 // The call as the thread made it, and where its result goes.
 class TrappedCall {
@@ -97,7 +99,7 @@ bool Answer(int call, TrappedCall& trapped) {
 void OnTrap(int, siginfo_t* info, void* context) {
   const int saved = errno;
   TrappedCall trapped(context);
-  if (judge_call != nullptr) judge_call(info->si_syscall);
+  if (auto judge = judge_call.Get(); judge != nullptr) judge(info->si_syscall);
   if (!Answer(info->si_syscall, trapped)) trapped.Return(-EACCES);
   errno = saved;
 }
@@ -105,7 +107,7 @@ void OnTrap(int, siginfo_t* info, void* context) {
 }  // namespace
 
 void AnswerTrappedCalls(void (*judge)(int call)) {
-  judge_call = judge;
+  judge_call.Set(judge);
   struct sigaction action = {};
   action.sa_sigaction = OnTrap;
   // Not deferred: a handler of another signal may meet it too, and a fault inside must be told.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/surroundings.h"
 
 namespace stride::conformance {
 namespace {
@@ -51,7 +52,7 @@ absl::Status Recorder::AwaitTask(uint64_t sequence) {
   auto arrived = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return task_status_.count(sequence) != 0;
   };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&arrived), kPatience)) {
+  if (!Await(mutex_, absl::Condition(&arrived), Now() + kPatience)) {
     return absl::DeadlineExceededError(absl::StrCat("no report of task ", sequence));
   }
   return task_status_[sequence];
@@ -60,7 +61,7 @@ absl::Status Recorder::AwaitTask(uint64_t sequence) {
 absl::Status Recorder::AwaitCopy(uint64_t id) {
   absl::MutexLock lock(&mutex_);
   auto arrived = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return copies_.count(id) != 0; };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&arrived), kPatience)) {
+  if (!Await(mutex_, absl::Condition(&arrived), Now() + kPatience)) {
     return absl::DeadlineExceededError(absl::StrCat("no report of copy ", id));
   }
   return copies_[id];

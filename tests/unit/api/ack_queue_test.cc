@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -33,14 +34,14 @@ TEST(AckQueueTest, FullUntilTheOldestIsDone) {
     pushed = true;
   });
   Acks acks;
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  ASSERT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
   EXPECT_EQ(Ids(acks), std::vector<uint64_t>({1, 2})) << "all that were there, in order";
   EXPECT_FALSE(pushed) << "taken out is not yet answered";
   queue.Done(1);
   pusher.join();
   EXPECT_TRUE(pushed);
   Acks rest;
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &rest), AckQueue::Next::kAcks);
+  ASSERT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &rest), AckQueue::Next::kAcks);
   EXPECT_EQ(Ids(rest), std::vector<uint64_t>({3}));
 }
 
@@ -51,7 +52,7 @@ TEST(AckQueueTest, AGroupMayBeLargerThanTheRoom) {
   std::vector<uint64_t> seen;
   while (seen.size() < 5) {
     Acks acks;
-    ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+    ASSERT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
     EXPECT_LE(acks.size(), 2u);
     for (uint64_t id : Ids(acks)) seen.push_back(id);
     queue.Done(acks.size());
@@ -65,9 +66,9 @@ TEST(AckQueueTest, CloseLetsTheRestOut) {
   Push(queue, {1});
   queue.Close();
   Acks acks;
-  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  EXPECT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
   acks.clear();
-  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
+  EXPECT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
 }
 
 TEST(AckQueueTest, BreakDropsTheRestAndFreesThePusher) {
@@ -77,13 +78,13 @@ TEST(AckQueueTest, BreakDropsTheRestAndFreesThePusher) {
   queue.Break();
   pusher.join();
   Acks acks;
-  EXPECT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
+  EXPECT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
 }
 
 TEST(AckQueueTest, PopGivesUpAtItsDeadline) {
   AckQueue queue(1);
   Acks acks;
-  EXPECT_EQ(queue.Pop(absl::Now(), &acks), AckQueue::Next::kTimeout);
+  EXPECT_EQ(queue.Pop(Now(), &acks), AckQueue::Next::kTimeout);
 }
 
 TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
@@ -91,13 +92,13 @@ TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
   EXPECT_TRUE(queue.idle());
   Push(queue, {1}, /*more=*/true);
   Acks acks;
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  ASSERT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
   queue.Done(1);
   EXPECT_FALSE(queue.idle());
   Push(queue, {2});
   EXPECT_FALSE(queue.idle());
   acks.clear();
-  ASSERT_EQ(queue.Pop(absl::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
+  ASSERT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kAcks);
   EXPECT_TRUE(queue.idle());
 }
 
@@ -106,7 +107,7 @@ TEST(AckQueueTest, AWaitingPusherHoldsNothingBack) {
   AckQueue queue(2);
   std::thread popper([&] {
     Acks acks;
-    while (queue.Pop(absl::InfiniteFuture(), &acks) == AckQueue::Next::kAcks) {
+    while (queue.Pop(SteadyTime::InfiniteFuture(), &acks) == AckQueue::Next::kAcks) {
       queue.Done(acks.size());
       acks.clear();
     }

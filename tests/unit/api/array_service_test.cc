@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/steady_time.h"
 #include "tests/support/await.h"
 #include "tests/support/test_server.h"
 
@@ -176,8 +177,9 @@ TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
   v1::Operation operation;
   operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("late");
   operation.add_outputs()->set_handle(5);
-  ASSERT_TRUE(
-      server_.engine().Submit({"default"}, "sessions/s", operation, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(server_.engine()
+                  .Submit({"default"}, "sessions/s", operation, SteadyTime::InfiniteFuture())
+                  .ok());
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/5");
   {

@@ -2,6 +2,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
@@ -72,7 +73,7 @@ TEST_F(HealthServiceTest, WatchTellsChangesAndDrainAtOnce) {
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(StateOf(""), HealthCheckResponse::NOT_SERVING);
-  server_.front().Stop(absl::Now() + absl::Seconds(5));
+  server_.front().Stop(Now() + absl::Seconds(5));
   EXPECT_FALSE(reader->Read(&response));
 }
 

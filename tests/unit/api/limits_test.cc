@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
 #include "stride/v1/compute_service.grpc.pb.h"
 #include "stride/v1/device_service.grpc.pb.h"
@@ -191,8 +192,8 @@ std::string RequestHeaders(const std::string& path) {
 
 // Says something harmless until the connection ends.
 bool EndsSoon(RawConnection& connection) {
-  const absl::Time end = absl::Now() + absl::Seconds(100);
-  while (absl::Now() < end) {
+  const SteadyTime end = Now() + absl::Seconds(100);
+  while (Now() < end) {
     if (connection.ended()) return true;
     connection.Send({.type = kWindowUpdate, .payload = std::string("\0\0\0\1", 4)});
     absl::SleepFor(absl::Milliseconds(20));

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "server/api/header_blocks.h"
 #include "server/api/header_guard.h"
+#include "server/base/surroundings.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {
@@ -146,8 +147,8 @@ TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
   char failed = 0;
   ASSERT_EQ(read(ready[0], &failed, 1), 1);
   EXPECT_EQ(failed, 0);
-  absl::Time give_up = absl::Now() + absl::Seconds(100);
-  while (server.front().connections().refused_exhausted == 0 && absl::Now() < give_up) {
+  SteadyTime give_up = Now() + absl::Seconds(100);
+  while (server.front().connections().refused_exhausted == 0 && Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   EXPECT_GT(server.front().connections().refused_exhausted, 0)
@@ -162,7 +163,7 @@ TEST(ListenerTest, SurvivesRunningOutOfDescriptors) {
 TEST(ListenerTest, StopEndsAcceptingAndRemovesTheSocket) {
   TestServer server;
   EXPECT_TRUE(Answers(server.Connect()));
-  server.front().Stop(absl::Now() + absl::Seconds(5));
+  server.front().Stop(Now() + absl::Seconds(5));
   EXPECT_NE(access(server.target().substr(5).c_str(), F_OK), 0);
   EXPECT_FALSE(ConnectTo(server.target()).valid());
 }

@@ -2,6 +2,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "tests/support/fake_engine.h"
 
 namespace stride::api {
@@ -12,7 +13,7 @@ class OperationLogTest : public ::testing::Test {
   std::shared_ptr<scheduler::Ticket> Submit() {
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("x");
-    return *engine_.Submit({"default"}, "", operation, absl::InfiniteFuture());
+    return *engine_.Submit({"default"}, "", operation, SteadyTime::InfiniteFuture());
   }
 
   stride::testing::FakeEngine engine_;
@@ -24,10 +25,10 @@ TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
   uint64_t before = log_->Mark();
   engine_.Hold();
   log_->Accepted(*Submit());
-  EXPECT_TRUE(log_->WaitFor(before, absl::Now()).ok());
-  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->Mark(), absl::Now())));
+  EXPECT_TRUE(log_->WaitFor(before, Now()).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->Mark(), Now())));
   engine_.LetGo();
-  EXPECT_TRUE(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
@@ -36,14 +37,14 @@ TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
   log_->Accepted(*Submit());
   log_->Refused(absl::InternalError("two"));
   engine_.LetGo();
-  EXPECT_EQ(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).message(), "one");
+  EXPECT_EQ(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).message(), "one");
 }
 
 TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
   log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
-  EXPECT_TRUE(log_->WaitFor(first, absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(log_->WaitFor(first, SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
@@ -55,9 +56,9 @@ TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
   log_->Refused(absl::InternalError("three"));
   uint64_t second = log_->Mark();
   engine_.LetGo();
-  EXPECT_EQ(log_->WaitFor(first, absl::InfiniteFuture()).message(), "one");
-  EXPECT_EQ(log_->WaitFor(second, absl::InfiniteFuture()).message(), "two");
-  EXPECT_TRUE(log_->WaitFor(log_->Mark(), absl::InfiniteFuture()).ok());
+  EXPECT_EQ(log_->WaitFor(first, SteadyTime::InfiniteFuture()).message(), "one");
+  EXPECT_EQ(log_->WaitFor(second, SteadyTime::InfiniteFuture()).message(), "two");
+  EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
 // Tickets hold arrays, and arrays memory.
@@ -69,9 +70,9 @@ TEST_F(OperationLogTest, ItHoldsNoTicket) {
   ticket.reset();
   EXPECT_TRUE(weak.expired());
   uint64_t before = log_->Mark();
-  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(before, absl::Now())));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(before, Now())));
   engine_.LetGo();
-  EXPECT_TRUE(log_->WaitFor(before, absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(log_->WaitFor(before, SteadyTime::InfiniteFuture()).ok());
 }
 
 }  // namespace

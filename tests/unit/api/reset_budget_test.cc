@@ -2,13 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/base/steady_time.h"
 
 namespace stride::api {
 namespace {
 
 constexpr uint64_t kBurst = 700;
 constexpr auto kPerSecond = static_cast<uint64_t>(ResetBudget::kPerSecond);
-const absl::Time kStart = absl::UnixEpoch() + absl::Hours(1);
+const SteadyTime kStart = SteadyTime() + absl::Hours(1);
 
 TEST(ResetBudgetTest, ABurstIsFineAndMoreIsNot) {
   ResetBudget budget;

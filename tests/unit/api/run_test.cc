@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "stride/v1/compute_service.grpc.pb.h"
 #include "tests/support/await.h"
 #include "tests/support/test_server.h"
@@ -51,11 +52,11 @@ TEST_F(RunTest, ATenantOverItsRateOfUploadsWaits) {
   server_.engine().accounts().AddUpload({"default"}, 1100);
   const absl::Duration delay = server_.engine().accounts().UploadDelay({"default"});
   ASSERT_GT(delay, absl::Milliseconds(20));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = Now();
   grpc::ClientContext context;
   v1::RunResponse response;
   ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
-  EXPECT_GE(absl::Now() - start, delay - absl::Milliseconds(5));
+  EXPECT_GE(Now() - start, delay - absl::Milliseconds(5));
 }
 
 TEST_F(RunTest, ErrorsCarryThePathFromTheRequest) {
@@ -198,7 +199,7 @@ TEST_F(RunTest, TheEndOfTheServerEndsCallsUnderWay) {
   ManyRuns runs;
   for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
   AWAIT(server_.engine().num_submitted() >= kCalls);
-  server_.front().Stop(absl::Now() + absl::Milliseconds(50));
+  server_.front().Stop(Now() + absl::Milliseconds(50));
   EXPECT_EQ(server_.engine().num_cancelled(), kCalls);
   EXPECT_EQ(runs.Await(grpc::StatusCode::OK), 0);
 }

@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "stride/v1/array_service.grpc.pb.h"
 #include "stride/v1/device_service.grpc.pb.h"
 #include "stride/v1/job_service.grpc.pb.h"
@@ -218,7 +219,7 @@ TEST(DeviceServiceTest, AWatchEndsWhenTheServerStops) {
   auto reader = stub->WatchDevices(&context, {});
   v1::WatchDevicesResponse response;
   ASSERT_TRUE(reader->Read(&response));
-  server.front().Stop(absl::Now() + absl::Seconds(5));
+  server.front().Stop(Now() + absl::Seconds(5));
   while (reader->Read(&response)) {
   }
   grpc::Status status = reader->Finish();

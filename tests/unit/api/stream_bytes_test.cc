@@ -95,18 +95,18 @@ TEST_F(StreamBytesTest, HoweverTheBytesAreCut) {
   EXPECT_EQ(streams_.held(), kStream + 8 + 3);
 }
 
-TEST_F(StreamBytesTest, MessagesHaveATime) {
+TEST_F(StreamBytesTest, FirstMessagesHaveATime) {
   Receive(Frame(kHeaders, 4, 1, "h"));
   EXPECT_FALSE(LateAfter(60));
   EXPECT_TRUE(LateAfter(61)) << "no message at all";
   Receive(Frame(kData, 0, 1, Part(1 << 20, 40)));
   EXPECT_FALSE(LateAfter(60 + 16));
   EXPECT_TRUE(LateAfter(60 + 17)) << "a part, and a second for each 64 KiB of it";
-  Receive(Frame(kData, 0, 1, std::string((1 << 20) - 40, 'm')));
-  EXPECT_FALSE(LateAfter(1000)) << "it is whole";
-  Receive(Frame(kData, 0, 1, Part(0xffffffff, 1)));
+  Receive(Frame(kData, 0, 1, std::string((1 << 20) - 40, 'm') + Part(100, 1)));
+  EXPECT_FALSE(LateAfter(1000)) << "it is whole; the next one may wait for the daemon";
+  Receive(Frame(kHeaders, 4, 3, "h") + Frame(kData, 0, 3, Part(0xffffffff, 1)));
   EXPECT_TRUE(LateAfter(60 + 65)) << "a length that lies gives no more time than the largest";
-  Receive(Frame(kRstStream, 0, 1, "1234"));
+  Receive(Frame(kRstStream, 0, 3, "1234"));
   EXPECT_FALSE(LateAfter(1000));
 }
 

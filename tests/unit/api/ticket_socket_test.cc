@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "server/base/memory_file.h"
 #include "server/base/message_descriptors.h"
+#include "server/base/surroundings.h"
 #include "tests/support/await.h"
 #include "tests/support/local_client.h"
 #include "tests/support/test_server.h"
@@ -93,8 +94,8 @@ TEST_F(TicketSocketTest, ATicketIsExchangedForTheDescriptor) {
   fstat(file_.get(), &ours);
   EXPECT_EQ(theirs.st_ino, ours.st_ino);
   // It is counted once it has been sent, which may be after it came.
-  const absl::Time deadline = absl::Now() + absl::Seconds(100);
-  while (socket_->stats().handed_out == 0 && absl::Now() < deadline)
+  const SteadyTime deadline = Now() + absl::Seconds(100);
+  while (socket_->stats().handed_out == 0 && Now() < deadline)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(socket_->stats().handed_out, 1);
 }

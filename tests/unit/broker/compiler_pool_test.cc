@@ -23,12 +23,12 @@ using Module = std::shared_ptr<const CompiledModule>;
 
 const TenantId kTenant{"a"}, kOther{"b"};
 
-class CompilerPoolTest : public testing::Test {
+class CompilerPoolTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
+    folder_ = fs::path(::testing::TempDir()) /
               absl::StrCat("compiler_pool_", getpid(), "_",
-                           testing::UnitTest::GetInstance()->current_test_info()->name());
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
     options_.kinds["fake"] = {std::string(FAKE_WORKERS) + "/stride-worker-fake", "v1"};
     options_.cache_directory = folder_;
     Restart();

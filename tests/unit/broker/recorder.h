@@ -5,6 +5,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/surroundings.h"
 #include "server/broker/worker.h"
 
 namespace stride::broker {
@@ -42,14 +43,14 @@ class Recorder {
   std::vector<wire::TaskResult> WaitForResults(size_t count) {
     absl::MutexLock lock(&mutex_);
     auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return results_.size() >= count; };
-    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    Await(mutex_, absl::Condition(&there), Now() + kPatience);
     return results_;
   }
 
   std::vector<absl::Status> WaitForCopies(size_t count) {
     absl::MutexLock lock(&mutex_);
     auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return copies_.size() >= count; };
-    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    Await(mutex_, absl::Condition(&there), Now() + kPatience);
     return copies_;
   }
 
@@ -61,7 +62,7 @@ class Recorder {
   std::vector<Cancelled> WaitForCancelled(size_t count) {
     absl::MutexLock lock(&mutex_);
     auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cancelled_.size() >= count; };
-    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    Await(mutex_, absl::Condition(&there), Now() + kPatience);
     return cancelled_;
   }
 
@@ -69,7 +70,7 @@ class Recorder {
   std::optional<WorkerDeath> WaitForDeath() {
     absl::MutexLock lock(&mutex_);
     auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return death_.has_value(); };
-    mutex_.AwaitWithTimeout(absl::Condition(&there), kPatience);
+    Await(mutex_, absl::Condition(&there), Now() + kPatience);
     return death_;
   }
 

@@ -1,4 +1,5 @@
 #include "server/broker/staging.h"
+#include "server/base/surroundings.h"
 
 #include <gtest/gtest.h>
 
@@ -27,19 +28,19 @@ TEST(StagingPoolTest, LendsEachSlotOnce) {
 TEST(StagingPoolTest, AcquireEndsAtTheDeadline) {
   std::vector<std::byte> memory(64);
   StagingPool pool(memory.data(), 64, 64);
-  StagingPool::Slot slot = pool.Acquire(absl::InfiniteFuture());
+  StagingPool::Slot slot = pool.Acquire(SteadyTime::InfiniteFuture());
   EXPECT_TRUE(slot);
-  EXPECT_FALSE(pool.Acquire(absl::Now() + absl::Milliseconds(5)));
+  EXPECT_FALSE(pool.Acquire(Now() + absl::Milliseconds(5)));
 }
 
 TEST(StagingPoolTest, WaitersWakeOnReleaseAndOnClose) {
   std::vector<std::byte> memory(64);
   StagingPool pool(memory.data(), 64, 64);
   StagingPool::Slot slot = pool.TryAcquire();
-  std::thread waiter([&] { EXPECT_TRUE(pool.Acquire(absl::InfiniteFuture())); });
+  std::thread waiter([&] { EXPECT_TRUE(pool.Acquire(SteadyTime::InfiniteFuture())); });
   pool.Release(slot);
   waiter.join();
-  std::thread late([&] { EXPECT_FALSE(pool.Acquire(absl::InfiniteFuture())); });
+  std::thread late([&] { EXPECT_FALSE(pool.Acquire(SteadyTime::InfiniteFuture())); });
   pool.Close();
   late.join();
   pool.Release(slot);

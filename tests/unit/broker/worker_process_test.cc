@@ -16,6 +16,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/wire/status.h"
 #include "tests/support/await.h"
 #include "tests/support/descriptors.h"
@@ -129,7 +130,7 @@ TEST_F(WorkerProcessTest, ResultsThatCameMeanwhileAreDeliveredTogether) {
   auto all = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return std::accumulate(sizes.begin(), sizes.end(), size_t{0}) == 5;
   };
-  ASSERT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&all), absl::Seconds(20)));
+  ASSERT_TRUE(Await(mutex, absl::Condition(&all), Now() + absl::Seconds(20)));
   EXPECT_THAT(sizes, ElementsAre(1, 4));
 }
 
@@ -263,7 +264,7 @@ TEST_P(DeathTest, CauseIsTold) {
   EXPECT_TRUE(absl::IsUnavailable(worker_->MapRegion(1, 4096, 0)));
   worker_->CopyRegion(true, 1, 0, 1, 0, 1, recorder_.copy_done());
   EXPECT_TRUE(absl::IsUnavailable(recorder_.WaitForCopies(3)[2]));
-  EXPECT_FALSE(worker_->staging().Acquire(absl::InfiniteFuture()));
+  EXPECT_FALSE(worker_->staging().Acquire(SteadyTime::InfiniteFuture()));
   EXPECT_EQ(kill(worker_->pid(), 0), -1) << "not reaped";
   EXPECT_EQ(recorder_.num_deaths(), 1);
 }

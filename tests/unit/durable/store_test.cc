@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 
 namespace stride::durable {
 namespace {
@@ -45,7 +46,7 @@ class StoreTest : public ::testing::Test {
     return store_->TakeRows();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
   // Writes an array's file and row; the ids of both.
   std::pair<uint64_t, uint64_t> Keep(const std::string& bytes, const std::string& record,
@@ -220,6 +221,40 @@ TEST_F(StoreTest, FilesWithoutARowGo) {
   EXPECT_EQ(store_->used_bytes(), 4);
 }
 
+// Whoever could put a link there would have every file behind it removed.
+TEST_F(StoreTest, NoLinkIsFollowed) {
+  const std::string elsewhere = folder_ + "/elsewhere";
+  fs::create_directory(elsewhere);
+  std::ofstream(elsewhere + "/0000000000000001.content") << "precious";
+  std::ofstream(elsewhere + "/rows.db") << "";
+  const auto open = [&] { return DurableStore::Open({.folder = state()}).status(); };
+  fs::create_directory_symlink(elsewhere, state());
+  EXPECT_EQ(open().code(), absl::StatusCode::kFailedPrecondition);
+  fs::remove(state());
+  fs::create_directory(state());
+  fs::create_directory_symlink(elsewhere, state() + "/arrays");
+  EXPECT_EQ(open().code(), absl::StatusCode::kFailedPrecondition);
+  fs::remove(state() + "/arrays");
+  for (const char* name : {"rows.db", "lock"}) {
+    fs::remove(state() + "/" + name);
+    fs::create_symlink(elsewhere + "/rows.db", state() + "/" + name);
+    EXPECT_EQ(open().code(), absl::StatusCode::kFailedPrecondition) << name;
+    fs::remove(state() + "/" + name);
+  }
+  EXPECT_TRUE(fs::exists(elsewhere + "/0000000000000001.content"));
+  EXPECT_EQ(fs::file_size(elsewhere + "/rows.db"), 0u);
+  EXPECT_TRUE(open().ok()) << open();
+}
+
+TEST_F(StoreTest, FilesThatAreNotOursStay) {
+  Reopen();
+  for (const char* name : {"notes.txt", "1.content", "zzzzzzzzzzzzzzzz.content", "x.content.tmp"})
+    std::ofstream(state() + "/arrays/" + name) << "somebody's";
+  std::ofstream(FileOf(77)) << "an orphan";
+  Reopen();
+  EXPECT_EQ(NumFiles(), 4);
+}
+
 TEST_F(StoreTest, AWriterThatIsDroppedLeavesNothing) {
   Reopen();
   {
@@ -333,9 +368,8 @@ TEST_F(StoreTest, WhatCannotBeWrittenIsToldAndTriedAgain) {
   EXPECT_FALSE((*writer)->Write(std::string(2 << 20, 'b')).ok());
   ASSERT_EQ(system(absl::StrCat("mount -o remount,size=64m ", disk).c_str()), 0);
   uint64_t last = (*store)->last();
-  absl::Time give_up = Soon();
-  while (!(*store)->Await(last, give_up) && absl::Now() < give_up)
-    absl::SleepFor(absl::Milliseconds(50));
+  SteadyTime give_up = Soon();
+  while (!(*store)->Await(last, give_up) && Now() < give_up) absl::SleepFor(absl::Milliseconds(50));
   EXPECT_TRUE((*store)->Await(last, Soon()));
   store->reset();
   writer->reset();

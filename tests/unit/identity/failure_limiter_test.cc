@@ -3,13 +3,14 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/base/steady_time.h"
 
 namespace stride::identity {
 namespace {
 
 TEST(FailureLimiterTest, SomeAreFreeThenOneASecond) {
   FailureLimiter limiter;
-  absl::Time now = absl::FromUnixSeconds(1000);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1000));
   for (int i = 0; i < FailureLimiter::kFree; ++i) EXPECT_TRUE(limiter.Take("ipv4:1.2.3.4", now));
   EXPECT_FALSE(limiter.Take("ipv4:1.2.3.4", now));
   EXPECT_TRUE(limiter.Take("ipv4:1.2.3.5", now));
@@ -25,7 +26,7 @@ TEST(FailureLimiterTest, SomeAreFreeThenOneASecond) {
 
 TEST(FailureLimiterTest, ManyAddressesCostBoundedMemory) {
   FailureLimiter limiter;
-  absl::Time now = absl::FromUnixSeconds(1000);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1000));
   for (size_t i = 0; i < 10 * FailureLimiter::kMaxAddresses; ++i)
     EXPECT_TRUE(limiter.Take(std::to_string(i), now));
 }

@@ -108,6 +108,38 @@ TEST_F(IdentityTest, ABadChangeIsRefusedAsAWholeAndToldOnce) {
   EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
 }
 
+TEST_F(IdentityTest, AnEmptyFileIsTakenForOneThatIsBeingWritten) {
+  const std::string token = NewToken();
+  Put(Tenant("a", token));
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  for (const char* text : {"", "# all that is written yet\n"}) {
+    const std::string told = log();
+    std::ofstream(path_, std::ios::trunc) << text;  // in place
+    if (*text != '\0' || told.empty()) {
+      ASSERT_TRUE(Eventually([&] { return log() != told; }));
+    }
+    EXPECT_THAT(log(), HasSubstr("names no tenant"));
+    EXPECT_TRUE((*identity)->FromToken(token).has_value());
+    EXPECT_FALSE((*identity)->Reload().ok());
+    EXPECT_TRUE((*identity)->FromToken(token).has_value());
+  }
+  // All can be shut out nevertheless.
+  Put("[tenant a]\n");
+  EXPECT_TRUE(Eventually([&] { return !(*identity)->FromToken(token).has_value(); }));
+}
+
+TEST_F(IdentityTest, AModeThatLetsEverybodyWriteIsNoticed) {
+  const std::string token = NewToken();
+  Put(Tenant("a", token));
+  auto identity = Identity::Open(path_, Quick());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  chmod(path_.c_str(), 0666);
+  ASSERT_TRUE(Eventually([&] { return !log().empty(); }));
+  EXPECT_THAT(log(), HasSubstr("chmod o-w"));
+  EXPECT_TRUE((*identity)->FromToken(token).has_value());
+}
+
 TEST_F(IdentityTest, FollowersHearOfEachTable) {
   Put("[tenant a]\nsessions = 1\n");
   auto identity = Identity::Open(path_, Quick());

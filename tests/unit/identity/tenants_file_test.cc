@@ -24,6 +24,7 @@ TEST(TenantsFileTest, ReadsEverything) {
   auto table = ParseTenantsFile(absl::StrCat("# comment\n\n[defaults]\nsessions = 7\n",
                                              "[tenant physics]\n"
                                              "array-bytes = 64GiB\ninline-bytes=1000\n"
+                                             "control-bytes = 256MiB\n"
                                              "operations = 10\njobs = 3\n"
                                              "upload-bytes-per-second = 2 MiB\nweight = 2.5\n",
                                              Line(laptop), " name=laptop\n",  //
@@ -35,6 +36,7 @@ TEST(TenantsFileTest, ReadsEverything) {
   Quota physics = (*table)->quotas().at({"physics"});
   EXPECT_EQ(physics, (Quota{.array_bytes = int64_t{64} << 30,
                             .inline_bytes = 1000,
+                            .control_bytes = 256 << 20,
                             .operations = 10,
                             .jobs = 3,
                             .sessions = 7,

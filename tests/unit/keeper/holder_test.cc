@@ -36,10 +36,12 @@ class HolderTest : public ::testing::Test {
   ~HolderTest() override { munmap(board_, 4096); }
 
   // Runs a holder in a process of its own. `daemon` gets its keeper and how many came before it.
-  void Start(std::function<int(Keeper&, int)> daemon) {
+  void Start(std::function<int(Keeper&, int)> daemon,
+             absl::Duration patience = absl::InfiniteDuration()) {
     holder_ = fork();
     if (holder_ != 0) return;
     HolderOptions options;
+    options.patience = patience;
     options.log = [](const std::string&) {};
     options.daemon = [&](UniqueFd socket) {
       board_->daemon = getpid();
@@ -155,6 +157,54 @@ TEST_F(HolderTest, OneThatIsKilledWhileItWasToEndIsNotStartedAgain) {
   kill(holder_, SIGTERM);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   kill(board_->daemon, SIGKILL);
+  EXPECT_EQ(Wait(), 128 + SIGKILL);
+  EXPECT_EQ(board_->starts, 1);
+}
+
+TEST_F(HolderTest, OneThatGivesNoSignOfLifeIsReplaced) {
+  Start(
+      [](Keeper& keeper, int before) {
+        if (before == 2) return 0;
+        keeper.Ready();
+        keeper.Alive();
+        if (before == 0) raise(SIGSTOP);
+        for (;;) pause();
+        return 1;
+      },
+      absl::Seconds(3));
+  EXPECT_EQ(Wait(), 0);
+  EXPECT_EQ(board_->starts, 3);
+}
+
+// Before it serves it may take its time; then signs of life keep it.
+TEST_F(HolderTest, OneThatGivesSignsOfLifeIsNot) {
+  Start(
+      [](Keeper& keeper, int) {
+        std::this_thread::sleep_for(std::chrono::seconds(6));
+        keeper.Ready();
+        // More often than the holder counts silence at all.
+        for (int i = 0; i < 20; ++i) {
+          keeper.Alive();
+          std::this_thread::sleep_for(std::chrono::milliseconds(250));
+        }
+        return 0;
+      },
+      absl::Seconds(4));
+  EXPECT_EQ(Wait(), 0);
+  EXPECT_EQ(board_->starts, 1);
+}
+
+// It may hang in its end, too.
+TEST_F(HolderTest, OneThatHangsWhenItIsToEndIsKilled) {
+  Start(
+      [](Keeper& keeper, int) {
+        keeper.Ready();
+        for (;;) pause();
+        return 0;
+      },
+      absl::Seconds(3));
+  ASSERT_TRUE(Eventually([&] { return board_->daemon != 0; }));
+  kill(holder_, SIGTERM);
   EXPECT_EQ(Wait(), 128 + SIGKILL);
   EXPECT_EQ(board_->starts, 1);
 }

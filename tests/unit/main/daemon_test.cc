@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/listening_socket.h"
+#include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
 #include "server/main/probe.h"
 
@@ -70,9 +73,9 @@ class Daemon {
 
   // Reads the log until it has `text`; the whole log so far.
   std::string LogUntil(const std::string& text) {
-    absl::Time deadline = absl::Now() + absl::Seconds(100);
+    SteadyTime deadline = Now() + absl::Seconds(100);
     char buffer[4096];
-    while (seen_.find(text) == std::string::npos && absl::Now() < deadline) {
+    while (seen_.find(text) == std::string::npos && Now() < deadline) {
       pollfd polled{log_.get(), POLLIN, 0};
       if (poll(&polled, 1, 1000) != 1) continue;
       ssize_t size = read(log_.get(), buffer, sizeof(buffer));
@@ -199,6 +202,39 @@ TEST_F(DaemonTest, MistakesEndItWithWords) {
   Daemon second({listen_});
   second.LogUntil("another process listens");
   EXPECT_EQ(second.Wait(), 1);
+}
+
+TEST_F(DaemonTest, AStateFolderThatIsNotItsOwnIsNoStart) {
+  namespace fs = std::filesystem;
+  const std::string state = folder_ + "/state", elsewhere = folder_ + "/elsewhere";
+  const auto expect_refused = [&](const std::string& words) {
+    Daemon daemon({listen_, "--state-dir=" + state});
+    daemon.LogUntil(words);
+    EXPECT_EQ(daemon.Wait(), 1);
+  };
+  fs::create_directory(state);
+  fs::create_directory(elsewhere);
+  std::ofstream(elsewhere + "/spill-precious") << "x";
+  std::ofstream(elsewhere + "/0000000000000001.content") << "x";
+  chmod(state.c_str(), 0777);
+  expect_refused("chmod go-w " + state);
+  chmod(state.c_str(), 0700);
+  fs::create_directory(state + "/durable");
+  for (const char* name : {"code-cache", "spill", "durable/arrays"}) {
+    fs::create_directory_symlink(elsewhere, state + "/" + name);
+    expect_refused("symbolic link");
+    fs::remove(state + "/" + name);
+  }
+  EXPECT_TRUE(fs::exists(elsewhere + "/spill-precious"));
+  EXPECT_TRUE(fs::exists(elsewhere + "/0000000000000001.content"));
+}
+
+// As one that is stopped, or whose threads wait for each other.
+TEST_F(DaemonTest, AStuckDaemonIsReplacedByItsHolder) {
+  Daemon holder({listen_, "--supervise", "--hang-timeout=5s"}, {"STRIDE_FAKE_STUCK=1"});
+  holder.LogUntil("it is killed");
+  EXPECT_THAT(holder.LogUntil("was killed by signal 9; starting it again"),
+              HasSubstr("the daemon has not answered a call to itself for 5s"));
 }
 
 TEST_F(DaemonTest, TellsTheServiceManager) {

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/base/surroundings.h"
 #include "server/main/process_limits.h"
 
 namespace stride {
@@ -20,7 +23,7 @@ constexpr bool kOwnAllocator = false;
 #endif
 
 void Spend(absl::Duration time) {
-  for (absl::Time end = absl::Now() + time; absl::Now() < end;) {
+  for (SteadyTime end = Now() + time; Now() < end;) {
   }
 }
 
@@ -37,27 +40,83 @@ std::vector<std::unique_ptr<char[]>> Messages() {
   return messages;
 }
 
-TEST(IdleMemoryTest, GoesBackWhenThereIsLittleToDo) {
-  if (kOwnAllocator) GTEST_SKIP() << "the sanitizer has its own allocator";
-  RaiseProcessLimits();
-  IdleMemory memory;
-  memory.Look();
+int64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+class IdleMemoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kOwnAllocator) GTEST_SKIP() << "the sanitizer has its own allocator";
+    RaiseProcessLimits();
+    malloc_trim(0);
+    memory_.Look();
+  }
+  IdleMemory memory_;
+};
+
+TEST_F(IdleMemoryTest, AProcessWithLittleToDoGivesItBackAtTheFirstLook) {
   auto kept = Messages();
-  Spend(absl::Milliseconds(50));
-  EXPECT_FALSE(memory.Look()) << "it is busy";
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_TRUE(memory.Look());
+  absl::SleepFor(absl::Seconds(4));  // in which filling them is little
+  memory_.Look();
+  EXPECT_EQ(memory_.num_trims(), 1);
   kept.clear();
 }
 
-TEST(IdleMemoryTest, LittleIsKept) {
-  IdleMemory memory;
-  memory.Look();
-  malloc_trim(0);
-  absl::SleepFor(absl::Milliseconds(20));
-  if (mallinfo2().fordblks < (size_t{32} << 20)) {
-    EXPECT_FALSE(memory.Look());
+TEST_F(IdleMemoryTest, ABusyOneGivesBackWhatStaysFree) {
+  const int64_t before = ResidentBytes();
+  auto kept = Messages();
+  const int64_t loaded = ResidentBytes();
+  ASSERT_GT(loaded - before, int64_t{80} << 20);
+  Spend(absl::Milliseconds(50));
+  memory_.Look();
+  EXPECT_EQ(memory_.num_trims(), 0) << "it may be wanted again at once";
+  Spend(absl::Milliseconds(50));
+  memory_.Look();
+  EXPECT_EQ(memory_.num_trims(), 1);
+  EXPECT_LT(ResidentBytes() - before, int64_t{20} << 20);
+  kept.clear();
+}
+
+TEST_F(IdleMemoryTest, WhatABusyOneTakesAgainIsLeftToIt) {
+  for (int i = 0; i < 4; ++i) {
+    Messages().clear();
+    Spend(absl::Milliseconds(50));
+    std::vector<std::unique_ptr<char[]>> used;
+    for (int j = 0; j < 1000; ++j) {
+      used.emplace_back(new char[100 << 10]);
+      std::memset(used.back().get(), 1, 100 << 10);
+    }
+    if (i % 2 == 0) used.clear();
+    memory_.Look();
   }
+  EXPECT_EQ(memory_.num_trims(), 0);
+}
+
+// What a trim leaves is not worth another.
+TEST_F(IdleMemoryTest, MemoryThatCannotGoBackIsWalkedOnce) {
+  std::vector<std::unique_ptr<char[]>> kept;
+  for (int i = 0; i < 300000; ++i) {
+    kept.emplace_back(new char[400]);
+    std::memset(kept.back().get(), 1, 400);
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (i % 4 != 0) kept[i].reset();
+  }
+  for (int i = 0; i < 5; ++i) {
+    Spend(absl::Milliseconds(20));
+    memory_.Look();
+  }
+  EXPECT_EQ(memory_.num_trims(), 1);
+}
+
+TEST_F(IdleMemoryTest, LittleIsKept) {
+  absl::SleepFor(absl::Milliseconds(100));
+  memory_.Look();
+  EXPECT_EQ(memory_.num_trims(), 0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/base/block_pool.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/await.h"
 #include "tests/support/count_allocations.h"
@@ -36,7 +37,7 @@ class AllocationsTest : public ::testing::Test {
     header.set_array_id(absl::StrCat(kFirst));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
     header.mutable_spec()->add_shape(4);
-    auto upload = engine_->BeginUpload(kTenant, header, absl::Now() + absl::Seconds(100));
+    auto upload = engine_->BeginUpload(kTenant, header, Now() + absl::Seconds(100));
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(16, '\0')).ok());
     ASSERT_TRUE((*upload)->Finish().ok());
@@ -47,7 +48,7 @@ class AllocationsTest : public ::testing::Test {
   }
 
   // One more of a chain: from what the last one makes, which nobody else needs.
-  void Go(absl::Time deadline = absl::InfiniteFuture()) {
+  void Go(SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("add");
     operation.mutable_ufunc()->add_inputs()->set_handle(last_);
@@ -64,7 +65,7 @@ class AllocationsTest : public ::testing::Test {
   }
 
   // Thousands of them, some hundreds under way; of each `deadline` says how long it has.
-  void ExpectNothingTaken(const std::function<absl::Time()>& deadline) {
+  void ExpectNothingTaken(const std::function<SteadyTime()>& deadline) {
     constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
     Go();
     std::shared_ptr<testing::FakeWorker> worker = broker_.WaitForWorker(1);
@@ -92,13 +93,13 @@ class AllocationsTest : public ::testing::Test {
 
 TEST_F(AllocationsTest, AnOperationOfManyTakesNothingFromTheHeap) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
-  ExpectNothingTaken([] { return absl::InfiniteFuture(); });
+  ExpectNothingTaken([] { return SteadyTime::InfiniteFuture(); });
 }
 
 // Each must end before the one that came before it, and what is kept of that goes with it.
 TEST_F(AllocationsTest, NorDoesItsDeadline) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
-  absl::Time next = absl::Now() + absl::Hours(10);
+  SteadyTime next = Now() + absl::Hours(10);
   ExpectNothingTaken([&] { return next -= absl::Seconds(1); });
 }
 

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/base/stripe.h"
+#include "server/base/surroundings.h"
 #include "server/durable/store.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/engine.h"
@@ -49,7 +50,7 @@ class ControlBytesTest : public ::testing::Test {
                              keeper != nullptr ? keeper->TakeAll() : std::vector<NamedFd>(), store);
     engine_->accounts().SetQuotas(
         {{kA, {.array_bytes = 64 << 20, .control_bytes = control_bytes, .jobs = 20}}}, {});
-    engine_->AwaitHealth(absl::Now() + kPatience);
+    engine_->AwaitHealth(Now() + kPatience);
   }
   void End() {
     if (engine_ == nullptr) return;
@@ -72,8 +73,8 @@ class ControlBytesTest : public ::testing::Test {
     return operation;
   }
   absl::Status Run(const v1::Operation& operation) {
-    auto ticket = engine_->Submit(kA, "sessions/s", operation, absl::InfiniteFuture());
-    return ticket.ok() ? (*ticket)->Wait(absl::Now() + kPatience) : ticket.status();
+    auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    return ticket.ok() ? (*ticket)->Wait(Now() + kPatience) : ticket.status();
   }
   absl::Status Named(int64_t bytes, const std::string& id) {
     v1::CreateArrayRequest request;
@@ -104,7 +105,7 @@ class ControlBytesTest : public ::testing::Test {
     header.set_array_id(absl::StrCat(handle));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(8);
-    return engine_->BeginUpload(kA, header, absl::Now() + kPatience).status();
+    return engine_->BeginUpload(kA, header, Now() + kPatience).status();
   }
   absl::Status Module(const std::string& id, size_t source_bytes, size_t entry_bytes = 1) {
     v1::CreateModuleRequest request;
@@ -113,7 +114,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_module()->add_entries("f");
     for (size_t bytes = 0; bytes + 1 < entry_bytes; bytes += 1000)
       request.mutable_module()->add_entries(std::string(1000, 'e'));
-    return engine_->CreateModule(kA, request, absl::Now() + kPatience).status();
+    return engine_->CreateModule(kA, request, Now() + kPatience).status();
   }
   absl::Status Function(const std::string& id, const std::string& text = "a + a") {
     v1::CreateFunctionRequest request;
@@ -122,7 +123,7 @@ class ControlBytesTest : public ::testing::Test {
     ufunc->add_signatures("float32->float32");
     ufunc->mutable_body()->mutable_expression()->set_text(text);
     ufunc->mutable_body()->mutable_expression()->add_parameters("a");
-    return engine_->CreateFunction(kA, request, absl::Now() + kPatience).status();
+    return engine_->CreateFunction(kA, request, Now() + kPatience).status();
   }
   absl::Status Program(const std::string& id, int num_steps = 3) {
     v1::CreateProgramRequest request;
@@ -156,7 +157,7 @@ class ControlBytesTest : public ::testing::Test {
     uint64_t sequence = 0;
     v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
     while (state < v1::Job::STATE_SUCCEEDED) {
-      auto events = engine_->NextJobEvents(kA, name, sequence, absl::Now() + kPatience);
+      auto events = engine_->NextJobEvents(kA, name, sequence, Now() + kPatience);
       if (absl::IsNotFound(events.status())) return name;  // ended, and dropped already
       if (!events.ok()) return events.status();
       if (events->empty()) return absl::DeadlineExceededError(name);
@@ -175,8 +176,8 @@ class ControlBytesTest : public ::testing::Test {
   }
   // What ends on other threads counts for a while.
   bool ComesTo(int64_t used) {
-    const absl::Time end = absl::Now() + kPatience;
-    while (Used() != used && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    const SteadyTime end = Now() + kPatience;
+    while (Used() != used && Now() < end) absl::SleepFor(absl::Milliseconds(1));
     return Used() == used;
   }
   void DeleteAll() {
@@ -355,8 +356,8 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
   int made = 0;
   while (status.ok()) status = Run(Fill(0, ++made));
   EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
-  const absl::Time end = absl::Now() + kPatience;
-  while (Used() > 203 << 10 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  const SteadyTime end = Now() + kPatience;
+  while (Used() > 203 << 10 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LE(Used(), 203 << 10);
   EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 0);
   // Nor does a request's id name one that is no more.
@@ -381,8 +382,8 @@ TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
   ASSERT_TRUE(engine_->DeleteArray(kA, "tenants/a/arrays/result").ok());
   auto array_bytes = [&] { return engine_->GetUsage(kA).quotas(0).used(); };
   ASSERT_EQ(engine_->GetUsage(kA).quotas(0).name(), "array-bytes");
-  const absl::Time end = absl::Now() + kPatience;
-  while (array_bytes() != 0 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  const SteadyTime end = Now() + kPatience;
+  while (array_bytes() != 0 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(array_bytes(), 0);
   EXPECT_EQ(engine_->GetJob(kA, job->name())->results_size(), 1);
 }
@@ -414,7 +415,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   kinds["large module"] = [this](int i) { return Module(absl::StrCat("l", i), 100000); };
   kinds["function with a long text"] = [this](int i) {
     std::string text = "a";
-    for (int k = 0; k < 200; ++k) text += " + a";
+    for (int k = 0; k < 100; ++k) text += " + a";
     return Function(absl::StrCat("long", i), text);
   };
   kinds["long program"] = [this](int i) { return Program(absl::StrCat("long", i), 100); };
@@ -476,7 +477,7 @@ TEST_F(ControlBytesTest, WhatIsReadFromDiskIsChargedAgain) {
   ASSERT_TRUE(Program("p").ok());
   ASSERT_TRUE(Job(50).ok());
   const int64_t before = Used();
-  engine_->Drain(absl::Now() + kPatience);
+  engine_->Drain(Now() + kPatience);
   End();
   store.reset();
   store = open();
@@ -622,7 +623,7 @@ TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
   EXPECT_LE(job->ByteSizeLong(), kMaxAnswerBytes);
   EXPECT_THAT(job->omitted(), Contains("operations"));
   EXPECT_EQ(job->timelines_size(), 5);
-  auto events = engine_->NextJobEvents(kA, made->name(), 1, absl::Now() + kPatience);
+  auto events = engine_->NextJobEvents(kA, made->name(), 1, Now() + kPatience);
   ASSERT_TRUE(events.ok());
   for (const v1::WatchJobResponse& event : *events)
     EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
@@ -680,7 +681,7 @@ TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
   auto put = [&](int64_t begin) {
     header.mutable_range()->set_begin(begin);
     header.mutable_range()->set_end(begin + 1);
-    auto upload = engine_->BeginUpload(kA, header, absl::Now() + kPatience);
+    auto upload = engine_->BeginUpload(kA, header, Now() + kPatience);
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write("x");
     return written.ok() ? (*upload)->Finish().status() : written;

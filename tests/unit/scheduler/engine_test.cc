@@ -16,6 +16,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -48,7 +49,7 @@ class EngineTest : public ::testing::Test {
     engine_.reset();
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
   // Of an upload of so many float32.
   static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
@@ -97,8 +98,8 @@ class EngineTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation,
-                                                 absl::Time deadline = absl::InfiniteFuture()) {
+  absl::StatusOr<std::shared_ptr<Ticket>> Submit(
+      const v1::Operation& operation, SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     return engine_->Submit(kTenant, "sessions/s", operation, deadline);
   }
   v1::Array::State State(uint64_t handle) {
@@ -451,7 +452,7 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   auto later = Submit(Add(2, 2, 3));
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->num_held() >= 2);
   worker->EndNext();
@@ -480,6 +481,71 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   auto third = Submit(Add(3, 1, 4));
   EXPECT_EQ(third.status().message(), "it broke") << "later uses report the first cause";
   EXPECT_EQ(Fetch(3).status().message(), "it broke");
+}
+
+// What was accepted before the write reads the old content; whatever shares the memory is not read
+// as if the write had been done.
+TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation view;
+  view.mutable_view()->mutable_input()->set_handle(1);
+  v1::View::Slice* slice = view.mutable_view()->add_steps()->mutable_slice();
+  slice->set_start(0);
+  slice->set_stop(1);
+  view.add_outputs()->set_handle(2);
+  ASSERT_TRUE(Submit(view).ok());
+  auto before = Submit(Add(1, 1, 3));
+  v1::Operation write = Add(1, 1, 2);
+  write.mutable_outputs(0)->set_existing(true);
+  const absl::Status refusal = Submit(write).status();
+  ASSERT_EQ(ReasonOf(refusal), v1::ERROR_REASON_SHAPE_MISMATCH);
+  EXPECT_EQ(Submit(Add(1, 1, 4)).status(), refusal);
+  for (uint64_t handle : {1, 2, 4}) {
+    EXPECT_EQ(Fetch(handle).status(), refusal) << handle;
+    EXPECT_EQ(State(handle), v1::Array::STATE_FAILED) << handle;
+  }
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE((*before)->Wait(Soon()).ok());
+}
+
+// An array that outlives the session is whole for all others, and by its name.
+TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
+  Start({HostDevice(0)});
+  const std::string name = "tenants/default/arrays/kept";
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  v1::Operation keep;
+  keep.mutable_copy()->mutable_input()->set_handle(1);
+  keep.add_outputs()->set_name(name);
+  ASSERT_TRUE((*Submit(keep))->Wait(Soon()).ok());
+  v1::Operation load;
+  load.mutable_view()->mutable_input()->set_name(name);
+  load.add_outputs()->set_handle(2);
+  ASSERT_TRUE(Submit(load).ok());
+  v1::Operation write;
+  write.mutable_copy()->mutable_input()->set_handle(9);
+  write.add_outputs()->set_handle(2);
+  write.mutable_outputs(0)->set_existing(true);
+  EXPECT_EQ(ReasonOf(Submit(write).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
+  EXPECT_EQ(ReasonOf(Fetch(2).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
+  EXPECT_EQ(engine_->GetArray(kTenant, name)->state(), v1::Array::STATE_READY);
+}
+
+TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  ASSERT_TRUE(Put(2, {5, 6}).ok());
+  auto input = Submit(Add(1, 1, 3));
+  v1::Operation write = Add(3, 3, 2);
+  write.mutable_outputs(0)->set_existing(true);
+  auto written = Submit(write);
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  worker->EndNext(absl::FailedPreconditionError("it broke"));
+  worker->EndNext();
+  EXPECT_EQ((*written)->Wait(Soon()).message(), "it broke");
+  EXPECT_EQ(Fetch(2).status().message(), "it broke");
 }
 
 TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
@@ -629,7 +695,7 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
-  auto late = Submit(Add(1, 1, 3), absl::Now() + absl::Milliseconds(20));
+  auto late = Submit(Add(1, 1, 3), Now() + absl::Milliseconds(20));
   (*cancelled)->Cancel();
   EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
@@ -644,16 +710,16 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   // Everything waits for it.
   auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = Now();
   struct One {
-    absl::Time deadline;
+    SteadyTime deadline;
     std::shared_ptr<Ticket> ticket;
   };
   std::vector<One> late, early;
   std::mt19937 random(7);
   for (uint64_t i = 0; i < 300; ++i) {
     const bool in_time = i % 3 == 0;
-    const absl::Time deadline =
+    const SteadyTime deadline =
         begin + (in_time ? absl::Hours(1 + i) : absl::Milliseconds(100 * (random() % 15)));
     auto ticket = Submit(Add(1, 1, 2 + i), deadline);
     ASSERT_TRUE(ticket.ok()) << ticket.status();
@@ -661,7 +727,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   }
   for (const One& one : late) {
     EXPECT_EQ(one.ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_GE(absl::Now(), one.deadline);
+    EXPECT_GE(Now(), one.deadline);
   }
   for (const One& one : early) EXPECT_FALSE(one.ticket->done());
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
@@ -672,7 +738,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
 TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   Start({HostDevice(0)}, /*hold=*/true, {.kill_grace = absl::Milliseconds(10)});
   ASSERT_TRUE(Put(1, {1}).ok());
-  auto endless = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto endless = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   auto next = Submit(Add(1, 1, 3));
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->num_held() >= 2);
@@ -756,10 +822,10 @@ TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
   auto next = Submit(Add(1, 1, 102));
   AwaitHeld(3);
   broker_->set_hold(false);
-  absl::Time begin = absl::Now();
+  SteadyTime begin = Now();
   front_->Cancel();
   EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
-  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(20));
+  EXPECT_GE(Now() - begin, absl::Milliseconds(20));
   EXPECT_EQ((*needs_it)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
   EXPECT_EQ(State(100), v1::Array::STATE_FAILED);
@@ -803,7 +869,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
 
 TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
   StartWithFront({.kill_grace = absl::Milliseconds(1)});
-  auto late = Submit(Add(1, 1, 2), absl::Now() + absl::Milliseconds(50));
+  auto late = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   AwaitHeld(2);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(front_->done());
@@ -882,8 +948,8 @@ TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
-  absl::Time soon = Soon();
-  while (engine_->SampleDevices()[0].array_bytes() >= held && absl::Now() < soon)
+  SteadyTime soon = Soon();
+  while (engine_->SampleDevices()[0].array_bytes() >= held && Now() < soon)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_LT(engine_->SampleDevices()[0].array_bytes(), held);
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
@@ -896,7 +962,7 @@ TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
   AwaitHeld(2);
   (*begun)->Cancel();
   AwaitCancels(1);
-  EXPECT_FALSE((*begun)->Wait(absl::Now() + absl::Milliseconds(20)).ok());
+  EXPECT_FALSE((*begun)->Wait(Now() + absl::Milliseconds(20)).ok());
   EXPECT_FALSE((*begun)->done());
   EndAll();
   EXPECT_TRUE((*begun)->Wait(Soon()).ok());
@@ -1636,7 +1702,7 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   EXPECT_TRUE(absl::IsCancelled((*moved)->Wait(Soon())));
   auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->EndNext());
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
@@ -1661,7 +1727,7 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE(worker->EndNext());
   absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(absl::Now()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   ASSERT_TRUE(worker->EndNext());
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/base/steady_time.h"
 
 namespace stride::scheduler {
 namespace {
@@ -35,10 +36,10 @@ class Device {
   }
 
   void RunFor(double seconds) {
-    absl::Time end = now_ + absl::Seconds(seconds);
+    SteadyTime end = now_ + absl::Seconds(seconds);
     while (now_ < end) {
       Send();
-      absl::Time next = std::min(end, share_.wake());
+      SteadyTime next = std::min(end, share_.wake());
       if (!running_.empty()) next = std::min(next, begun_ + Seconds(*running_.front()));
       now_ = std::max(now_, next);
       if (running_.empty() || now_ < begun_ + Seconds(*running_.front())) continue;
@@ -52,7 +53,7 @@ class Device {
   }
 
   FairShare& share() { return share_; }
-  absl::Time now() const { return now_; }
+  SteadyTime now() const { return now_; }
 
  private:
   static absl::Duration Seconds(const Lane& lane) { return absl::Seconds(lane.task_seconds); }
@@ -76,13 +77,13 @@ class Device {
   FairShare share_{kOptions};
   std::deque<Lane> lanes_;
   std::deque<Lane*> running_;
-  absl::Time now_ = absl::FromUnixSeconds(1);
-  absl::Time begun_;
+  SteadyTime now_ = SteadyTime::SinceBoot(absl::Seconds(1));
+  SteadyTime begun_;
 };
 
 // `a` has the turn and a task in flight, `b` has come behind it. Returns when that is.
-absl::Time BeginOneAndLetAnotherWait(FairShare& share, Flow& a, Flow& b) {
-  const absl::Time now = absl::FromUnixSeconds(1);
+SteadyTime BeginOneAndLetAnotherWait(FairShare& share, Flow& a, Flow& b) {
+  const SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(a, true, false, now);
   share.Advance(now);
   share.Update(a, true, true, now);
@@ -127,7 +128,7 @@ TEST(FairShareTest, ALoneLaneHasNoBound) {
   device.RunFor(1e-3);
   EXPECT_EQ(lane.in_flight, 256);
   EXPECT_TRUE(std::isinf(device.share().Allowance(lane.flow, device.now())));
-  EXPECT_EQ(device.share().wake(), absl::InfiniteFuture());
+  EXPECT_EQ(device.share().wake(), SteadyTime::InfiniteFuture());
 }
 
 TEST(FairShareTest, WithOthersWaitingLittleIsInFlight) {
@@ -153,7 +154,7 @@ TEST(FairShareTest, WhoWakesUpIsGivenWayTo) {
   double longest = 0;
   for (int i = 1; i <= 500; ++i) {
     quiet.queued = 1;
-    const absl::Time asked = device.now();
+    const SteadyTime asked = device.now();
     while (quiet.queued + quiet.in_flight > 0) device.RunFor(100e-6);
     longest = std::max(longest, absl::ToDoubleSeconds(device.now() - asked));
     device.RunFor((i * 7 % 23) * 1e-3);
@@ -178,7 +179,7 @@ TEST(FairShareTest, WakingUpOftenBringsNoMoreThanAPart) {
 TEST(FairShareTest, ThoseWhoAlwaysHaveWorkChangeOnceAQuantum) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = BeginOneAndLetAnotherWait(share, a, b);
+  SteadyTime now = BeginOneAndLetAnotherWait(share, a, b);
   now += kOptions.yield_after;
   for (int i = 0; i < 10; ++i) {
     Flow& holder = i % 2 == 0 ? a : b;
@@ -196,7 +197,7 @@ TEST(FairShareTest, ThoseWhoAlwaysHaveWorkChangeOnceAQuantum) {
 TEST(FairShareTest, ALaneWithNothingLeftGivesItsTurnAtOnce) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = absl::FromUnixSeconds(1);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(a, true, false, now);
   share.Advance(now);
   EXPECT_EQ(share.TakeTurn(), &a);
@@ -215,7 +216,7 @@ TEST(FairShareTest, ALaneWithNothingLeftGivesItsTurnAtOnce) {
 TEST(FairShareTest, AnEndlessTaskHoldsWhoComesForAPartOfAQuantumAndTheHandOver) {
   FairShare share(kOptions);
   Flow endless, b, c;
-  absl::Time now = absl::FromUnixSeconds(1);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(endless, true, false, now);
   share.Advance(now);
   share.Update(endless, true, true, now);
@@ -262,7 +263,7 @@ TEST(FairShareTest, AnEndlessTaskHoldsWhoComesForAPartOfAQuantumAndTheHandOver) 
 TEST(FairShareTest, ATaskBegunAloneIsNotHeldAgainstItsLane) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = absl::FromUnixSeconds(1);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(a, true, false, now);
   share.Advance(now);
   share.Update(a, true, true, now);
@@ -287,7 +288,7 @@ TEST(FairShareTest, ATaskBegunAloneIsNotHeldAgainstItsLane) {
 TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
   FairShare share(kOptions);
   Flow busy, quiet;
-  absl::Time now = absl::FromUnixSeconds(1);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(busy, true, false, now);
   share.Advance(now);
   EXPECT_EQ(share.TakeTurn(), &busy);
@@ -319,7 +320,7 @@ TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
 TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = BeginOneAndLetAnotherWait(share, a, b);
+  SteadyTime now = BeginOneAndLetAnotherWait(share, a, b);
   for (int i = 0; i < 2; ++i) {
     now += kOptions.quantum;
     share.Advance(now);
@@ -337,7 +338,7 @@ TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
 TEST(FairShareTest, BetweenTasksTimePassesToo) {
   FairShare share(kOptions);
   Flow a, b;
-  absl::Time now = absl::FromUnixSeconds(1);
+  SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(a, true, false, now);
   share.Update(b, true, false, now);
   for (int turn = 0; turn < 40; ++turn) {

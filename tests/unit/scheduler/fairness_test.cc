@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -40,7 +41,7 @@ class FairnessTest : public ::testing::Test {
     spec->set_data_type(v1::DATA_TYPE_INT32);
     spec->add_shape(4);
     operation.add_outputs()->set_inline_result(true);
-    auto ticket = engine_->Submit(tenant, "sessions/s", operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
@@ -57,9 +58,9 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
   broker_->set_run_time(absl::Microseconds(200));
   constexpr int kTasks = 4000;
   std::vector<std::shared_ptr<Ticket>> tickets;
-  Fill(kA)->Wait(absl::InfiniteFuture()).IgnoreError();
+  Fill(kA)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
   auto a = broker_->WaitForWorker(1);
-  Fill(kB)->Wait(absl::InfiniteFuture()).IgnoreError();
+  Fill(kB)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
   auto b = broker_->WaitForWorker(2);
   for (int i = 0; i < kTasks; ++i) {
     tickets.push_back(Fill(kA));
@@ -70,7 +71,7 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
   double a_ran = a->run_seconds() - a_before, b_ran = b->run_seconds() - b_before;
   EXPECT_LT(a->num_ended(), kTasks) << "both had work all the time";
   EXPECT_NEAR(b_ran / a_ran, 3, 0.15) << a_ran << " s and " << b_ran << " s";
-  for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(absl::InfiniteFuture()).ok());
+  for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
@@ -82,16 +83,15 @@ TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
   AWAIT(a->num_held() >= 2);
   broker_->set_hold(false);
   for (int i = 0; i < 5; ++i) {
-    absl::Time begin = absl::Now();
-    EXPECT_TRUE(Fill(kB)->Wait(absl::InfiniteFuture()).ok());
-    EXPECT_LT(absl::Now() - begin, absl::Milliseconds(100 + 20 + 300))
-        << "with room for a slow machine";
+    SteadyTime begin = Now();
+    EXPECT_TRUE(Fill(kB)->Wait(SteadyTime::InfiniteFuture()).ok());
+    EXPECT_LT(Now() - begin, absl::Milliseconds(100 + 20 + 300)) << "with room for a slow machine";
     EXPECT_FALSE(long_one->done());
   }
   a->EndNext(absl::OkStatus(), 1.0);
   a->EndNext();
-  EXPECT_TRUE(long_one->Wait(absl::InfiniteFuture()).ok());
-  EXPECT_TRUE(behind->Wait(absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(long_one->Wait(SteadyTime::InfiniteFuture()).ok());
+  EXPECT_TRUE(behind->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
@@ -112,14 +112,14 @@ TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
   // It is on time slices now: nothing more is sent before what it has is done.
   EXPECT_EQ(a->num_held(), 200);
   b->EndNext(absl::OkStatus(), 10e-3);
-  EXPECT_TRUE(waiting->Wait(absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(waiting->Wait(SteadyTime::InfiniteFuture()).ok());
   AWAIT(a->num_held() >= 256);
   while (a->EndNext(absl::OkStatus(), 1e-5)) {
   }
   for (const auto& ticket : tickets) {
     while (!ticket->done() && a->EndNext(absl::OkStatus(), 1e-5)) {
     }
-    EXPECT_TRUE(ticket->Wait(absl::InfiniteFuture()).ok());
+    EXPECT_TRUE(ticket->Wait(SteadyTime::InfiniteFuture()).ok());
   }
 }
 

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -24,7 +25,7 @@ using ::stride::testing::StagedDevice;
 using ::testing::HasSubstr;
 
 const TenantId kA{"a"}, kB{"b"};
-const absl::Time kStart = absl::FromUnixSeconds(1000);
+const SteadyTime kStart = SteadyTime::SinceBoot(absl::Seconds(1000));
 constexpr HealthOptions kOptions{.interval = absl::Seconds(30)};
 
 // --- the judgement ---
@@ -71,7 +72,7 @@ TEST(DeviceHealthTest, FailuresInARowMakeItIllAndACanaryWellAgain) {
 TEST(DeviceHealthTest, AStormOfDeathsMakesOneFailureEnough) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
-  absl::Time now = kStart + absl::Seconds(1);
+  SteadyTime now = kStart + absl::Seconds(1);
   for (int i = 0; i < 100; ++i) health.LostWorker(kA, now);
   EXPECT_FALSE(health.in_storm()) << "one tenant takes no device from others";
   health.LostWorker(kB, now);
@@ -103,7 +104,7 @@ TEST(DeviceHealthTest, UnwatchedItServesForEver) {
   EXPECT_TRUE(health.known());
   for (int i = 0; i < 10; ++i) health.Failed("no", kStart);
   EXPECT_TRUE(health.serving());
-  EXPECT_EQ(health.next_canary(), absl::InfiniteFuture());
+  EXPECT_EQ(health.next_canary(), SteadyTime::InfiniteFuture());
 }
 
 // --- the engine ---
@@ -122,7 +123,7 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
     v1::CreateSessionRequest request;
     request.set_session_id("s");
     EXPECT_TRUE(engine_->CreateSession(kA, request).ok());
-    engine_->AwaitHealth(absl::Now() + absl::Seconds(100));
+    engine_->AwaitHealth(Now() + absl::Seconds(100));
   }
   ~HealthTest() override { EXPECT_TRUE(EndEngine(*broker_, *engine_)); }
 
@@ -147,12 +148,12 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
                                  const std::string& device) {
     operation.add_outputs()->set_handle(handle);
     operation.set_device(device);
-    auto ticket = engine_->Submit(kA, "sessions/s", operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
   static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
-    return ticket->Wait(absl::Now() + absl::Seconds(100));
+    return ticket->Wait(Now() + absl::Seconds(100));
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -226,12 +227,12 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
 TEST_P(HealthTest, NoCanaryWhileThereIsWork) {
   for (uint64_t i = 1; i <= 2; ++i) EXPECT_TRUE(Wait(Fill(i, Name(i - 1))).ok());
   int before = broker_->num_workers();
-  const absl::Time end = absl::Now() + absl::Milliseconds(600);
+  const SteadyTime end = Now() + absl::Milliseconds(600);
   uint64_t handle = 10;
   int pauses = 0;  // a busy machine stopped us for so long that a device had nothing to do
-  for (absl::Time last = absl::Now(); last < end;) {
+  for (SteadyTime last = Now(); last < end;) {
     for (int device : {0, 1}) EXPECT_TRUE(Wait(Fill(handle++, Name(device))).ok());
-    const absl::Time now = absl::Now();
+    const SteadyTime now = Now();
     if (now - last > absl::Milliseconds(50)) ++pauses;
     last = now;
   }
@@ -253,7 +254,7 @@ TEST(CanaryTest, OneThatDoesNotEndIsAFailure) {
                     .retry = absl::Milliseconds(10),
                     .longest_retry = absl::Milliseconds(10)};
   auto engine = Engine::Create(options, &broker);
-  engine->AwaitHealth(absl::Now() + absl::Seconds(100));
+  engine->AwaitHealth(Now() + absl::Seconds(100));
   auto serves = [&] { return engine->ListDevices()[0].state() == v1::Device::STATE_SERVING; };
   EXPECT_TRUE(Eventually(serves));
   broker.set_hold(true);

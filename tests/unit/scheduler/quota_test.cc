@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -51,7 +52,7 @@ class QuotaTest : public ::testing::Test {
     return header;
   }
   absl::Status Put(const TenantId& tenant, int64_t bytes, uint64_t handle) {
-    auto upload = engine_->BeginUpload(tenant, Header(bytes, handle), absl::InfiniteFuture());
+    auto upload = engine_->BeginUpload(tenant, Header(bytes, handle), SteadyTime::InfiniteFuture());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(std::string(bytes, 'x'));
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -66,7 +67,7 @@ class QuotaTest : public ::testing::Test {
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
                                                  const v1::Operation& operation) {
-    return engine_->Submit(tenant, "sessions/s", operation, absl::InfiniteFuture());
+    return engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
   }
   absl::Status Release(const TenantId& tenant, uint64_t handle) {
     v1::Release release;
@@ -100,7 +101,7 @@ class QuotaTest : public ::testing::Test {
 TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
   Start({.array_bytes = 1000});
   uint64_t before = engine_->SampleDevices()[0].arena_bytes();
-  ExpectQuota(engine_->BeginUpload(kA, Header(1001, 1), absl::InfiniteFuture()).status(),
+  ExpectQuota(engine_->BeginUpload(kA, Header(1001, 1), SteadyTime::InfiniteFuture()).status(),
               "array-bytes");
   EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), static_cast<int64_t>(before));
   EXPECT_TRUE(Put(kA, 600, 1).ok());
@@ -205,10 +206,10 @@ TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
   ASSERT_TRUE(Put(kA, 1000, 1).ok());
   auto ticket = Submit(kA, Fill(8, 2));
   ASSERT_TRUE(ticket.ok());
-  ASSERT_TRUE((*ticket)->Wait(absl::Now() + absl::Seconds(100)).ok());
+  ASSERT_TRUE((*ticket)->Wait(Now() + absl::Seconds(100)).ok());
   auto fetch = engine_->BeginFetch(kA, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
-  ASSERT_TRUE((*fetch)->Read(absl::Now() + absl::Seconds(100)).ok());
+  ASSERT_TRUE((*fetch)->Read(Now() + absl::Seconds(100)).ok());
   v1::Usage usage = engine_->GetUsage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
   EXPECT_EQ(usage.operations(), 1);

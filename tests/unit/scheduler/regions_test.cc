@@ -12,6 +12,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/regions.h"
 #include "server/store/spill_file.h"
 #include "tests/support/end_engine.h"
@@ -27,7 +28,7 @@ using ::stride::testing::StagedDevice;
 const TenantId kA{"a"}, kB{"b"};
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
+SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
 std::string FieldOf(const absl::Status& status) {
   google::rpc::BadRequest request;

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -61,12 +62,12 @@ class ReplayTest : public ::testing::Test {
     input->set_data(std::string(count * 4, '\0'));
     call.add_outputs()->set_handle(first_handle);
     call.add_outputs()->set_handle(first_handle + 1);
-    auto ticket = engine_->Submit(kTenant, "sessions/s", call, absl::Now() + absl::Seconds(100));
+    auto ticket = engine_->Submit(kTenant, "sessions/s", call, Now() + absl::Seconds(100));
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
   absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
-    return ticket->Wait(absl::Now() + absl::Seconds(100));
+    return ticket->Wait(Now() + absl::Seconds(100));
   }
 
   std::unique_ptr<FakeBroker> broker_;

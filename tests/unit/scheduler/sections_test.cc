@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/base/stripe.h"
+#include "server/base/surroundings.h"
 #include "server/durable/store.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/engine.h"
@@ -76,7 +77,7 @@ class SectionsTest : public ::testing::Test {
     return operation;
   }
   std::shared_ptr<Ticket> Submit(const TenantId& tenant, const v1::Operation& operation) {
-    auto ticket = engine_->Submit(tenant, kSession, operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(tenant, kSession, operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -93,7 +94,7 @@ class SectionsTest : public ::testing::Test {
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
     header.mutable_spec()->add_shape(kElements);
     header.set_overwrite(overwrite);
-    auto upload = engine_->BeginUpload(tenant, header, absl::InfiniteFuture());
+    auto upload = engine_->BeginUpload(tenant, header, SteadyTime::InfiniteFuture());
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(4 * kElements, byte)).ok());
     auto array = (*upload)->Finish();
@@ -102,7 +103,7 @@ class SectionsTest : public ::testing::Test {
   std::string Fetch(const TenantId& tenant, uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat(kSession, "/arrays/", handle));
-    auto download = engine_->BeginDownload(tenant, request, absl::InfiniteFuture());
+    auto download = engine_->BeginDownload(tenant, request, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(download.ok()) << download.status();
     if (!download.ok()) return "";
     std::string bytes;
@@ -156,8 +157,9 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
     for (int i = 0; i < num_devices; ++i) devices.push_back(HostDevice(i));
     Start(devices, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
     auto mine = Submit(kA, Fill(1));
-    ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
-    ASSERT_TRUE(Submit(kB, Fill(1))->Wait(absl::InfiniteFuture()).ok());  // has a worker, memory
+    ASSERT_TRUE(mine->Wait(SteadyTime::InfiniteFuture()).ok());
+    ASSERT_TRUE(
+        Submit(kB, Fill(1))->Wait(SteadyTime::InfiniteFuture()).ok());  // has a worker, memory
     Within(kA, mine, [&] {
       std::vector<std::shared_ptr<Ticket>> tickets;
       for (uint64_t i = 1; i < 100; ++i) {
@@ -183,8 +185,9 @@ TEST_F(SectionsTest, NorDoesItHoldUpAnUpload) {
   for (const wire::DeviceDescription& device : {HostDevice(0), StagedDevice(0)}) {
     Start({device}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
     auto mine = Submit(kA, Fill(1));
-    ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
-    ASSERT_TRUE(Submit(kB, Fill(1))->Wait(absl::InfiniteFuture()).ok());  // has a worker, memory
+    ASSERT_TRUE(mine->Wait(SteadyTime::InfiniteFuture()).ok());
+    ASSERT_TRUE(
+        Submit(kB, Fill(1))->Wait(SteadyTime::InfiniteFuture()).ok());  // has a worker, memory
     Within(kA, mine, [&] {
       for (uint64_t handle = 2; handle < 50; ++handle) {
         Put(kB, handle, 'a', /*overwrite=*/false);
@@ -202,27 +205,27 @@ TEST_F(SectionsTest, NorTheBeginOfItsTurn) {
   Start({HostDevice(0)}, {kA, kB},
         {.housekeeping_interval = absl::InfiniteDuration(), .fair_quantum = absl::Hours(1)});
   auto ended = Submit(kA, Fill(1));
-  ASSERT_TRUE(ended->Wait(absl::InfiniteFuture()).ok());
-  ASSERT_TRUE(Submit(kB, Fill(1))->Wait(absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(ended->Wait(SteadyTime::InfiniteFuture()).ok());
+  ASSERT_TRUE(Submit(kB, Fill(1))->Wait(SteadyTime::InfiniteFuture()).ok());
   auto worker = broker_->WaitForWorker(2);
   worker->Hold();
   auto running = Submit(kB, Fill(2)), waiting = Submit(kA, Fill(2));
   ASSERT_EQ(worker->num_held(), 1);
   Within(kA, ended, [&] {
     EXPECT_TRUE(worker->EndNext());
-    EXPECT_TRUE(running->Wait(absl::InfiniteFuture()).ok());
+    EXPECT_TRUE(running->Wait(SteadyTime::InfiniteFuture()).ok());
     EXPECT_FALSE(waiting->done());
   });
-  EXPECT_TRUE(waiting->Wait(absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(waiting->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
 // Its arrays, of which there may be millions; that it is gone concerns everybody.
 TEST_F(SectionsTest, NorTheEndOfASession) {
   Start({HostDevice(0)}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
   auto mine = Submit(kA, Fill(1));
-  ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(mine->Wait(SteadyTime::InfiniteFuture()).ok());
   for (uint64_t handle = 1; handle <= 1000; ++handle)
-    ASSERT_TRUE(Submit(kB, Fill(handle))->Wait(absl::InfiniteFuture()).ok());
+    ASSERT_TRUE(Submit(kB, Fill(handle))->Wait(SteadyTime::InfiniteFuture()).ok());
   ASSERT_EQ(ArrayBytes(kB), 1000 * 4 * kElements);
   std::thread end;
   Within(kA, mine, [&] {
@@ -236,7 +239,7 @@ TEST_F(SectionsTest, NorTheEndOfASession) {
 TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
   Start({HostDevice(0)}, {kA, kB});
   auto mine = Submit(kA, Fill(1));
-  ASSERT_TRUE(mine->Wait(absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(mine->Wait(SteadyTime::InfiniteFuture()).ok());
   std::atomic<bool> sampled = false;
   std::thread all;
   Within(kA, mine, [&] {
@@ -287,7 +290,7 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
             });
           }
         }
-        if (round % 3 == 0) tickets.back()->Wait(absl::InfiniteFuture()).IgnoreError();
+        if (round % 3 == 0) tickets.back()->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
         tickets.back()->TakeOutcome({true});
         Release(tenant, next++);
       }
@@ -306,8 +309,8 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   });
   for (std::thread& thread : threads) thread.join();
   constexpr int kOperations = kTenants * kThreads * kRounds * (kChain + 1);
-  const absl::Time late = absl::Now() + absl::Minutes(2);
-  while (num_ended < kOperations && absl::Now() < late) absl::SleepFor(absl::Milliseconds(5));
+  const SteadyTime late = Now() + absl::Minutes(2);
+  while (num_ended < kOperations && Now() < late) absl::SleepFor(absl::Milliseconds(5));
   over = true;
   all.join();
   EXPECT_EQ(num_ended, kOperations);
@@ -360,7 +363,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
         change.mutable_outputs(0)->set_existing(true);
         last = Submit(tenant, change);
       }
-      EXPECT_TRUE(last->Wait(absl::InfiniteFuture()).ok());
+      EXPECT_TRUE(last->Wait(SteadyTime::InfiniteFuture()).ok());
     });
   }
   for (std::thread& thread : threads) thread.join();

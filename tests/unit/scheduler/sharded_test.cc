@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -60,7 +61,7 @@ class ShardedTest : public ::testing::Test {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
   v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
     v1::PutArrayRequest::Header header;
@@ -92,7 +93,7 @@ class ShardedTest : public ::testing::Test {
     return bytes;
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation) {
-    return engine_->Submit(kTenant, "sessions/s", operation, absl::InfiniteFuture());
+    return engine_->Submit(kTenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
   }
   static v1::Operation Move(uint64_t input, uint64_t output, const std::string& device) {
     v1::Operation move;
@@ -113,9 +114,9 @@ class ShardedTest : public ::testing::Test {
   // The device's worker of which this is true, beside canaries' workers.
   template <typename Predicate>
   std::shared_ptr<FakeWorker> WorkerOf(const wire::DeviceDescription& device, Predicate holds) {
-    const absl::Time deadline = Soon();
+    const SteadyTime deadline = Soon();
     // One that is being started gets its tasks when it is there.
-    while (absl::Now() < deadline) {
+    while (Now() < deadline) {
       for (int i = 1; i <= broker_->num_workers(); ++i) {
         auto worker = broker_->WaitForWorker(i);
         if (worker->device().id() == device.id() && holds(*worker)) return worker;
@@ -359,7 +360,7 @@ class SmallDeviceTest : public ShardedTest {
     return Put(header, std::string(kSmall, 'y')).status();
   }
   void EndAllOfFirst(Ticket& ticket) {
-    while (!ticket.Wait(absl::Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
+    while (!ticket.Wait(Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
   }
 
   std::shared_ptr<FakeWorker> first_;

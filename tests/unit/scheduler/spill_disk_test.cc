@@ -21,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 #include "server/store/spill_file.h"
 #include "tests/support/await.h"
@@ -95,7 +96,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     EXPECT_TRUE(Eventually([&] { return FreeBytes() + FillerBytes() >= 4 * kMiB - (64 << 10); }))
         << "of the disk's room some stays taken";
     broker_->Shutdown();
-    EXPECT_TRUE(engine_->Drain(absl::Now() + absl::Seconds(5)));
+    EXPECT_TRUE(engine_->Drain(Now() + absl::Seconds(5)));
     engine_.reset();
     fs::remove(Filler());
   }
@@ -115,7 +116,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     ASSERT_EQ(posix_fallocate(fd.get(), 0, FreeBytes() - all_but), 0);
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(100); }
+  static SteadyTime Soon() { return Now() + absl::Seconds(100); }
   static std::string Content(uint64_t handle, int64_t size) {
     std::mt19937 random(static_cast<uint32_t>(handle));
     std::string bytes(static_cast<size_t>(size), '\0');
@@ -156,7 +157,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     operation.mutable_ufunc()->set_function("invert");
     operation.mutable_ufunc()->add_inputs()->set_handle(in);
     operation.add_outputs()->set_handle(out);
-    auto ticket = engine_->Submit(kTenant, kSession, operation, absl::InfiniteFuture());
+    auto ticket = engine_->Submit(kTenant, kSession, operation, SteadyTime::InfiniteFuture());
     return ticket.ok() ? (*ticket)->Wait(Soon()) : ticket.status();
   }
   void ExpectWhole(uint64_t begin, uint64_t end) {
@@ -218,7 +219,7 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   EXPECT_LE(end - 1, 8u + 4u);
   SpillSample before = engine_->SampleSpill();
   int64_t descriptors = NumDescriptors(), free = FreeBytes();
-  absl::Time start = absl::Now();
+  SteadyTime start = Now();
   // What could lie in a file alone, too.
   ExpectFull(Put(900, 5 * kMiB / 2));
   Release(900);
@@ -229,7 +230,7 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
     ExpectFull(Negate(1, 2000 + i));
     Release(2000 + i);
   }
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(Now() - start, absl::Seconds(5));
   EXPECT_EQ(NumLines("cannot leave for the disk"), 1);
   EXPECT_EQ(NumDescriptors(), descriptors);
   EXPECT_EQ(FreeBytes(), free);
@@ -260,14 +261,14 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
   ASSERT_EQ(engine_->SampleSpill().disk_bytes, kQuarter);
   spoil(file);
   int64_t descriptors = NumDescriptors();
-  absl::Time start = absl::Now();
+  SteadyTime start = Now();
   for (uint64_t i = 0; i < 5; ++i) {
     ExpectFull(Put(kEnd + i));
     Release(kEnd + i);
     ExpectFull(Negate(kEnd - 1, 100 + i));
     Release(100 + i);
   }
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(Now() - start, absl::Seconds(5));
   EXPECT_EQ(NumLines("cannot leave for the disk"), 1);
   EXPECT_EQ(NumDescriptors(), descriptors);
   EXPECT_EQ(engine_->SampleSpill().disk_bytes, kQuarter);

@@ -12,7 +12,7 @@ namespace {
 
 using Seat = WorkerSeats::Seat;
 
-const absl::Time kNow = absl::FromUnixSeconds(1000);
+const SteadyTime kNow = SteadyTime::SinceBoot(absl::Seconds(1000));
 
 class WorkerSeatsTest : public ::testing::Test {
  protected:
@@ -25,7 +25,7 @@ class WorkerSeatsTest : public ::testing::Test {
     if (seat != nullptr) line_.Started(*seat, kNow);
     return seat;
   }
-  const Seat* Blocked(absl::Time now = kNow) {
+  const Seat* Blocked(SteadyTime now = kNow) {
     bool for_any = false;
     return line_.Blocked(now, &for_any);
   }
@@ -93,7 +93,7 @@ TEST_F(WorkerSeatsTest, AFailedStartIsALessonForAWhile) {
   EXPECT_EQ(line_.most(0, kNow), 2) << "so many were there";
   EXPECT_EQ(line_.most(1, kNow), line_.most_of_all(kNow)) << "no lesson for another device";
   EXPECT_EQ(line_.Begin(kNow), nullptr);
-  EXPECT_LT(line_.next_try(kNow), absl::InfiniteFuture());
+  EXPECT_LT(line_.next_try(kNow), SteadyTime::InfiniteFuture());
   line_.Gone();
   EXPECT_EQ(Blocked(), &seats_[2]) << "still full: two are there";
   line_.Free(seats_[0]);
@@ -102,7 +102,7 @@ TEST_F(WorkerSeatsTest, AFailedStartIsALessonForAWhile) {
 }
 
 TEST_F(WorkerSeatsTest, StartsThatLackComeLessAndLessOften) {
-  absl::Time now = kNow;
+  SteadyTime now = kNow;
   absl::Duration last;
   for (int i = 0; i < 10; ++i) {
     line_.Lacked(0, WorkerSeats::Lack::kMachine, now);

@@ -24,8 +24,8 @@ using ::stride::testing::StagedDevice;
 
 template <typename Predicate>
 bool Eventually(Predicate holds) {
-  const absl::Time end = absl::Now() + absl::Seconds(120);
-  while (!holds() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  const SteadyTime end = MachineTime() + absl::Seconds(120);
+  while (!holds() && MachineTime() < end) absl::SleepFor(absl::Milliseconds(1));
   return holds();
 }
 
@@ -49,7 +49,7 @@ class WorkerStartsTest
     broker_ = std::make_unique<FakeBroker>(
         std::vector<wire::DeviceDescription>{GetParam()(0, int64_t{1} << 36)});
     engine_ = Engine::Create(options_, broker_.get());
-    engine_->AwaitHealth(absl::Now() + absl::Seconds(120));
+    engine_->AwaitHealth(MachineTime() + absl::Seconds(120));
   }
 
   void AddTenant(const std::string& tenant) {
@@ -59,13 +59,13 @@ class WorkerStartsTest
     EXPECT_TRUE(session.ok()) << session.status();
   }
   std::shared_ptr<Ticket> Submit(const std::string& tenant, const v1::Operation& operation,
-                                 absl::Time deadline = absl::InfiniteFuture()) {
+                                 SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     auto ticket = engine_->Submit({tenant}, "sessions/s", operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
   std::shared_ptr<Ticket> Fill(const std::string& tenant, uint64_t handle,
-                               absl::Time deadline = absl::InfiniteFuture()) {
+                               SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
@@ -81,7 +81,7 @@ class WorkerStartsTest
     return Submit(tenant, operation);
   }
   static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
-    return ticket->Wait(absl::Now() + absl::Seconds(120));
+    return ticket->Wait(MachineTime() + absl::Seconds(120));
   }
   bool Serves() { return engine_->ListDevices()[0].state() == v1::Device::STATE_SERVING; }
 
@@ -207,7 +207,7 @@ TEST_P(WorkerStartsTest, WhoWaitsForAWorkerWaitsUntilItsDeadline) {
   auto of_a = Fill("a", 1);
   auto worker = broker_->WaitForWorker(1);
   ASSERT_TRUE(Eventually([&] { return worker->num_held() > 0; }));
-  EXPECT_TRUE(absl::IsDeadlineExceeded(Wait(Fill("b", 1, absl::Now() + absl::Milliseconds(50)))));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Wait(Fill("b", 1, MachineTime() + absl::Milliseconds(50)))));
   EXPECT_TRUE(worker->EndNext());
   EXPECT_TRUE(Wait(of_a).ok());
   EXPECT_EQ(broker_->num_workers(), 1) << "nobody wants another any more";

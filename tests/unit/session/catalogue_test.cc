@@ -2,12 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/base/steady_time.h"
 
 namespace stride::session {
 namespace {
 
 const TenantId kTenant{"t"};
-const absl::Time kNow = absl::UnixEpoch();
+const SteadyTime kNow = SteadyTime();
 
 TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
   Catalogue catalogue;

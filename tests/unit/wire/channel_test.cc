@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "server/base/memory_file.h"
+#include "server/base/surroundings.h"
 #include "server/wire/worker.pb.h"
 #include "tests/support/descriptors.h"
 
@@ -53,10 +54,10 @@ TEST_F(ChannelTest, WaitsAsLongAsItIsTold) {
   for (absl::Duration spin : {absl::ZeroDuration(), absl::Milliseconds(1), absl::Seconds(20)}) {
     EXPECT_EQ(right_->Receive(&received_, &fds_, absl::ZeroDuration(), spin).value(),
               Outcome::kTimeout);
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = Now();
     EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Milliseconds(5), spin).value(),
               Outcome::kTimeout);
-    EXPECT_GE(absl::Now() - begin, absl::Milliseconds(5));
+    EXPECT_GE(Now() - begin, absl::Milliseconds(5));
     std::thread sender([&] {
       absl::SleepFor(absl::Milliseconds(3));
       ASSERT_TRUE(left_->Send(PingCommand(3)).ok());

@@ -174,6 +174,7 @@ class Client {
   // --- modules ---
   Result<Module> CreateModule(const ModuleSpec& spec, const CallOptions& options = {});
   Result<Module> GetModule(const std::string& name, const CallOptions& options = {});
+  // Without logs.
   Result<std::vector<Module>> ListModules(const CallOptions& options = {});
   Result<void> DeleteModule(const std::string& name, const CallOptions& options = {});
 

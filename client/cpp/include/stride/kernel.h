@@ -11,6 +11,7 @@
 
 namespace stride {
 
+// None is 0: a launch with such an extent is refused, as in CUDA.
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };

@@ -21,9 +21,44 @@ ST_FN void st_sincos(T a, T& s, T& c) {
 #endif
 ST_FLOAT1(tan, tanf, tan)
 ST_FLOAT1(arcsin, asinf, asin)
-ST_FLOAT1(arccos, acosf, acos)
+ST_FN float st_arccos(float a) { return acosf(a); }
+// Libraries' are off by up to two units in the last place.
+template <int kCount>
+ST_FN double st_polynomial(const double (&coefficients)[kCount], double x) {
+  double sum = coefficients[kCount - 1];
+  for (int i = kCount - 2; i >= 0; --i) sum = sum * x + coefficients[i];
+  return sum;
+}
+// arcsin(s) = s + s t P(t), t = s^2: P interpolates at 14 Chebyshev points of t in [0, 1/4].
+ST_FN double st_arcsin_rest(double t) {
+  const double coefficients[] = {0x1.5555555555555p-3,  0x1.3333333333389p-4, 0x1.6db6db6dac0eap-5,
+                                 0x1.f1c71c7a5e151p-6,  0x1.6e8ba121b9d5fp-6, 0x1.1c4efd20ebb99p-6,
+                                 0x1.c990a42b32b03p-7,  0x1.7b02ef007d23ep-7, 0x1.3b462d121c5d2p-7,
+                                 0x1.31777489dfd29p-7,  0x1.8dcdf11997e0fp-9, 0x1.40c91fa8deb7ep-6,
+                                 -0x1.3bd7e353ddbc2p-6, 0x1.e58a4f278e007p-6};
+  return t * st_polynomial(coefficients, t);
+}
+// Beyond 1/2: 2 arcsin(s), s = sqrt((1 - |a|) / 2), whose upper half is exact when squared.
+ST_FN double st_arccos(double a) {
+  const double half_pi = 0x1.921fb54442d18p+0, half_pi_low = 0x1.1a62633145c07p-54;
+  if (a >= -0.5 && a <= 0.5) return half_pi - (a - (half_pi_low - a * st_arcsin_rest(a * a)));
+  const double t = (1 - (a < 0 ? -a : a)) * 0.5, s = ST_BUILTIN(sqrt)(t);
+  const double upper = st_double_of(st_bits(s) & 0xFFFFFFFFF8000000ull);
+  const double rest = (s > 0 ? (t - upper * upper) / (s + upper) : s) + s * st_arcsin_rest(t);
+  return a > 0 ? 2 * (upper + rest) : 2 * (half_pi - (upper + (rest - half_pi_low)));
+}
 ST_FLOAT1(arctan, atanf, atan)
-ST_FLOAT1(sinh, sinhf, sinh)
+ST_FN float st_sinh(float a) { return sinhf(a); }
+// Taylor's: the next term is below 4e-23.
+ST_FN double st_sinh(double a) {
+  if (!(a > -1 && a < 1)) return sinh(a);
+  const double coefficients[] = {
+      0x1.5555555555555p-3,  0x1.1111111111111p-7,  0x1.a01a01a01a01ap-13, 0x1.71de3a556c734p-19,
+      0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33, 0x1.ae7f3e733b81fp-41, 0x1.952c77030ad4ap-49,
+      0x1.2f49b46814157p-57, 0x1.71b8ef6dcf572p-66};
+  const double square = a * a;
+  return a + a * (square * st_polynomial(coefficients, square));
+}
 ST_FLOAT1(cosh, coshf, cosh)
 ST_FLOAT1(tanh, tanhf, tanh)
 #if ST_CUDA

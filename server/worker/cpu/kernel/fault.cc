@@ -3,12 +3,23 @@
 #include "absl/strings/str_cat.h"
 
 namespace stride::cpu {
+namespace {
+
+thread_local RunningBlock current;
+
+void Set(uint32_t in_kernel, const Dim3& index) {
+  current.in_kernel = in_kernel;
+  current.block_index = index;
+  current.check = current.Check();
+}
+
+}  // namespace
+
 namespace internal {
 
-RunningBlock& MutableCurrentBlock() {
-  static thread_local RunningBlock block;
-  return block;
-}
+void EnterKernel() { Set(1, {0, 0, 0}); }
+void EnterBlock(const Dim3& index) { Set(1, index); }
+void LeaveKernel() { Set(0, {0, 0, 0}); }
 
 std::string DescribeFailure(const char* what, const char* file, unsigned line, const Dim3& block,
                             const unsigned* thread) {
@@ -21,6 +32,6 @@ std::string DescribeFailure(const char* what, const char* file, unsigned line, c
 
 }  // namespace internal
 
-const RunningBlock& CurrentBlock() { return internal::MutableCurrentBlock(); }
+RunningBlock CurrentBlock() { return current; }
 
 }  // namespace stride::cpu

@@ -10,17 +10,27 @@
 
 namespace stride::cpu {
 
-// The block that this thread runs now; `kernel` is null between launches. Plain fields, so that a
-// signal handler on the same thread may read them.
+// Whether this thread is in a kernel, and in which block. Plain numbers for a signal handler on the
+// same thread, which a kernel may have written over: then they do not fit their check.
 struct RunningBlock {
-  const char* kernel = nullptr;
-  Dim3 block_index;
+  static constexpr uint32_t kNowhere = 0x9e3779b9;
+  uint32_t in_kernel = 0;
+  Dim3 block_index = {0, 0, 0};
+  uint32_t check = kNowhere;  // of what stands above
+
+  uint32_t Check() const {
+    return (in_kernel + kNowhere) ^ block_index.x ^ (block_index.y << 11 | block_index.y >> 21) ^
+           (block_index.z << 22 | block_index.z >> 10);
+  }
+  bool intact() const { return check == Check(); }
 };
-const RunningBlock& CurrentBlock();
+RunningBlock CurrentBlock();
 
 namespace internal {
 
-RunningBlock& MutableCurrentBlock();
+void EnterKernel();
+void EnterBlock(const Dim3& index);
+void LeaveKernel();
 
 // Where a failing kernel jumps to, and the message it leaves. One for each thread of the pool and
 // launch.

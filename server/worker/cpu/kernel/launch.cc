@@ -123,8 +123,7 @@ void SetIndex(BlockContext& context, const Dim3& grid, int64_t i) {
   context.block_index[0] = static_cast<unsigned>(i % grid.x);
   context.block_index[1] = static_cast<unsigned>(i / grid.x % grid.y);
   context.block_index[2] = static_cast<unsigned>(i / grid.x / grid.y);
-  internal::MutableCurrentBlock().block_index = {context.block_index[0], context.block_index[1],
-                                                 context.block_index[2]};
+  internal::EnterBlock({context.block_index[0], context.block_index[1], context.block_index[2]});
 }
 
 // Whether the launch is to go on.
@@ -172,14 +171,14 @@ void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
     launch.SetError(absl::ResourceExhaustedError("no memory for a block's private values"));
     return;
   }
-  internal::MutableCurrentBlock().kernel = launch.kernel.name.c_str();
+  internal::EnterKernel();
   if (setjmp(thread.exit.landing) == 0) {
     RunBlocks(context, launch, begin, end);
   } else {
     launch.SetError(absl::AbortedError(
         absl::StrCat("kernel `", launch.kernel.name, "`: ", thread.exit.message)));
   }
-  internal::MutableCurrentBlock().kernel = nullptr;
+  internal::LeaveKernel();
 }
 
 // A block of a cooperative launch whose threads are fibers. All of them are there at once.
@@ -207,10 +206,10 @@ void Step(GridBlock& block, LaunchState& launch, int64_t index) {
     launch.SetError(NoStacks(launch));
     return;
   }
-  internal::MutableCurrentBlock().kernel = launch.kernel.name.c_str();
+  internal::EnterKernel();
   SetIndex(block.context, launch.config.grid, index);
   FiberBlock::Outcome outcome = block.fibers.Resume();
-  internal::MutableCurrentBlock().kernel = nullptr;
+  internal::LeaveKernel();
   block.done = outcome != FiberBlock::Outcome::kAtGridBarrier;
   if (outcome != FiberBlock::Outcome::kFailed) return;
   launch.SetError(absl::AbortedError(

@@ -196,7 +196,14 @@ absl::Status MultiplyByBlas(DType dtype, const MatrixView& left, const MatrixVie
   }
 }
 
+void StartBlasThreads(int num_threads) {
+  openblas_set_num_threads(num_threads);
+  openblas_set_num_threads(1);
+}
+
 void SetBlasThreads(int num_threads) {
+  // OpenMP's runtime ends threads that it has no work for, and a sealed process starts none.
+  if (openblas_get_parallel() != OPENBLAS_THREAD) num_threads = 1;
   // Setting it takes a lock and may start threads: only when it changes.
   if (openblas_get_num_threads() != num_threads) openblas_set_num_threads(num_threads);
 }

@@ -15,5 +15,8 @@ absl::Status MultiplyByBlas(DType dtype, const MatrixView& left, const MatrixVie
 
 // For the calls of all threads; the library keeps its own threads beside ours.
 void SetBlasThreads(int num_threads);
+// Has the library start the threads that SetBlasThreads may ever ask for: before the process is
+// sealed, after which none can be started. They sleep.
+void StartBlasThreads(int num_threads);
 
 }  // namespace stride::cpu

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "server/worker/cpu/lower/lapack.h"
 #include "server/worker/cpu/lower/scratch.h"
 
@@ -26,17 +27,26 @@ class Items {
                       !__builtin_mul_overflow(std::max<int64_t>(rows, 1),
                                               std::max<int64_t>(columns, 1), &count) &&
                       count < std::numeric_limits<int64_t>::max() / sizeof(T);
-    if (fits) memory_ = AllocateScratch(count * sizeof(T));
+    bytes_ = fits ? count * sizeof(T) : std::numeric_limits<uint64_t>::max() / kMostParts;
+    if (fits) memory_ = AllocateScratch(bytes_);
   }
   bool ok() const { return memory_ != nullptr; }
+  uint64_t bytes() const { return bytes_; }
   T* data() const { return reinterpret_cast<T*>(memory_.get()); }
 
  private:
+  static constexpr uint64_t kMostParts = 16;  // of one call, whose sum is told
+
+  uint64_t bytes_ = 0;
   ScratchMemory memory_;
 };
 
-absl::Status NoMemory() {
-  return absl::ResourceExhaustedError("no memory for a matrix in the library's order");
+// For these parts of one call.
+template <typename... T>
+absl::Status NoMemory(const Items<T>&... parts) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no memory for a matrix in the library's order and what it works in: ", (parts.bytes() + ...),
+      " bytes"));
 }
 
 template <typename T>
@@ -87,7 +97,8 @@ struct WorkMemory {
       return absl::UnimplementedError(
           "the CPU device's LAPACK counts in 32 bits, too few for a matrix as large");
     }
-    return work.ok() && real.ok() && integer.ok() ? absl::OkStatus() : NoMemory();
+    return work.ok() && real.ok() && integer.ok() ? absl::OkStatus()
+                                                  : NoMemory(work, real, integer);
   }
   lapack::Work<T> Get() const { return {work.data(), real.data(), integer.data(), size}; }
 
@@ -146,7 +157,7 @@ class Solver {
 
   absl::Status Cholesky() {
     Items<T> a(p_.n, p_.n);
-    if (!a.ok()) return NoMemory();
+    if (!a.ok()) return NoMemory(a);
     CopyIn(inputs_[0], a.data());
     const int info = lapack::Potrf(p_.upper ? 'U' : 'L', p_.n, a.data());
     if (absl::Status s = Note(info, RoutineFault::kNotPositiveDefinite); !s.ok()) return s;
@@ -160,7 +171,7 @@ class Solver {
     Items<T> a(p_.m, std::max(p_.n, columns)), tau(least);
     WorkMemory<T> work(lapack::QrWork<T>(p_.m, p_.n, columns));
     if (absl::Status s = work.Check(); !s.ok()) return s;
-    if (!a.ok() || !tau.ok()) return NoMemory();
+    if (!a.ok() || !tau.ok()) return NoMemory(a, tau);
     CopyIn(inputs_[0], a.data());
     int info = lapack::Geqrf(p_.m, p_.n, a.data(), tau.data(), work.Get());
     if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
@@ -183,7 +194,7 @@ class Solver {
     Items<Real<T>> s(least);
     WorkMemory<T> work(lapack::SvdWork<T>(vectors, p_.m, p_.n));
     if (absl::Status status = work.Check(); !status.ok()) return status;
-    if (!a.ok() || !u.ok() || !vt.ok() || !s.ok()) return NoMemory();
+    if (!a.ok() || !u.ok() || !vt.ok() || !s.ok()) return NoMemory(a, u, vt, s);
     CopyIn(inputs_[0], a.data());
     const int info = lapack::Gesdd(vectors, p_.m, p_.n, a.data(), s.data(), u.data(), p_.m,
                                    vt.data(), std::max(rows, 1), work.Get());
@@ -204,7 +215,7 @@ class Solver {
     Items<Real<T>> w(p_.n);
     WorkMemory<T> work(lapack::EighWork<T>(vectors, triangle, p_.n));
     if (absl::Status s = work.Check(); !s.ok()) return s;
-    if (!a.ok() || !w.ok()) return NoMemory();
+    if (!a.ok() || !w.ok()) return NoMemory(a, w);
     CopyIn(inputs_[0], a.data());
     const int info = lapack::Syevd(vectors, triangle, p_.n, a.data(), w.data(), work.Get());
     if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
@@ -222,7 +233,7 @@ class Solver {
     Items<T> a(p_.n, p_.n), w(p_.n, 2), right(columns, columns);
     WorkMemory<T> work(lapack::EigWork<T>(vectors, p_.n));
     if (absl::Status s = work.Check(); !s.ok()) return s;
-    if (!a.ok() || !w.ok() || !right.ok()) return NoMemory();
+    if (!a.ok() || !w.ok() || !right.ok()) return NoMemory(a, w, right);
     CopyIn(inputs_[0], a.data());
     // It may go on for ever about what is not finite.
     const bool finite = std::all_of(a.data(), a.data() + int64_t{p_.n} * p_.n, [](const T& x) {
@@ -258,7 +269,7 @@ class Solver {
     const int columns = inverse ? p_.n : p_.k;
     Items<T> a(p_.n, p_.n), b(p_.n, columns);
     Items<int32_t> pivots(p_.n);
-    if (!a.ok() || !b.ok() || !pivots.ok()) return NoMemory();
+    if (!a.ok() || !b.ok() || !pivots.ok()) return NoMemory(a, b, pivots);
     CopyIn(inputs_[0], a.data());
     const auto item = static_cast<int64_t>(sizeof(T));
     if (inverse) {
@@ -279,7 +290,7 @@ class Solver {
     const int least = std::min(p_.m, p_.n);
     Items<T> a(p_.m, p_.n);
     Items<int32_t> pivots(least);
-    if (!a.ok() || !pivots.ok()) return NoMemory();
+    if (!a.ok() || !pivots.ok()) return NoMemory(a, pivots);
     CopyIn(inputs_[0], a.data());
     // Above 0: a zero on the diagonal, which is what the factors of a singular matrix have.
     const int info = lapack::Getrf(p_.m, p_.n, a.data(), pivots.data());

@@ -157,6 +157,7 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
     absl::Status s = TakeGlobal(context, (*module)->globals(), value, extra.get());
     if (!s.ok()) return s;
   }
+  work.kernel = kernel->entry.name;
   work.run = [pool = context.pool, module = *module, kernel, config, parameters, extra] {
     module->globals().Set(extra->values);
     return RunKernel(*pool, kernel->entry, config, parameters.get());

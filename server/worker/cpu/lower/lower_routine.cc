@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/codegen/routine_fault.h"
 #include "server/worker/cpu/lower/lowering.h"
@@ -32,7 +33,9 @@ absl::Status Run(ThreadPool& pool, const Routine& routine) {
   if (routine.shape.scratch_bytes > 0) {
     scratch = AllocateScratch(routine.shape.scratch_bytes);
     if (!scratch)
-      return absl::ResourceExhaustedError("no memory for what the operation keeps between passes");
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "no memory for what the operation keeps between passes: ", routine.shape.scratch_bytes,
+          " bytes"));
   }
   codegen::RoutineFault fault;
   codegen::LaunchBlock block = codegen::PackRoutine(routine.launch, routine.addresses,

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,8 @@ struct Work {
   // Inputs, then outputs; for a kernel its arguments, empty where not an array. Kept for what a
   // fault is told by, and to keep the arenas mapped.
   std::vector<Place> operands;
+  // Of a client's kernel: its name, which lives as long as `run`.
+  std::string_view kernel;
 };
 
 }  // namespace stride::cpu

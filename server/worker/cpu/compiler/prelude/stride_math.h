@@ -469,7 +469,16 @@ STRIDE_DEVICE double asin_(double x) {
   double result = atan2_(x, root((1 - x) * (1 + x)));
   return absolute(x) < 0x1p-27 ? x : result;
 }
-STRIDE_DEVICE double acos_(double x) { return 2 * atan2_(root(1 - x), root(1 + x)); }
+// What the differences and the roots lose is made up for: the angle's derivative by each leg is the
+// other leg, over the sum of the squares, which is 2.
+STRIDE_DEVICE double acos_(double x) {
+  double down = 1 - x, down_low = -x - (down - 1);
+  double up = 1 + x, up_low = x - (up - 1);
+  double y = root(down), w = root(up);
+  double y_low = y > 0 ? (fused(-y, y, down) + down_low) / (2 * y) : 0.0;
+  double w_low = w > 0 ? (fused(-w, w, up) + up_low) / (2 * w) : 0.0;
+  return 2 * atan2_(y, w) + (w * y_low - y * w_low);
+}
 
 // ---- hyperbolic functions
 
@@ -481,12 +490,36 @@ STRIDE_DEVICE T share(T e, T n) {
   T q = e / sum;
   return q + fused(-q, lost, fused(-q, sum, e)) / sum;
 }
+// (sinh(x) - x) / x^3 of z = x^2 up to 1: Taylor's terms.
+STRIDE_DEVICE float sinh_tail(float z) {
+  float p = (float)(1 / 39916800.0);
+  p = fused(p, z, (float)(1 / 362880.0));
+  p = fused(p, z, (float)(1 / 5040.0));
+  p = fused(p, z, (float)(1 / 120.0));
+  return fused(p, z, (float)(1 / 6.0));
+}
+STRIDE_DEVICE double sinh_tail(double z) {
+  double p = 1 / 51090942171709440000.0;
+  p = fused(p, z, 1 / 121645100408832000.0);
+  p = fused(p, z, 1 / 355687428096000.0);
+  p = fused(p, z, 1 / 1307674368000.0);
+  p = fused(p, z, 1 / 6227020800.0);
+  p = fused(p, z, 1 / 39916800.0);
+  p = fused(p, z, 1 / 362880.0);
+  p = fused(p, z, 1 / 5040.0);
+  p = fused(p, z, 1 / 120.0);
+  return fused(p, z, 1 / 6.0);
+}
 template <class T>
 STRIDE_DEVICE T sinh_(T x) {
   T a = absolute(x);
+  // Near 0 the sum of two shares would round three times.
+  T small = a < 1 ? a : (T)0;
+  T near_zero = fused(small * (small * small), sinh_tail(small * small), small);
   bool big = a > (sizeof(T) == 4 ? (T)20 : (T)40);
   T e = expm1_(big ? (T)0 : a);
   T result = big ? exp_times_(a, (T)-1) : (T)0.5 * (e + share(e, (T)1));
+  result = a < 1 ? near_zero : result;
   return x == 0 || x != x ? x : with_sign(result, x);
 }
 template <class T>

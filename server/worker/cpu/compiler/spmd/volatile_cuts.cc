@@ -50,7 +50,7 @@ enum Space : unsigned { kNowhere = 0, kShared = 1, kGlobal = 2, kAnywhere = kSha
 // The bits of one space; those of the other lie four places up.
 enum Kind : unsigned { kRead = 1, kWrite = 2, kVolatileRead = 4, kVolatileWrite = 8 };
 using Accesses = unsigned;
-constexpr unsigned kSpaceBits = 4;
+constexpr unsigned kSpaceBits = 4, kAllKinds = 15;
 
 Accesses In(unsigned space, unsigned kinds) {
   return ((space & kShared) != 0 ? kinds : 0) | ((space & kGlobal) != 0 ? kinds << kSpaceBits : 0);
@@ -68,8 +68,8 @@ bool MeetIn(unsigned before, unsigned now) {
 
 // Whether two threads' accesses may be of one place, one of them volatile and one a write.
 bool Meet(Accesses before, Accesses now) {
-  constexpr unsigned kMask = (1u << kSpaceBits) - 1;
-  return MeetIn(before & kMask, now & kMask) || MeetIn(before >> kSpaceBits, now >> kSpaceBits);
+  return MeetIn(before & kAllKinds, now & kAllKinds) ||
+         MeetIn(before >> kSpaceBits, now >> kSpaceBits);
 }
 
 // The block's context, or a table that it points to.
@@ -132,8 +132,8 @@ Accesses AccessesOf(const Instruction& instruction) {
   if (call == nullptr || !call->mayReadOrWriteMemory() || llvm::isa<llvm::IntrinsicInst>(call) ||
       CalleeName(*call).starts_with("__stride_") || IsContext(call->getCalledOperand()))
     return 0;
-  // A function that could not be inlined: RefuseInStep has let it have volatile reads at most.
-  return In(kAnywhere, kRead | kWrite | kVolatileRead);
+  // A function that could not be inlined: see RefuseInStep.
+  return In(kAnywhere, kRead | kWrite | kVolatileRead | kVolatileWrite);
 }
 
 bool IsVolatile(const Instruction& instruction) {
@@ -366,7 +366,12 @@ absl::Status RefuseInStep(llvm::Function& function) {
     if (!llvm::isa<llvm::CallBase>(instruction) || llvm::isa<llvm::MemIntrinsic>(instruction))
       all |= AccessesOf(instruction);
   }
-  if (!Meet(all, all)) return absl::OkStatus();
+  // One that writes alone, or reads alone, does so between two cuts of the kernel that calls it.
+  auto both = [](unsigned kinds) {
+    return (kinds & (kRead | kVolatileRead)) != 0 && (kinds & (kWrite | kVolatileWrite)) != 0;
+  };
+  if (!Meet(all, all) || !(both(all & kAllKinds) || both(all >> kSpaceBits)))
+    return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "the CPU device has no volatile access to memory that threads share, and write, in functions "
       "that call themselves or are called through a pointer: ",

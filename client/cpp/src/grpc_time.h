@@ -1,0 +1,16 @@
+// Points in time as gRPC takes them, on its monotonic clock: those of std::chrono that it takes
+// besides are on the wall clock, which steps.
+#pragma once
+
+#include <grpc/support/time.h>
+
+#include <chrono>
+
+namespace stride::internal {
+
+inline gpr_timespec GrpcTimeAfter(std::chrono::nanoseconds time) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(time.count(), GPR_TIMESPAN));
+}
+
+}  // namespace stride::internal

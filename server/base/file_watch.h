@@ -1,0 +1,60 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/base/timer.h"
+
+namespace stride {
+
+// Files that are read again when they change: contents, owner or mode. An editor empties a file and
+// then writes it, and a certificate comes before its key, so files count as changed only once they
+// look the same at two looks in a row. Thread-safe.
+class FileWatch {
+ public:
+  explicit FileWatch(std::vector<std::string> paths);
+  ~FileWatch() { Stop(); }
+
+  // Calls `changed` at every change, on a thread of its own, until Stop. Once at most.
+  void Start(absl::Duration interval, std::function<void()> changed);
+  // Waits for a call that runs now. Not from such a call.
+  void Stop() { timer_.Stop(); }
+
+  // One look: true when the files are not those that were read and have settled; they then count as
+  // read. Start does this.
+  bool Look();
+  // The files are about to be read, whatever they look like.
+  void BeginRead();
+  // Whether they are still those of the last BeginRead, or the last Look that said so: after the
+  // reading, whether what was read is one version of them.
+  bool Unchanged() const;
+
+ private:
+  // What changes when a file does. All zero: it is not there.
+  struct Stamp {
+    dev_t device = 0;
+    ino_t file = 0;
+    mode_t mode = 0;
+    uid_t owner = 0;
+    off_t size = 0;
+    int64_t modified_seconds = 0, modified_nanos = 0;
+    int64_t changed_seconds = 0, changed_nanos = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  std::vector<Stamp> Stamps() const;
+  void LookLater(absl::Duration interval, const std::function<void()>& changed);
+
+  const std::vector<std::string> paths_;
+  mutable absl::Mutex mutex_;
+  std::vector<Stamp> read_ ABSL_GUARDED_BY(mutex_), seen_ ABSL_GUARDED_BY(mutex_);
+  Timer timer_;
+};
+
+}  // namespace stride

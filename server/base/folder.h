@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/unique_fd.h"
+
+namespace stride {
+
+// A folder of the daemon's own, by descriptor. Names are single parts of a path and no symbolic
+// link is ever followed below it, so nothing that lies in it leads elsewhere. Only its owner, which
+// is this user or root, may write it: FAILED_PRECONDITION that says what to do, otherwise.
+// Movable; its functions are thread-safe.
+class Folder {
+ public:
+  // The administrator names it: links in `path` are followed. It is made where it is missing, for
+  // this user alone, and so are its parents.
+  static absl::StatusOr<Folder> MakeRoot(const std::string& path);
+  // A folder in one of the administrator's: the last part of `path` must be no link. `MakeIn` makes
+  // it, and its parents, where it is missing, and takes the rights of others to it away.
+  static absl::StatusOr<Folder> MakeIn(const std::string& path);
+  static absl::StatusOr<Folder> OpenIn(const std::string& path);
+  // As MakeIn and OpenIn, below this one.
+  absl::StatusOr<Folder> Make(const std::string& name) const;
+  absl::StatusOr<Folder> Open(const std::string& name) const;
+
+  // As openat; FAILED_PRECONDITION where the name is a link. `flags` without O_CLOEXEC.
+  absl::StatusOr<UniqueFd> OpenFile(const std::string& name, int flags, mode_t mode = 0600) const;
+  // A file without a name, as O_TMPFILE makes it, for reading and writing.
+  absl::StatusOr<UniqueFd> MakeNamelessFile() const;
+  // Makes a file of a new name: `prefix` and six letters, which are left in it. For reading and
+  // writing.
+  absl::StatusOr<UniqueFd> MakeFile(std::string* prefix) const;
+  absl::Status Rename(const std::string& from, const Folder& folder, const std::string& to) const;
+  // A link itself, never what it leads to. False: there is no such file, or it cannot be removed.
+  bool Remove(const std::string& name) const;
+  // Without `.` and `..`.
+  absl::StatusOr<std::vector<std::string>> List() const;
+  // Names that were made or removed are on disk.
+  absl::Status Sync() const;
+
+  int fd() const { return fd_.get(); }
+  // Where it lies now: for messages, and for what takes only paths.
+  absl::StatusOr<std::string> Path() const;
+
+ private:
+  Folder(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  static absl::StatusOr<Folder> MakeAt(int parent, const std::string& name, std::string shown);
+  static absl::StatusOr<Folder> OpenAt(int parent, const std::string& name, int flags,
+                                       const std::string& shown);
+  std::string Shown(std::string_view name) const;
+
+  UniqueFd fd_;
+  std::string name_;  // for messages
+};
+
+}  // namespace stride

@@ -1,0 +1,67 @@
+#include "server/ops/scratch_bytes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/store/dtype.h"
+
+namespace stride::ops {
+namespace {
+
+using Linalg = wire::LinalgLaunch;
+
+// Elements for one matrix: a worker takes one after another, or small ones side by side.
+double LinalgElements(const Linalg& launch) {
+  const double m = static_cast<double>(launch.m()), n = static_cast<double>(launch.n()),
+               least = std::min(m, n), vectors = launch.values_only() ? 0 : 1;
+  const double columns = vectors * (launch.full() ? m : least);
+  const double rows = vectors * (launch.full() ? n : least);
+  switch (launch.function()) {
+    case Linalg::FUNCTION_QR:
+      return m * std::max(n, columns);
+    case Linalg::FUNCTION_SVD:  // xGESDD works in up to 4 k^2 elements
+      return m * n + m * columns + rows * n + (2 + 2 * vectors) * least * least;
+    case Linalg::FUNCTION_EIGH:  // xSYEVD in 2 n^2, cusolverDnXsyevd in 2.4 n^2
+      return n * n + (vectors > 0 ? 2.4 : 1) * n * n;
+    case Linalg::FUNCTION_EIG:
+      return n * n + vectors * n * n + 2 * n * n;
+    case Linalg::FUNCTION_INVERSE:
+      return 2 * n * n;
+    case Linalg::FUNCTION_SOLVE:
+      return n * n + n * static_cast<double>(launch.k());
+    default:
+      return m * n;
+  }
+}
+
+// A line's complex numbers are kept in the library's work memory, and real transforms copy both
+// sides.
+double FftElements(const wire::FftLaunch& launch) {
+  double elements = 1;
+  for (int64_t extent : launch.extents()) elements *= static_cast<double>(extent);
+  for (int i = 0; i < launch.axes_size() && i < launch.lengths_size(); ++i) {
+    const int axis = launch.axes(i);
+    if (axis < 0 || axis >= launch.extents_size() || launch.extents(axis) == 0) continue;
+    elements *= static_cast<double>(launch.lengths(i)) / static_cast<double>(launch.extents(axis));
+  }
+  return elements * (launch.kind() == wire::FftLaunch::KIND_COMPLEX ? 1 : 1.5);
+}
+
+double ItemOf(const wire::Operand& operand) {
+  return static_cast<double>(ItemSize(static_cast<DType>(operand.dtype())));
+}
+
+}  // namespace
+
+uint64_t ScratchBytes(const wire::Task& task) {
+  double bytes = 0;
+  if (task.has_linalg() && task.linalg().inputs_size() > 0)
+    bytes = LinalgElements(task.linalg()) * ItemOf(task.linalg().inputs(0));
+  if (task.has_fft())
+    bytes =
+        FftElements(task.fft()) * std::max(ItemOf(task.fft().input()), ItemOf(task.fft().output()));
+  // More than any device has, and no number beyond 64 bits.
+  return static_cast<uint64_t>(std::min(std::ceil(bytes), 0x1p62));
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,31 @@
+#include "server/scheduler/processor_time.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace stride::scheduler {
+
+double ProcessorTime::Of(pid_t process) {
+  clockid_t clock;
+  timespec time;
+  // 0 would be this process.
+  if (process <= 0 || clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0)
+    return -1;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+void ProcessorTime::Begin(pid_t worker) {
+  *this = {};
+  worker_ = worker;
+  at_start_ = std::max(0.0, Of(worker));
+}
+
+double ProcessorTime::Take(double run_seconds) {
+  run_ += run_seconds;
+  const double due = std::max(run_, Of(worker_) - at_start_) - charged_;
+  if (due <= 0) return 0;
+  charged_ += due;
+  return due;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,18 @@
+// A wall clock that a test sets while the processes that read it run.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The variable that names the file with the offset: 8 bytes, nanoseconds, of this machine's order.
+#define STRIDE_WALL_CLOCK_FILE "STRIDE_TEST_WALL_CLOCK"
+
+// By how much CLOCK_REALTIME is ahead of the machine's, for this process when no file is named.
+void stride_set_wall_clock(int64_t ahead_nanos);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,113 @@
+#include "server/base/file_watch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+namespace stride {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileWatchTest : public ::testing::Test {
+ protected:
+  FileWatchTest() {
+    std::string pattern = (fs::temp_directory_path() / "watch-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    Write("first");
+    other_ = folder_ + "/other";
+  }
+  ~FileWatchTest() override { fs::remove_all(folder_); }
+
+  std::string path() const { return folder_ + "/file"; }
+  void Write(const std::string& text) { std::ofstream(path()) << text; }
+  void Append(const std::string& text) { std::ofstream(path(), std::ios::app) << text; }
+
+  std::string folder_, other_;
+};
+
+TEST_F(FileWatchTest, AChangeCountsOnceItHasSettled) {
+  FileWatch watch({path(), other_});
+  EXPECT_FALSE(watch.Look());
+  Write("second one");
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+  EXPECT_FALSE(watch.Look());
+  std::ofstream(other_) << "it comes";
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+  fs::remove(other_);
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+}
+
+// As an editor does it: emptied first, then written in pieces.
+TEST_F(FileWatchTest, WhatIsBeingWrittenDoesNotCount) {
+  FileWatch watch({path()});
+  Write("");
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(watch.Look()) << i;
+    Append("a line\n");
+  }
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+}
+
+TEST_F(FileWatchTest, AModeCounts) {
+  FileWatch watch({path()});
+  chmod(path().c_str(), 0666);
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+}
+
+// Of the same length, with the old time of the last change put back.
+TEST_F(FileWatchTest, ContentsCountWhateverTheTimeSays) {
+  struct stat before;
+  ASSERT_EQ(stat(path().c_str(), &before), 0);
+  FileWatch watch({path()});
+  // The kernel's clock for files may stand still for some milliseconds.
+  struct stat after = before;
+  while (after.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+         after.st_ctim.tv_nsec == before.st_ctim.tv_nsec) {
+    Write("FIRST");
+    const timespec times[2] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, path().c_str(), times, 0), 0);
+    ASSERT_EQ(stat(path().c_str(), &after), 0);
+  }
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+}
+
+TEST_F(FileWatchTest, AChangeDuringTheReadingShows) {
+  FileWatch watch({path()});
+  watch.BeginRead();
+  EXPECT_TRUE(watch.Unchanged());
+  Append("more");
+  EXPECT_FALSE(watch.Unchanged());
+  EXPECT_FALSE(watch.Look());
+  EXPECT_TRUE(watch.Look());
+  EXPECT_TRUE(watch.Unchanged());
+}
+
+TEST_F(FileWatchTest, LooksByItself) {
+  FileWatch watch({path()});
+  absl::Notification changed;
+  watch.Start(absl::Milliseconds(1), [&] {
+    if (!changed.HasBeenNotified()) changed.Notify();
+  });
+  Write("second one");
+  changed.WaitForNotification();
+  watch.Stop();
+}
+
+}  // namespace
+}  // namespace stride
