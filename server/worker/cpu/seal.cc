@@ -5,11 +5,13 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <string>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -28,7 +30,8 @@ bool HasStarted(const std::string& folder) {
     absl::string_view mask = line;
     if (!absl::ConsumePrefix(&mask, "SigBlk:")) continue;
     uint64_t blocked = 0;
-    return absl::SimpleHexAtoi(absl::StripAsciiWhitespace(mask), &blocked) && blocked == 0;
+    return absl::SimpleHexAtoi(absl::StripAsciiWhitespace(mask), &blocked) &&
+           (blocked >> (SIGSYS - 1) & 1) == 0;
   }
   return true;
 }
