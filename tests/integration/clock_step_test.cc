@@ -127,7 +127,9 @@ TEST_P(ClockStepTest, SessionsArraysJobsAndWorkersGoOn) {
   EXPECT_EQ(Must(client_->Fetch<int32_t>(array)), content);
   EXPECT_EQ(Must(client_->Fetch<int32_t>(named)), content);
   EXPECT_EQ(Must(client_->Fetch<int32_t>(client_->Ufunc("add", {array, named})))[3], 6);
-  EXPECT_EQ(Must(client_->Fetch<int32_t>(array, {.timeout = hours(1)})), content);
+  TransferOptions with_deadline;
+  with_deadline.timeout = hours(1);
+  EXPECT_EQ(Must(client_->Fetch<int32_t>(array, with_deadline)), content);
   for (pid_t worker : workers) EXPECT_EQ(kill(worker, 0), 0) << "a worker ended";
   EXPECT_EQ(daemon_->Log().find("worker lost"), std::string::npos);
   EXPECT_EQ(daemon_->TimesReady(), 1);
