@@ -58,8 +58,8 @@ uint64_t ScratchBytes(const wire::Task& task) {
   if (task.has_linalg() && task.linalg().inputs_size() > 0)
     bytes = LinalgElements(task.linalg()) * ItemBytesOf(task.linalg().inputs(0));
   if (task.has_fft())
-    bytes =
-        FftElements(task.fft()) * std::max(ItemBytesOf(task.fft().input()), ItemBytesOf(task.fft().output()));
+    bytes = FftElements(task.fft()) *
+            std::max(ItemBytesOf(task.fft().input()), ItemBytesOf(task.fft().output()));
   // More than any device has, and no number beyond 64 bits.
   return static_cast<uint64_t>(std::min(std::ceil(bytes), 0x1p62));
 }
