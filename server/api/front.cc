@@ -3,11 +3,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <utility>
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -56,11 +54,6 @@ constexpr int kMaxMetadataBytes = 16 << 10;
 // Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which
 // main sets).
 constexpr int kReadChunkBytes = 1 << 20;
-
-void AddReflection() {
-  static std::once_flag once;
-  std::call_once(once, grpc::reflection::InitProtoReflectionServerBuilderPlugin);
-}
 
 std::vector<std::string> ServiceNames() {
   return {v1::ArrayService::service_full_name(),  v1::ComputeService::service_full_name(),
@@ -202,7 +195,6 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   // Each takes a thread, however short: as with calls in progress, half of them are left to others.
   HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
   HeaderGuard::SetMessageTime(options.message_time);
-  AddReflection();
   if (options.tls.enabled()) {
     auto tls = MakeTlsCredentials(options.tls, LogWarning);
     if (!tls.ok()) return tls.status();

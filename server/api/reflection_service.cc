@@ -93,16 +93,20 @@ void ReflectionService::Answer(const ServerReflectionRequest& request,
 ReflectionService::ReflectionService(CallEnvironment* environment,
                                      std::vector<std::string> services)
     : environment_(*environment), services_(std::move(services)) {
-  AddMethod(new grpc::internal::RpcServiceMethod(
-      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-      grpc::internal::RpcMethod::BIDI_STREAMING,
-      RawHandler([this](grpc::ServerContext*, RawStream* stream) {
-        environment_.counters->Started("ServerReflection/ServerReflectionInfo");
-        const grpc::Status status = Serve(stream);
-        environment_.counters->Handled("ServerReflection/ServerReflectionInfo", status.error_code(),
-                                       absl::ZeroDuration());
-        return status;
-      }).release()));
+  // The messages of both versions are the same. gRPC's plugin for the older one would parse what
+  // strangers send, of any size, and give each a thread.
+  for (const char* method : {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+                             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    AddMethod(new grpc::internal::RpcServiceMethod(
+        method, grpc::internal::RpcMethod::BIDI_STREAMING,
+        RawHandler([this](grpc::ServerContext*, RawStream* stream) {
+          environment_.counters->Started("ServerReflection/ServerReflectionInfo");
+          const grpc::Status status = Serve(stream);
+          environment_.counters->Handled("ServerReflection/ServerReflectionInfo",
+                                         status.error_code(), absl::ZeroDuration());
+          return status;
+        }).release()));
+  }
 }
 
 grpc::Status ReflectionService::Serve(RawStream* stream) {

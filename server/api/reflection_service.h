@@ -13,10 +13,10 @@
 
 namespace stride::api {
 
-// grpc.reflection.v1: what tools such as grpcurl learn the contract from. gRPC's own plugin serves
-// v1alpha alone. It tells what the public .proto files tell and needs no authentication, so that
-// strangers' messages come here: they are parsed only where they are small, and few calls are taken
-// at once.
+// grpc.reflection.v1, and v1alpha, whose messages are the same: what tools such as grpcurl learn
+// the contract from. It tells what the public .proto files tell and needs no authentication, so
+// that strangers' messages come here: they are parsed only where they are small, and few calls are
+// taken at once.
 class ReflectionService final : public grpc::Service {
  public:
   // `environment` must outlive the server. `services` are full names, such as

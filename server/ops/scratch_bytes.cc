@@ -47,7 +47,7 @@ double FftElements(const wire::FftLaunch& launch) {
   return elements * (launch.kind() == wire::FftLaunch::KIND_COMPLEX ? 1 : 1.5);
 }
 
-double ItemOf(const wire::Operand& operand) {
+double ItemBytesOf(const wire::Operand& operand) {
   return static_cast<double>(ItemSize(static_cast<DType>(operand.dtype())));
 }
 
@@ -56,10 +56,10 @@ double ItemOf(const wire::Operand& operand) {
 uint64_t ScratchBytes(const wire::Task& task) {
   double bytes = 0;
   if (task.has_linalg() && task.linalg().inputs_size() > 0)
-    bytes = LinalgElements(task.linalg()) * ItemOf(task.linalg().inputs(0));
+    bytes = LinalgElements(task.linalg()) * ItemBytesOf(task.linalg().inputs(0));
   if (task.has_fft())
-    bytes =
-        FftElements(task.fft()) * std::max(ItemOf(task.fft().input()), ItemOf(task.fft().output()));
+    bytes = FftElements(task.fft()) *
+            std::max(ItemBytesOf(task.fft().input()), ItemBytesOf(task.fft().output()));
   // More than any device has, and no number beyond 64 bits.
   return static_cast<uint64_t>(std::min(std::ceil(bytes), 0x1p62));
 }

@@ -1,5 +1,6 @@
 #include "server/scheduler/functions.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -36,9 +37,21 @@ const OmittedFields& OmittedInFunctions() {
   return kLarge;
 }
 
+// The terms of an expression cost some hundred bytes each, and there are at most 256.
+int64_t CostOf(const v1::ExpressionBody& expression) {
+  constexpr int64_t kForAByte = 192, kMost = 100 << 10;
+  int64_t bytes = std::min(kForAByte * static_cast<int64_t>(expression.text().size()), kMost);
+  for (const std::string& text : expression.more_texts())
+    bytes += std::min(kForAByte * static_cast<int64_t>(text.size()), kMost);
+  return bytes;
+}
+
 // As it was given, as it was read, and in the journal.
 int64_t CostOf(const v1::Function& function) {
-  return session::kFunctionControlBytes + 2 * session::ControlBytesOf(function);
+  const v1::ReductionDefinition& reduction = function.reduction();
+  return session::kFunctionControlBytes + 2 * session::ControlBytesOf(function) +
+         CostOf(function.ufunc().body().expression()) + CostOf(reduction.map().expression()) +
+         CostOf(reduction.combine().expression()) + CostOf(reduction.finish().expression());
 }
 
 v1::Function AnswerOf(const v1::Function& function) {

@@ -222,7 +222,7 @@ absl::StatusOr<std::shared_ptr<store::Arena>> Memory::MakeHostArena(uint64_t siz
 Memory::Outcome Memory::Lacking(Lane& lane, const absl::Status& why) {
   const bool of_machine = !MetadataOf(why, "resource").empty();
   if (!IsLack(why)) return Outcome::kFull;
-  if (hooks_.give_way(of_machine ? std::nullopt : std::optional<int>(lane.device)))
+  if (hooks_.give_way(lane, of_machine ? std::nullopt : std::optional<int>(lane.device)))
     return Outcome::kLater;
   if (of_machine) lane.grow_lack = why;
   return Outcome::kFull;

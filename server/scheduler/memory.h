@@ -29,9 +29,9 @@ class Memory {
   // Called with all locks.
   struct Hooks {
     std::function<void(Lane&)> changed;  // a lane got an arena or failed to
-    // An arena lacks what a worker has: of this device, or of the machine (descriptors, memory).
-    // True: one ends for it, and who waits for memory is told when it has.
-    std::function<bool(std::optional<int> device)> give_way;
+    // The lane's arena lacks what another lane's worker has: of this device, or of the machine
+    // (descriptors, memory). True: one ends for it, and who waits for memory is told when it has.
+    std::function<bool(const Lane&, std::optional<int> device)> give_way;
   };
   Memory(Core* core, Lanes* lanes, Hooks hooks);
 

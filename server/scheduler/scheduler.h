@@ -319,7 +319,7 @@ class Scheduler {
   static void ForgetWorker(Lane& lane);
   static bool MayEndWorker(const Lane& lane);
   static bool IsIdle(const Lane& lane);
-  bool GiveWay(std::optional<int> device);
+  bool GiveWay(std::optional<int> device, const Lane* except = nullptr);
   void EndWorker(Lane& lane);
   void AskToYield();
   void YieldIfDone(Lane& lane);

@@ -157,8 +157,8 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
                                  core_->options.start_patience);
   }
   if (!pause.has_value()) return StartFailed(lane, why);
-  // Those that live may have what it lacked, whatever it died of.
-  GiveWay(lane.device);
+  // Those that live may have what it lacked, whatever it died of; once may be chance.
+  if (lane.num_starts > 1) GiveWay(lane.device);
   core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
     Locked lock(*core_);
     WaitForWorker(*lane);
@@ -261,13 +261,13 @@ bool Scheduler::IsIdle(const Lane& lane) {
 }
 
 // Ends the idle worker that was used least recently, of this device or of any. False: there is
-// none.
-bool Scheduler::GiveWay(std::optional<int> device) {
+// none. `except`: not this lane's.
+bool Scheduler::GiveWay(std::optional<int> device, const Lane* except) {
   core_->AssertAll();
   Lane* least = nullptr;
   lanes_.ForEach([&](Lane& lane) {
     if (device.has_value() && lane.device != *device) return;
-    if (!IsIdle(lane)) return;
+    if (&lane == except || !IsIdle(lane)) return;
     if (least == nullptr || lane.last_used < least->last_used) least = &lane;
   });
   if (least == nullptr) return false;

@@ -25,7 +25,8 @@ inline constexpr int64_t kPlannedOperationControlBytes =
 
 // A message in memory, and serialized in the journal, which may have an older one too.
 inline int64_t ControlBytesOf(const google::protobuf::Message& message) {
-  return static_cast<int64_t>(message.SpaceUsedLong() + 2 * message.ByteSizeLong());
+  // Its small parts are blocks of the heap of their own, which costs about half as much again.
+  return static_cast<int64_t>(2 * message.SpaceUsedLong() + 2 * message.ByteSizeLong());
 }
 
 }  // namespace stride::session

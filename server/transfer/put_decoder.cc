@@ -152,7 +152,8 @@ absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> s
   PutMessage message;
   while (!cursor.done()) {
     Tag tag;
-    if (!ReadTag(cursor, &tag)) return Malformed("", "malformed: this is no PutArrayRequest of the contract");
+    if (!ReadTag(cursor, &tag))
+      return Malformed("", "malformed: this is no PutArrayRequest of the contract");
     absl::Status status;
     if (tag.field == kHeaderField && tag.type == WireType::kBytes) {
       status = DecodeMessage(cursor, "header", &message.header);

@@ -253,7 +253,7 @@ class CliTest(unittest.TestCase):
         # Right after the start no device is called broken: it is waited for.
         self.assertNotIn("NOT_SERVING", self.stride("devices", "--address", socket).stdout)
         self.stride("put", "a.npy", "a", "--address", socket)
-        done = self.stride("jobs", "submit", "ufunc", "a * 7 - 3", "a=a", "--to", "b", "--wait", "--address", socket)
+        done = self.stride("jobs", "submit", "ufunc", "a * 7 - 3", "a=@a", "--to", "b", "--wait", "--address", socket)
         self.assertRegex(done.stdout, r"queue \S+ \S+ \(compiling \S+ \S+\)")
 
     def test_nothing_is_left(self):

@@ -340,7 +340,7 @@ TEST_F(HostileTest, AllProcessorTimeIsCharged) {
   })";
   launch.grid = {8};
   Array out = client.Zeros({DataType::kInt64, {8}});
-  launch.arguments = {out, int64_t{100'000'000}};
+  launch.arguments = {out, int64_t{500'000'000}};
   client.Kernel(launch);
   Must(client.Synchronize());
   double used = 0;  // by the worker that is not a spare

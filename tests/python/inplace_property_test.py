@@ -1,9 +1,8 @@
 """Random writes in place beside NumPy: what NumPy accepts gives the same elements, and what it refuses fails here with
-the same kind of error, at the line or
-at the next read of the array. Nothing is lost without an error. Seeds are fixed."""
+the same kind of error, at the line or at the next read of the array. Nothing is lost without an error. Seeds are fixed.
+"""
 
 import random
-import unittest
 import warnings
 
 import numpy as np

@@ -1,5 +1,7 @@
 // What a daemon without devices links in place of the broker and the scheduler: see FakeEngine.
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "server/broker/broker.h"
@@ -16,7 +18,10 @@ class FakeBroker : public broker::Broker {
     return absl::UnimplementedError("the fake broker has no workers");
   }
   broker::Compiler& compiler() override { std::abort(); }
-  void Shutdown() override {}
+  // Of workers that a driver keeps: this never returns.
+  void Shutdown() override {
+    while (std::getenv("STRIDE_FAKE_SLOW_WORKERS") != nullptr) pause();
+  }
 
  private:
   std::vector<wire::DeviceDescription> devices_;

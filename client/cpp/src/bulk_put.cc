@@ -190,6 +190,16 @@ std::optional<Result<v1::Array>> Describe(const BulkWays& ways, const std::strin
   return std::move(*response.mutable_array());
 }
 
+// Whether a ready array has this content.
+bool Holds(const BulkWays& ways, const std::string& name, const ArraySpec& wanted,
+           const ArraySpec& spec, std::span<const std::byte> data, const CallOptions& options,
+           std::chrono::nanoseconds default_timeout) {
+  if (!(spec == wanted)) return false;
+  std::vector<std::byte> there(data.size());
+  return FetchBulk(ways, name, there, TransferOptions{options, nullptr}, default_timeout) &&
+         std::equal(there.begin(), there.end(), data.begin());
+}
+
 std::vector<Range> MissingOf(const v1::Array& array, int64_t size) {
   std::vector<Range> missing;
   int64_t at = 0;
@@ -239,19 +249,24 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     const Error cut = put.error();
     const auto known = Describe(ways, name);
     if (known && !*known) return cut;  // no daemon returns
+    auto missing = CutRanges(size, ways.channels.num_bulk());
     // An array that is overwritten says of its old content that it is ready.
-    if (!known || options.overwrite) {
-      report_as(0);
-      put = PutBulk(ways, parent, array_id, spec, data, counted, default_timeout);
-      continue;
+    if (known && !options.overwrite) {
+      const v1::Array& array = **known;
+      if (array.state() == v1::Array::STATE_READY) {
+        // All had arrived and the answer was lost, or the name was taken before.
+        if (!Holds(ways, name, spec, FromProto(array).spec, data, options, default_timeout))
+          return LocalError(Code::kAlreadyExists, "The name is taken by another array: " + name);
+        report_as(size);
+        return FromProto(array);
+      }
+      if (array.state() != v1::Array::STATE_PENDING) return cut;
+      if (auto rest = MissingOf(array, size); !rest.empty()) missing = std::move(rest);
     }
-    const v1::Array& array = **known;
-    if (array.state() == v1::Array::STATE_READY) return FromProto(array);
-    const auto missing = MissingOf(array, size);
-    if (array.state() != v1::Array::STATE_PENDING || missing.empty()) return cut;
     int64_t left = 0;
     for (const Range& range : missing) left += range.end - range.begin;
     report_as(size - left);
+    // In messages: the regions went with the daemon that lent them.
     put = PutRanges(ways, nullptr, RequestOf(parent, array_id, spec, options), data, missing,
                     counted, default_timeout);
   }

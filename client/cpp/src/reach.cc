@@ -49,7 +49,7 @@ class Socket {
   const int fd_;
 };
 
-bool IsUnix(const std::string& target) { return target.starts_with("unix:"); }
+bool IsSocketTarget(const std::string& target) { return target.starts_with("unix:"); }
 
 std::string PathOf(const std::string& target) {
   std::string path = target.substr(5);
@@ -176,7 +176,7 @@ std::string WhyNoHandshake(const ConnectOptions& options, const std::string& las
 }  // namespace
 
 std::optional<Error> Refused(const std::string& target) {
-  if (!IsUnix(target)) return std::nullopt;
+  if (!IsSocketTarget(target)) return std::nullopt;
   const std::string path = PathOf(target);
   const int error = ConnectUnix(path);
   if (error != EACCES && error != EPERM) return std::nullopt;
@@ -190,7 +190,7 @@ std::optional<Error> Refused(const std::string& target) {
 Error WhyUnreachable(const ConnectOptions& options, const std::string& target,
                      const std::shared_ptr<grpc::Channel>& channel) {
   std::string why;
-  if (IsUnix(target)) {
+  if (IsSocketTarget(target)) {
     const int error = ConnectUnix(PathOf(target));
     why =
         error == 0 ? "it takes connections and does not answer" : WhyNotUnix(PathOf(target), error);

@@ -10,7 +10,6 @@ import weakref
 from collections import deque
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-import grpc
 from google.protobuf.message import DecodeError
 
 from stride import _errors

@@ -3,8 +3,6 @@
 import queue
 from typing import Optional
 
-import grpc
-
 from stride import _errors
 from stride.v1 import compute_service_pb2
 

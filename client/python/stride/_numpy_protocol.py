@@ -242,6 +242,8 @@ for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "ei
     if hasattr(np.linalg, _name):
         _FUNCTIONS[getattr(np.linalg, _name)] = getattr(linalg, _name)
 
+_FUNCTIONS[np.linalg.eig], _FUNCTIONS[np.linalg.eigvals] = linalg.eig_as_numpy, linalg.eigvals_as_numpy
+
 
 def _fourier(function, several: bool):
     """NumPy's arguments may be given by position."""

@@ -4,7 +4,6 @@ and pays, else in chunks inside messages."""
 import math
 from typing import Callable, Optional, Tuple
 
-import grpc
 import numpy as np
 
 from stride import _errors

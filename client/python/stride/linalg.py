@@ -158,12 +158,17 @@ def _real_if_all_are(x: Array, values: Array) -> bool:
 
 
 def eig(x, /) -> EigResult:
-    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns. Complex, or real as NumPy's where the matrices are and all
-    eigenvalues are; in `jit` and `vmap` always complex."""
+    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns: always complex, as the
+    standard has it. `numpy.linalg.eig` gives real ones where NumPy's does."""
     x = _matrix(x, "eig", square=True)
     dtype = _complex(_floating("eig", x.dtype))
-    values, vectors = _compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)])
-    if _real_if_all_are(x, values):
+    return EigResult(*_compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)]))
+
+
+def eig_as_numpy(x, /) -> EigResult:
+    """Real, where the matrices and all eigenvalues are; in `jit` and `vmap` always complex."""
+    values, vectors = eig(x)
+    if _real_if_all_are(_array(x), values):
         values, vectors = _elementwise.real(values), _elementwise.real(vectors)
     return EigResult(values, vectors)
 
@@ -173,7 +178,13 @@ def eigvals(x, /) -> Array:
     x = _matrix(x, "eigvals", square=True)
     dtype = _complex(_floating("eigvals", x.dtype))
     values = _compute("eigvals", "EIG", (x,), [(x.shape[:-1], dtype)], values_only=True)[0]
-    return _elementwise.real(values) if _real_if_all_are(x, values) else values
+    return values
+
+
+def eigvals_as_numpy(x, /) -> Array:
+    """As eig_as_numpy."""
+    values = eigvals(x)
+    return _elementwise.real(values) if _real_if_all_are(_array(x), values) else values
 
 
 def inv(x, /) -> Array:

@@ -1,14 +1,59 @@
 #include "server/worker/cpu/seal.h"
 
+#include <dirent.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/worker/cpu/fault_handler.h"
 #include "server/worker/runtime/syscall_sets.h"
 #include "server/worker/runtime/trapped_calls.h"
 
 namespace stride::cpu {
+namespace {
+
+// Whether a thread is past what the C library does first, with all signals blocked. One that has
+// ended is.
+bool HasStarted(const std::string& folder) {
+  std::ifstream status(folder + "/status");
+  for (std::string line; std::getline(status, line);) {
+    absl::string_view mask = line;
+    if (!absl::ConsumePrefix(&mask, "SigBlk:")) continue;
+    uint64_t blocked = 0;
+    return absl::SimpleHexAtoi(absl::StripAsciiWhitespace(mask), &blocked) &&
+           (blocked >> (SIGSYS - 1) & 1) == 0;
+  }
+  return true;
+}
+
+// The calls that start a thread are not in the sealed set, and one that met the filter with its
+// signals blocked would end the process. Every thread that was made comes to run.
+absl::Status AwaitStartedThreads() {
+  constexpr char kThreads[] = "/proc/self/task";
+  DIR* folder = opendir(kThreads);
+  if (folder == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("reading ", kThreads));
+  absl::Cleanup close_folder = [folder] { closedir(folder); };
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    while (!HasStarted(absl::StrCat(kThreads, "/", entry->d_name))) sched_yield();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status Seal() {
+  if (absl::Status status = AwaitStartedThreads(); !status.ok()) return status;
   worker::AnswerTrappedCalls(ReportForbiddenCall);
   return worker::MakeFilter(worker::SyscallSet::kSealed, SECCOMP_RET_TRAP).Install();
 }

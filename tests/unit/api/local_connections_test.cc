@@ -26,10 +26,10 @@ namespace {
 
 using stride::testing::CopyOf;
 using stride::testing::DetailsOf;
-using ::testing::HasSubstr;
 using stride::testing::LocalClient;
 using stride::testing::RedeemTicket;
 using stride::testing::TestServer;
+using ::testing::HasSubstr;
 
 // Stores `bytes` under handle 1 and fetches them.
 v1::ExecuteRequest StoreAndFetch(const std::string& session, const std::string& bytes) {

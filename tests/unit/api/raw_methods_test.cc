@@ -182,6 +182,12 @@ TEST(RawMethodsTest, AHealthCheckOfAStrangerIsSmall) {
   const auto channel = server.Connect();
   EXPECT_EQ(CallWith(channel, "/grpc.health.v1.Health/Check", &large).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
+  for (const char* version : {"v1", "v1alpha"}) {
+    const std::string method =
+        absl::StrCat("/grpc.reflection.", version, ".ServerReflection/ServerReflectionInfo");
+    EXPECT_EQ(CallWith(channel, method, &large).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(CallWith(channel, method, &newer).error_code(), grpc::StatusCode::OK);
+  }
   EXPECT_EQ(CallWith(channel, "/grpc.health.v1.Health/Check", &newer).error_code(),
             grpc::StatusCode::OK);
 }

@@ -21,8 +21,8 @@
 namespace stride::broker {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kSource[] = R"(
 #include <cuda_fp16.h>
@@ -62,7 +62,7 @@ absl::StatusOr<CompilerProcess::Output> CompileAlone(Spawner* spawner, const San
   return (*process)->Compile("cuda:sm_90", SerializeCode(CodeOf(source)), timeout);
 }
 
-class NvrtcSandboxTest : public testing::Test {
+class NvrtcSandboxTest : public ::testing::Test {
  protected:
   void SetUp() override {
     policy_.mode = SandboxPolicy::Mode::kOff;
@@ -112,7 +112,7 @@ TEST_F(NvrtcSandboxTest, BombsEndInTimeAndMemory) {
   }
 }
 
-class CudaSandboxTest : public testing::Test {
+class CudaSandboxTest : public ::testing::Test {
  protected:
   static std::unique_ptr<Broker> MakeBroker(SandboxPolicy::Mode mode) {
     BrokerOptions options;

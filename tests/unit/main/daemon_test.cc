@@ -144,6 +144,15 @@ TEST_F(DaemonTest, ADrainEndsAtItsTimeout) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
+// Their time counts from the end of the drain, not from the end of what the drain might take.
+TEST_F(DaemonTest, WorkersThatTakeLongToEndHoldUpNobody) {
+  Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_SLOW_WORKERS=1"});
+  daemon.LogUntil("ready pid=");
+  daemon.Signal(SIGTERM);
+  daemon.LogUntil("they are left to the kernel");
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
 TEST_F(DaemonTest, ASecondSignalEndsItAtOnce) {
   Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_HOLD=1"});
   daemon.LogUntil("ready pid=");

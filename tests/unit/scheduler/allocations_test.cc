@@ -68,7 +68,7 @@ class AllocationsTest : public ::testing::Test {
   void ExpectNothingTaken(const std::function<SteadyTime()>& deadline) {
     constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
     Go();
-    std::shared_ptr<testing::FakeWorker> worker = broker_.WaitForWorker(1);
+    std::shared_ptr<::stride::testing::FakeWorker> worker = broker_.WaitForWorker(1);
     AWAIT(worker->num_held() != 0);
     for (int i = 0; i < kUnderWay; ++i) Go(deadline());
     int64_t before = 0;
@@ -85,7 +85,7 @@ class AllocationsTest : public ::testing::Test {
     EXPECT_EQ(num_ended_, 1 + kUnderWay + kWarm + kMeasured);
   }
 
-  testing::FakeBroker broker_{{testing::HostDevice(0)}};
+  ::stride::testing::FakeBroker broker_{{::stride::testing::HostDevice(0)}};
   std::unique_ptr<Engine> engine_;
   uint64_t last_ = kFirst;
   int num_ended_ = 0;

@@ -441,6 +441,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
     std::printf("%-28s %8ld charged, %8ld taken\n", kind.c_str(),
                 static_cast<long>(charged / count), static_cast<long>(taken / count));
   }
+  DeleteAll();
 }
 
 // What `make` makes is charged again by the next daemon, and gone when it is.
@@ -457,7 +458,7 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   Die();
   // No quota applies to what is there.
   Start(1000, &keeper);
-  EXPECT_GT(Used(), before / 2);
+  EXPECT_GT(Used(), before / 3);  // no plans yet, and one event of the job
   EXPECT_LE(Used(), before);
   EXPECT_EQ(MetadataOf(NewSession(kA, "t"), "quota"), "control-bytes");
   ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/more-1").ok());

@@ -195,7 +195,7 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
   std::vector<std::shared_ptr<Ticket>> in_flight;
   for (uint64_t i = 1; i <= kQueue; ++i) in_flight.push_back(Fill(i, Name(0)));
   // The lane's worker, among canaries.
-  std::shared_ptr<testing::FakeWorker> worker;
+  std::shared_ptr<::stride::testing::FakeWorker> worker;
   ASSERT_TRUE(Eventually([&] {
     for (int i = before + 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
       auto one = broker_->WaitForWorker(i);

@@ -301,16 +301,16 @@ TEST_P(SpillKindTest, WhatARunningTaskWorksInIsNobodyElses) {
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   auto running = Submit(Inverse(1, 2));  // all of the device
   auto worker = broker_->WaitForWorker(1);
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }, absl::Seconds(60)));
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
   const absl::Status full = Put(3);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
   auto waiting = Submit(Inverse(1, 4));
   worker->EndNext();
   EXPECT_TRUE(running->Wait(Soon()).ok());
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }, absl::Seconds(60)));
+  ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
   worker->EndNext();
   EXPECT_TRUE(waiting->Wait(Soon()).ok());
-  EXPECT_TRUE(Eventually([&] { return Put(3).ok(); }, absl::Seconds(60)));
+  EXPECT_TRUE(Eventually([&] { return Put(3).ok(); }));
 }
 
 TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
@@ -675,8 +675,7 @@ TEST_F(SpillTest, EmptyArenasReturnWhileTheSessionLives) {
   Start({HostDevice(0, 256 * kMiB)}, {});
   ASSERT_TRUE(Put(1, 100 * kMiB).ok());
   Release(1);
-  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == 0; },
-                         absl::Seconds(12)));
+  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == 0; }));
 }
 
 // Operations on arrays that are larger than the device.

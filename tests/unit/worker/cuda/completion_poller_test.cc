@@ -54,7 +54,7 @@ class FakeCompletions : public worker::Completions {
   std::vector<std::string> lines_;
 };
 
-class CompletionPollerTest : public testing::Test {
+class CompletionPollerTest : public ::testing::Test {
  protected:
   CompletionPollerTest()
       : context_(*Context::Retain(driver_, 0)),
@@ -165,7 +165,7 @@ TEST_F(CompletionPollerTest, ManyTasksAndASlowDevice) {
 
 // A new object in a child process, since the poller's thread does not live on in a fork.
 TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
         g_query_result = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -189,7 +189,7 @@ TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
         }
         poller.Drain();
       },
-      testing::ExitedWithCode(1),
+      ::testing::ExitedWithCode(1),
       "task 1; fatal 2: illegal memory access in `kernel2` .CUDA error 700.");
 }
 
