@@ -76,10 +76,12 @@ class ErrorsTest : public ::testing::TestWithParam<Row> {
     session.set_session_id("s");
     ASSERT_TRUE(rpc_->Call("SessionService/CreateSession", session).ok());
     // An array, a pending upload, a module and a job that rows refer to.
-    for (const char* parent : {"tenants/default", "sessions/s"}) {
+    // Two of the session: a refused write in place spoils its array for later rows.
+    for (const auto& [parent, id] : std::vector<std::pair<std::string, std::string>>{
+             {"tenants/default", "7"}, {"sessions/s", "7"}, {"sessions/s", "8"}}) {
       v1::CreateArrayRequest create;
       create.set_parent(parent);
-      create.set_array_id("7");
+      create.set_array_id(id);
       create.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
       create.mutable_spec()->add_shape(4);
       ASSERT_TRUE(rpc_->Call("ArrayService/CreateArray", create).ok());
@@ -264,8 +266,8 @@ const std::vector<Row>& ShapesAndTypes() {
        "(4,)"},
       {"existing_type",
        kRun,
-       {"session: 'sessions/s' operation { ufunc { function: 'add' inputs { handle: 7 } inputs { "
-        "scalar { complex_value { imaginary: 1 } } } } outputs { handle: 7 existing: true } }"},
+       {"session: 'sessions/s' operation { ufunc { function: 'add' inputs { handle: 8 } inputs { "
+        "scalar { complex_value { imaginary: 1 } } } } outputs { handle: 8 existing: true } }"},
        kInvalid,
        "DATA_TYPE_MISMATCH",
        "operation.outputs[0]",

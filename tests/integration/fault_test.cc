@@ -257,11 +257,11 @@ class LibraryCallTest : public FaultTest {
  protected:
   void SetUp() override {
     // It takes seconds; the grace is a fraction of one.
-    constexpr int64_t kExtent = 3000;
-    std::vector<double> values(kExtent * kExtent);
+    const int64_t extent = OnCpu() ? 3000 : 6000;
+    std::vector<double> values(extent * extent);
     std::mt19937 random(1);
     for (double& value : values) value = static_cast<double>(random() % 1000) - 500;
-    matrix_ = Must(owner_->Put(values, {kExtent, kExtent}));
+    matrix_ = Must(owner_->Put(values, {extent, extent}));
     in_place_ = Must(other_.Put(data_, {static_cast<int64_t>(data_.size())}));
     kept_ = Must(other_.Put(data_, {static_cast<int64_t>(data_.size())}));
   }
@@ -285,6 +285,11 @@ class LibraryCallTest : public FaultTest {
         EXPECT_EQ(Get<int32_t>(other_, array), data_);
       } while (!ended);
     });
+    // A failure throws: the thread ends first.
+    const absl::Cleanup join = [&] {
+      ended = true;
+      transfers.join();
+    };
     begin();
     for (int i = 0; i < 5; ++i) other_.Kernel(Increment(in_place_));
     Array derived = other_.Ufunc("add", {kept_, Operand(5)});
@@ -300,8 +305,6 @@ class LibraryCallTest : public FaultTest {
     for (int32_t& value : want) value -= 4;
     EXPECT_EQ(Get<int32_t>(other_, before), want);
     EXPECT_EQ(Get<int32_t>(other_, kept_), data_);
-    ended = true;
-    transfers.join();
     Must(other_.Synchronize());
   }
 

@@ -81,7 +81,7 @@ TEST_F(HealthTest, ADeviceFallsIllAndRecovers) {
   folder_.SetIll(true);
   for (pid_t worker : daemon_.Workers()) kill(worker, SIGKILL);
   ASSERT_TRUE(Eventually([&] { return OnlyDevice().state != Device::State::kServing; }));
-  EXPECT_THAT(OnlyDevice().state_reason, ::testing::HasSubstr("its canary failed"));
+  EXPECT_THAT(OnlyDevice().state_reason, ::testing::HasSubstr("its worker does not start"));
   EXPECT_EQ(Health(OnlyDevice().name), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(Health("stride.v1.ComputeService"), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(Health(""), HealthCheckResponse::NOT_SERVING) << "it is the only device";
