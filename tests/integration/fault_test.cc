@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/cleanup/cleanup.h"
 #include "gmock/gmock.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
