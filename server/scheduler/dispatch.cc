@@ -284,8 +284,8 @@ void Scheduler::Charge(Lane& lane, double run_seconds) {
 }
 
 void Scheduler::ChargeWorkers(const TenantId& tenant) {
-  lanes_.ForEach([&](Lane& lane) {
-    if (lane.tenant == tenant && lane.worker != nullptr) Charge(lane, 0);
+  lanes_.ForEachOf(tenant, [&](Lane& lane) {
+    if (lane.worker != nullptr) Charge(lane, 0);
   });
 }
 

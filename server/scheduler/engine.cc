@@ -579,7 +579,7 @@ bool EngineImpl::Responds(absl::Duration patience) {
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
   std::map<int, session::TenantAccounts::DeviceShare> devices;
   {
-    Locked lock(core_);
+    Locked lock(core_, tenant);
     scheduler_.ChargeWorkers(tenant);
   }
   v1::Usage usage = core_.accounts->Describe(tenant, &devices);

@@ -34,6 +34,16 @@ class Lanes {
     return *lane;
   }
 
+  // The lanes of one tenant. The caller has its stripe.
+  template <typename Visit>
+  void ForEachOf(const TenantId& tenant, Visit visit) const {
+    const auto& lanes = stripes_[core_->StripeFor(tenant)];
+    auto found = lanes.find(tenant);
+    if (found == lanes.end()) return;
+    for (const auto& lane : found->second) {
+      if (lane != nullptr) visit(*lane);
+    }
+  }
   template <typename Visit>
   void ForEach(Visit visit) const {
     core_->AssertAll();

@@ -119,6 +119,10 @@ class Model {
   Allowed AllowedIn(const VersionPtr& version);
   void CheckContent(const std::string& what, const VersionPtr& version, const View& view,
                     const Values& values);
+  // Whether an array with this content may carry an error of this code.
+  bool MayCarry(const VersionPtr& version, const absl::Status& status) {
+    return version != nullptr && ErrorsOf(version).count(status.code()) > 0;
+  }
   void CheckError(const std::string& what, const VersionPtr& version, const absl::Status& status);
 
   // Of a copy that the daemon made by itself.

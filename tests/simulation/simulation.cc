@@ -696,12 +696,16 @@ void Simulation::ReadFetches() {
       model_.CheckContent(fetch->what, fetch->version, fetch->view, FromBytes(read->data()));
     } else if (absl::IsDeadlineExceeded(read.status()) &&
                (absl::StrContains(read.status().message(), "before the array was ready") ||
-                absl::StrContains(read.status().message(), "waited for staging memory"))) {
+                absl::StrContains(read.status().message(), "waited for staging memory") ||
+                absl::StrContains(read.status().message(), "before the device had a process"))) {
       fetches_.push_back(std::move(*fetch));
       return;
     } else if (!absl::IsUnavailable(read.status()) &&
                !(fetch->view.stride != 1 && model_.CopyMayFail(read.status().code()))) {
-      model_.CheckError(fetch->what, fetch->version, read.status());
+      // A read in flight may see a write in place that its session lost after the read began.
+      const VersionPtr& now = fetch->view.buffer->now;
+      model_.CheckError(fetch->what, model_.MayCarry(now, read.status()) ? now : fetch->version,
+                        read.status());
     }
     ++num_calls_;
     fetch->fetch.reset();
