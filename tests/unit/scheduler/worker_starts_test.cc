@@ -11,6 +11,7 @@
 #include "server/base/error.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 
@@ -22,12 +23,7 @@ using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
 using ::stride::testing::StagedDevice;
 
-template <typename Predicate>
-bool Eventually(Predicate holds) {
-  const SteadyTime end = MachineTime() + absl::Seconds(120);
-  while (!holds() && MachineTime() < end) absl::SleepFor(absl::Milliseconds(1));
-  return holds();
-}
+using ::stride::testing::Eventually;
 
 class WorkerStartsTest
     : public ::testing::TestWithParam<wire::DeviceDescription (*)(int, int64_t)> {
@@ -37,8 +33,11 @@ class WorkerStartsTest
     options_.start_patience = absl::Milliseconds(300);
     options_.worker_turn = absl::Hours(1);
   }
-  ~WorkerStartsTest() override {
+  ~WorkerStartsTest() override { End(); }
+  void End() {
     if (engine_ != nullptr) EXPECT_TRUE(EndEngine(*broker_, *engine_));
+    engine_.reset();
+    broker_.reset();
   }
   void Watch() {
     options_.health = {.interval = absl::Milliseconds(50),
@@ -93,36 +92,35 @@ class WorkerStartsTest
 // Whatever the machine lacks, the call that needs more is refused, and nobody else notices.
 TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
   Watch();
-  Begin();
-  AddTenant("a");
-  AddTenant("b");
-  ASSERT_TRUE(Wait(Fill("a", 1)).ok());
-  std::shared_ptr<FakeWorker> worker;  // of a; canaries' have one task, and end
-  for (int i = 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
-    auto one = broker_->WaitForWorker(i);
-    const auto tasks = one->submitted();
-    if (!tasks.empty() && tasks[0].label() != "canary") worker = one;
-  }
-  ASSERT_NE(worker, nullptr);
-  worker->Hold();
-  auto of_a = Fill("a", 2);
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() > 0; }));
-  uint64_t handle = 1;
   for (int error : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+    Begin();  // what the lack before has shown holds for a minute
+    AddTenant("a");
+    AddTenant("b");
+    ASSERT_TRUE(Wait(Fill("a", 1)).ok());
+    std::shared_ptr<FakeWorker> worker;  // of a; canaries' have one task, and end
+    for (int i = 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
+      auto one = broker_->WaitForWorker(i);
+      const auto tasks = one->submitted();
+      if (!tasks.empty() && tasks[0].label() != "canary") worker = one;
+    }
+    ASSERT_NE(worker, nullptr);
+    worker->Hold();
+    auto of_a = Fill("a", 2);
+    ASSERT_TRUE(Eventually([&] { return worker->num_held() > 0; }));
     broker_->set_most_workers(0, SystemError(error, "starting a process"));
-    const absl::Status status = Wait(Fill("b", handle++));
+    const absl::Status status = Wait(Fill("b", 1));
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << error << ": " << status;
     EXPECT_TRUE(status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
     // Canaries find no room either, and that is no fault of the device.
     const int starts = broker_->num_starts();
     EXPECT_TRUE(Eventually([&] { return broker_->num_starts() > starts + 4; }));
     EXPECT_TRUE(Serves()) << engine_->ListDevices()[0].state_reason();
+    while (worker->EndNext()) {
+    }
+    EXPECT_TRUE(Wait(of_a).ok());
+    broker_->set_most_workers(INT_MAX, {});
+    End();
   }
-  while (worker->EndNext()) {
-  }
-  EXPECT_TRUE(Wait(of_a).ok());
-  broker_->set_most_workers(INT_MAX, {});
-  EXPECT_TRUE(Wait(Fill("b", handle)).ok()) << "when there is room";
 }
 
 // A device whose own memory is full says so without a name of the machine's.
