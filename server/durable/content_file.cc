@@ -41,15 +41,15 @@ bool IsUnfinishedContent(std::string_view name) {
   return name.substr(stem) == kUnfinished && ContentOfFileName(name.substr(0, stem)) != 0;
 }
 
-ContentWriter::ContentWriter(const Folder* folder, uint64_t id)
-    : folder_(folder),
+ContentWriter::ContentWriter(std::shared_ptr<const Folder> folder, uint64_t id)
+    : folder_(std::move(folder)),
       name_(ContentFileName(id)),
       temporary_(absl::StrCat(name_, kUnfinished.data())) {}
 
-absl::StatusOr<std::unique_ptr<ContentWriter>> ContentWriter::Create(const Folder* folder,
-                                                                     uint64_t id) {
-  std::unique_ptr<ContentWriter> writer(new ContentWriter(folder, id));
-  auto file = folder->OpenFile(writer->temporary_, O_WRONLY | O_CREAT | O_TRUNC);
+absl::StatusOr<std::unique_ptr<ContentWriter>> ContentWriter::Create(
+    std::shared_ptr<const Folder> folder, uint64_t id) {
+  std::unique_ptr<ContentWriter> writer(new ContentWriter(std::move(folder), id));
+  auto file = writer->folder_->OpenFile(writer->temporary_, O_WRONLY | O_CREAT | O_TRUNC);
   if (!file.ok()) return file.status();
   writer->fd_ = *std::move(file);
   return writer;

@@ -22,11 +22,12 @@ uint64_t ContentOfFileName(std::string_view name);
 // Whether it is the name of one that is being written.
 bool IsUnfinishedContent(std::string_view name);
 
-// Writes one in `folder`, which outlives it. Under its name it appears whole, or not at all. One
+// Writes one in `folder`. Under its name it appears whole, or not at all. One
 // thread; blocks for the disk.
 class ContentWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<ContentWriter>> Create(const Folder* folder, uint64_t id);
+  static absl::StatusOr<std::unique_ptr<ContentWriter>> Create(std::shared_ptr<const Folder> folder,
+                                                               uint64_t id);
   // Removes what was not finished.
   ~ContentWriter();
   absl::Status Write(std::string_view bytes);
@@ -37,8 +38,8 @@ class ContentWriter {
   uint32_t crc() const { return crc_; }
 
  private:
-  ContentWriter(const Folder* folder, uint64_t id);
-  const Folder* const folder_;
+  ContentWriter(std::shared_ptr<const Folder> folder, uint64_t id);
+  const std::shared_ptr<const Folder> folder_;  // a writer may outlive its store
   const std::string name_, temporary_;
   UniqueFd fd_;
   int64_t size_ = 0;

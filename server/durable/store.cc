@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<DurableStore>> DurableStore::Open(StoreOptions op
 absl::Status DurableStore::OpenFiles() {
   auto files = folder_.Make(kFilesFolder);
   if (!files.ok()) return files.status();
-  files_ = *std::move(files);
+  files_ = std::make_shared<const Folder>(*std::move(files));
   return absl::OkStatus();
 }
 

@@ -71,7 +71,7 @@ class DurableStore {
   int64_t max_bytes() const { return options_.max_bytes; }
 
   absl::StatusOr<std::unique_ptr<ContentWriter>> Write(uint64_t content) {
-    return ContentWriter::Create(&*files_, content);
+    return ContentWriter::Create(files_, content);
   }
   absl::StatusOr<std::unique_ptr<ContentReader>> Read(const ContentRow& row) {
     return ContentReader::Open(*files_, row);
@@ -93,7 +93,7 @@ class DurableStore {
 
   const StoreOptions options_;
   const Folder folder_;
-  std::optional<Folder> files_;  // there once it is open
+  std::shared_ptr<const Folder> files_;  // there once it is open
   UniqueFd lock_;
   Rows rows_;
   std::unique_ptr<Database> database_;  // the thread's, once it runs

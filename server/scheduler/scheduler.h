@@ -87,7 +87,8 @@ class Scheduler {
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(const TenantId& tenant) const;
-  // Charges the tenant for what its workers have used since their last tasks ended. With its stripe.
+  // Charges the tenant for what its workers have used since their last tasks ended. With its
+  // stripe.
   void ChargeWorkers(const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
