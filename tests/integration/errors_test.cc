@@ -78,7 +78,7 @@ class ErrorsTest : public ::testing::TestWithParam<Row> {
     // An array, a pending upload, a module and a job that rows refer to.
     // Two of the session: a refused write in place spoils its array for later rows.
     for (const auto& [parent, id] : std::vector<std::pair<std::string, std::string>>{
-             {"tenants/default", "7"}, {"sessions/s", "7"}, {"sessions/s", "8"}}) {
+             {"tenants/default", "7"}, {"sessions/s", "7"}, {"sessions/s", "70"}}) {
       v1::CreateArrayRequest create;
       create.set_parent(parent);
       create.set_array_id(id);
@@ -266,8 +266,8 @@ const std::vector<Row>& ShapesAndTypes() {
        "(4,)"},
       {"existing_type",
        kRun,
-       {"session: 'sessions/s' operation { ufunc { function: 'add' inputs { handle: 8 } inputs { "
-        "scalar { complex_value { imaginary: 1 } } } } outputs { handle: 8 existing: true } }"},
+       {"session: 'sessions/s' operation { ufunc { function: 'add' inputs { handle: 70 } inputs { "
+        "scalar { complex_value { imaginary: 1 } } } } outputs { handle: 70 existing: true } }"},
        kInvalid,
        "DATA_TYPE_MISMATCH",
        "operation.outputs[0]",
