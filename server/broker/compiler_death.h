@@ -9,7 +9,7 @@ namespace stride::broker {
 // Why a compiler gave no answer, or ended over one.
 enum class CompilerDeath {
   kNone,
-  kKilled,   // SIGKILL: somebody outside, or the kernel for lack of memory
+  kKilled,   // SIGKILL: another process, or the kernel for lack of memory
   kMemory,   // the bound of one compilation's memory
   kTime,     // its processor time, or the time that the answer may take
   kNoStart,  // it ended before it could read anything: no sandbox, no threads

@@ -4,9 +4,9 @@
 
 namespace stride::scheduler {
 
-// What a worker process of a CPU device is charged for: the processor time of all its threads, at
-// any time of its life, and no less than its tasks ran. The worker's own word is not asked: the
-// kernel's clock of the process tells. Of one worker; guarded as its lane is.
+// The charge of a CPU device's worker process: the processor time of all its threads, at
+// any time of its life, and no less than its tasks ran. The worker's own report is not used:
+// the kernel's clock of the process is. Of one worker; guarded as its lane is.
 class ProcessorTime {
  public:
   // Another worker: what it used until now, at its start, is nobody's.

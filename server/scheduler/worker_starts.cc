@@ -195,7 +195,7 @@ absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
       absl::Seconds(1), {{"device", device}});
 }
 
-// A canary tells whether the device is to blame; the lane waits for what it finds. One that is not
+// A canary shows whether the device is to blame; the lane waits for what it finds. One that is not
 // to blame fails this tenant's work alone, and after some tries.
 void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
   core_->AssertAll();

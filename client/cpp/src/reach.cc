@@ -24,7 +24,7 @@ namespace stride::internal {
 namespace {
 
 constexpr int kProbeMs = 2000;
-// A TLS 1.2 record with a ClientHello that asks for h2: whoever speaks TLS answers it with a record
+// A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record
 // of its own. Its "random" bytes say what it is.
 constexpr unsigned char kClientHello[] = {
     0x16, 0x03, 0x01, 0x00, 0x68, 0x01, 0x00, 0x00, 0x64, 0x03, 0x03, 0x73, 0x74, 0x72, 0x69, 0x64,

@@ -12,7 +12,7 @@ import grpc
 from stride import _address, _errors
 
 _PROBE_SECONDS = 2.0
-# A TLS 1.2 record with a ClientHello that asks for h2: whoever speaks TLS answers it with a record of its own. Its "random" bytes say what it is.
+# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. Its "random" bytes say what it is.
 _CLIENT_HELLO = (bytes.fromhex("1603010068010000640303") + b"stride asks whether this is TLS."
                  + bytes.fromhex("00000cc02bc02cc02fc030cca9cca80100002f000a00080006001d00170018000b00020100000d0010000e04030503060308040805"
                                  "04010501001000050003026832"))
