@@ -7,7 +7,7 @@
 
 namespace stride {
 
-// A point on the machine's monotonic clock (CLOCK_MONOTONIC), which no process can set. Durations and
+// A point on the machine's monotonic clock (CLOCK_MONOTONIC), which nobody can set. Durations and
 // timers are made of these. absl::Time is the wall clock, which steps: it is only for what people
 // read and for what survives a reboot. The two are different types, so that none passes for the
 // other; base/surroundings.h has the clocks and the conversions.
