@@ -10,7 +10,7 @@ _UPPER_SNAKE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 _PASCAL = re.compile(r"([A-Z][a-z0-9]*)+")
 _VERSIONED_PACKAGE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\.v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
-# What generators ask of every file.
+# Options that code generators need in every file.
 _LANGUAGE_OPTIONS = ("csharp_namespace", "go_package", "java_package", "java_multiple_files", "objc_class_prefix", "php_namespace", "ruby_package")
 
 

@@ -175,7 +175,7 @@ Result<ArrayInfo> PutRanges(const BulkWays& ways, LocalCalls* local,
   return info;
 }
 
-// What the daemon has of an upload that was cut; nothing: it does not know the array.
+// The ranges that the daemon has of a cut upload; no value: it does not know the array.
 std::optional<Result<v1::Array>> Describe(const BulkWays& ways, const std::string& name) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
@@ -237,7 +237,7 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     reported += bytes;
     if (options.progress) options.progress(bytes);
   };
-  // What was reported and did not arrive is taken back.
+  // Progress that was reported and did not arrive is taken back.
   const auto report_as = [&](int64_t bytes) {
     if (options.progress) options.progress(bytes - reported);
     reported = bytes;

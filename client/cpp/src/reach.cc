@@ -151,7 +151,7 @@ bool Has(const std::string& text, std::string_view part) {
          }) != text.end();
 }
 
-// What gRPC itself says of its last attempt.
+// gRPC's own message about its last attempt.
 std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::ClientContext context;
   context.set_deadline(GrpcTimeAfter(std::chrono::milliseconds(kProbeMs)));

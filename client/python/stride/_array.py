@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stride._sharding import Sharding
 
 _SCALARS = (bool, int, float, complex, np.generic)
-# What makes an object of another library one that computes with arrays itself.
+# Attributes of other libraries' objects that compute with arrays themselves.
 _ARRAY_LIKE = (
     "__array_ufunc__",
     "__array__",

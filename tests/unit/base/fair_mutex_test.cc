@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 
 namespace stride {
 namespace {
@@ -56,7 +57,7 @@ TEST(FairMutexTest, WhoHasWaitedForLongIsLetInFirst) {
   int overtaken = 0;
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
-    while (mutex.num_waiting() == 0) absl::SleepFor(absl::Microseconds(20));
+    AWAIT(mutex.num_waiting() != 0);
     absl::SleepFor(absl::Milliseconds(2));
     const int before = had;
     mutex.Unlock();

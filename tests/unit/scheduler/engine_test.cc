@@ -506,7 +506,7 @@ TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
     EXPECT_EQ(State(handle), v1::Array::STATE_FAILED) << handle;
   }
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (!worker->EndNext()) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->EndNext());
   EXPECT_TRUE((*before)->Wait(Soon()).ok());
 }
 
@@ -541,7 +541,7 @@ TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
   write.mutable_outputs(0)->set_existing(true);
   auto written = Submit(write);
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
-  while (worker->num_held() < 2) absl::SleepFor(absl::Milliseconds(1));
+  AWAIT(worker->num_held() >= 2);
   worker->EndNext(absl::FailedPreconditionError("it broke"));
   worker->EndNext();
   EXPECT_EQ((*written)->Wait(Soon()).message(), "it broke");
