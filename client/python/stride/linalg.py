@@ -18,7 +18,6 @@ from stride._decompositions import (
 from stride._decompositions import eig_as_numpy, eigvals_as_numpy  # noqa: F401, for NumPy's functions
 from stride._errors import LinAlgError
 from stride._linear_algebra import matmul, matvec, tensordot, vecdot, vecmat
-from stride._manipulation import matrix_transpose
 from stride._norms import cond, matrix_norm, norm, vector_norm
 from stride._ufunc import _give
 
@@ -49,6 +48,17 @@ def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
     3.0
     """
     return _reductions.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def matrix_transpose(x, /) -> Array:
+    """The matrices with rows for columns: a view.
+
+    Parameters: `x`, matrices (..., m, n). Returns an array (..., n, m) of this type. Raises ValueError for arrays with fewer than two axes.
+
+    >>> stride.linalg.matrix_transpose(stride.ones((2, 3))).shape
+    (3, 2)
+    """
+    return _manipulation.matrix_transpose(x)
 
 
 def outer(x1, x2, /) -> Array:
