@@ -192,7 +192,7 @@ class Generator:
         (2, 2)
         """
         loc, scale, dtype = _p.parameter(loc, "loc"), _p.non_negative(scale, "scale"), _p.real_type(dtype)
-        if _p.are_numbers(loc, scale):
+        if _p.are_numbers(loc, scale) and math.isfinite(loc) and math.isfinite(scale):
             return self._create(_p.shape_of(size), dtype, _words(dtype), normal=_Random.Normal(mean=loc, deviation=scale))
         return (loc + scale * self.standard_normal(_p.shape_of(size, loc, scale), dtype)).astype(dtype, copy=False)
 
@@ -653,8 +653,8 @@ class Generator:
     def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
         """Rows of numbers that add up to 1.
 
-        Parameters: `alpha`, a number above 0 for each of the k columns; `size`, by default (); `dtype`. Returns an array of `dtype` and the shape (*size, k).
-        Raises ValueError for an alpha not above 0.
+        Parameters: `alpha`, a number that is not negative for each of the k columns; `size`, by default (); `dtype`. Returns an array of `dtype` and the shape (*size, k).
+        Raises ValueError for a negative alpha.
 
         >>> stride.random.Generator(7).dirichlet([1.0, 2.0], 3).shape
         (3, 2)

@@ -17,8 +17,8 @@ def dirichlet(rng, alpha, size, dtype: np.dtype) -> Array:
     alpha = host_array(alpha).astype(float)
     if alpha.ndim != 1:
         raise ValueError(f"alpha has one axis, not {alpha.ndim}")
-    if not np.all(alpha > 0):
-        raise ValueError("alpha <= 0")
+    if not np.all(alpha >= 0):
+        raise ValueError("alpha < 0")
     shape = (*shape_of(() if size is None else size), alpha.size)
     # By logarithms: small alphas give numbers below the range.
     logs = _sampling.sample("log_gammas", shape, _dtypes.float64, *rng._state(shape), alpha)

@@ -57,15 +57,15 @@ def within(value, name: str, low: float, high: float, has_low: bool = True, has_
 
 
 def whole(value, name: str) -> Parameter:
-    """Counts: whole numbers, not below 0. Of a host array of floats, as in NumPy, only where each is whole."""
+    """Counts: not below 0. A float is cut to a whole number, as NumPy does; one in an array must be one."""
     if isinstance(value, Array):
         return parameter(value, name)
     host = host_array(value)
-    if host.dtype.kind not in "biuf" or host.dtype.kind == "f" and not np.all(host == np.floor(host)):
+    if host.dtype.kind not in "biuf" or host.ndim and host.dtype.kind == "f" and not np.all(host == np.floor(host)):
         raise _errors.DataTypeMismatch(f"{name} is of whole numbers, not of {host.dtype}", reason="DATA_TYPE_MISMATCH")
-    if np.any(host < 0):
+    if not np.all(host >= 0):
         _refuse(name, "< 0")
-    return host.astype(float) if host.ndim else float(host)
+    return host.astype(float) if host.ndim else float(int(host))
 
 
 def are_numbers(*values) -> bool:
