@@ -7,6 +7,7 @@ import numpy as np
 
 import client_case
 import stride as st
+from stride import _einsum, _linear_algebra
 
 # Subscripts and the shapes of operands.
 SUBSCRIPTS = (
@@ -149,6 +150,9 @@ class EinsumTest(client_case.ClientCase):
             st.einsum("ij,jk->ki", a, b).to_numpy()
         self.assertEqual(sent.kinds.count("matmul"), 1)
         self.assertNotIn("reduction", sent.kinds)
+
+    def test_examples(self):
+        self.run_examples(_einsum, _linear_algebra)
 
     def test_of_traced_arrays(self):
         x, y = self.values((2, 3), float), self.values((3, 4), float)

@@ -8,6 +8,7 @@ import numpy as np
 
 import client_case
 import stride as st
+from stride import _decompositions, _norms
 
 TYPES = (np.float32, np.float64, np.complex64, np.complex128)
 
@@ -239,6 +240,9 @@ class LinalgTest(client_case.ClientCase):
                     self.near(one, other)
             else:
                 self.near(result, expected)
+
+    def test_examples(self):
+        self.run_examples(st.linalg, _decompositions, _norms)
 
     def test_public_names(self):
         """Whatever numpy.linalg has, with its parameters by position and by name."""

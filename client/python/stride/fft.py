@@ -72,7 +72,9 @@ def _transform(name: str, kind: int, x, axes, lengths, norm, inverse: bool = Fal
 
 
 def _one_by_one(name: str, kind: int, x: Array, axes, lengths, norm, inverse: bool) -> Array:
-    """For an axis that is there twice: the last axis first, or where that gives real numbers last, then from the last but one to the first."""
+    """For an axis that is there twice: the last axis first, or where that gives real numbers last, then from the last but one to the first. Lengths that are not
+    given are those before all of them."""
+    lengths = [x.shape[axis] if length is None else length for axis, length in zip(axes, lengths[:-1])] + [lengths[-1]]
     steps = [(kind, axes[-1], lengths[-1])]
     rest = [(_COMPLEX, axis, length) for axis, length in zip(axes[:-1], lengths[:-1])]
     steps = rest + steps if kind == _TO_REAL else steps + rest[::-1]
