@@ -79,7 +79,7 @@ def _one_by_one(name: str, kind: int, x: Array, axes, lengths, norm, inverse: bo
     rest = [(_COMPLEX, axis, length) for axis, length in zip(axes[:-1], lengths[:-1])]
     steps = rest + steps if kind == _TO_REAL else steps + rest[::-1]
     for one, axis, length in steps:
-        x = _transform(name, one, x, (axis,), (length,), norm, inverse)
+        x = _transform(name, one, x, (axis,), (length,), norm, inverse or one == _COMPLEX and kind == _TO_REAL)
     return x
 
 
