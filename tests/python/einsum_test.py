@@ -11,27 +11,110 @@ from stride import _einsum, _linear_algebra
 
 # Subscripts and the shapes of operands.
 SUBSCRIPTS = (
-    ("i", (4,)), ("i->", (4,)), ("ij", (3, 4)), ("ji", (3, 4)), ("ij->ji", (3, 4)), ("ij->i", (3, 4)), ("ij->", (3, 4)), ("kij->jk", (2, 3, 4)),
-    ("ii", (4, 4)), ("ii->i", (4, 4)), ("ii->", (4, 4)), ("iij->ij", (3, 3, 2)), ("iji->ij", (3, 2, 3)), ("ijij->ij", (2, 3, 2, 3)), ("iii->i", (3, 3, 3)),
-    ("ijij->ji", (2, 3, 2, 3)), ("iiii", (2, 2, 2, 2)), ("jii->j", (2, 3, 3)), ("->", ()), ("", ()), ("...", (2, 3)), ("...i->...", (2, 3)),
-    ("...ii->...i", (2, 3, 3)), ("i...->...", (2, 3)), ("...->...", ()), ("i...i", (3, 2, 3)), ("i...j->j...i", (2, 3, 4)), (" i j -> j i ", (2, 3)),
-    ("i,i", (4,), (4,)), ("i,i->i", (4,), (4,)), ("i,j->ij", (3,), (4,)), ("i,j->ji", (3,), (4,)), ("i,j->", (3,), (4,)), ("i,->i", (3,), ()), (",", (), ()),
-    ("ij,jk", (2, 3), (3, 4)), ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk->ki", (2, 3), (3, 4)), ("ij,kj->ik", (2, 3), (4, 3)), ("ji,jk->ik", (3, 2), (3, 4)),
-    ("ij,ij->i", (2, 3), (2, 3)), ("ij,ij", (2, 3), (2, 3)), ("ij,ji", (2, 3), (3, 2)), ("ij,j->i", (2, 3), (3,)), ("i,ij->j", (2,), (2, 3)),
-    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("bij,bkj->kbi", (2, 3, 4), (2, 5, 4)), ("ijk,jil->kl", (2, 3, 4), (3, 2, 5)), ("ijk,ikl->ij", (2, 3, 4), (2, 4, 5)),
-    ("ii,ij->j", (3, 3), (3, 2)), ("iij,jk->ik", (2, 2, 3), (3, 4)), ("ij,kl->ijkl", (2, 3), (1, 2)), ("ij,kl->", (2, 3), (1, 2)),
-    ("...ij,...jk->...ik", (2, 3, 4), (4, 5)), ("...ij,...jk", (3, 4), (2, 4, 5)), ("...i,...i->...", (2, 3), (3,)), ("i...,i...", (2, 3), (2,)),
-    ("...,...", (2, 3), (3,)), ("...ij,ik->...jk", (5, 3, 4), (3, 2)), ("...a,...b->...ab", (2, 1, 3), (4, 2)), ("...a,b...->ab...", (2, 3), (4, 2)),
-    ("ij,jk", (2, 1), (3, 4)), ("ij,ij->ij", (1, 3), (2, 3)), ("ij,jk->ik", (2, 3), (1, 4)), ("i,i->i", (1,), (4,)), ("i,i->", (1,), (4,)),
-    ("ij,jk", (2, 0), (0, 4)), ("ij,jk", (0, 3), (3, 4)), ("ij->i", (3, 0)), ("ii->i", (0, 0)), ("i,j->ij", (0,), (3,)), ("ij,j->i", (1, 1), (1,)),
-    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ("ij,jk,kl", (2, 3), (3, 4), (4, 5)), ("i,i,i->i", (3,), (3,), (3,)), ("i,j,k->kji", (2,), (3,), (4,)),
-    ("ea,fb,abcd,gc,hd->efgh", (2, 2), (2, 2), (2, 2, 2, 2), (2, 2), (2, 2)), ("ij,ij,jk->ik", (2, 3), (2, 3), (3, 4)), ("ab,bc,ca->", (2, 3), (3, 4), (4, 2)),
-    ("a,ab,abc->abc", (2,), (2, 3), (2, 3, 4)), ("...ij,jk,k->...i", (2, 3, 4), (4, 5), (5,)), ("ijk,ilm,njm,nlk,abc->", (2, 2, 2), (2, 2, 2), (2, 2, 2), (2, 2, 2), (1, 2, 1)),
-    ("bqd,bkd,bk->bq", (2, 3, 4), (2, 5, 4), (2, 5)), ("i,i,i,i->", (3,), (3,), (1,), (3,)),
+    ("i", (4,)),
+    ("i->", (4,)),
+    ("ij", (3, 4)),
+    ("ji", (3, 4)),
+    ("ij->ji", (3, 4)),
+    ("ij->i", (3, 4)),
+    ("ij->", (3, 4)),
+    ("kij->jk", (2, 3, 4)),
+    ("ii", (4, 4)),
+    ("ii->i", (4, 4)),
+    ("ii->", (4, 4)),
+    ("iij->ij", (3, 3, 2)),
+    ("iji->ij", (3, 2, 3)),
+    ("ijij->ij", (2, 3, 2, 3)),
+    ("iii->i", (3, 3, 3)),
+    ("ijij->ji", (2, 3, 2, 3)),
+    ("iiii", (2, 2, 2, 2)),
+    ("jii->j", (2, 3, 3)),
+    ("->", ()),
+    ("", ()),
+    ("...", (2, 3)),
+    ("...i->...", (2, 3)),
+    ("...ii->...i", (2, 3, 3)),
+    ("i...->...", (2, 3)),
+    ("...->...", ()),
+    ("i...i", (3, 2, 3)),
+    ("i...j->j...i", (2, 3, 4)),
+    (" i j -> j i ", (2, 3)),
+    ("i,i", (4,), (4,)),
+    ("i,i->i", (4,), (4,)),
+    ("i,j->ij", (3,), (4,)),
+    ("i,j->ji", (3,), (4,)),
+    ("i,j->", (3,), (4,)),
+    ("i,->i", (3,), ()),
+    (",", (), ()),
+    ("ij,jk", (2, 3), (3, 4)),
+    ("ij,jk->ik", (2, 3), (3, 4)),
+    ("ij,jk->ki", (2, 3), (3, 4)),
+    ("ij,kj->ik", (2, 3), (4, 3)),
+    ("ji,jk->ik", (3, 2), (3, 4)),
+    ("ij,ij->i", (2, 3), (2, 3)),
+    ("ij,ij", (2, 3), (2, 3)),
+    ("ij,ji", (2, 3), (3, 2)),
+    ("ij,j->i", (2, 3), (3,)),
+    ("i,ij->j", (2,), (2, 3)),
+    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+    ("bij,bkj->kbi", (2, 3, 4), (2, 5, 4)),
+    ("ijk,jil->kl", (2, 3, 4), (3, 2, 5)),
+    ("ijk,ikl->ij", (2, 3, 4), (2, 4, 5)),
+    ("ii,ij->j", (3, 3), (3, 2)),
+    ("iij,jk->ik", (2, 2, 3), (3, 4)),
+    ("ij,kl->ijkl", (2, 3), (1, 2)),
+    ("ij,kl->", (2, 3), (1, 2)),
+    ("...ij,...jk->...ik", (2, 3, 4), (4, 5)),
+    ("...ij,...jk", (3, 4), (2, 4, 5)),
+    ("...i,...i->...", (2, 3), (3,)),
+    ("i...,i...", (2, 3), (2,)),
+    ("...,...", (2, 3), (3,)),
+    ("...ij,ik->...jk", (5, 3, 4), (3, 2)),
+    ("...a,...b->...ab", (2, 1, 3), (4, 2)),
+    ("...a,b...->ab...", (2, 3), (4, 2)),
+    ("ij,jk", (2, 1), (3, 4)),
+    ("ij,ij->ij", (1, 3), (2, 3)),
+    ("ij,jk->ik", (2, 3), (1, 4)),
+    ("i,i->i", (1,), (4,)),
+    ("i,i->", (1,), (4,)),
+    ("ij,jk", (2, 0), (0, 4)),
+    ("ij,jk", (0, 3), (3, 4)),
+    ("ij->i", (3, 0)),
+    ("ii->i", (0, 0)),
+    ("i,j->ij", (0,), (3,)),
+    ("ij,j->i", (1, 1), (1,)),
+    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)),
+    ("ij,jk,kl", (2, 3), (3, 4), (4, 5)),
+    ("i,i,i->i", (3,), (3,), (3,)),
+    ("i,j,k->kji", (2,), (3,), (4,)),
+    ("ea,fb,abcd,gc,hd->efgh", (2, 2), (2, 2), (2, 2, 2, 2), (2, 2), (2, 2)),
+    ("ij,ij,jk->ik", (2, 3), (2, 3), (3, 4)),
+    ("ab,bc,ca->", (2, 3), (3, 4), (4, 2)),
+    ("a,ab,abc->abc", (2,), (2, 3), (2, 3, 4)),
+    ("...ij,jk,k->...i", (2, 3, 4), (4, 5), (5,)),
+    ("ijk,ilm,njm,nlk,abc->", (2, 2, 2), (2, 2, 2), (2, 2, 2), (2, 2, 2), (1, 2, 1)),
+    ("bqd,bkd,bk->bq", (2, 3, 4), (2, 5, 4), (2, 5)),
+    ("i,i,i,i->", (3,), (3,), (1,), (3,)),
 )
 WRONG = (
-    ("ij", (3,)), ("i", (3, 4)), ("i,j", (3,)), ("i", (3,), (3,)), ("i->j", (3,)), ("i->ii", (3,)), ("ij,jk", (2, 3), (4, 5)), ("ii", (2, 3)), ("i.j", (2, 3)),
-    ("i..j", (2, 3)), ("i...j...", (2, 3)), ("i->i->i", (3,)), ("i>i", (3,)), ("i-i", (3,)), ("1", (3,)), ("i->i,i", (3,)), ("...i->i", (2, 3)), ("...,...", (2,), (3,)),
+    ("ij", (3,)),
+    ("i", (3, 4)),
+    ("i,j", (3,)),
+    ("i", (3,), (3,)),
+    ("i->j", (3,)),
+    ("i->ii", (3,)),
+    ("ij,jk", (2, 3), (4, 5)),
+    ("ii", (2, 3)),
+    ("i.j", (2, 3)),
+    ("i..j", (2, 3)),
+    ("i...j...", (2, 3)),
+    ("i->i->i", (3,)),
+    ("i>i", (3,)),
+    ("i-i", (3,)),
+    ("1", (3,)),
+    ("i->i,i", (3,)),
+    ("...i->i", (2, 3)),
+    ("...,...", (2,), (3,)),
 )
 
 
@@ -63,7 +146,14 @@ class EinsumTest(client_case.ClientCase):
 
     def test_types(self):
         for dtype in client_case.DTYPES:
-            for subscripts, *shapes in (("ij->ji", (3, 4)), ("ij->i", (3, 4)), ("ii", (4, 4)), ("ij,jk", (2, 3), (3, 4)), ("ij,ij->ij", (2, 3), (2, 3)), ("i,i,i->", (3,), (3,), (3,))):
+            for subscripts, *shapes in (
+                ("ij->ji", (3, 4)),
+                ("ij->i", (3, 4)),
+                ("ii", (4, 4)),
+                ("ij,jk", (2, 3), (3, 4)),
+                ("ij,ij->ij", (2, 3), (2, 3)),
+                ("i,i,i->", (3,), (3,), (3,)),
+            ):
                 host = [self.values(shape, dtype) for shape in shapes]
                 with self.subTest(subscripts=subscripts, dtype=dtype):
                     self.same(st.einsum(subscripts, *map(st.asarray, host)), np.einsum(subscripts, *host))
@@ -80,7 +170,14 @@ class EinsumTest(client_case.ClientCase):
     def test_sublists(self):
         x, y = self.values((2, 3), float), self.values((3, 4), float)
         a, b = st.asarray(x), st.asarray(y)
-        for arguments in ((x, [0, 1], y, [1, 2]), (x, [0, 1], y, [1, 2], [2, 0]), (x, [5, 3]), (x, [Ellipsis, 1]), (x, [Ellipsis, 1], [1, Ellipsis]), (x, [0, 51], y, [51, 2])):
+        for arguments in (
+            (x, [0, 1], y, [1, 2]),
+            (x, [0, 1], y, [1, 2], [2, 0]),
+            (x, [5, 3]),
+            (x, [Ellipsis, 1]),
+            (x, [Ellipsis, 1], [1, Ellipsis]),
+            (x, [0, 51], y, [51, 2]),
+        ):
             ours = [a if one is x else b if one is y else one for one in arguments]
             self.same(st.einsum(*ours), np.einsum(*arguments))
             self.same(np.einsum(*ours), np.einsum(*arguments))
@@ -98,7 +195,10 @@ class EinsumTest(client_case.ClientCase):
         self.same(out, np.einsum("ij,jk", x, y).astype(float))
         self.same(st.einsum("ij,jk", a, b, dtype=np.float64), np.einsum("ij,jk", x, y, dtype=np.float64))
         self.same(st.einsum("ij,jk", a, b, dtype=np.complex64), np.einsum("ij,jk", x, y, dtype=np.complex64))
-        self.same(st.einsum("ij->j", a, dtype=np.int64, casting="unsafe"), np.einsum("ij->j", x, dtype=np.int64, casting="unsafe"))
+        self.same(
+            st.einsum("ij->j", a, dtype=np.int64, casting="unsafe"),
+            np.einsum("ij->j", x, dtype=np.int64, casting="unsafe"),
+        )
         for wrong in ({"dtype": np.int64}, {"out": st.zeros((2, 4), dtype=st.int32)}):
             with self.assertRaises(TypeError):
                 st.einsum("ij,jk", a, b, **wrong)
@@ -132,7 +232,15 @@ class EinsumTest(client_case.ClientCase):
         shapes = ((20, 30), (30, 4), (4, 50), (50, 2))
         host = [self.values(shape, float) for shape in shapes]
         arrays = [st.asarray(one) for one in host]
-        for optimize in ("greedy", "optimal", True, False, ("greedy", 100), ("optimal", 10**6), ["einsum_path", (0, 1), (0, 1), (0, 1)]):
+        for optimize in (
+            "greedy",
+            "optimal",
+            True,
+            False,
+            ("greedy", 100),
+            ("optimal", 10**6),
+            ["einsum_path", (0, 1), (0, 1), (0, 1)],
+        ):
             ours, theirs = (st.einsum_path("ab,bc,cd,de->ae", *them, optimize=optimize) for them in (arrays, host))
             self.assertEqual(ours[0], theirs[0])
             self.assertEqual(ours[1], np.einsum_path("ab,bc,cd,de->ae", *host, optimize=optimize)[1])
@@ -164,25 +272,47 @@ class EinsumTest(client_case.ClientCase):
             x, y, v, square = (self.values(shape, dtype) for shape in ((2, 3), (4, 3), (3,), (3, 3)))
             a, b, u, s = map(st.asarray, (x, y, v, square))
             for function, ours, theirs in (
-                    (np.inner, (a, b), (x, y)), (np.inner, (u, u), (v, v)), (np.inner, (a, 2), (x, 2)), (np.vdot, (a, a), (x, x)), (np.vdot, (u, u), (v, v)),
-                    (np.tensordot, (a, b, ((1,), (1,))), (x, y, ((1,), (1,)))), (np.tensordot, (a, b, 0), (x, y, 0)), (np.tensordot, (a, b, (1, 1)), (x, y, (1, 1))),
-                    (np.tensordot, (a, a), (x, x)), (np.tensordot, (s, s, ((0, 1), (1, 0))), (square, square, ((0, 1), (1, 0))))):
+                (np.inner, (a, b), (x, y)),
+                (np.inner, (u, u), (v, v)),
+                (np.inner, (a, 2), (x, 2)),
+                (np.vdot, (a, a), (x, x)),
+                (np.vdot, (u, u), (v, v)),
+                (np.tensordot, (a, b, ((1,), (1,))), (x, y, ((1,), (1,)))),
+                (np.tensordot, (a, b, 0), (x, y, 0)),
+                (np.tensordot, (a, b, (1, 1)), (x, y, (1, 1))),
+                (np.tensordot, (a, a), (x, x)),
+                (np.tensordot, (s, s, ((0, 1), (1, 0))), (square, square, ((0, 1), (1, 0)))),
+            ):
                 self.same(function(*ours), function(*theirs))
                 self.same(getattr(st, function.__name__)(*ours), function(*theirs))
-            for name, ours, theirs in (("vecdot", (a, u), (x, v)), ("matvec", (a, u), (x, v)), ("vecmat", (u, s), (v, square)), ("matmul", (a, s), (x, square))):
+            for name, ours, theirs in (
+                ("vecdot", (a, u), (x, v)),
+                ("matvec", (a, u), (x, v)),
+                ("vecmat", (u, s), (v, square)),
+                ("matmul", (a, s), (x, square)),
+            ):
                 expected = getattr(np, name)(*theirs)
                 self.same(getattr(st, name)(*ours), expected)
                 self.same(getattr(st.linalg, name)(*ours), expected)
                 out = st.zeros(expected.shape, dtype=np.complex128)
                 self.assertIs(getattr(st, name)(*ours, out=out), out)
                 self.same(out, expected.astype(np.complex128))
-                self.same(getattr(st, name)(*ours, dtype=np.complex128), getattr(np, name)(*theirs, dtype=np.complex128))
+                self.same(
+                    getattr(st, name)(*ours, dtype=np.complex128), getattr(np, name)(*theirs, dtype=np.complex128)
+                )
         for shapes in (((2, 0), (0, 3)), ((0, 2), (2, 3)), ((1, 1), (1, 1))):
             x, y = (np.ones(shape) for shape in shapes)
             self.same(st.tensordot(st.asarray(x), st.asarray(y), 1), np.tensordot(x, y, 1))
-        for wrong in (lambda: st.inner(st.ones(3), st.ones(4)), lambda: st.vdot(st.ones(3), st.ones(4)), lambda: st.matvec(st.ones((2, 3)), st.ones(4)),
-                      lambda: st.vecmat(st.ones(3), st.ones((4, 2))), lambda: st.matvec(st.ones(3), st.ones(3)), lambda: st.tensordot(st.ones((2, 3)), st.ones((3, 2))),
-                      lambda: st.tensordot(st.ones(3), st.ones(3), 2), lambda: st.tensordot(st.ones((3, 3)), st.ones(3), ((0, 1), (0,)))):
+        for wrong in (
+            lambda: st.inner(st.ones(3), st.ones(4)),
+            lambda: st.vdot(st.ones(3), st.ones(4)),
+            lambda: st.matvec(st.ones((2, 3)), st.ones(4)),
+            lambda: st.vecmat(st.ones(3), st.ones((4, 2))),
+            lambda: st.matvec(st.ones(3), st.ones(3)),
+            lambda: st.tensordot(st.ones((2, 3)), st.ones((3, 2))),
+            lambda: st.tensordot(st.ones(3), st.ones(3), 2),
+            lambda: st.tensordot(st.ones((3, 3)), st.ones(3), ((0, 1), (0,))),
+        ):
             with self.assertRaises(ValueError):
                 wrong()
 

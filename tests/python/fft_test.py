@@ -60,7 +60,8 @@ class FftTest(client_case.ClientCase):
         a, b = st.asarray(x), st.asarray(r)
         half = st.fft.rfftn(b)
         self.near(half, np.fft.rfftn(r))
-        for arguments in ({}, {"axes": (0, 1)}, {"axes": (2, 0)}, {"s": (5, 3), "axes": (0, 2)}, {"s": (2, 8), "axes": (-1, 0)},
+        for arguments in ({}, {"axes": (0, 1)}, {"axes": (2, 0)}, {"s": (5, 3), "axes": (0, 2)},
+                {"s": (2, 8), "axes": (-1, 0)},
                           {"norm": "ortho"}):
             self.near(st.fft.fftn(a, **arguments), np.fft.fftn(x, **arguments))
             self.near(st.fft.ifftn(a, **arguments), np.fft.ifftn(x, **arguments))
@@ -155,14 +156,17 @@ class FftTest(client_case.ClientCase):
 
     def test_out(self):
         x, r = self.values((3, 4), np.complex128), self.values((3, 4), np.float64)
-        for name, value in (("fft", x), ("ifft", x), ("rfft", r), ("irfft", x), ("hfft", x), ("ihfft", r), ("fftn", x), ("ifftn", x), ("rfftn", r), ("irfftn", x), ("fft2", x), ("ifft2", x),
+        for name, value in (("fft", x), ("ifft", x), ("rfft", r), ("irfft", x), ("hfft", x), ("ihfft", r), ("fftn", x),
+                ("ifftn", x), ("rfftn", r), ("irfftn", x), ("fft2", x), ("ifft2", x),
                             ("rfft2", r), ("irfft2", x)):
             expected = getattr(np.fft, name)(value)
             for function in (getattr(st.fft, name), getattr(np.fft, name)):
                 out = st.zeros(expected.shape, dtype=expected.dtype)
                 self.assertIs(function(st.asarray(value), out=out), out)
                 self.near(out, expected)
-            for wrong, error in ((st.zeros((9, 9), dtype=expected.dtype), ValueError), (st.zeros(expected.shape, dtype=st.int32), TypeError), (np.zeros(expected.shape, expected.dtype), TypeError)):
+            for wrong, error in ((st.zeros((9, 9), dtype=expected.dtype), ValueError),
+                    (st.zeros(expected.shape, dtype=st.int32), TypeError), (np.zeros(expected.shape, expected.dtype),
+                    TypeError)):
                 with self.assertRaises(error):
                     getattr(st.fft, name)(st.asarray(value), out=wrong)
         a = st.asarray(x) + 0
@@ -178,8 +182,10 @@ class FftTest(client_case.ClientCase):
         self.both("fft", np.ones((3, 0)), 4)
         for value in (np.array([np.nan, 1.0, 2.0]), np.array([np.inf, 1.0, 2.0])):
             self.assertFalse(np.isfinite(st.fft.fft(st.asarray(value)).to_numpy()).any())
-        for name, arguments in (("fft", (np.ones((3, 0)),)), ("fft", (np.ones(3), 0)), ("fft", (np.ones(3), -1)), ("irfft", (np.ones(1),)), ("irfft", (np.ones(3), 0)), ("fftn", (np.ones((3, 3)), (2,), (0, 1))),
-                                ("fftn", (np.ones((3, 3)), None, (0, 2))), ("fft", (np.ones(3), None, 1)), ("fft", (np.array(1.0),)), ("fft2", (np.ones(3),)), ("fftshift", (np.ones(3), 1)),
+        for name, arguments in (("fft", (np.ones((3, 0)),)), ("fft", (np.ones(3), 0)), ("fft", (np.ones(3), -1)),
+                ("irfft", (np.ones(1),)), ("irfft", (np.ones(3), 0)), ("fftn", (np.ones((3, 3)), (2,), (0, 1))),
+                                ("fftn", (np.ones((3, 3)), None, (0, 2))), ("fft", (np.ones(3), None, 1)),
+                                ("fft", (np.array(1.0),)), ("fft2", (np.ones(3),)), ("fftshift", (np.ones(3), 1)),
                                 ("fft", (np.ones(3), None, -1, "none")), ("rfftn", (np.ones((2, 2)), (0, 2)))):
             with self.subTest(name=name, arguments=arguments):
                 for module, convert in ((np, np.asarray), (st, st.asarray)):

@@ -67,7 +67,8 @@ class LinalgTest(client_case.ClientCase):
                         self.near(q @ r, x)
                         hosted = np.asarray(q)
                         product = hosted.conj().swapaxes(-1, -2) @ hosted
-                        np.testing.assert_allclose(product, np.broadcast_to(np.eye(q.shape[-1]), product.shape), atol=tolerance(dtype)["atol"])
+                        np.testing.assert_allclose(product, np.broadcast_to(np.eye(q.shape[-1]), product.shape),
+                                atol=tolerance(dtype)["atol"])
                         np.testing.assert_array_equal(np.tril(np.asarray(r), -1), 0)
                 self.assertEqual(st.linalg.qr(st.asarray(x), mode="r").shape, np.linalg.qr(x, mode="r").shape)
 
@@ -98,10 +99,12 @@ class LinalgTest(client_case.ClientCase):
             self.same(st.linalg.matrix_rank(st.asarray(np.ones((4, 4), dtype))), np.asarray(1))
             for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
                 for keepdims in (False, True):
-                    self.near(st.linalg.matrix_norm(b, ord=ord, keepdims=keepdims), np.linalg.matrix_norm(y, ord=ord, keepdims=keepdims))
+                    self.near(st.linalg.matrix_norm(b, ord=ord, keepdims=keepdims),
+                            np.linalg.matrix_norm(y, ord=ord, keepdims=keepdims))
             for ord in (0, 1, 2, 3, -1, np.inf, -np.inf, 0.5):
                 for axis in (None, 0, (0, 2), -1):
-                    self.near(st.linalg.vector_norm(b, axis=axis, ord=ord), np.linalg.vector_norm(y, axis=axis, ord=ord))
+                    self.near(st.linalg.vector_norm(b, axis=axis, ord=ord),
+                            np.linalg.vector_norm(y, axis=axis, ord=ord))
             for n in (-2, 0, 1, 2, 5):
                 self.near(st.linalg.matrix_power(c, n), np.linalg.matrix_power(square, n))
             self.near(st.linalg.cross(a[:, :3], c), np.linalg.cross(x[:, :3], square))
@@ -173,7 +176,8 @@ class LinalgTest(client_case.ClientCase):
                 tolerance = 1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-11
                 np.testing.assert_allclose(x @ v, v * w[..., None, :], atol=tolerance)
                 np.testing.assert_allclose(np.sort_complex(np.asarray(st.linalg.eigvals(st.asarray(x)))),
-                                           np.sort_complex(np.linalg.eigvals(x).astype(w.dtype)), rtol=100 * tolerance, atol=100 * tolerance)
+                                           np.sort_complex(np.linalg.eigvals(x).astype(w.dtype)), rtol=100 * tolerance,
+                                                   atol=100 * tolerance)
         # NumPy's function as NumPy has it, ours as the standard.
         self.near(np.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2.0, 3.0]))
         self.near(st.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2.0, 3.0], complex))
@@ -184,7 +188,8 @@ class LinalgTest(client_case.ClientCase):
     def test_numpys_functions(self):
         x = self.definite((4, 4), np.float64)
         a = st.asarray(x)
-        for function in (np.linalg.inv, np.linalg.cholesky, np.linalg.det, np.linalg.svdvals, np.linalg.eigvalsh, np.linalg.pinv,
+        for function in (np.linalg.inv, np.linalg.cholesky, np.linalg.det, np.linalg.svdvals, np.linalg.eigvalsh,
+                np.linalg.pinv,
                          np.linalg.matrix_rank, np.linalg.cond, np.linalg.norm, np.trace, np.diagonal):
             self.near(function(a), function(x))
         self.near(np.linalg.solve(a, a), np.eye(4))
@@ -273,7 +278,8 @@ class LinalgTest(client_case.ClientCase):
             self.near(s, np.linalg.svd(hermitian, hermitian=True).S)
             self.near((u * s[..., None, :]) @ vh, hermitian)
             self.both("svdvals", x)
-            for options in ({}, {"tol": 0.5}, {"tol": np.array([0.5, 100.0])}, {"rtol": 0.5}, {"rtol": np.array([0.1, 0.9])}):
+            for options in ({}, {"tol": 0.5}, {"tol": np.array([0.5, 100.0])}, {"rtol": 0.5},
+                    {"rtol": np.array([0.1, 0.9])}):
                 self.both("matrix_rank", x, **options)
             self.both("matrix_rank", hermitian, hermitian=True)
             self.both("matrix_rank", hermitian, None, True)
@@ -303,11 +309,13 @@ class LinalgTest(client_case.ClientCase):
         with self.assertRaises(TypeError):
             st.linalg.matrix_power(st.ones((2, 2)), 1.5)
         # A sum of whole numbers of a narrow type, in the type asked for.
-        self.same(st.linalg.trace(st.full((3, 3), 100, dtype=st.int8), dtype=st.int8), np.linalg.trace(np.full((3, 3), 100, np.int8), dtype=np.int8))
+        self.same(st.linalg.trace(st.full((3, 3), 100, dtype=st.int8), dtype=st.int8),
+                np.linalg.trace(np.full((3, 3), 100, np.int8), dtype=np.int8))
 
     def test_norms(self):
         x = self.matrix((2, 3, 4), np.float64)
-        for value in (x, self.matrix((2, 3, 4), np.complex64), np.arange(24).reshape(2, 3, 4) - 7, (np.arange(24).reshape(2, 3, 4) - 7).astype(np.float32)):
+        for value in (x, self.matrix((2, 3, 4), np.complex64), np.arange(24).reshape(2, 3, 4) - 7,
+                (np.arange(24).reshape(2, 3, 4) - 7).astype(np.float32)):
             for ord, keepdims in itertools.product((None, 0, 1, 2, -1, -2, 0.5, 3, np.inf, -np.inf), (False, True)):
                 for axis in (0, 1, -1, (2,)):
                     self.both("norm", value, ord, axis, keepdims)
@@ -327,7 +335,8 @@ class LinalgTest(client_case.ClientCase):
             for ord in (None, "fro", 1) if 0 in shape else (None, "fro", "nuc", 1, 2):
                 if not (shape == (3, 0) and ord == 1):
                     self.both("norm", np.ones(shape), ord)
-        for arguments in ((np.ones(3), "fro"), (np.ones((2, 2)), 3), (np.ones((2, 2, 2)), 2), (np.ones((2, 2, 2)), None, (0, 1, 2)), (np.ones((2, 2)), "nuclear"),
+        for arguments in ((np.ones(3), "fro"), (np.ones((2, 2)), 3), (np.ones((2, 2, 2)), 2),
+                (np.ones((2, 2, 2)), None, (0, 1, 2)), (np.ones((2, 2)), "nuclear"),
                           (np.ones((2, 2)), None, (0, 0)), (np.ones((2, 2)), None, 2), (np.ones((2, 2)), None, (0, 2))):
             with self.subTest(arguments=arguments[1:]):
                 for module, convert in ((np, np.asarray), (st, st.asarray)):
@@ -342,7 +351,8 @@ class LinalgTest(client_case.ClientCase):
                     ours, theirs = st.linalg.qr(st.asarray(x), mode="raw"), np.linalg.qr(x, mode="raw")
                     for one, other in zip(ours, theirs):
                         self.near(one, other)
-        self.near(st.linalg.qr(st.asarray(np.array([[-1.0, 2.0], [0.0, 3.0]])), "raw")[1], np.linalg.qr(np.array([[-1.0, 2.0], [0.0, 3.0]]), "raw")[1])
+        self.near(st.linalg.qr(st.asarray(np.array([[-1.0, 2.0], [0.0, 3.0]])), "raw")[1],
+                np.linalg.qr(np.array([[-1.0, 2.0], [0.0, 3.0]]), "raw")[1])
         x = self.matrix((4, 3), np.float64)
         with self.assertWarns(DeprecationWarning):
             full = st.linalg.qr(st.asarray(x), mode="full")
@@ -354,10 +364,12 @@ class LinalgTest(client_case.ClientCase):
 
     def test_products_of_several(self):
         for dtype in (np.float64, np.complex64, np.int64):
-            chain = [self.matrix(shape, dtype if dtype != np.int64 else np.float64) for shape in ((2, 30), (30, 3), (3, 20), (20, 4))]
+            chain = [self.matrix(shape, dtype if dtype != np.int64 else np.float64)
+                    for shape in ((2, 30), (30, 3), (3, 20), (20, 4))]
             chain = [(10 * one).astype(dtype) for one in chain] if dtype == np.int64 else chain
             first, last = chain[0][0], chain[-1][:, 0]
-            for arrays in (chain[:2], chain[:3], chain, [first, *chain[1:]], [*chain[:-1], last], [first, *chain[1:-1], last], [first, chain[1]], [chain[2], last], [first, first]):
+            for arrays in (chain[:2], chain[:3], chain, [first, *chain[1:]], [*chain[:-1], last],
+                    [first, *chain[1:-1], last], [first, chain[1]], [chain[2], last], [first, first]):
                 ours = [st.asarray(one) for one in arrays]
                 expected = np.linalg.multi_dot(arrays)
                 self.near(st.linalg.multi_dot(ours), expected)
@@ -365,7 +377,8 @@ class LinalgTest(client_case.ClientCase):
                 out = st.zeros(expected.shape, dtype=expected.dtype)
                 self.assertIs(st.linalg.multi_dot(ours, out=out), out)
                 self.near(out, expected)
-        for arrays, error in (([np.ones((2, 2))], ValueError), ([np.ones((2, 3)), np.ones((2, 3))], ValueError), ([np.ones((2, 2, 2)), np.ones((2, 2)), np.ones((2, 2))], np.linalg.LinAlgError),
+        for arrays, error in (([np.ones((2, 2))], ValueError), ([np.ones((2, 3)), np.ones((2, 3))], ValueError),
+                ([np.ones((2, 2, 2)), np.ones((2, 2)), np.ones((2, 2))], np.linalg.LinAlgError),
                               ([np.ones((2, 2)), np.ones(2), np.ones((2, 2))], np.linalg.LinAlgError)):
             for module, convert in ((np, np.asarray), (st, st.asarray)):
                 with self.assertRaises(error):
@@ -379,7 +392,8 @@ class LinalgTest(client_case.ClientCase):
             self.both("tensorsolve", a.reshape(2, 3, 6).transpose(2, 0, 1), self.matrix((2, 3), dtype), (0,))
             self.both("tensorinv", a.reshape(6, 2, 3), 1)
             self.both("tensorinv", a.reshape(2, 3, 3, 2))
-        for function in (lambda m, one: m.linalg.tensorsolve(one((2, 3, 4)), one((2, 3))), lambda m, one: m.linalg.tensorinv(one((2, 3, 4)))):
+        for function in (lambda m, one: m.linalg.tensorsolve(one((2, 3, 4)), one((2, 3))), lambda m,
+                one: m.linalg.tensorinv(one((2, 3, 4)))):
             for module in (np, st):
                 with self.assertRaises(np.linalg.LinAlgError):
                     function(module, module.ones)
@@ -389,14 +403,18 @@ class LinalgTest(client_case.ClientCase):
     def test_errors_are_numpys(self):
         """Shapes that do not fit: the same class, or one that is both."""
         for name, *arguments in (
-                ("inv", (2, 3)), ("inv", (3,)), ("det", (2, 3)), ("slogdet", (3,)), ("cholesky", (2, 3)), ("eig", (2, 3)), ("eigh", (2, 3)), ("eigvals", (2, 3)), ("eigvalsh", (3,)),
-                ("qr", (3,)), ("svd", (3,)), ("solve", (2, 3), (2,)), ("matrix_power", (2, 3), 2), ("matrix_power", (3,), 2), ("lstsq", (2, 3), (3,)), ("lstsq", (3,), (3,)),
+                ("inv", (2, 3)), ("inv", (3,)), ("det", (2, 3)), ("slogdet", (3,)), ("cholesky", (2, 3)),
+                ("eig", (2, 3)), ("eigh", (2, 3)), ("eigvals", (2, 3)), ("eigvalsh", (3,)),
+                ("qr", (3,)), ("svd", (3,)), ("solve", (2, 3), (2,)), ("matrix_power", (2, 3), 2),
+                ("matrix_power", (3,), 2), ("lstsq", (2, 3), (3,)), ("lstsq", (3,), (3,)),
                 ("lstsq", (2, 2), (2, 2, 2)), ("pinv", (3,)), ("cond", (0, 3))):
             with self.subTest(name=name, arguments=arguments):
                 for module in (np, st):
                     with self.assertRaises(np.linalg.LinAlgError):
-                        getattr(module.linalg, name)(*(module.ones(one) if isinstance(one, tuple) else one for one in arguments))
-        for name, *arguments in (("solve", (2, 2), (3,)), ("solve", (2, 2), (3, 1)), ("cross", (4,), (4,)), ("vecdot", (2,), (3,))):
+                        getattr(module.linalg, name)(*(module.ones(one) if isinstance(one, tuple) else one
+                                for one in arguments))
+        for name, *arguments in (("solve", (2, 2), (3,)), ("solve", (2, 2), (3, 1)), ("cross", (4,), (4,)),
+                ("vecdot", (2,), (3,))):
             for module in (np, st):
                 with self.assertRaises(ValueError):
                     getattr(module.linalg, name)(*map(module.ones, arguments))
@@ -410,7 +428,8 @@ class LinalgTest(client_case.ClientCase):
             x = self.matrix(shape, np.float64)
             for right in (self.matrix((shape[0],), np.float64), self.matrix((shape[0], 2), np.float64)):
                 for rcond in (None, -1, 0.5):
-                    ours, theirs = st.linalg.lstsq(st.asarray(x), st.asarray(right), rcond), np.linalg.lstsq(x, right, rcond)
+                    ours, theirs = st.linalg.lstsq(st.asarray(x), st.asarray(right), rcond), np.linalg.lstsq(x, right,
+                            rcond)
                     with self.subTest(shape=shape, right=right.shape, rcond=rcond):
                         self.assertEqual(ours[2], theirs[2])
                         for one, other in ((ours[0], theirs[0]), (ours[1], theirs[1]), (ours[3], theirs[3])):
@@ -422,8 +441,10 @@ class LinalgTest(client_case.ClientCase):
 
     def test_lists(self):
         """What NumPy takes for arrays."""
-        for name, *arguments in (("inv", [[2, 1], [1, 3]]), ("det", [[2.0, 1.0], [1.0, 3.0]]), ("norm", [3, 4]), ("solve", [[2, 0], [0, 4]], [1, 1]), ("matrix_rank", [[1, 1], [1, 1]]),
-                                 ("cross", [1, 2, 3], [4, 5, 6]), ("outer", [1, 2], [3, 4]), ("eigvalsh", [[2, 1], [1, 3]])):
+        for name, *arguments in (("inv", [[2, 1], [1, 3]]), ("det", [[2.0, 1.0], [1.0, 3.0]]), ("norm", [3, 4]),
+                ("solve", [[2, 0], [0, 4]], [1, 1]), ("matrix_rank", [[1, 1], [1, 1]]),
+                                 ("cross", [1, 2, 3], [4, 5, 6]), ("outer", [1, 2], [3, 4]),
+                                 ("eigvalsh", [[2, 1], [1, 3]])):
             self.near(getattr(st.linalg, name)(*arguments), getattr(np.linalg, name)(*arguments))
 
 

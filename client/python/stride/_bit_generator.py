@@ -1,4 +1,5 @@
-"""What a generator reads its words from: a key and the number of the next block. NumPy's names of such things are here too."""
+"""What a generator reads its words from: a key and the number of the next block. NumPy's names of such things are here
+too."""
 
 import threading
 from typing import Any, Dict, List, Optional, Tuple
@@ -19,9 +20,9 @@ MASK = 2**64 - 1
 class BitGenerator:
     """A stream of random words, which depend on a key, a stream's number and a counter alone.
 
-    Parameters: `seed`, what numpy.random.SeedSequence takes (an integer, integers, or a SeedSequence), is hashed into the key; by default it is taken from the
-    system. `key`, `stream` and `counter` are numbers of 64 bits; a seed and a key exclude each other. Several threads may read from one.
-    Raises ValueError for a number out of range.
+    Parameters: `seed`, what numpy.random.SeedSequence takes (an integer, integers, or a SeedSequence), is hashed into
+    the key; by default it is taken from the system. `key`, `stream` and `counter` are numbers of 64 bits; a seed and a
+    key exclude each other. Several threads may read from one. Raises ValueError for a number out of range.
 
     >>> stride.random.Philox(7).state["bit_generator"]
     'Philox'
@@ -69,13 +70,18 @@ class BitGenerator:
 
     @property
     def state(self) -> Dict[str, Any]:
-        """A dictionary of the name, key, stream and counter. Assigned, the numbers go on from there; raises ValueError for another generator's.
+        """A dictionary of the name, key, stream and counter. Assigned, the numbers go on from there; raises ValueError
+        for
+        another generator's.
 
         >>> rng = stride.random.Philox(7)
         >>> rng.state = rng.state
         """
         with self._lock:
-            return {"bit_generator": type(self).__name__, "state": {"key": self.key, "stream": self.stream, "counter": self.counter}}
+            return {
+                "bit_generator": type(self).__name__,
+                "state": {"key": self.key, "stream": self.stream, "counter": self.counter},
+            }
 
     @state.setter
     def state(self, value: Dict[str, Any]) -> None:
@@ -113,7 +119,8 @@ class BitGenerator:
         return [type(self)(one) for one in self.seed_seq.spawn(n_children)]
 
     def jumped(self, jumps: int = 1) -> "BitGenerator":
-        """A generator of the same key that begins so many streams later. Raises ValueError where the generator has no streams.
+        """A generator of the same key that begins so many streams later. Raises ValueError where the generator has no
+        streams.
 
         >>> stride.random.Philox(7).jumped().stream
         1
@@ -157,7 +164,9 @@ class Philox(BitGenerator):
 
 
 class Threefry(BitGenerator):
-    """Threefry-2x32-20 of Random123, which has no streams: the distributions beyond uniform and normal numbers read from Philox.
+    """Threefry-2x32-20 of Random123, which has no streams: the distributions beyond uniform and normal numbers read
+    from
+    Philox.
 
     >>> stride.random.Generator(stride.random.Threefry(7)).random(2).shape
     (2,)
@@ -166,13 +175,16 @@ class Threefry(BitGenerator):
     generator = "threefry"
 
 
-def _named(name: str):
-    return type(name, (Philox,), {"__module__": __name__, "__doc__": f"""NumPy's name of a generator: takes its seed. The numbers are Philox's, which are
-    independent of each other by their numbers, so that devices make them at once; NumPy's {name} makes each out of the one before.
+_NAMED = """NumPy's name of a generator: takes its seed. The numbers are Philox's, of which devices make many at once;
+    NumPy's {name} makes each out of the one before.
 
     >>> stride.random.Generator(stride.random.{name}(7)).random(2).shape
     (2,)
-    """})
+    """
+
+
+def _named(name: str):
+    return type(name, (Philox,), {"__module__": __name__, "__doc__": _NAMED.format(name=name)})
 
 
 MT19937, PCG64, PCG64DXSM, SFC64 = map(_named, ("MT19937", "PCG64", "PCG64DXSM", "SFC64"))
@@ -187,7 +199,9 @@ def bit_generator(seed, name: Optional[str], key: Optional[int], stream: int, co
         if isinstance(seed, BitGenerator):
             return seed
         if not isinstance(getattr(seed, "seed_seq", None), np.random.SeedSequence):
-            raise _errors.InvalidArgument(f"{type(seed).__name__} has no SeedSequence that a generator of the service could begin with")
+            raise _errors.InvalidArgument(
+                f"{type(seed).__name__} has no SeedSequence that a generator of the service could begin with"
+            )
         return Philox(seed.seed_seq)
     name = name or "philox"
     if name not in _BY_NAME:

@@ -15,7 +15,9 @@ _TOLERANCE = math.sqrt(np.finfo(float).eps)
 
 
 def _is_number(x) -> bool:
-    return isinstance(x, (int, np.integer)) or isinstance(x, (np.ndarray, Array)) and not x.ndim and x.dtype.kind in "iu"
+    return (
+        isinstance(x, (int, np.integer)) or isinstance(x, (np.ndarray, Array)) and not x.ndim and x.dtype.kind in "iu"
+    )
 
 
 def _order(rng, count: int) -> Array:
@@ -69,7 +71,9 @@ def permuted(rng, x, axis, out) -> Array:
         if out.shape != x.shape:
             raise _errors.ShapeMismatch(f"out= has the shape {out.shape}, x {x.shape}", reason="SHAPE_MISMATCH")
     if axis is None:
-        result = _manipulation.reshape(_routines.take(_manipulation.reshape(x, (x.size,)), _order(rng, x.size)), x.shape)
+        result = _manipulation.reshape(
+            _routines.take(_manipulation.reshape(x, (x.size,)), _order(rng, x.size)), x.shape
+        )
     else:
         axis = _inference.normal_axis(axis, x.ndim)
         result = _routines.take_along_axis(x, _routines.argsort(rng.bits(x.shape), axis=axis), axis=axis)

@@ -62,7 +62,9 @@ def floating(name: str, *dtypes) -> np.dtype:
     if dtype.kind in "biu":
         return _dtypes.float64
     if dtype == _dtypes.float16:
-        raise _errors.DataTypeMismatch(f"linalg.{name} is of float32, float64, complex64 and complex128; convert the array first")
+        raise _errors.DataTypeMismatch(
+            f"linalg.{name} is of float32, float64, complex64 and complex128; convert the array first"
+        )
     return dtype
 
 
@@ -89,7 +91,7 @@ def diagonals(x: Array, offset: int) -> Array:
     count = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
     start = offset if offset >= 0 else -offset * n
     flat = _manipulation.reshape(x, (*batch, m * n))
-    taken = flat[..., start:start + (count - 1) * (n + 1) + 1:n + 1] if count else flat[..., 0:0]
+    taken = flat[..., start : start + (count - 1) * (n + 1) + 1 : n + 1] if count else flat[..., 0:0]
     taken._node.freeze()
     return taken
 
@@ -113,9 +115,9 @@ def compute(function: str, arrays, results, **flags) -> list:
 def cholesky(a, /, *, upper: bool = False) -> Array:
     """The triangle L with a = L L^H.
 
-    Parameters: `a`, Hermitian and positive definite matrices, (..., n, n), of which the lower triangle is read; with `upper`, U with a = U^H U.
-    Returns an array of this shape, of float32, float64, complex64 or complex128. Raises LinAlgError for matrices that are not square; where one is not positive definite,
-    when the result is read.
+    Parameters: `a`, Hermitian and positive definite matrices, (..., n, n), of which the lower triangle is read; with
+    `upper`, U with a = U^H U. Returns an array of this shape, of float32, float64, complex64 or complex128. Raises
+    LinAlgError for matrices that are not square; where one is not positive definite, when the result is read.
 
     >>> stride.linalg.cholesky(stride.eye(2) * 4).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
@@ -130,16 +132,22 @@ _OLD_MODES = {"f": "full", "full": "full", "e": "economic", "economic": "economi
 def qr(a, mode: str = "reduced"):
     """Orthonormal columns Q and the upper triangle R with a = Q R.
 
-    Parameters: `a`, matrices (..., m, n); `mode`: `reduced` gives Q (..., m, k) and R (..., k, n) with k = min(m, n), `complete` Q (..., m, m) and R (..., m, n), `r` R alone,
-    `raw` LAPACK's Householder vectors (..., n, m) and their factors (..., k), one column after another. Returns QRResult(Q, R), R or a tuple.
-    Raises ValueError for another mode, LinAlgError for arrays with fewer than two axes. NumPy's deprecated `full` and `economic` are as NumPy has them.
+    Parameters: `a`, matrices (..., m, n); `mode`: `reduced` gives Q (..., m, k) and R (..., k, n) with k = min(m, n),
+    `complete` Q (..., m, m) and R (..., m, n), `r` R alone, `raw` LAPACK's Householder vectors (..., n, m) and their
+    factors (..., k), one column after another. Returns QRResult(Q, R), R or a tuple. Raises ValueError for another
+    mode, LinAlgError for arrays with fewer than two axes. NumPy's deprecated `full` and `economic` are as NumPy has
+    them.
 
     >>> stride.linalg.qr(stride.ones((3, 2))).R.shape
     (2, 2)
     """
     if mode in _OLD_MODES:
         old = _OLD_MODES[mode]
-        warnings.warn(f"qr's mode {old!r} is deprecated: use {'reduced' if old == 'full' else 'raw'}", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"qr's mode {old!r} is deprecated: use {'reduced' if old == 'full' else 'raw'}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         mode = "reduced" if old == "full" else old
     if mode not in ("reduced", "complete", "r", "raw", "economic"):
         raise ValueError(f"mode is reduced, complete, r or raw, not {mode!r}")
@@ -157,12 +165,13 @@ def qr(a, mode: str = "reduced"):
 
 
 def _householder(a: Array):
-    """LAPACK's packed form: R above, below it the reflections' vectors without their leading ones, and their factors."""
+    """LAPACK's packed form: R above, below it the reflections' vectors without their leading ones, and their
+    factors."""
     *batch, m, n = a.shape
     k = min(m, n)
     factors = _creation.zeros((*batch, k), dtype=a.dtype)
     for j in range(k):
-        head, below = a[..., j, j], a[..., j + 1:, j]
+        head, below = a[..., j, j], a[..., j + 1 :, j]
         rest = _reductions.norm(below, axis=-1)
         size = _elementwise.sqrt(_elementwise.square(_elementwise.absolute(head)) + _elementwise.square(rest))
         real = _elementwise.real(head)
@@ -175,22 +184,25 @@ def _householder(a: Array):
         factors[..., j] = factor
         a[..., j, j] = end.astype(a.dtype)
         if j + 1 < m:
-            a[..., j + 1:, j] = vector
+            a[..., j + 1 :, j] = vector
         if j + 1 < n:
             one = _creation.ones((*batch, 1), dtype=a.dtype)
             whole = _manipulation.expand_dims(_manipulation.concat([one, vector], axis=-1), axis=-1)
-            part = a[..., j:, j + 1:]
+            part = a[..., j:, j + 1 :]
             conjugate = _elementwise.conjugate(factor) if a.dtype.kind == "c" else factor
-            a[..., j:, j + 1:] = part - _manipulation.expand_dims(conjugate, axis=(-2, -1)) * matmul(whole, matmul(adjoint(whole), part))
+            a[..., j:, j + 1 :] = part - _manipulation.expand_dims(conjugate, axis=(-2, -1)) * matmul(
+                whole, matmul(adjoint(whole), part)
+            )
     return a, factors
 
 
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False):
     """The singular value decomposition a = U diag(S) Vh.
 
-    Parameters: `a`, matrices (..., m, n); with `full_matrices` U is (..., m, m) and Vh (..., n, n), else (..., m, k) and (..., k, n), k = min(m, n); without
-    `compute_uv` S alone is computed; `hermitian` says that the matrices are, which is faster. Returns SVDResult(U, S, Vh), S of real numbers from large to small, or S.
-    Raises LinAlgError for arrays with fewer than two axes; where a matrix has a NaN, when a result is read.
+    Parameters: `a`, matrices (..., m, n); with `full_matrices` U is (..., m, m) and Vh (..., n, n), else (..., m, k)
+    and (..., k, n), k = min(m, n); without `compute_uv` S alone is computed; `hermitian` says that the matrices are,
+    which is faster. Returns SVDResult(U, S, Vh), S of real numbers from large to small, or S. Raises LinAlgError for
+    arrays with fewer than two axes; where a matrix has a NaN, when a result is read.
 
     >>> stride.linalg.svd(stride.eye(2) * 3, compute_uv=False).tolist()
     [3.0, 3.0]
@@ -203,7 +215,11 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool 
     dtype = floating("svd", a.dtype)
     *batch, m, n = a.shape
     k = min(m, n)
-    results = [((*batch, m, m if full_matrices else k), dtype), ((*batch, k), real_type(dtype)), ((*batch, n if full_matrices else k, n), dtype)]
+    results = [
+        ((*batch, m, m if full_matrices else k), dtype),
+        ((*batch, k), real_type(dtype)),
+        ((*batch, n if full_matrices else k, n), dtype),
+    ]
     return SVDResult(*compute("SVD", (a,), results, full=bool(full_matrices)))
 
 
@@ -225,7 +241,8 @@ def _svd_of_hermitian(a: Array) -> SVDResult:
 def svdvals(x, /) -> Array:
     """The singular values, from large to small.
 
-    Parameters: `x`, matrices (..., m, n). Returns an array of real numbers, (..., min(m, n)). Raises LinAlgError for arrays with fewer than two axes.
+    Parameters: `x`, matrices (..., m, n). Returns an array of real numbers, (..., min(m, n)). Raises LinAlgError for
+    arrays with fewer than two axes.
 
     >>> stride.linalg.svdvals(stride.eye(2) * 3).tolist()
     [3.0, 3.0]
@@ -244,8 +261,9 @@ def _uplo(which: str) -> bool:
 def eigh(a, UPLO: str = "L") -> EighResult:  # noqa: N803, NumPy's name
     """Eigenvalues and eigenvectors of Hermitian matrices.
 
-    Parameters: `a`, matrices (..., n, n); `UPLO`, the triangle that is read, L or U. Returns EighResult(eigenvalues, eigenvectors): real numbers (..., n) from small to
-    large, and the vectors (..., n, n) as columns. Raises LinAlgError for matrices that are not square, ValueError for another triangle.
+    Parameters: `a`, matrices (..., n, n); `UPLO`, the triangle that is read, L or U. Returns EighResult(eigenvalues,
+    eigenvectors): real numbers (..., n) from small to large, and the vectors (..., n, n) as columns. Raises LinAlgError
+    for matrices that are not square, ValueError for another triangle.
 
     >>> stride.linalg.eigh(stride.eye(2) * 3).eigenvalues.tolist()
     [3.0, 3.0]
@@ -259,8 +277,8 @@ def eigh(a, UPLO: str = "L") -> EighResult:  # noqa: N803, NumPy's name
 def eigvalsh(a, UPLO: str = "L") -> Array:  # noqa: N803
     """The eigenvalues of Hermitian matrices.
 
-    Parameters: `a`, matrices (..., n, n); `UPLO`, the triangle that is read, L or U. Returns real numbers (..., n) from small to large.
-    Raises LinAlgError for matrices that are not square, ValueError for another triangle.
+    Parameters: `a`, matrices (..., n, n); `UPLO`, the triangle that is read, L or U. Returns real numbers (..., n) from
+    small to large. Raises LinAlgError for matrices that are not square, ValueError for another triangle.
 
     >>> stride.linalg.eigvalsh(stride.eye(2) * 3).tolist()
     [3.0, 3.0]
@@ -275,19 +293,21 @@ def _complex(dtype: np.dtype) -> np.dtype:
 
 
 def _real_if_all_are(x: Array, values: Array) -> bool:
-    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them, one round trip. A function that
-    is traced cannot look at values and keeps complex numbers."""
+    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them,
+    one
+    round trip. A function that is traced cannot look at values and keeps complex numbers."""
     if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 
 
 def eig(a) -> EigResult:
-    """Eigenvalues and right eigenvectors of any square matrices: always complex, as the standard has it. `numpy.linalg.eig` of an array of the service gives
-    real ones where NumPy's does.
+    """Eigenvalues and right eigenvectors of any square matrices: always complex, as the standard has it.
+    `numpy.linalg.eig`
+    of an array of the service gives real ones where NumPy's does.
 
-    Parameters: `a`, matrices (..., n, n). Returns EigResult(eigenvalues, eigenvectors): (..., n) in no order, and the vectors (..., n, n) as columns, of complex64 or complex128.
-    Raises LinAlgError for matrices that are not square.
+    Parameters: `a`, matrices (..., n, n). Returns EigResult(eigenvalues, eigenvectors): (..., n) in no order, and the
+    vectors (..., n, n) as columns, of complex64 or complex128. Raises LinAlgError for matrices that are not square.
 
     >>> stride.linalg.eig(stride.eye(2)).eigenvalues.dtype
     dtype('complex128')
@@ -306,9 +326,12 @@ def eig_as_numpy(a) -> EigResult:
 
 
 def eigvals(a) -> Array:
-    """The eigenvalues of any square matrices: always complex, as the standard has it. `numpy.linalg.eigvals` of an array of the service gives real ones where NumPy's does.
+    """The eigenvalues of any square matrices: always complex, as the standard has it. `numpy.linalg.eigvals` of an
+    array of
+    the service gives real ones where NumPy's does.
 
-    Parameters: `a`, matrices (..., n, n). Returns complex64 or complex128, (..., n), in no order. Raises LinAlgError for matrices that are not square.
+    Parameters: `a`, matrices (..., n, n). Returns complex64 or complex128, (..., n), in no order. Raises LinAlgError
+    for matrices that are not square.
 
     >>> stride.linalg.eigvals(stride.eye(2)).shape
     (2,)
@@ -327,7 +350,8 @@ def eigvals_as_numpy(a) -> Array:
 def inv(a) -> Array:
     """The inverse.
 
-    Parameters: `a`, matrices (..., n, n). Returns an array of this shape. Raises LinAlgError for matrices that are not square; where one is singular, when the result is read.
+    Parameters: `a`, matrices (..., n, n). Returns an array of this shape. Raises LinAlgError for matrices that are not
+    square; where one is singular, when the result is read.
 
     >>> stride.linalg.inv(stride.eye(2) * 2).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
@@ -339,8 +363,9 @@ def inv(a) -> Array:
 def solve(a, b) -> Array:
     """The solution x of a x = b.
 
-    Parameters: `a`, matrices (..., n, n); `b`, a vector (n,), or matrices (..., n, k). Returns an array (..., n) of a vector, (..., n, k) else.
-    Raises LinAlgError for matrices that are not square, ShapeMismatch for other numbers of rows; where a matrix is singular, LinAlgError when the result is read.
+    Parameters: `a`, matrices (..., n, n); `b`, a vector (n,), or matrices (..., n, k). Returns an array (..., n) of a
+    vector, (..., n, k) else. Raises LinAlgError for matrices that are not square, ShapeMismatch for other numbers of
+    rows; where a matrix is singular, LinAlgError when the result is read.
 
     >>> stride.linalg.solve(stride.eye(2) * 2, stride.ones(2)).tolist()
     [0.5, 0.5]
@@ -349,7 +374,9 @@ def solve(a, b) -> Array:
     a = matrix(a, "solve", square=True)
     is_vector = b.ndim == 1
     if not b.ndim or b.shape[0 if is_vector else -2] != a.shape[-1]:
-        raise _errors.ShapeMismatch(f"linalg.solve of {a.shape} and {b.shape}: as many rows are needed", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"linalg.solve of {a.shape} and {b.shape}: as many rows are needed", reason="SHAPE_MISMATCH"
+        )
     batch = a.shape[:-2] if is_vector else _inference.broadcast(a.shape[:-2], b.shape[:-2])
     shape = (*batch, *(b.shape if is_vector else b.shape[-2:]))
     return compute("SOLVE", (a, b), [(shape, floating("solve", a.dtype, b.dtype))])[0]
@@ -360,14 +387,16 @@ def lu(x: Array, name: str):
     n = x.shape[-1]
     factors, pivots = compute("LU", (x,), [(x.shape, floating(name, x.dtype)), (x.shape[:-1], _dtypes.int64)])
     exchanged = pivots != _creation.arange(1, n + 1, dtype=_dtypes.int64)
-    return diagonals(factors, 0), _reductions.prod(_elementwise.where(exchanged, -1, _creation.ones(x.shape[:-1], dtype=_dtypes.int64)), axis=-1)
+    return diagonals(factors, 0), _reductions.prod(
+        _elementwise.where(exchanged, -1, _creation.ones(x.shape[:-1], dtype=_dtypes.int64)), axis=-1
+    )
 
 
 def slogdet(a) -> SlogdetResult:
     """The sign and the logarithm of the size of the determinant.
 
-    Parameters: `a`, matrices (..., n, n). Returns SlogdetResult(sign, logabsdet) of shape (...): of a singular matrix 0 and -inf. Raises LinAlgError for
-    matrices that are not square.
+    Parameters: `a`, matrices (..., n, n). Returns SlogdetResult(sign, logabsdet) of shape (...): of a singular matrix 0
+    and -inf. Raises LinAlgError for matrices that are not square.
 
     >>> float(stride.linalg.slogdet(stride.eye(2)).logabsdet)
     0.0
@@ -382,7 +411,8 @@ def slogdet(a) -> SlogdetResult:
 def det(a) -> Array:
     """The determinant.
 
-    Parameters: `a`, matrices (..., n, n). Returns an array of shape (...). Raises LinAlgError for matrices that are not square.
+    Parameters: `a`, matrices (..., n, n). Returns an array of shape (...). Raises LinAlgError for matrices that are not
+    square.
 
     >>> float(stride.linalg.det(stride.eye(2) * 2))
     4.0

@@ -1,4 +1,5 @@
-"""Einstein's sums: subscripts are read here, and what they say is done by products of matrices, transpositions, diagonals and sums."""
+"""Einstein's sums: subscripts are read here, and what they say is done by products of matrices, transpositions,
+diagonals and sums."""
 
 import functools
 import math
@@ -36,10 +37,13 @@ class _Term(NamedTuple):
 
 # --- reading ---
 
+
 def _term(text: str) -> _Term:
     parts = text.split("...")
     if len(parts) > 2 or "." in "".join(parts):
-        raise ValueError("einsum's subscripts have a '.' that is not part of an ellipsis ('...'), or more than one in a term")
+        raise ValueError(
+            "einsum's subscripts have a '.' that is not part of an ellipsis ('...'), or more than one in a term"
+        )
     for one in "".join(parts):
         if one not in _LETTERS:
             raise ValueError(f"einsum's subscripts are letters, not {one!r}")
@@ -103,7 +107,10 @@ def _resolve(text: str, shapes: Sequence[tuple]) -> Tuple[List[Tuple[Label, ...]
         if extra < 0:
             raise ValueError(f"einsum has more subscripts than axes for operand {i}: {term.letters!r} for {len(shape)}")
         if extra and not term.has_ellipsis:
-            raise ValueError(f"einsum has fewer subscripts than axes for operand {i}, and no ellipsis: {term.letters!r} for {len(shape)}")
+            raise ValueError(
+                f"einsum has fewer subscripts than axes for operand {i}, and no ellipsis: "
+                f"{term.letters!r} for {len(shape)}"
+            )
         inputs.append(_labels(term, extra))
     num_broadcast = max((sum(type(one) is int for one in labels) for labels in inputs), default=0)
     letters = [one for labels in inputs for one in labels if type(one) is str]
@@ -126,15 +133,22 @@ def _extents(inputs: Sequence[Tuple[Label, ...]], shapes: Sequence[tuple]) -> Di
         here: Dict[Label, int] = {}
         for label, extent in zip(labels, shape):
             if here.setdefault(label, extent) != extent:
-                raise _errors.ShapeMismatch(f"einsum: one operand has the subscript {label!r} for {here[label]} and {extent} elements", reason="SHAPE_MISMATCH")
+                raise _errors.ShapeMismatch(
+                    f"einsum: one operand has the subscript {label!r} for {here[label]} and {extent} elements",
+                    reason="SHAPE_MISMATCH",
+                )
             if extents.get(label, 1) == 1:
                 extents[label] = extent
             elif extent not in (1, extents[label]):
-                raise _errors.ShapeMismatch(f"einsum: the subscript {label!r} is for {extents[label]} and {extent} elements", reason="SHAPE_MISMATCH")
+                raise _errors.ShapeMismatch(
+                    f"einsum: the subscript {label!r} is for {extents[label]} and {extent} elements",
+                    reason="SHAPE_MISMATCH",
+                )
     return extents
 
 
 # --- the order of contractions ---
+
 
 def _plain(labels: Sequence[Tuple[Label, ...]], output: Tuple[Label, ...]) -> str:
     """The subscripts without ellipses."""
@@ -144,7 +158,11 @@ def _plain(labels: Sequence[Tuple[Label, ...]], output: Tuple[Label, ...]) -> st
         for label in one:
             if label not in known:
                 known[label] = next(free)
-    return ",".join("".join(known[label] for label in one) for one in labels) + "->" + "".join(known[label] for label in output)
+    return (
+        ",".join("".join(known[label] for label in one) for one in labels)
+        + "->"
+        + "".join(known[label] for label in output)
+    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -166,11 +184,15 @@ def _order(inputs, output, arrays, optimize) -> tuple:
     # NumPy tells its paths from names by lists.
     key = list(optimize) if isinstance(optimize, tuple) and optimize and optimize[0] == "einsum_path" else optimize
     text, shapes = _plain(inputs, output), tuple(one.shape for one in arrays)
-    return tuple(np.einsum_path(text, *(np.broadcast_to(np.float64(0), one) for one in shapes), optimize=key)[0][1:]) if isinstance(key, list) else (
-        _path(text, shapes, key))
+    return (
+        tuple(np.einsum_path(text, *(np.broadcast_to(np.float64(0), one) for one in shapes), optimize=key)[0][1:])
+        if isinstance(key, list)
+        else (_path(text, shapes, key))
+    )
 
 
 # --- computing ---
+
 
 def _sum(x: Array, axes: Tuple[int, ...]) -> Array:
     """In the elements' own type, as NumPy's einsum sums."""
@@ -189,7 +211,7 @@ def _diagonals(x: Array, labels: Tuple[Label, ...]) -> Tuple[Array, Tuple[Label,
             rest = tuple(one for i, one in enumerate(labels) if i not in (first, second))
             moved = _manipulation.moveaxis(x, (first, second), (-2, -1))
             flat = _manipulation.reshape(moved, (*moved.shape[:-2], n * n))
-            taken = flat[..., ::n + 1] if n else flat
+            taken = flat[..., :: n + 1] if n else flat
             if taken._node.buffer is None or taken._node.buffer is not x._node.buffer:
                 taken._node.freeze()  # a copy: what is written to it would not reach the operand
             x, labels = taken, (*rest, label)
@@ -201,7 +223,11 @@ def _arranged(x: Array, labels: Sequence[Label], wanted: Sequence[Label]) -> Arr
     order = [labels.index(one) for one in wanted if one in labels]
     x = _manipulation.permute_dims(x, order) if order != list(range(x.ndim)) else x
     extents = iter(x.shape)
-    return _manipulation.reshape(x, tuple(next(extents) if one in labels else 1 for one in wanted)) if len(order) < len(wanted) else x
+    return (
+        _manipulation.reshape(x, tuple(next(extents) if one in labels else 1 for one in wanted))
+        if len(order) < len(wanted)
+        else x
+    )
 
 
 def _reduced(x: Array, labels: Tuple[Label, ...], keep: set) -> Tuple[Array, Tuple[Label, ...]]:
@@ -209,16 +235,24 @@ def _reduced(x: Array, labels: Tuple[Label, ...], keep: set) -> Tuple[Array, Tup
     return _sum(x, axes), tuple(one for one in labels if one in keep)
 
 
-def _meet(a: Array, left: Tuple[Label, ...], b: Array, right: Tuple[Label, ...], keep: set) -> Tuple[Array, Tuple[Label, ...]]:
+def _meet(
+    a: Array, left: Tuple[Label, ...], b: Array, right: Tuple[Label, ...], keep: set
+) -> Tuple[Array, Tuple[Label, ...]]:
     """The product of two operands, summed over what is in `keep` no more."""
     # An axis of one element that meets a longer one counts as none.
     sizes_a, sizes_b = dict(zip(left, a.shape)), dict(zip(right, b.shape))
     short_a = {one for one in left if sizes_a[one] == 1 and sizes_b.get(one, 1) != 1}
     short_b = {one for one in right if sizes_b[one] == 1 and sizes_a.get(one, 1) != 1}
     if short_a:
-        a, left = _manipulation.squeeze(a, axis=tuple(left.index(one) for one in short_a)), tuple(one for one in left if one not in short_a)
+        a, left = (
+            _manipulation.squeeze(a, axis=tuple(left.index(one) for one in short_a)),
+            tuple(one for one in left if one not in short_a),
+        )
     if short_b:
-        b, right = _manipulation.squeeze(b, axis=tuple(right.index(one) for one in short_b)), tuple(one for one in right if one not in short_b)
+        b, right = (
+            _manipulation.squeeze(b, axis=tuple(right.index(one) for one in short_b)),
+            tuple(one for one in right if one not in short_b),
+        )
     a, left = _reduced(a, left, keep | set(right))
     b, right = _reduced(b, right, keep | set(left))
     shared = [one for one in left if one in right]
@@ -235,7 +269,9 @@ def _meet(a: Array, left: Tuple[Label, ...], b: Array, right: Tuple[Label, ...],
     return _manipulation.reshape(matmul(a, b), tuple(sizes[one] for one in labels)), labels
 
 
-def _contract(arrays: List[Array], inputs: List[Tuple[Label, ...]], output: Tuple[Label, ...], order: tuple) -> Tuple[Array, Tuple[Label, ...]]:
+def _contract(
+    arrays: List[Array], inputs: List[Tuple[Label, ...]], output: Tuple[Label, ...], order: tuple
+) -> Tuple[Array, Tuple[Label, ...]]:
     terms = [_diagonals(x, labels) for x, labels in zip(arrays, inputs)]
     for step in order:
         group = [terms[i] for i in step]
@@ -245,19 +281,23 @@ def _contract(arrays: List[Array], inputs: List[Tuple[Label, ...]], output: Tupl
             keep = set(output).union(*(one for _, one in terms), *(one for _, one in group[i:]))
             x, labels = _meet(x, labels, other, theirs, keep)
         terms.append(_reduced(x, labels, set(output).union(*(one for _, one in terms))))
-    (x, labels), = terms
+    ((x, labels),) = terms
     return x, labels
 
 
-def einsum(*operands, out: Optional[Array] = None, dtype=None, order: str = "K", casting: str = "safe", optimize=False) -> Array:
+def einsum(
+    *operands, out: Optional[Array] = None, dtype=None, order: str = "K", casting: str = "safe", optimize=False
+) -> Array:
     """Einstein's sum: the product of the operands, summed over the axes whose subscripts the result lacks.
 
-    Parameters: subscripts such as `"ij,jk->ik"`, then as many arrays; or each array followed by its subscripts as a list of integers below 52, and the result's last.
-    `...` stands for axes that broadcast. A subscript that one operand has twice takes the diagonal. Without `->` the result has those that are there once, in the
-    alphabet's order. `out`, an array of the result's shape to be filled; `dtype`, the type of the computation, by default the common one; `order` is there for NumPy's
-    sake; `casting`, how operands may be converted; `optimize`: a path of `einsum_path`, `greedy`, `optimal`, True or False. Operands meet two at a time in any case.
-    Returns an array, where nothing is summed or multiplied a view, or `out`. Raises ValueError for subscripts that do not fit, ShapeMismatch for extents that do not,
-    DataTypeMismatch for a conversion that `casting` forbids.
+    Parameters: subscripts such as `"ij,jk->ik"`, then as many arrays; or each array followed by its subscripts as a
+    list of integers below 52, and the result's last. `...` stands for axes that broadcast. A subscript that one operand
+    has twice takes the diagonal. Without `->` the result has those that are there once, in the alphabet's order. `out`,
+    an array of the result's shape to be filled; `dtype`, the type of the computation, by default the common one;
+    `order` is there for NumPy's sake; `casting`, how operands may be converted; `optimize`: a path of `einsum_path`,
+    `greedy`, `optimal`, True or False. Operands meet two at a time in any case. Returns an array, where nothing is
+    summed or multiplied a view, or `out`. Raises ValueError for subscripts that do not fit, ShapeMismatch for extents
+    that do not, DataTypeMismatch for a conversion that `casting` forbids.
 
     >>> stride.einsum("ij,jk->ki", stride.ones((2, 3)), stride.ones((3, 4))).shape
     (4, 2)
@@ -274,15 +314,18 @@ def einsum(*operands, out: Optional[Array] = None, dtype=None, order: str = "K",
     result = _arranged(x, labels, output)
     shape = tuple(extents[one] for one in output)
     if out is not None and out.shape != shape:
-        raise _errors.ShapeMismatch(f"einsum: out= has the shape {out.shape}, the result {shape}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"einsum: out= has the shape {out.shape}, the result {shape}", reason="SHAPE_MISMATCH"
+        )
     return _give(result, out, None, casting)
 
 
 def einsum_path(*operands, optimize: Union[bool, str, tuple, list] = "greedy") -> Tuple[list, str]:
     """The order in which `einsum` contracts its operands at the least cost, as NumPy finds it.
 
-    Parameters: as einsum's; `optimize`: `greedy`, `optimal`, True, False, a pair of a name and the most elements that a result between may have, or a path.
-    Returns a path that `einsum` takes for `optimize=`, and a text about it. Raises ValueError for subscripts that do not fit.
+    Parameters: as einsum's; `optimize`: `greedy`, `optimal`, True, False, a pair of a name and the most elements that a
+    result between may have, or a path. Returns a path that `einsum` takes for `optimize=`, and a text about it. Raises
+    ValueError for subscripts that do not fit.
 
     >>> stride.einsum_path("ij,jk,kl->il", stride.ones((2, 3)), stride.ones((3, 4)), stride.ones((4, 5)))[0]
     ['einsum_path', (1, 2), (0, 1)]
@@ -292,4 +335,6 @@ def einsum_path(*operands, optimize: Union[bool, str, tuple, list] = "greedy") -
     inputs, output = _resolve(text, shapes)
     _extents(inputs, shapes)
     # Shapes are all that counts: no elements are read.
-    return np.einsum_path("".join(text.split()), *(np.broadcast_to(np.float64(0), one) for one in shapes), optimize=optimize)
+    return np.einsum_path(
+        "".join(text.split()), *(np.broadcast_to(np.float64(0), one) for one in shapes), optimize=optimize
+    )

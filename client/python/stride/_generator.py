@@ -5,10 +5,19 @@ from typing import List, Optional
 
 import numpy as np
 
-from stride import _bit_generator, _choices, _creation, _dtypes, _elementwise as _e, _errors, _multivariate, _parameters as _p, _sampling
+from stride import (
+    _bit_generator,
+    _choices,
+    _creation,
+    _dtypes,
+    _elementwise as _e,
+    _errors,
+    _multivariate,
+    _parameters as _p,
+    _sampling,
+)
 from stride._array import Array, host_array, wrap
 from stride._bit_generator import GENERATORS, BitGenerator
-
 from stride._graph import Number, record
 from stride._session import current_session
 from stride._ufunc import _give
@@ -20,24 +29,37 @@ _MOST_POISSON = 9223372006484771072.0
 
 
 class Generator:
-    """A stream of random numbers; every call takes the next ones. Same key, same numbers, on every device; they are not NumPy's.
+    """A stream of random numbers; every call takes the next ones. Same key, same numbers, on every device; they are not
+    NumPy's.
 
-    Parameters: `seed` is hashed into a key, as numpy.random.SeedSequence does; without one it is taken from the system. A BitGenerator is read from as it is,
-    of NumPy's own the seed is taken. `key` is the key itself (64 bits). `generator` is `philox` or `threefry`. Generators with different keys, or of `philox` with
-    different `stream`s, are independent of each other. `counter` is the number of the first block.
+    Parameters: `seed` is hashed into a key, as numpy.random.SeedSequence does; without one it is taken from the system.
+    A BitGenerator is read from as it is, of NumPy's own the seed is taken. `key` is the key itself (64 bits).
+    `generator` is `philox` or `threefry`. Generators with different keys, or of `philox` with different `stream`s, are
+    independent of each other. `counter` is the number of the first block.
 
-    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other distribution gives each element a stream of its own, from
-    Philox whatever the generator is, and computes in IEEE's basic operations alone.
+    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other distribution
+    gives each element a stream of its own, from Philox whatever the generator is, and computes in IEEE's basic
+    operations alone.
 
-    In every method `size` is the shape of the result, an integer or a tuple, by default the one that the parameters broadcast to; without any the result is an
-    array without axes, where NumPy gives a number. Parameters are numbers or arrays of real numbers, of the host or the service. Those on the host are checked,
-    and ValueError is raised at once for one outside its domain; for those on the device the element is NaN, or -1 among counts. `dtype` is float64 or float32.
+    In every method `size` is the shape of the result, an integer or a tuple, by default the one that the parameters
+    broadcast to; without any the result is an array without axes, where NumPy gives a number. Parameters are numbers or
+    arrays of real numbers, of the host or the service. Those on the host are checked, and ValueError is raised at once
+    for one outside its domain; for those on the device the element is NaN, or -1 among counts. `dtype` is float64 or
+    float32.
 
     >>> stride.random.Generator(7).normal(size=(2, 3), dtype=stride.float32).dtype
     dtype('float32')
     """
 
-    def __init__(self, seed=None, *, key: Optional[int] = None, generator: Optional[str] = None, stream: int = 0, counter: int = 0):
+    def __init__(
+        self,
+        seed=None,
+        *,
+        key: Optional[int] = None,
+        generator: Optional[str] = None,
+        stream: int = 0,
+        counter: int = 0,
+    ):
         self._bits = _bit_generator.bit_generator(seed, generator, key, stream, counter)
 
     def __repr__(self) -> str:
@@ -91,8 +113,14 @@ class Generator:
     def _create(self, shape, dtype: np.dtype, num_words: int, **distribution) -> Array:
         number, words_in_block = GENERATORS[self.generator]
         key, counter, stream = self._bits.take(-(-math.prod(shape) * num_words // words_in_block))
-        message = _Random(spec=array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[dtype], shape=shape), generator=number, key=key, counter=counter,
-                          counter_high=stream, **distribution)
+        message = _Random(
+            spec=array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[dtype], shape=shape),
+            generator=number,
+            key=key,
+            counter=counter,
+            counter_high=stream,
+            **distribution,
+        )
 
         def build(flush, node, operands):
             flush.operation(node.handle, node.origin, creation=pb.Creation(random=message))
@@ -139,8 +167,8 @@ class Generator:
     def random(self, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
         """Uniform numbers in [0, 1).
 
-        Parameters: `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`, or `out`.
-        Raises DataTypeMismatch for a type that is no float.
+        Parameters: `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`,
+        or `out`. Raises DataTypeMismatch for a type that is no float.
 
         >>> stride.random.Generator(7).random((2, 3)).shape
         (2, 3)
@@ -152,8 +180,8 @@ class Generator:
     def uniform(self, low=0.0, high=1.0, size=None, dtype=np.float64) -> Array:
         """Uniform numbers in [low, high).
 
-        Parameters: `low` and `high`; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError where high is below low, OverflowError where
-        their difference is not finite.
+        Parameters: `low` and `high`; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError where high is
+        below low, OverflowError where their difference is not finite.
 
         >>> stride.random.Generator(7).uniform(-1.0, 1.0, 4).shape
         (4,)
@@ -174,7 +202,8 @@ class Generator:
     def standard_normal(self, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
         """Normal numbers of mean 0 and deviation 1.
 
-        Parameters: `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`, or `out`.
+        Parameters: `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`,
+        or `out`.
 
         >>> stride.random.Generator(7).standard_normal(5).shape
         (5,)
@@ -186,28 +215,34 @@ class Generator:
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Normal numbers.
 
-        Parameters: `loc`, the mean; `scale`, the deviation, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative scale.
+        Parameters: `loc`, the mean; `scale`, the deviation, not negative; `size`; `dtype`. Returns an array of `dtype`.
+        Raises ValueError for a negative scale.
 
         >>> stride.random.Generator(7).normal(10.0, 2.0, (2, 2)).shape
         (2, 2)
         """
         loc, scale, dtype = _p.parameter(loc, "loc"), _p.non_negative(scale, "scale"), _p.real_type(dtype)
         if _p.are_numbers(loc, scale) and math.isfinite(loc) and math.isfinite(scale):
-            return self._create(_p.shape_of(size), dtype, _words(dtype), normal=_Random.Normal(mean=loc, deviation=scale))
+            return self._create(
+                _p.shape_of(size), dtype, _words(dtype), normal=_Random.Normal(mean=loc, deviation=scale)
+            )
         return (loc + scale * self.standard_normal(_p.shape_of(size, loc, scale), dtype)).astype(dtype, copy=False)
 
     def integers(self, low, high=None, size=None, dtype=np.int64, endpoint: bool = False) -> Array:
         """Uniform integers in [low, high), or [0, low) where high is not given.
 
-        Parameters: `low` and `high`, integers or arrays of them, of which those of the service are read; `size`; `dtype`, any type of integers, or bool;
-        with `endpoint` high itself is included. Returns an array of `dtype`. Raises ValueError where there is no integer in between or one does not fit the type.
+        Parameters: `low` and `high`, integers or arrays of them, of which those of the service are read; `size`;
+        `dtype`, any type of integers, or bool; with `endpoint` high itself is included. Returns an array of `dtype`.
+        Raises ValueError where there is no integer in between or one does not fit the type.
 
         >>> stride.random.Generator(7).integers(1, 7, 100).dtype
         dtype('int64')
         """
         dtype = _dtypes.dtype_of(dtype)
         if dtype.kind not in "biu":
-            raise _errors.DataTypeMismatch(f"integers are of a type of integers, not of {dtype}", reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"integers are of a type of integers, not of {dtype}", reason="DATA_TYPE_MISMATCH"
+            )
         low, high = (0, low) if high is None else (low, high)
         low, high = (_bound(one, name) for one, name in ((low, "low"), (high, "high")))
         if np.ndim(low) or np.ndim(high):
@@ -239,7 +274,9 @@ class Generator:
             raise ValueError(f"some bounds are not within {dtype}")
         shape = _p.shape_of(size, *(np.asarray(one) for one in (low, last)))
         low, span = (np.asarray(one % 2**64).astype(np.uint64) for one in (low, last - low + 1))
-        inputs = (_creation.asarray(np.broadcast_to(one, np.broadcast_shapes(low.shape, span.shape))) for one in (low, span))
+        inputs = (
+            _creation.asarray(np.broadcast_to(one, np.broadcast_shapes(low.shape, span.shape))) for one in (low, span)
+        )
         return _sampling.integers(shape, *inputs, self._state(shape)).astype(dtype, copy=False)
 
     # --- order and choice ---
@@ -247,8 +284,9 @@ class Generator:
     def permutation(self, x, axis: int = 0):
         """The numbers below `x`, or a copy of an array, in random order.
 
-        Parameters: `x`, an integer, or an array of any type; `axis`, along which an array is shuffled. Returns an array of int64, or of the type and shape of
-        `x`; what the service has no type for, such as strings, stays a NumPy array. Raises AxisError for an axis that there is not.
+        Parameters: `x`, an integer, or an array of any type; `axis`, along which an array is shuffled. Returns an array
+        of int64, or of the type and shape of `x`; what the service has no type for, such as strings, stays a NumPy
+        array. Raises AxisError for an axis that there is not.
 
         >>> sorted(stride.random.Generator(7).permutation(4).tolist())
         [0, 1, 2, 3]
@@ -258,7 +296,8 @@ class Generator:
     def shuffle(self, x, axis: int = 0) -> None:
         """Puts an array, or a list, in random order, in place.
 
-        Parameters: `x`, an array of the service or the host, or a list; `axis`, along which, of a list 0. Returns nothing. Raises TypeError for what cannot be written.
+        Parameters: `x`, an array of the service or the host, or a list; `axis`, along which, of a list 0. Returns
+        nothing. Raises TypeError for what cannot be written.
 
         >>> x = stride.arange(4)
         >>> stride.random.Generator(7).shuffle(x)
@@ -270,8 +309,9 @@ class Generator:
     def permuted(self, x, axis: Optional[int] = None, out: Optional[Array] = None) -> Array:
         """A copy of an array with each slice along an axis in a random order of its own.
 
-        Parameters: `x`, an array; `axis`, by default all elements change places; `out`, an array of this type and shape to be filled, which may be `x`.
-        Returns an array of the type and shape of `x`, or `out`. Raises AxisError for an axis that there is not.
+        Parameters: `x`, an array; `axis`, by default all elements change places; `out`, an array of this type and shape
+        to be filled, which may be `x`. Returns an array of the type and shape of `x`, or `out`. Raises AxisError for an
+        axis that there is not.
 
         >>> stride.random.Generator(7).permuted(stride.ones((3, 4)), axis=1).shape
         (3, 4)
@@ -281,9 +321,11 @@ class Generator:
     def choice(self, a, size=None, replace: bool = True, p=None, axis: int = 0, shuffle: bool = True):
         """Elements of an array along an axis, or numbers below `a`.
 
-        Parameters: `a`, an integer, or an array of any type; `size`; `replace`, whether one may be chosen several times; `p`, a probability for each, by default
-        all are equal; `axis`; `shuffle`, which NumPy has for speed, changes nothing. Returns an array of int64, or of the type of `a`; what the service has no type
-        for, such as strings, stays a NumPy array. Raises ValueError where there is too little to choose from, or `p` is no distribution.
+        Parameters: `a`, an integer, or an array of any type; `size`; `replace`, whether one may be chosen several
+        times; `p`, a probability for each, by default all are equal; `axis`; `shuffle`, which NumPy has for speed,
+        changes nothing. Returns an array of int64, or of the type of `a`; what the service has no type for, such as
+        strings, stays a NumPy array. Raises ValueError where there is too little to choose from, or `p` is no
+        distribution.
 
         >>> stride.random.Generator(7).choice(5, 3, replace=False).shape
         (3,)
@@ -292,11 +334,14 @@ class Generator:
 
     # --- by a function of one number ---
 
-    def standard_exponential(self, size=None, dtype=np.float64, method: str = "zig", out: Optional[Array] = None) -> Array:
+    def standard_exponential(
+        self, size=None, dtype=np.float64, method: str = "zig", out: Optional[Array] = None
+    ) -> Array:
         """Exponential numbers of mean 1.
 
-        Parameters: `size`; `dtype`; `method`, NumPy's `zig` or `inv`, changes nothing: numbers are made by inversion; `out`, an array of this type and shape to be
-        filled. Returns an array of `dtype`, or `out`. Raises ValueError for another method.
+        Parameters: `size`; `dtype`; `method`, NumPy's `zig` or `inv`, changes nothing: numbers are made by inversion;
+        `out`, an array of this type and shape to be filled. Returns an array of `dtype`, or `out`. Raises ValueError
+        for another method.
 
         >>> stride.random.Generator(7).standard_exponential(3).shape
         (3,)
@@ -309,7 +354,8 @@ class Generator:
     def exponential(self, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Exponential numbers.
 
-        Parameters: `scale`, the mean, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative scale.
+        Parameters: `scale`, the mean, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for
+        a negative scale.
 
         >>> stride.random.Generator(7).exponential(2.0, 3).shape
         (3,)
@@ -330,7 +376,8 @@ class Generator:
     def laplace(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Laplace's (double exponential) numbers.
 
-        Parameters: `loc`, the mean; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative scale.
+        Parameters: `loc`, the mean; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a negative scale.
 
         >>> stride.random.Generator(7).laplace(0.0, 2.0, 3).shape
         (3,)
@@ -340,7 +387,8 @@ class Generator:
     def logistic(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Logistic numbers.
 
-        Parameters: `loc`, the mean; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative scale.
+        Parameters: `loc`, the mean; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a negative scale.
 
         >>> stride.random.Generator(7).logistic(0.0, 2.0, 3).shape
         (3,)
@@ -350,7 +398,8 @@ class Generator:
     def gumbel(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Gumbel's (extreme value) numbers.
 
-        Parameters: `loc`, the mode; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative scale.
+        Parameters: `loc`, the mode; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a negative scale.
 
         >>> stride.random.Generator(7).gumbel(0.0, 2.0, 3).shape
         (3,)
@@ -370,7 +419,8 @@ class Generator:
     def lognormal(self, mean=0.0, sigma=1.0, size=None, dtype=np.float64) -> Array:
         """Numbers whose logarithms are normal.
 
-        Parameters: `mean` and `sigma`, of the logarithms, sigma not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative sigma.
+        Parameters: `mean` and `sigma`, of the logarithms, sigma not negative; `size`; `dtype`. Returns an array of
+        `dtype`. Raises ValueError for a negative sigma.
 
         >>> stride.random.Generator(7).lognormal(0.0, 0.5, 3).shape
         (3,)
@@ -380,7 +430,8 @@ class Generator:
     def rayleigh(self, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Rayleigh's numbers.
 
-        Parameters: `scale`, the mode, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative scale.
+        Parameters: `scale`, the mode, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for
+        a negative scale.
 
         >>> stride.random.Generator(7).rayleigh(2.0, 3).shape
         (3,)
@@ -392,7 +443,8 @@ class Generator:
     def weibull(self, a, size=None, dtype=np.float64) -> Array:
         """Weibull's numbers of scale 1.
 
-        Parameters: `a`, the shape, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative shape.
+        Parameters: `a`, the shape, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a
+        negative shape.
 
         >>> stride.random.Generator(7).weibull(1.5, 3).shape
         (3,)
@@ -402,7 +454,8 @@ class Generator:
     def pareto(self, a, size=None, dtype=np.float64) -> Array:
         """Numbers of Pareto's second (Lomax) distribution of scale 1.
 
-        Parameters: `a`, the shape, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a shape not above 0.
+        Parameters: `a`, the shape, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a shape
+        not above 0.
 
         >>> stride.random.Generator(7).pareto(3.0, 3).shape
         (3,)
@@ -412,7 +465,8 @@ class Generator:
     def power(self, a, size=None, dtype=np.float64) -> Array:
         """Numbers in [0, 1] of density a x^(a - 1).
 
-        Parameters: `a`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for an `a` not above 0.
+        Parameters: `a`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for an `a` not above
+        0.
 
         >>> stride.random.Generator(7).power(3.0, 3).shape
         (3,)
@@ -422,14 +476,21 @@ class Generator:
     def triangular(self, left, mode, right, size=None, dtype=np.float64) -> Array:
         """Numbers whose density is a triangle.
 
-        Parameters: `left` <= `mode` <= `right`, left < right; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError where the three are not in this order.
+        Parameters: `left` <= `mode` <= `right`, left < right; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError where the three are not in this order.
 
         >>> stride.random.Generator(7).triangular(0.0, 1.0, 4.0, 3).shape
         (3,)
         """
-        left, mode, right = (_p.parameter(one, name) for one, name in ((left, "left"), (mode, "mode"), (right, "right")))
+        left, mode, right = (
+            _p.parameter(one, name) for one, name in ((left, "left"), (mode, "mode"), (right, "right"))
+        )
         if not any(isinstance(one, Array) for one in (left, mode, right)):
-            for wrong, text in ((np.greater(left, mode), "left > mode"), (np.greater(mode, right), "mode > right"), (np.equal(left, right), "left == right")):
+            for wrong, text in (
+                (np.greater(left, mode), "left > mode"),
+                (np.greater(mode, right), "mode > right"),
+                (np.equal(left, right), "left == right"),
+            ):
                 if np.any(wrong):
                     raise ValueError(text)
         u = self.random(_p.shape_of(size, left, mode, right), dtype)
@@ -440,7 +501,8 @@ class Generator:
     def wald(self, mean, scale, size=None, dtype=np.float64) -> Array:
         """Wald's (inverse Gaussian) numbers.
 
-        Parameters: `mean` and `scale`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one not above 0.
+        Parameters: `mean` and `scale`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one
+        not above 0.
 
         >>> stride.random.Generator(7).wald(3.0, 2.0, 3).shape
         (3,)
@@ -450,7 +512,8 @@ class Generator:
     def geometric(self, p, size=None) -> Array:
         """The number of trials up to the first success.
 
-        Parameters: `p`, the probability of success, in (0, 1]; `size`. Returns an array of int64. Raises ValueError for another probability.
+        Parameters: `p`, the probability of success, in (0, 1]; `size`. Returns an array of int64. Raises ValueError for
+        another probability.
 
         >>> stride.random.Generator(7).geometric(0.25, 3).dtype
         dtype('int64')
@@ -472,19 +535,25 @@ class Generator:
     def standard_gamma(self, shape, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
         """Numbers of the gamma distribution of scale 1.
 
-        Parameters: `shape`, not negative; `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`, or `out`.
-        Raises ValueError for a negative shape.
+        Parameters: `shape`, not negative; `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns
+        an array of `dtype`, or `out`. Raises ValueError for a negative shape.
 
         >>> stride.random.Generator(7).standard_gamma(2.5, 3).shape
         (3,)
         """
         dtype = _p.real_type(dtype)
-        return _give(self._sample("gamma", _p.target(size, dtype, out), dtype, _p.non_negative(shape, "shape")), out, None, "same_kind")
+        return _give(
+            self._sample("gamma", _p.target(size, dtype, out), dtype, _p.non_negative(shape, "shape")),
+            out,
+            None,
+            "same_kind",
+        )
 
     def gamma(self, shape, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Numbers of the gamma distribution.
 
-        Parameters: `shape` and `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative one.
+        Parameters: `shape` and `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError
+        for a negative one.
 
         >>> stride.random.Generator(7).gamma(2.5, 2.0, 3).shape
         (3,)
@@ -495,7 +564,8 @@ class Generator:
     def chisquare(self, df, size=None, dtype=np.float64) -> Array:
         """Numbers of the chi-squared distribution.
 
-        Parameters: `df`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a number not above 0.
+        Parameters: `df`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a number not above 0.
 
         >>> stride.random.Generator(7).chisquare(3.0, 3).shape
         (3,)
@@ -505,8 +575,8 @@ class Generator:
     def noncentral_chisquare(self, df, nonc, size=None, dtype=np.float64) -> Array:
         """Numbers of the noncentral chi-squared distribution.
 
-        Parameters: `df`, the degrees of freedom, above 0; `nonc`, the noncentrality, not negative; `size`; `dtype`. Returns an array of `dtype`.
-        Raises ValueError for one outside its domain.
+        Parameters: `df`, the degrees of freedom, above 0; `nonc`, the noncentrality, not negative; `size`; `dtype`.
+        Returns an array of `dtype`. Raises ValueError for one outside its domain.
 
         >>> stride.random.Generator(7).noncentral_chisquare(3.0, 2.0, 3).shape
         (3,)
@@ -515,7 +585,9 @@ class Generator:
         return self._noncentral(df, nonc, _p.shape_of(size, df, nonc)).astype(_p.real_type(dtype), copy=False)
 
     def _noncentral(self, df, nonc, shape: tuple) -> Array:
-        """A normal number is shifted, where there is a degree of freedom for it; else as many are added as a Poisson variable says."""
+        """A normal number is shifted, where there is a degree of freedom for it; else as many are added as a Poisson
+        variable
+        says."""
         on_host = not isinstance(df, Array)
         if on_host and np.all(np.greater(df, 1)):
             return 2 * self.standard_gamma((df - 1) / 2, shape) + _e.square(self.standard_normal(shape) + _e.sqrt(nonc))
@@ -530,7 +602,8 @@ class Generator:
     def beta(self, a, b, size=None, dtype=np.float64) -> Array:
         """Numbers of the beta distribution.
 
-        Parameters: `a` and `b`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one not above 0.
+        Parameters: `a` and `b`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one not
+        above 0.
 
         >>> stride.random.Generator(7).beta(2.0, 3.0, 3).shape
         (3,)
@@ -540,7 +613,8 @@ class Generator:
     def f(self, dfnum, dfden, size=None, dtype=np.float64) -> Array:
         """Numbers of the F distribution.
 
-        Parameters: `dfnum` and `dfden`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one not above 0.
+        Parameters: `dfnum` and `dfden`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`.
+        Raises ValueError for one not above 0.
 
         >>> stride.random.Generator(7).f(4.0, 12.0, 3).shape
         (3,)
@@ -550,8 +624,8 @@ class Generator:
     def noncentral_f(self, dfnum, dfden, nonc, size=None, dtype=np.float64) -> Array:
         """Numbers of the noncentral F distribution.
 
-        Parameters: `dfnum` and `dfden`, the degrees of freedom, above 0; `nonc`, the noncentrality, not negative; `size`; `dtype`. Returns an array of `dtype`.
-        Raises ValueError for one outside its domain.
+        Parameters: `dfnum` and `dfden`, the degrees of freedom, above 0; `nonc`, the noncentrality, not negative;
+        `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one outside its domain.
 
         >>> stride.random.Generator(7).noncentral_f(3.0, 20.0, 2.0, 3).shape
         (3,)
@@ -564,7 +638,8 @@ class Generator:
     def standard_t(self, df, size=None, dtype=np.float64) -> Array:
         """Numbers of Student's t distribution.
 
-        Parameters: `df`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a number not above 0.
+        Parameters: `df`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a number not above 0.
 
         >>> stride.random.Generator(7).standard_t(9.0, 3).shape
         (3,)
@@ -574,7 +649,8 @@ class Generator:
     def vonmises(self, mu, kappa, size=None, dtype=np.float64) -> Array:
         """Angles of von Mises' distribution, in [-pi, pi].
 
-        Parameters: `mu`, the mode; `kappa`, the concentration, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a negative kappa.
+        Parameters: `mu`, the mode; `kappa`, the concentration, not negative; `size`; `dtype`. Returns an array of
+        `dtype`. Raises ValueError for a negative kappa.
 
         >>> stride.random.Generator(7).vonmises(0.0, 4.0, 3).shape
         (3,)
@@ -584,7 +660,8 @@ class Generator:
     def poisson(self, lam=1.0, size=None) -> Array:
         """Counts of Poisson's distribution.
 
-        Parameters: `lam`, the mean, not negative; `size`. Returns an array of int64. Raises ValueError for a mean that is negative, NaN or above 2^63.
+        Parameters: `lam`, the mean, not negative; `size`. Returns an array of int64. Raises ValueError for a mean that
+        is negative, NaN or above 2^63.
 
         >>> stride.random.Generator(7).poisson(3.0, 3).dtype
         dtype('int64')
@@ -596,7 +673,8 @@ class Generator:
     def binomial(self, n, p, size=None) -> Array:
         """The number of successes in `n` trials.
 
-        Parameters: `n`, how many, not negative; `p`, the probability of each, in [0, 1]; `size`. Returns an array of int64. Raises ValueError for one outside its domain.
+        Parameters: `n`, how many, not negative; `p`, the probability of each, in [0, 1]; `size`. Returns an array of
+        int64. Raises ValueError for one outside its domain.
 
         >>> stride.random.Generator(7).binomial(10, 0.3, 3).dtype
         dtype('int64')
@@ -610,8 +688,8 @@ class Generator:
     def negative_binomial(self, n, p, size=None) -> Array:
         """The number of failures before the n-th success.
 
-        Parameters: `n`, above 0, whole or not; `p`, the probability of success, in (0, 1]; `size`. Returns an array of int64.
-        Raises ValueError for one outside its domain.
+        Parameters: `n`, above 0, whole or not; `p`, the probability of success, in (0, 1]; `size`. Returns an array of
+        int64. Raises ValueError for one outside its domain.
 
         >>> stride.random.Generator(7).negative_binomial(4, 0.25, 3).dtype
         dtype('int64')
@@ -633,8 +711,8 @@ class Generator:
     def hypergeometric(self, ngood, nbad, nsample, size=None) -> Array:
         """How many of a draw without replacement are good.
 
-        Parameters: `ngood` and `nbad`, how many there are, below 10^9; `nsample`, how many are drawn; `size`. Returns an array of int64.
-        Raises ValueError where a number is negative or more are drawn than there are.
+        Parameters: `ngood` and `nbad`, how many there are, below 10^9; `nsample`, how many are drawn; `size`. Returns
+        an array of int64. Raises ValueError where a number is negative or more are drawn than there are.
 
         >>> stride.random.Generator(7).hypergeometric(50, 40, 7, 3).dtype
         dtype('int64')
@@ -643,7 +721,9 @@ class Generator:
         for one, name in ((good, "ngood"), (bad, "nbad")):
             if not isinstance(one, Array) and np.any(np.greater_equal(one, 1e9)):
                 raise ValueError(f"{name} is below 10^9")
-        if not any(isinstance(one, Array) for one in (good, bad, draws)) and np.any(np.greater(draws, np.add(good, bad))):
+        if not any(isinstance(one, Array) for one in (good, bad, draws)) and np.any(
+            np.greater(draws, np.add(good, bad))
+        ):
             raise ValueError("ngood + nbad < nsample")
         name = "hypergeometric_small" if type(draws) is float and draws <= 10 else "hypergeometric"
         return self._sample(name, size, _dtypes.int64, good, bad, draws)
@@ -653,8 +733,8 @@ class Generator:
     def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
         """Rows of numbers that add up to 1.
 
-        Parameters: `alpha`, a number that is not negative for each of the k columns; `size`, by default (); `dtype`. Returns an array of `dtype` and the shape (*size, k).
-        Raises ValueError for a negative alpha.
+        Parameters: `alpha`, a number that is not negative for each of the k columns; `size`, by default (); `dtype`.
+        Returns an array of `dtype` and the shape (*size, k). Raises ValueError for a negative alpha.
 
         >>> stride.random.Generator(7).dirichlet([1.0, 2.0], 3).shape
         (3, 2)
@@ -664,8 +744,9 @@ class Generator:
     def multinomial(self, n, pvals, size=None) -> Array:
         """How often each of k outcomes comes in `n` trials.
 
-        Parameters: `n`, integers; `pvals`, of shape (..., k), the probabilities, the last of which is what the others leave; `size`, by default what `n` and the rows of
-        `pvals` broadcast to. Returns an array of int64 and the shape (*size, k). Raises ValueError where probabilities are outside [0, 1] or add up to more than 1.
+        Parameters: `n`, integers; `pvals`, of shape (..., k), the probabilities, the last of which is what the others
+        leave; `size`, by default what `n` and the rows of `pvals` broadcast to. Returns an array of int64 and the shape
+        (*size, k). Raises ValueError where probabilities are outside [0, 1] or add up to more than 1.
 
         >>> stride.random.Generator(7).multinomial(20, [0.5, 0.3, 0.2], 3).shape
         (3, 3)
@@ -675,21 +756,25 @@ class Generator:
     def multivariate_hypergeometric(self, colors, nsample: int, size=None, method: str = "marginals") -> Array:
         """How many of each color a draw without replacement has.
 
-        Parameters: `colors`, k integers, how many there are of each; `nsample`, how many are drawn; `size`, by default (); `method`, NumPy's `marginals` or `count`,
-        changes nothing. Returns an array of int64 and the shape (*size, k). Raises ValueError where more are drawn than there are.
+        Parameters: `colors`, k integers, how many there are of each; `nsample`, how many are drawn; `size`, by default
+        (); `method`, NumPy's `marginals` or `count`, changes nothing. Returns an array of int64 and the shape (*size,
+        k). Raises ValueError where more are drawn than there are.
 
         >>> stride.random.Generator(7).multivariate_hypergeometric([10, 20, 30], 12, 3).shape
         (3, 3)
         """
         return _multivariate.hypergeometric(self, colors, nsample, size, method)
 
-    def multivariate_normal(self, mean, cov, size=None, check_valid: str = "warn", tol: float = 1e-8, *, method: str = "svd") -> Array:
+    def multivariate_normal(
+        self, mean, cov, size=None, check_valid: str = "warn", tol: float = 1e-8, *, method: str = "svd"
+    ) -> Array:
         """Rows of normal numbers of a mean and a covariance.
 
-        Parameters: `mean`, of shape (k,); `cov`, of shape (k, k), symmetric and without negative eigenvalues; `size`, by default (); `check_valid` says what follows
-        where it is not, within `tol`: `warn`, `raise` or `ignore`, of which the first two read one value; `method`, how the covariance is decomposed: `svd`, `eigh` or
-        `cholesky`. Returns an array of float64 and the shape (*size, k). Raises ValueError for shapes that do not fit, LinAlgError where cholesky meets a covariance
-        that is not positive definite.
+        Parameters: `mean`, of shape (k,); `cov`, of shape (k, k), symmetric and without negative eigenvalues; `size`,
+        by default (); `check_valid` says what follows where it is not, within `tol`: `warn`, `raise` or `ignore`, of
+        which the first two read one value; `method`, how the covariance is decomposed: `svd`, `eigh` or `cholesky`.
+        Returns an array of float64 and the shape (*size, k). Raises ValueError for shapes that do not fit, LinAlgError
+        where cholesky meets a covariance that is not positive definite.
 
         >>> stride.random.Generator(7).multivariate_normal([0.0, 1.0], [[2.0, 1.0], [1.0, 3.0]], 4).shape
         (4, 2)
@@ -703,7 +788,11 @@ def _bound(value, name: str):
     if host.dtype.kind not in "biuf" or host.dtype.kind == "f" and not np.all(host == np.floor(host)):
         if host.dtype != object or not all(isinstance(one, int) for one in host.ravel().tolist()):
             raise _errors.DataTypeMismatch(f"{name} is of integers, not of {host.dtype}", reason="DATA_TYPE_MISMATCH")
-    return np.array([int(one) for one in host.ravel().tolist()], dtype=object).reshape(host.shape) if host.ndim else int(host[()])
+    return (
+        np.array([int(one) for one in host.ravel().tolist()], dtype=object).reshape(host.shape)
+        if host.ndim
+        else int(host[()])
+    )
 
 
 def _words(dtype: np.dtype) -> int:

@@ -21,9 +21,15 @@ def matmul_nodes(left, right) -> Array:
             raise ValueError("matmul takes no scalars; use *")
     inner = right.shape[-2] if len(right.shape) > 1 else right.shape[0]
     if left.shape[-1] != inner:
-        raise _errors.ShapeMismatch(f"matmul of {left.shape} and {right.shape}: {left.shape[-1]} columns meet {inner} rows",
-                                    reason="SHAPE_MISMATCH")
-    shape = _inference.broadcast(left.shape[:-2], right.shape[:-2]) + left.shape[:-1][-1:] + (right.shape[-1:] if len(right.shape) > 1 else ())
+        raise _errors.ShapeMismatch(
+            f"matmul of {left.shape} and {right.shape}: {left.shape[-1]} columns meet {inner} rows",
+            reason="SHAPE_MISMATCH",
+        )
+    shape = (
+        _inference.broadcast(left.shape[:-2], right.shape[:-2])
+        + left.shape[:-1][-1:]
+        + (right.shape[-1:] if len(right.shape) > 1 else ())
+    )
     dtype = _inference.promote(left.dtype, right.dtype)
 
     def build(flush, node, operands):
@@ -47,7 +53,9 @@ def _cast(arrays, dtype, casting: str) -> list:
     dtype = _dtypes.dtype_of(dtype)
     for one in arrays:
         if not np.can_cast(one.dtype, dtype, casting):
-            raise _errors.DataTypeMismatch(f"{one.dtype} is not cast to {dtype} with casting {casting!r}", reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"{one.dtype} is not cast to {dtype} with casting {casting!r}", reason="DATA_TYPE_MISMATCH"
+            )
     return [one.astype(dtype, copy=False) for one in arrays]
 
 
@@ -59,9 +67,10 @@ def _together(x1, x2):
 def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
     """Products of matrices, and of stacks of them.
 
-    Parameters: `x1` (..., m, k) and `x2` (..., k, n), of which either may be a vector (k,); the axes in front broadcast; `out`, an array to be filled; `dtype`, the type of the
-    computation, by default the common one. Returns an array (..., m, n), without the axes that vectors lack, or `out`. Raises ValueError for numbers,
-    ShapeMismatch for other shapes.
+    Parameters: `x1` (..., m, k) and `x2` (..., k, n), of which either may be a vector (k,); the axes in front
+    broadcast; `out`, an array to be filled; `dtype`, the type of the computation, by default the common one. Returns an
+    array (..., m, n), without the axes that vectors lack, or `out`. Raises ValueError for numbers, ShapeMismatch for
+    other shapes.
 
     >>> stride.matmul(stride.ones((2, 3)), stride.ones((3, 4))).shape
     (2, 4)
@@ -73,10 +82,11 @@ def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
 
 
 def dot(x1, x2, /, out: Optional[Array] = None) -> Array:
-    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; a product of elements where one has no axes.
+    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; a product of elements where one has no
+    axes.
 
-    Parameters: `x1` (..., k); `x2` (k,) or (..., k, n); or a number; `out`, an array of the result's type and shape to be filled. Returns an array of the other axes of
-    both, or `out`. Raises ShapeMismatch for other shapes.
+    Parameters: `x1` (..., k); `x2` (k,) or (..., k, n); or a number; `out`, an array of the result's type and shape to
+    be filled. Returns an array of the other axes of both, or `out`. Raises ShapeMismatch for other shapes.
 
     >>> int(stride.dot(stride.asarray([1, 2]), stride.asarray([3, 4])))
     11
@@ -103,7 +113,8 @@ def dot(x1, x2, /, out: Optional[Array] = None) -> Array:
 def inner(a, b, /) -> Array:
     """The sums of products over the last axes of both; a product of elements where one has no axes.
 
-    Parameters: `a` (..., k) and `b` (..., k), or a number. Returns an array of the other axes of `a`, then of `b`. Raises ShapeMismatch for other extents.
+    Parameters: `a` (..., k) and `b` (..., k), or a number. Returns an array of the other axes of `a`, then of `b`.
+    Raises ShapeMismatch for other extents.
 
     >>> stride.inner(stride.ones((2, 3)), stride.ones((4, 3))).shape
     (2, 4)
@@ -115,7 +126,8 @@ def inner(a, b, /) -> Array:
 def vdot(a, b, /) -> Array:
     """The sum of conj(a) * b over all elements.
 
-    Parameters: `a` and `b`, arrays of as many elements. Returns an array without axes. Raises ShapeMismatch for other numbers of elements.
+    Parameters: `a` and `b`, arrays of as many elements. Returns an array without axes. Raises ShapeMismatch for other
+    numbers of elements.
 
     >>> float(stride.vdot(stride.ones((2, 3)), stride.ones(6)))
     6.0
@@ -127,8 +139,9 @@ def vdot(a, b, /) -> Array:
 def vecdot(x1, x2, /, out: Optional[Array] = None, *, axis: int = -1, casting: str = "same_kind", dtype=None) -> Array:
     """The sums of conj(x1) * x2 along an axis of both.
 
-    Parameters: `x1` and `x2`, arrays whose other axes broadcast; `axis`; `out`, an array to be filled; `dtype`, the type of the computation, by default the common one.
-    Returns an array of the other axes, or `out`. Raises ShapeMismatch where the axis has other extents, ValueError for numbers.
+    Parameters: `x1` and `x2`, arrays whose other axes broadcast; `axis`; `out`, an array to be filled; `dtype`, the
+    type of the computation, by default the common one. Returns an array of the other axes, or `out`. Raises
+    ShapeMismatch where the axis has other extents, ValueError for numbers.
 
     >>> float(stride.vecdot(stride.ones(3), stride.ones(3)))
     3.0
@@ -140,7 +153,9 @@ def vecdot(x1, x2, /, out: Optional[Array] = None, *, axis: int = -1, casting: s
         # The standard counts from the end, so that the axis is the same of both after broadcasting.
         axis = _inference.normal_axis(axis, max(x1.ndim, x2.ndim)) - max(x1.ndim, x2.ndim)
     if x1.shape[axis] != x2.shape[axis]:
-        raise _errors.ShapeMismatch(f"vecdot of {x1.shape[axis]} and {x2.shape[axis]} elements", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"vecdot of {x1.shape[axis]} and {x2.shape[axis]} elements", reason="SHAPE_MISMATCH"
+        )
     x1, x2 = (_manipulation.moveaxis(x, axis, -1) for x in (x1, x2))
     row, column = _manipulation.expand_dims(_conjugate(x1), axis=-2), _manipulation.expand_dims(x2, axis=-1)
     return _given(_manipulation.squeeze(matmul(row, column), axis=(-2, -1)), out, casting)
@@ -154,14 +169,18 @@ def _vector_and_matrix(name: str, vector: Array, matrix: Array, axis: int) -> No
     if not vector.ndim or matrix.ndim < 2:
         raise ValueError(f"{name} takes vectors and matrices, not arrays of {vector.ndim} and {matrix.ndim} axes")
     if vector.shape[-1] != matrix.shape[axis]:
-        raise _errors.ShapeMismatch(f"{name}: vectors of {vector.shape[-1]} elements do not fit matrices {matrix.shape[-2:]}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"{name}: vectors of {vector.shape[-1]} elements do not fit matrices {matrix.shape[-2:]}",
+            reason="SHAPE_MISMATCH",
+        )
 
 
 def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
     """Products of matrices and vectors.
 
-    Parameters: `x1` (..., m, n) and `x2` (..., n), whose axes in front broadcast; `out`, an array to be filled; `dtype`, the type of the computation, by default the common one.
-    Returns an array (..., m), or `out`. Raises ShapeMismatch for other shapes, ValueError for too few axes.
+    Parameters: `x1` (..., m, n) and `x2` (..., n), whose axes in front broadcast; `out`, an array to be filled;
+    `dtype`, the type of the computation, by default the common one. Returns an array (..., m), or `out`. Raises
+    ShapeMismatch for other shapes, ValueError for too few axes.
 
     >>> stride.matvec(stride.ones((2, 3)), stride.ones(3)).tolist()
     [3.0, 3.0]
@@ -174,22 +193,26 @@ def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
 def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
     """Products of conjugated vectors and matrices.
 
-    Parameters: `x1` (..., n) and `x2` (..., n, m), whose axes in front broadcast; `out`, an array to be filled; `dtype`, the type of the computation, by default the common one.
-    Returns an array (..., m), or `out`. Raises ShapeMismatch for other shapes, ValueError for too few axes.
+    Parameters: `x1` (..., n) and `x2` (..., n, m), whose axes in front broadcast; `out`, an array to be filled;
+    `dtype`, the type of the computation, by default the common one. Returns an array (..., m), or `out`. Raises
+    ShapeMismatch for other shapes, ValueError for too few axes.
 
     >>> stride.vecmat(stride.ones(3), stride.ones((3, 2))).tolist()
     [3.0, 3.0]
     """
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     _vector_and_matrix("vecmat", x1, x2, -2)
-    return _given(_manipulation.squeeze(matmul(_manipulation.expand_dims(_conjugate(x1), axis=-2), x2), axis=-2), out, casting)
+    return _given(
+        _manipulation.squeeze(matmul(_manipulation.expand_dims(_conjugate(x1), axis=-2), x2), axis=-2), out, casting
+    )
 
 
 def tensordot(x1, x2, /, axes=2) -> Array:
     """The sums of products over axes of both.
 
-    Parameters: `x1` and `x2`, arrays; `axes`, how many of the last of `x1` and the first of `x2`, or a pair of axes or sequences of axes of equal extents.
-    Returns an array of the other axes of `x1`, then of `x2`. Raises ShapeMismatch for other extents, ValueError where the axes are not as many of both.
+    Parameters: `x1` and `x2`, arrays; `axes`, how many of the last of `x1` and the first of `x2`, or a pair of axes or
+    sequences of axes of equal extents. Returns an array of the other axes of `x1`, then of `x2`. Raises ShapeMismatch
+    for other extents, ValueError where the axes are not as many of both.
 
     >>> stride.tensordot(stride.ones((2, 3, 4)), stride.ones((3, 4, 5))).shape
     (2, 5)
@@ -201,7 +224,10 @@ def tensordot(x1, x2, /, axes=2) -> Array:
             raise ValueError(f"{axes} axes cannot be contracted")
         first, second = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
     else:
-        first, second = (_inference.normal_axes(tuple(one) if np.ndim(one) else operator.index(one), x.ndim) for one, x in zip(axes, (x1, x2)))
+        first, second = (
+            _inference.normal_axes(tuple(one) if np.ndim(one) else operator.index(one), x.ndim)
+            for one, x in zip(axes, (x1, x2))
+        )
     if len(first) != len(second):
         raise ValueError(f"as many axes of both are contracted: {axes}")
     if [x1.shape[i] for i in first] != [x2.shape[i] for i in second]:
@@ -210,6 +236,10 @@ def tensordot(x1, x2, /, axes=2) -> Array:
     kept2 = [i for i in range(x2.ndim) if i not in second]
     inner = math.prod(x1.shape[i] for i in first)
     shape = tuple(x1.shape[i] for i in kept1) + tuple(x2.shape[i] for i in kept2)
-    left = _manipulation.reshape(_manipulation.permute_dims(x1, (*kept1, *first)), (math.prod(x1.shape[i] for i in kept1), inner))
-    right = _manipulation.reshape(_manipulation.permute_dims(x2, (*second, *kept2)), (inner, math.prod(x2.shape[i] for i in kept2)))
+    left = _manipulation.reshape(
+        _manipulation.permute_dims(x1, (*kept1, *first)), (math.prod(x1.shape[i] for i in kept1), inner)
+    )
+    right = _manipulation.reshape(
+        _manipulation.permute_dims(x2, (*second, *kept2)), (inner, math.prod(x2.shape[i] for i in kept2))
+    )
     return _manipulation.reshape(matmul(left, right), shape)

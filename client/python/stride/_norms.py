@@ -16,8 +16,9 @@ def _as_floating(x) -> Array:
 def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Array:  # noqa: A002
     """Norms of vectors.
 
-    Parameters: `x`, an array; `axis`, an axis or several that the vectors are in, by default all; `keepdims`, whether these stay with one element; `ord`, any real number,
-    inf, -inf, or 0 for the count of elements that are not 0. Returns real numbers. Raises ValueError for another order, AxisError for an axis that there is not.
+    Parameters: `x`, an array; `axis`, an axis or several that the vectors are in, by default all; `keepdims`, whether
+    these stay with one element; `ord`, any real number, inf, -inf, or 0 for the count of elements that are not 0.
+    Returns real numbers. Raises ValueError for another order, AxisError for an axis that there is not.
 
     >>> float(stride.linalg.vector_norm(stride.asarray([3.0, 4.0])))
     5.0
@@ -42,8 +43,9 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Array:  # 
 def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Array:  # noqa: A002
     """Norms of matrices.
 
-    Parameters: `x`, matrices (..., m, n); `keepdims`, whether the last two axes stay with one element; `ord`: `fro`, `nuc`, 1, -1, 2, -2, inf or -inf.
-    Returns real numbers (...). Raises ValueError for another order, LinAlgError for arrays with fewer than two axes.
+    Parameters: `x`, matrices (..., m, n); `keepdims`, whether the last two axes stay with one element; `ord`: `fro`,
+    `nuc`, 1, -1, 2, -2, inf or -inf. Returns real numbers (...). Raises ValueError for another order, LinAlgError for
+    arrays with fewer than two axes.
 
     >>> float(stride.linalg.matrix_norm(stride.eye(4)))
     2.0
@@ -70,8 +72,9 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Array:  # noqa: A
 def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
     """Norms of vectors along one axis, of matrices in two, or without `ord` and `axis` of all elements.
 
-    Parameters: `x`, an array; `ord`, as vector_norm or matrix_norm has it, by default the square root of the sum of squares; `axis`, one or a pair, by default those of
-    an `x` with one or two axes; `keepdims`, whether they stay with one element. Returns real numbers. Raises ValueError for another order or number of axes.
+    Parameters: `x`, an array; `ord`, as vector_norm or matrix_norm has it, by default the square root of the sum of
+    squares; `axis`, one or a pair, by default those of an `x` with one or two axes; `keepdims`, whether they stay with
+    one element. Returns real numbers. Raises ValueError for another order or number of axes.
 
     >>> float(stride.linalg.norm(stride.asarray([3.0, 4.0])))
     5.0
@@ -95,8 +98,9 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
 def cond(x, p=None) -> Array:
     """The condition number: the norm times that of the inverse.
 
-    Parameters: `x`, matrices (..., m, n), square unless p is None, 2 or -2; `p`, the norm's order as matrix_norm has it, None as 2. Returns real numbers (...): inf of a
-    singular matrix, nan only of one with a nan. Raises LinAlgError for matrices without elements.
+    Parameters: `x`, matrices (..., m, n), square unless p is None, 2 or -2; `p`, the norm's order as matrix_norm has
+    it, None as 2. Returns real numbers (...): inf of a singular matrix, nan only of one with a nan. Raises LinAlgError
+    for matrices without elements.
 
     >>> float(stride.linalg.cond(stride.eye(2)))
     1.0
@@ -110,7 +114,11 @@ def cond(x, p=None) -> Array:
     else:
         # A singular matrix has no inverse; another takes its place.
         singular = _reductions.any(_decompositions.lu(x, "cond")[0] == 0, axis=-1)
-        chosen = _elementwise.where(_manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x)
-        ratio = _elementwise.where(singular, math.inf, matrix_norm(x, ord=p) * matrix_norm(_decompositions.inv(chosen), ord=p))
+        chosen = _elementwise.where(
+            _manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x
+        )
+        ratio = _elementwise.where(
+            singular, math.inf, matrix_norm(x, ord=p) * matrix_norm(_decompositions.inv(chosen), ord=p)
+        )
     undefined = _elementwise.isnan(ratio) & ~_reductions.any(_elementwise.isnan(x), axis=(-2, -1))
     return _elementwise.where(undefined, math.inf, ratio)

@@ -13,10 +13,13 @@ Parameter = Union[float, np.ndarray, Array]
 
 
 def parameter(value, name: str) -> Parameter:
-    """A float, a host array of float64, or an array of the service as it is. Raises TypeError for what is not real numbers."""
+    """A float, a host array of float64, or an array of the service as it is. Raises TypeError for what is not real
+    numbers."""
     if isinstance(value, Array):
         if value.dtype.kind == "c":
-            raise _errors.DataTypeMismatch(f"{name} is of real numbers, not of {value.dtype}", reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"{name} is of real numbers, not of {value.dtype}", reason="DATA_TYPE_MISMATCH"
+            )
         return value
     if type(value) is float or type(value) is int:
         return float(value)
@@ -50,7 +53,9 @@ def within(value, name: str, low: float, high: float, has_low: bool = True, has_
     """Between the bounds, with them unless they are excluded; NaN is refused."""
     value = parameter(value, name)
     if not isinstance(value, Array):
-        inside = (np.greater_equal if has_low else np.greater)(value, low) & (np.less_equal if has_high else np.less)(value, high)
+        inside = (np.greater_equal if has_low else np.greater)(value, low) & (np.less_equal if has_high else np.less)(
+            value, high
+        )
         if not np.all(inside):
             _refuse(name, f"is not within {'[' if has_low else '('}{low:g}, {high:g}{']' if has_high else ')'}")
     return value
@@ -79,7 +84,9 @@ def shape_of(size, *parameters) -> tuple:
         return common
     shape = _shape(size)
     if common and (len(common) > len(shape) or any(n != m and n != 1 for n, m in zip(common[::-1], shape[::-1]))):
-        raise _errors.ShapeMismatch(f"size={shape} does not fit parameters that broadcast to {common}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"size={shape} does not fit parameters that broadcast to {common}", reason="SHAPE_MISMATCH"
+        )
     return shape
 
 
@@ -97,9 +104,13 @@ def target(size, dtype: np.dtype, out: Optional[Array]):
     if not isinstance(out, Array):
         raise TypeError(f"out= is a stride array, not {type(out).__name__}")
     if out.dtype != dtype:
-        raise _errors.DataTypeMismatch(f"out= is of {out.dtype}, the numbers are of {dtype}", reason="DATA_TYPE_MISMATCH")
+        raise _errors.DataTypeMismatch(
+            f"out= is of {out.dtype}, the numbers are of {dtype}", reason="DATA_TYPE_MISMATCH"
+        )
     if size is not None and _shape(size) != out.shape:
-        raise _errors.ShapeMismatch(f"size={_shape(size)} differs from the shape of out=, {out.shape}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"size={_shape(size)} differs from the shape of out=, {out.shape}", reason="SHAPE_MISMATCH"
+        )
     return out.shape
 
 
@@ -111,5 +122,3 @@ def count_of(value, name: str) -> int:
     if number < 0:
         _refuse(name, "< 0")
     return number
-
-

@@ -24,7 +24,8 @@ class RandomState(Generator):
     def seed(self, seed=None) -> None:
         """Begins again with a seed: what follows is the same for the same seed.
 
-        Parameters: `seed`, an integer, or integers; by default it is taken from the system. Returns nothing. Raises ValueError for a negative integer.
+        Parameters: `seed`, an integer, or integers; by default it is taken from the system. Returns nothing. Raises
+        ValueError for a negative integer.
 
         >>> state = stride.random.RandomState()
         >>> state.seed(7)
@@ -36,7 +37,8 @@ class RandomState(Generator):
     def rand(self, *dims: int) -> Array:
         """Uniform numbers in [0, 1).
 
-        Parameters: the extents of the result, which has no axes without them. Returns an array of float64. Raises ValueError for a negative extent.
+        Parameters: the extents of the result, which has no axes without them. Returns an array of float64. Raises
+        ValueError for a negative extent.
 
         >>> stride.random.RandomState(7).rand(2, 3).shape
         (2, 3)
@@ -46,7 +48,8 @@ class RandomState(Generator):
     def randn(self, *dims: int) -> Array:
         """Normal numbers of mean 0 and deviation 1.
 
-        Parameters: the extents of the result, which has no axes without them. Returns an array of float64. Raises ValueError for a negative extent.
+        Parameters: the extents of the result, which has no axes without them. Returns an array of float64. Raises
+        ValueError for a negative extent.
 
         >>> stride.random.RandomState(7).randn(2, 3).shape
         (2, 3)
@@ -56,8 +59,9 @@ class RandomState(Generator):
     def randint(self, low, high=None, size=None, dtype=np.int64) -> Array:
         """Uniform integers in [low, high), or [0, low) where high is not given.
 
-        Parameters: `low` and `high`, integers or arrays of them; `size`, the result's shape; `dtype`, any type of integers, or bool. Returns an array of `dtype`.
-        Raises ValueError where there is no integer in between or one does not fit the type.
+        Parameters: `low` and `high`, integers or arrays of them; `size`, the result's shape; `dtype`, any type of
+        integers, or bool. Returns an array of `dtype`. Raises ValueError where there is no integer in between or one
+        does not fit the type.
 
         >>> stride.random.RandomState(7).randint(0, 10, 5).shape
         (5,)
@@ -67,7 +71,8 @@ class RandomState(Generator):
     def random_integers(self, low: int, high: Optional[int] = None, size=None) -> Array:
         """Uniform integers in [low, high], or [1, low] where high is not given. NumPy's older name: use `randint`.
 
-        Parameters: `low` and `high`, integers; `size`, the result's shape. Returns an array of int64. Raises ValueError where there is no integer in between.
+        Parameters: `low` and `high`, integers; `size`, the result's shape. Returns an array of int64. Raises ValueError
+        where there is no integer in between.
 
         >>> stride.random.RandomState(7).random_integers(6, size=5).shape
         (5,)
@@ -99,7 +104,8 @@ class RandomState(Generator):
     def get_state(self, legacy: bool = True):
         """What `set_state` takes to go on from here.
 
-        Parameters: `legacy`, whether as a tuple, else as a dictionary. Returns ("Philox", [key, stream], counter, 0, 0.0), or the state of the bit generator.
+        Parameters: `legacy`, whether as a tuple, else as a dictionary. Returns ("Philox", [key, stream], counter, 0,
+        0.0), or the state of the bit generator.
 
         >>> stride.random.RandomState(7).get_state()[0]
         'Philox'
@@ -108,20 +114,35 @@ class RandomState(Generator):
         if not legacy:
             return state
         numbers = state["state"]
-        return state["bit_generator"], np.array([numbers["key"], numbers["stream"]], np.uint64), numbers["counter"], 0, 0.0
+        return (
+            state["bit_generator"],
+            np.array([numbers["key"], numbers["stream"]], np.uint64),
+            numbers["counter"],
+            0,
+            0.0,
+        )
 
     def set_state(self, state) -> None:
         """Goes on from a state of `get_state`.
 
-        Parameters: `state`, the tuple or the dictionary. Returns nothing. Raises ValueError for a state of another generator, as NumPy's are, TypeError for
-        what is none.
+        Parameters: `state`, the tuple or the dictionary. Returns nothing. Raises ValueError for a state of another
+        generator, as NumPy's are, TypeError for what is none.
 
         >>> state = stride.random.RandomState(7)
         >>> state.set_state(state.get_state())
         """
         if isinstance(state, (tuple, list)):
             if len(state) < 3 or np.shape(state[1]) != (2,):
-                raise ValueError("the state is not one of stride.random.get_state(), such as NumPy's Mersenne Twister has; seed with a number instead")
-            state = {"bit_generator": state[0],
-                     "state": {"key": int(state[1][0]) & MASK, "stream": int(state[1][1]) & MASK, "counter": operator.index(state[2])}}
+                raise ValueError(
+                    "the state is not one of stride.random.get_state(), but such as NumPy's Mersenne Twister has; "
+                    "seed with a number instead"
+                )
+            state = {
+                "bit_generator": state[0],
+                "state": {
+                    "key": int(state[1][0]) & MASK,
+                    "stream": int(state[1][1]) & MASK,
+                    "counter": operator.index(state[2]),
+                },
+            }
         self._bits.state = state

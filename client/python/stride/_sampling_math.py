@@ -1,16 +1,22 @@
 """The device text under every distribution: a stream of random numbers for each element, and functions of real numbers.
 
-The text computes in integers and IEEE's basic operations alone, without fused multiply-add, so that every device gives the same bits. Functions have
-neither loops of unknown length nor early returns where they serve a first attempt, since a CPU device computes such code several elements at once."""
+The text computes in integers and IEEE's basic operations alone, without fused multiply-add, so that every device gives
+the same bits. Functions have neither loops of unknown length nor early returns where they serve a first attempt, since
+a CPU device computes such code several elements at once."""
 
-# Element i reads Philox blocks with the counter's lower half `counter` + i and its upper half `stream` + 2^63 + the block's number, where no other
+# Element i reads Philox blocks with the counter's lower half `counter` + i and its upper half `stream` + 2^63 + the
+# block's number, where no other
 # function of a generator reads.
 TEXT = r"""
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-struct Words { u64 a, b; };
-struct Pair { double a, b; };
+struct Words {
+  u64 a, b;
+};
+struct Pair {
+  double a, b;
+};
 
 // A value, and whether the attempt that made it was accepted.
 struct Try {
@@ -19,7 +25,8 @@ struct Try {
 };
 
 __device__ Words philox(u64 key, u64 low, u64 high) {
-  u32 k0 = (u32)key, k1 = (u32)(key >> 32), c0 = (u32)low, c1 = (u32)(low >> 32), c2 = (u32)high, c3 = (u32)(high >> 32);
+  u32 k0 = (u32)key, k1 = (u32)(key >> 32), c0 = (u32)low, c1 = (u32)(low >> 32), c2 = (u32)high,
+      c3 = (u32)(high >> 32);
   for (int round = 0; round < 10; ++round) {
     u64 a = (u64)0xD2511F53u * c0, b = (u64)0xCD9E8D57u * c2;
     c0 = (u32)(b >> 32) ^ c1 ^ k0;
@@ -61,7 +68,8 @@ struct Stream {
 // 2^n times x; n within the exponents of normal numbers.
 __device__ double scaled(double x, long long n) { return x * __longlong_as_double((n + 1023) << 52); }
 
-// From the series of 2 artanh((m - 1) / (m + 1)), m from sqrt(1/2) to sqrt(2). For positive normal numbers, whose exponent has `more` added.
+// From the series of 2 artanh((m - 1) / (m + 1)), m from sqrt(1/2) to sqrt(2). For positive normal numbers, whose
+// exponent has `more` added.
 __device__ double log_of_normal(double x, int more) {
   long long bits = __double_as_longlong(x), exponent = (bits - 0x3FE6A09E667F3BCDll) >> 52;
   double m = __longlong_as_double(bits - (exponent << 52)), f = (m - 1) / (m + 1), s = f * f, sum = 1.0 / 23;
@@ -100,8 +108,9 @@ __device__ double exponential_series(double r) {
   return sum * r + 1;
 }
 
-// exp(x) = 2^n exp(r), |r| <= log(2) / 2; log(2) in two parts, n times the first of which is exact. A sum with 1.5 * 2^52 rounds to an integer,
-// whose low bits it ends in. The power of two in two factors: either may be outside the range where the product is within.
+// exp(x) = 2^n exp(r), |r| <= log(2) / 2; log(2) in two parts, n times the first of which is exact. A sum with 1.5 *
+// 2^52 rounds to an integer, whose low bits it ends in. The power of two in two factors: either may be outside the
+// range where the product is within.
 __device__ double natural_exp(double x) {
   const double whole = 6755399441055744.0;
   x = x < -800 ? -800 : x;
@@ -114,16 +123,21 @@ __device__ double natural_exp(double x) {
   return ((r * exponential_series(r) + 1) * first) * second;
 }
 __device__ double natural_expm1(double x) {
-  double small = x < -0.35 ? -0.35 : x > 0.35 ? 0.35 : x, series = small * exponential_series(small), whole = natural_exp(x) - 1;
+  double small = x < -0.35  ? -0.35
+                 : x > 0.35 ? 0.35
+                            : x,
+         series = small * exponential_series(small), whole = natural_exp(x) - 1;
   return fabs(x) < 0.35 ? series : whole;
 }
 
 // Of x > 0 to the power y.
 __device__ double power_of(double x, double y) { return natural_exp(y * natural_log(x)); }
 
-// cos and sin of 2 pi u, 0 <= u <= 1: to an eighth of a turn from the next quarter, which is exact, by their series there.
+// cos and sin of 2 pi u, 0 <= u <= 1: to an eighth of a turn from the next quarter, which is exact, by their series
+// there.
 __device__ Pair circle(double u) {
-  double quarter = (4 * u + 6755399441055744.0) - 6755399441055744.0, x = (u - quarter * 0.25) * 6.28318530717958647693, s = x * x;
+  double quarter = (4 * u + 6755399441055744.0) - 6755399441055744.0, x = (u - quarter * 0.25) * 6.28318530717958647693,
+         s = x * x;
   double c = -1.0 / 6402373705728000;
   c = c * s + 1.0 / 20922789888000;
   c = c * s - 1.0 / 87178291200;

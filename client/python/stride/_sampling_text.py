@@ -1,7 +1,8 @@
 """The device text of the distributions beyond scaled uniform and normal numbers.
 
-`name(stream, parameters)` gives a number at once. Where numbers may be rejected, `first_name` is one attempt without loops, and `name` goes on from
-there until one is accepted. A parameter outside the domain, which only the device knows, gives NaN, or -1 for counts."""
+`name(stream, parameters)` gives a number at once. Where numbers may be rejected, `first_name` is one attempt without
+loops, and `name` goes on from there until one is accepted. A parameter outside the domain, which only the device knows,
+gives NaN, or -1 for counts."""
 
 from typing import Dict
 
@@ -39,8 +40,8 @@ __device__ double geometric(Stream& s, double p) {
   return p > 0 && p <= 1 ? k : -1;
 }
 
-// Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots" (1976). The smaller root is written
-// without the difference of large numbers.
+// Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots" (1976). The
+// smaller root is written without the difference of large numbers.
 __device__ double wald(Stream& s, double mean, double scale) {
   double x = normals(s.pair()).a, y = mean * x * x / scale, root = mean * (2 / (2 + y + sqrt(y * (y + 4))));
   double u = s.pair().a, value = u * (mean + root) <= mean ? root : mean * mean / root;
@@ -59,7 +60,8 @@ __device__ double logseries(Stream& s, double p) {
 """
 
 GAMMA = r"""
-// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). The logarithm, since a small shape gives numbers below the range.
+// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). The logarithm, since a small shape
+// gives numbers below the range.
 __device__ Try first_log_gamma(Stream& s, double shape) {
   double x = normals(s.pair()).a;
   Pair u = s.pair();
@@ -129,7 +131,9 @@ __device__ double f(Stream& s, double above, double below) {
   return natural_exp(x - log_gamma_variate(s, below / 2)) * (below / above);
 }
 
-__device__ double t_of(double normal, double gamma, double df) { return df > 1e300 ? normal : normal * sqrt(df / 2 / gamma); }
+__device__ double t_of(double normal, double gamma, double df) {
+  return df > 1e300 ? normal : normal * sqrt(df / 2 / gamma);
+}
 __device__ Try first_student(Stream& s, double df) {
   double x = normals(s.pair()).a;
   Try y = first_gamma(s, df / 2);
@@ -141,8 +145,8 @@ __device__ double student(Stream& s, double df) {
   return t_of(x, gamma_variate(s, df / 2), df);
 }
 
-// Best and Fisher, "Efficient simulation of the von Mises distribution" (1979). Where the concentration is large the distribution is a normal one
-// within what a double holds, where it is small a uniform one.
+// Best and Fisher, "Efficient simulation of the von Mises distribution" (1979). Where the concentration is large the
+// distribution is a normal one within what a double holds, where it is small a uniform one.
 __device__ double into_turn(double x) {
   const double turn = 6.28318530717958647693;
   return x - turn * floor(x / turn + 0.5);
@@ -199,10 +203,12 @@ __device__ double poisson_small(Stream& s, double mean) {
 // Hormann, "The transformed rejection method for generating Poisson random variables" (1993): PTRS.
 __device__ Try first_poisson_large(Stream& s, double mean) {
   Pair two = s.pair();
-  double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), bound = 0.9277 - 3.6224 / (b - 2);
+  double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, inverse_alpha = 1.1239 + 1.1328 / (b - 3.4),
+         bound = 0.9277 - 3.6224 / (b - 2);
   double u = two.a - 0.5, v = two.b, us = 0.5 - fabs(u), k = floor((2 * a / us + b) * u + mean + 0.43);
   double positive = k < 0 ? 0 : k;
-  bool is_below = natural_log(v * inverse_alpha / (a / (us * us) + b)) <= positive * natural_log(mean) - mean - log_gamma(positive + 1);
+  bool is_below = natural_log(v * inverse_alpha / (a / (us * us) + b)) <=
+                  positive * natural_log(mean) - mean - log_gamma(positive + 1);
   bool ok = (us >= 0.07 && v <= bound) || (k >= 0 && !(us < 0.013 && v > us) && is_below);
   bool is_within = mean >= 0 && mean < 9e18;
   return {is_within ? k : -1, ok || !is_within};
@@ -220,11 +226,15 @@ __device__ Try first_poisson(Stream& s, double mean) {
   bool is_small = mean < 10;
   return {is_small ? mean >= 0 ? small.value : -1 : large.value, is_small ? small.ok : large.ok};
 }
-__device__ double poisson(Stream& s, double mean) { return mean < 10 ? poisson_small(s, mean) : poisson_large(s, mean); }
+__device__ double poisson(Stream& s, double mean) {
+  return mean < 10 ? poisson_small(s, mean) : poisson_large(s, mean);
+}
 
-// For p up to 1/2. Inversion for means below 10; else Hormann's BTRS, "The generation of binomial random variates" (1993).
+// For p up to 1/2. Inversion for means below 10; else Hormann's BTRS, "The generation of binomial random variates"
+// (1993).
 __device__ Try first_binomial_less_small(Stream& s, double n, double p) {
-  double ratio = p / (1 - p), density = natural_exp(n * natural_log1p(-p)), u = s.pair().a, sum = density, k = u > sum ? 1 : 0;
+  double ratio = p / (1 - p), density = natural_exp(n * natural_log1p(-p)), u = s.pair().a, sum = density,
+         k = u > sum ? 1 : 0;
 #pragma unroll
   for (int j = 1; j < 24; ++j) {
     density *= ratio * (n - (j - 1)) * (1.0 / j);
@@ -246,12 +256,15 @@ __device__ double binomial_less_small(Stream& s, double n, double p) {
 }
 __device__ Try first_binomial_less_large(Stream& s, double n, double p) {
   Pair two = s.pair();
-  double q = 1 - p, spread = sqrt(n * p * q), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5, bound = 0.92 - 4.2 / b;
-  double alpha = (2.83 + 5.1 / b) * spread, odds = natural_log(p / q), m = floor((n + 1) * p), h = log_gamma(m + 1) + log_gamma(n - m + 1);
+  double q = 1 - p, spread = sqrt(n * p * q), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p,
+         c = n * p + 0.5, bound = 0.92 - 4.2 / b;
+  double alpha = (2.83 + 5.1 / b) * spread, odds = natural_log(p / q), m = floor((n + 1) * p),
+         h = log_gamma(m + 1) + log_gamma(n - m + 1);
   double u = two.a - 0.5, v = two.b, us = 0.5 - fabs(u), k = floor((2 * a / us + b) * u + c);
   bool is_within = k >= 0 && k <= n;
   double inner = is_within ? k : m;
-  bool is_below = natural_log(v * alpha / (a / (us * us) + b)) <= h - log_gamma(inner + 1) - log_gamma(n - inner + 1) + (inner - m) * odds;
+  bool is_below = natural_log(v * alpha / (a / (us * us) + b)) <=
+                  h - log_gamma(inner + 1) - log_gamma(n - inner + 1) + (inner - m) * odds;
   return {k, (us >= 0.07 && v <= bound) || (is_within && is_below)};
 }
 __device__ double binomial_less(Stream& s, double n, double p) {
@@ -271,13 +284,15 @@ __device__ Try first_binomial_small(Stream& s, double n, double p) {
 __device__ Try first_binomial_large(Stream& s, double n, double p) {
   bool is_more = p > 0.5, is_one = is_binomial(n, p);
   double less = is_more ? 1 - p : p;
-  Try first = first_binomial_less_large(s, n, less), second = first_binomial_less_large(s, n, less), one = either(first, second);
+  Try first = first_binomial_less_large(s, n, less), second = first_binomial_less_large(s, n, less),
+      one = either(first, second);
   return {is_one ? is_more ? n - one.value : one.value : -1, one.ok || !is_one};
 }
 __device__ Try first_binomial(Stream& s, double n, double p) {
   bool is_small = n * (p > 0.5 ? 1 - p : p) < 10;
   Stream other = s;
-  Try small = first_binomial_small(other, is_small ? n : 1, is_small ? p : 0.25), large = first_binomial_large(s, is_small ? 100 : n, is_small ? 0.5 : p);
+  Try small = first_binomial_small(other, is_small ? n : 1, is_small ? p : 0.25),
+      large = first_binomial_large(s, is_small ? 100 : n, is_small ? 0.5 : p);
   return {is_small ? small.value : large.value, is_small ? small.ok : large.ok};
 }
 __device__ double binomial(Stream& s, double n, double p) {
@@ -290,7 +305,8 @@ __device__ double binomial_large(Stream& s, double n, double p) { return binomia
 // Devroye, "Non-Uniform Random Variate Generation" (1986), chapter X.6.
 __device__ Try first_zipf(Stream& s, double a) {
   Pair u = s.pair();
-  double less = a - 1, b = power_of(2, less), least = power_of(9223372036854774784.0, -less), w = u.a * least + (1 - u.a);
+  double less = a - 1, b = power_of(2, less), least = power_of(9223372036854774784.0, -less),
+         w = u.a * least + (1 - u.a);
   double x = floor(power_of(w, -1 / less)), t = power_of(1 + 1 / x, less);
   bool ok = x >= 1 && x < 9223372036854774784.0 && u.b * x * (t - 1) / (b - 1) <= t / b;
   x = a >= 1025 ? 1 : x;
@@ -304,8 +320,11 @@ __device__ double zipf(Stream& s, double a) {
   }
 }
 
-// Up to 10 are drawn one by one; else Stadlober, "The ratio of uniforms approach for generating discrete random variates" (1990): HRUA.
-__device__ bool is_hypergeometric(double good, double bad, double draws) { return good >= 0 && bad >= 0 && draws >= 0 && draws <= good + bad; }
+// Up to 10 are drawn one by one; else Stadlober, "The ratio of uniforms approach for generating discrete random
+// variates" (1990): HRUA.
+__device__ bool is_hypergeometric(double good, double bad, double draws) {
+  return good >= 0 && bad >= 0 && draws >= 0 && draws <= good + bad;
+}
 __device__ Try first_hypergeometric_small(Stream& s, double good, double bad, double draws) {
   double left = good, total = good + bad, taken = 0;
   for (int j = 0; j < 10; j += 2) {
@@ -323,20 +342,23 @@ __device__ Try first_hypergeometric_small(Stream& s, double good, double bad, do
 }
 __device__ Try first_hypergeometric_large(Stream& s, double good, double bad, double draws) {
   Pair u = s.pair();
-  double total = good + bad, less = good < bad ? good : bad, more = good < bad ? bad : good, m = draws < total - draws ? draws : total - draws;
+  double total = good + bad, less = good < bad ? good : bad, more = good < bad ? bad : good,
+         m = draws < total - draws ? draws : total - draws;
   double p = less / total, center = m * p + 0.5, spread = sqrt(m * (total - m) * p * (1 - p) / (total - 1) + 0.5);
   double height = 1.7155277699214135 * spread + 0.8989161620588988, mode = floor((m + 1) * (less + 1) / (total + 2));
-  double g = log_gamma(mode + 1) + log_gamma(less - mode + 1) + log_gamma(m - mode + 1) + log_gamma(more - m + mode + 1);
+  double g =
+      log_gamma(mode + 1) + log_gamma(less - mode + 1) + log_gamma(m - mode + 1) + log_gamma(more - m + mode + 1);
   double most = floor(center + 16 * spread), end = (m < less ? m : less) + 1;
   end = end < most ? end : most;
   double w = center + height * (u.b - 0.5) / u.a;
   bool is_within = w >= 0 && w < end;
   double k = floor(w), inner = is_within ? k : mode;
-  double t = g - log_gamma(inner + 1) - log_gamma(less - inner + 1) - log_gamma(m - inner + 1) - log_gamma(more - m + inner + 1);
+  double t = g - log_gamma(inner + 1) - log_gamma(less - inner + 1) - log_gamma(m - inner + 1) -
+             log_gamma(more - m + inner + 1);
   bool ok = is_within && 2 * natural_log(u.a) <= t;
   k = good > bad ? m - k : k;
   k = m < draws ? good - k : k;
-  return {is_hypergeometric(good, bad, draws) ? k : -1, ok || !is_hypergeometric(good, bad, draws) };
+  return {is_hypergeometric(good, bad, draws) ? k : -1, ok || !is_hypergeometric(good, bad, draws)};
 }
 __device__ double hypergeometric(Stream& s, double good, double bad, double draws) {
   if (!is_hypergeometric(good, bad, draws)) return -1;
@@ -351,17 +373,22 @@ __device__ double hypergeometric(Stream& s, double good, double bad, double draw
   }
 }
 __device__ Try first_hypergeometric(Stream& s, double good, double bad, double draws) {
-  Try first = first_hypergeometric_large(s, good, bad, draws), second = first_hypergeometric_large(s, good, bad, draws), one = either(first, second);
+  Try first = first_hypergeometric_large(s, good, bad, draws), second = first_hypergeometric_large(s, good, bad, draws),
+      one = either(first, second);
   return {one.value, one.ok && draws > 10 && good + bad - draws > 10 && good > 0 && bad > 0};
 }
-__device__ double hypergeometric_small(Stream& s, double good, double bad, double draws) { return hypergeometric(s, good, bad, draws); }
+__device__ double hypergeometric_small(Stream& s, double good, double bad, double draws) {
+  return hypergeometric(s, good, bad, draws);
+}
 """
 
 # One stream, or none, for each row.
 ROWS = r"""
 // exp(x) of each, over their sum.
-extern "C" __global__ void shares(const double* __restrict__ logs, double* __restrict__ out, long long k, long long count) {
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+extern "C" __global__ void shares(const double* __restrict__ logs, double* __restrict__ out, long long k,
+                                  long long count) {
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count;
+       i += (long long)gridDim.x * blockDim.x) {
     double most = logs[i * k], total = 0;
     for (long long j = 1; j < k; ++j) most = logs[i * k + j] > most ? logs[i * k + j] : most;
     for (long long j = 0; j < k; ++j) {
@@ -374,9 +401,11 @@ extern "C" __global__ void shares(const double* __restrict__ logs, double* __res
 }
 
 // Each count is a binomial one of what is left.
-extern "C" __global__ void sample_multinomial(const long long* __restrict__ n, const double* __restrict__ p, u64 key, u64 counter, u64 stream,
-                                              long long* __restrict__ out, long long n_step, long long p_step, long long k, long long count) {
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+extern "C" __global__ void sample_multinomial(const long long* __restrict__ n, const double* __restrict__ p, u64 key,
+                                              u64 counter, u64 stream, long long* __restrict__ out, long long n_step,
+                                              long long p_step, long long k, long long count) {
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count;
+       i += (long long)gridDim.x * blockDim.x) {
     Stream s = {key, counter + i, stream ^ 0x8000000000000000ull, 0, false};
     double left = 1;
     long long rest = n[i * n_step];
@@ -392,9 +421,11 @@ extern "C" __global__ void sample_multinomial(const long long* __restrict__ n, c
 }
 
 // Each count is a hypergeometric one of this color and those after it.
-extern "C" __global__ void sample_colors(const long long* __restrict__ colors, u64 key, u64 counter, u64 stream, long long* __restrict__ out,
-                                         long long draws, long long total, long long k, long long count) {
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+extern "C" __global__ void sample_colors(const long long* __restrict__ colors, u64 key, u64 counter, u64 stream,
+                                         long long* __restrict__ out, long long draws, long long total, long long k,
+                                         long long count) {
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count;
+       i += (long long)gridDim.x * blockDim.x) {
     Stream s = {key, counter + i, stream ^ 0x8000000000000000ull, 0, false};
     long long rest = draws, others = total;
     for (long long j = 0; j < k; ++j) {
@@ -407,14 +438,17 @@ extern "C" __global__ void sample_colors(const long long* __restrict__ colors, u
   }
 }
 
-// Lemire, "Fast random integer generation in an interval" (2019). `span` is how many integers there are; 0 means all 2^64.
+// Lemire, "Fast random integer generation in an interval" (2019). `span` is how many integers there are; 0 means all
+// 2^64.
 __device__ u64 high_product(u64 a, u64 b) {
-  u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32, low = a0 * b0, first = a1 * b0 + (low >> 32), second = a0 * b1 + (u32)first;
+  u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32, low = a0 * b0, first = a1 * b0 + (low >> 32),
+      second = a0 * b1 + (u32)first;
   return a1 * b1 + (first >> 32) + (second >> 32);
 }
-extern "C" __global__ void sample_integers(const u64* __restrict__ low, const u64* __restrict__ span, u64 key, u64 counter, u64 stream,
-                                           u64* __restrict__ out, long long count) {
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
+extern "C" __global__ void sample_integers(const u64* __restrict__ low, const u64* __restrict__ span, u64 key,
+                                           u64 counter, u64 stream, u64* __restrict__ out, long long count) {
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count;
+       i += (long long)gridDim.x * blockDim.x) {
     Stream s = {key, counter + i, stream ^ 0x8000000000000000ull, 0, false};
     u64 n = span[i], word = s.word(), product = word * n;
     if (product < n) {
@@ -432,10 +466,35 @@ extern "C" __global__ void sample_integers(const u64* __restrict__ low, const u6
 _GAMMA, _COUNTS = (one.replace("AFTER_FIRST", _AFTER_FIRST) for one in (GAMMA, COUNTS))
 ROWS_TEXT = SIMPLE + _GAMMA + _COUNTS + ROWS
 # The text that holds a distribution; those that may reject have a first attempt.
-SIMPLE_NAMES = ("exponential", "laplace", "logistic", "gumbel", "cauchy", "lognormal", "weibull", "pareto", "power", "geometric", "wald", "logseries")
+SIMPLE_NAMES = (
+    "exponential",
+    "laplace",
+    "logistic",
+    "gumbel",
+    "cauchy",
+    "lognormal",
+    "weibull",
+    "pareto",
+    "power",
+    "geometric",
+    "wald",
+    "logseries",
+)
 TEXTS: Dict[str, str] = {
     **{name: SIMPLE for name in SIMPLE_NAMES},
     **{name: SIMPLE + _GAMMA for name in ("gamma", "log_gammas", "beta", "f", "student", "vonmises")},
-    **{name: SIMPLE + _COUNTS for name in ("poisson", "poisson_small", "poisson_large", "binomial", "binomial_small", "binomial_large", "zipf",
-                                           "hypergeometric", "hypergeometric_small")},
+    **{
+        name: SIMPLE + _COUNTS
+        for name in (
+            "poisson",
+            "poisson_small",
+            "poisson_large",
+            "binomial",
+            "binomial_small",
+            "binomial_large",
+            "zipf",
+            "hypergeometric",
+            "hypergeometric_small",
+        )
+    },
 }

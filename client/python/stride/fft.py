@@ -1,10 +1,12 @@
 """Discrete Fourier transforms: the array API's `fft` extension, with NumPy's parameters and meaning.
 
-Any length of at least one element; float16, float32 and complex64 are computed in single precision, the others in double.
+Any length of at least one element; float16, float32 and complex64 are computed in single precision, the others in
+double.
 
-In every function `norm` says what is divided: `backward` (the default, also None) the inverse transform by the number of elements, `forward` the other, `ortho` both by its
-square root. `n`, or `s` with one number for each axis, is the length that an axis is cut or filled with zeros to, by default, and where `s` has -1, its own. `out` is an
-array of the result's shape to be filled, which is then returned."""
+In every function `norm` says what is divided: `backward` (the default, also None) the inverse transform by the number
+of elements, `forward` the other, `ortho` both by its square root. `n`, or `s` with one number for each axis, is the
+length that an axis is cut or filled with zeros to, by default, and where `s` has -1, its own. `out` is an array of the
+result's shape to be filled, which is then returned."""
 
 import operator
 from typing import Optional, Sequence
@@ -17,10 +19,33 @@ from stride._graph import record
 from stride._ufunc import _give
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
-           "rfft2", "rfftfreq", "rfftn"]
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
 
-_NORMS = {None: pb.Fft.NORM_BACKWARD, "backward": pb.Fft.NORM_BACKWARD, "ortho": pb.Fft.NORM_ORTHO, "forward": pb.Fft.NORM_FORWARD}
+_NORMS = {
+    None: pb.Fft.NORM_BACKWARD,
+    "backward": pb.Fft.NORM_BACKWARD,
+    "ortho": pb.Fft.NORM_ORTHO,
+    "forward": pb.Fft.NORM_FORWARD,
+}
 _OTHER_NORM = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 _SINGLE = (_dtypes.float16, _dtypes.float32, _dtypes.complex64)
 _COMPLEX, _TO_COMPLEX, _TO_REAL = pb.Fft.KIND_COMPLEX, pb.Fft.KIND_REAL_TO_COMPLEX, pb.Fft.KIND_COMPLEX_TO_REAL
@@ -37,7 +62,9 @@ def _length(wanted: Optional[int], extent: int, name: str) -> int:
     return length
 
 
-def _transform(name: str, kind: int, x, axes, lengths, norm, inverse: bool = False, out: Optional[Array] = None) -> Array:
+def _transform(
+    name: str, kind: int, x, axes, lengths, norm, inverse: bool = False, out: Optional[Array] = None
+) -> Array:
     """`lengths`: one for each of `axes`, or None where an axis keeps its own."""
     if norm not in _NORMS:
         raise ValueError(f"norm is backward, ortho or forward, not {norm!r}")
@@ -65,15 +92,19 @@ def _transform(name: str, kind: int, x, axes, lengths, norm, inverse: bool = Fal
         dtype = _dtypes.complex64 if single else _dtypes.complex128
 
     def build(flush, node, operands):
-        flush.operation(node.handle, node.origin, fft=pb.Fft(kind=kind, input=operands[0], axes=axes, lengths=wanted, inverse=inverse,
-                                                             norm=_NORMS[norm]))
+        flush.operation(
+            node.handle,
+            node.origin,
+            fft=pb.Fft(kind=kind, input=operands[0], axes=axes, lengths=wanted, inverse=inverse, norm=_NORMS[norm]),
+        )
 
     return _given(name, wrap(record(x.session, tuple(shape), dtype, build, (x._node,))), out)
 
 
 def _one_by_one(name: str, kind: int, x: Array, axes, lengths, norm, inverse: bool) -> Array:
-    """For an axis that is there twice: the last axis first, or where that gives real numbers last, then from the last but one to the first. Lengths that are not
-    given are those before all of them."""
+    """For an axis that is there twice: the last axis first, or where that gives real numbers last, then from the last
+    but
+    one to the first. Lengths that are not given are those before all of them."""
     lengths = [x.shape[axis] if length is None else length for axis, length in zip(axes, lengths[:-1])] + [lengths[-1]]
     steps = [(kind, axes[-1], lengths[-1])]
     rest = [(_COMPLEX, axis, length) for axis, length in zip(axes[:-1], lengths[:-1])]
@@ -88,7 +119,9 @@ def _given(name: str, result: Array, out: Optional[Array]) -> Array:
         if not isinstance(out, Array):
             raise TypeError(f"out= is a stride array, not {type(out).__name__}")
         if out.shape != result.shape:
-            raise _errors.ShapeMismatch(f"fft.{name}: out= has the shape {out.shape}, the result {result.shape}", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"fft.{name}: out= has the shape {out.shape}, the result {result.shape}", reason="SHAPE_MISMATCH"
+            )
     return _give(result, out, None, "same_kind")
 
 
@@ -107,8 +140,9 @@ def _axes(x: Array, s: Optional[Sequence[int]], axes):
 def fft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
     """The transform along an axis.
 
-    Parameters: `a`, an array of any numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape of `a` with `n` elements along the axis.
-    Raises ValueError for a length below 1 or another norm, AxisError for an axis that there is not.
+    Parameters: `a`, an array of any numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape
+    of `a` with `n` elements along the axis. Raises ValueError for a length below 1 or another norm, AxisError for an
+    axis that there is not.
 
     >>> stride.fft.fft(stride.ones(4)).real.tolist()
     [4.0, 0.0, 0.0, 0.0]
@@ -119,8 +153,9 @@ def fft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, 
 def ifft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
     """The inverse of `fft`.
 
-    Parameters: `a`, an array of any numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape of `a` with `n` elements along the axis.
-    Raises ValueError for a length below 1 or another norm, AxisError for an axis that there is not.
+    Parameters: `a`, an array of any numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape
+    of `a` with `n` elements along the axis. Raises ValueError for a length below 1 or another norm, AxisError for an
+    axis that there is not.
 
     >>> stride.fft.ifft(stride.asarray([4.0, 0.0, 0.0, 0.0])).real.tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -128,11 +163,18 @@ def ifft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None,
     return _transform("ifft", _COMPLEX, a, (axis,), (n,), norm, inverse=True, out=out)
 
 
-def fftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = None, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def fftn(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = None,
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """The transform along several axes.
 
-    Parameters: `a`, an array of any numbers; `s`; `axes`, by default all, or the last ones where `s` is given; `norm`; `out`. Returns complex64 or complex128 of the
-    shape of `a` with `s` elements along the axes. Raises ValueError for a length below 1, another norm, or as many lengths as there are not axes.
+    Parameters: `a`, an array of any numbers; `s`; `axes`, by default all, or the last ones where `s` is given; `norm`;
+    `out`. Returns complex64 or complex128 of the shape of `a` with `s` elements along the axes. Raises ValueError for a
+    length below 1, another norm, or as many lengths as there are not axes.
 
     >>> stride.fft.fftn(stride.ones((2, 2))).real.tolist()
     [[4.0, 0.0], [0.0, 0.0]]
@@ -141,11 +183,18 @@ def fftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = N
     return _transform("fftn", _COMPLEX, a, *_axes(a, s, axes), norm, out=out)
 
 
-def ifftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = None, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def ifftn(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = None,
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """The inverse of `fftn`.
 
-    Parameters: `a`, an array of any numbers; `s`; `axes`, by default all, or the last ones where `s` is given; `norm`; `out`. Returns complex64 or complex128 of the
-    shape of `a` with `s` elements along the axes. Raises ValueError for a length below 1, another norm, or as many lengths as there are not axes.
+    Parameters: `a`, an array of any numbers; `s`; `axes`, by default all, or the last ones where `s` is given; `norm`;
+    `out`. Returns complex64 or complex128 of the shape of `a` with `s` elements along the axes. Raises ValueError for a
+    length below 1, another norm, or as many lengths as there are not axes.
 
     >>> stride.fft.ifftn(stride.ones((2, 2))).real.tolist()
     [[1.0, 0.0], [0.0, 0.0]]
@@ -157,8 +206,9 @@ def ifftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = 
 def rfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
     """The half of the transform of real numbers that says all.
 
-    Parameters: `a`, an array of real numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape of `a` with n // 2 + 1 elements along the axis.
-    Raises ValueError for a length below 1 or another norm, DataTypeMismatch for complex numbers, AxisError for an axis that there is not.
+    Parameters: `a`, an array of real numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape
+    of `a` with n // 2 + 1 elements along the axis. Raises ValueError for a length below 1 or another norm,
+    DataTypeMismatch for complex numbers, AxisError for an axis that there is not.
 
     >>> stride.fft.rfft(stride.ones(4)).real.tolist()
     [4.0, 0.0, 0.0]
@@ -169,8 +219,9 @@ def rfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None,
 def irfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
     """The inverse of `rfft`.
 
-    Parameters: `a`, an array of any numbers, m along the axis; `n`, the length of the result there, by default 2 * (m - 1); `axis`; `norm`; `out`. Returns float32 or
-    float64. Raises ValueError for a length below 1 or another norm, AxisError for an axis that there is not.
+    Parameters: `a`, an array of any numbers, m along the axis; `n`, the length of the result there, by default 2 * (m -
+    1); `axis`; `norm`; `out`. Returns float32 or float64. Raises ValueError for a length below 1 or another norm,
+    AxisError for an axis that there is not.
 
     >>> stride.fft.irfft(stride.asarray([4.0, 0.0, 0.0])).tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -178,11 +229,18 @@ def irfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None
     return _transform("irfft", _TO_REAL, a, (axis,), (n,), norm, out=out)
 
 
-def rfftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = None, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def rfftn(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = None,
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """`rfft` along the last of several axes, `fft` along the others.
 
-    Parameters: `a`, an array of real numbers; `s`; `axes`, by default all, or the last ones where `s` is given; `norm`; `out`. Returns complex64 or complex128.
-    Raises ValueError for a length below 1, another norm, or as many lengths as there are not axes, DataTypeMismatch for complex numbers.
+    Parameters: `a`, an array of real numbers; `s`; `axes`, by default all, or the last ones where `s` is given; `norm`;
+    `out`. Returns complex64 or complex128. Raises ValueError for a length below 1, another norm, or as many lengths as
+    there are not axes, DataTypeMismatch for complex numbers.
 
     >>> stride.fft.rfftn(stride.ones((2, 4))).shape
     (2, 3)
@@ -191,11 +249,18 @@ def rfftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = 
     return _transform("rfftn", _TO_COMPLEX, a, *_axes(a, s, axes), norm, out=out)
 
 
-def irfftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = None, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def irfftn(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = None,
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """The inverse of `rfftn`.
 
-    Parameters: `a`, an array of any numbers, m along the last of the axes; `s`, by default 2 * (m - 1) for that; `axes`, by default all, or the last ones where `s` is given;
-    `norm`; `out`. Returns float32 or float64. Raises ValueError for a length below 1, another norm, or as many lengths as there are not axes.
+    Parameters: `a`, an array of any numbers, m along the last of the axes; `s`, by default 2 * (m - 1) for that;
+    `axes`, by default all, or the last ones where `s` is given; `norm`; `out`. Returns float32 or float64. Raises
+    ValueError for a length below 1, another norm, or as many lengths as there are not axes.
 
     >>> stride.fft.irfftn(stride.ones((2, 3))).shape
     (2, 4)
@@ -204,7 +269,13 @@ def irfftn(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] =
     return _transform("irfftn", _TO_REAL, a, *_axes(a, s, axes), norm, out=out)
 
 
-def fft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = (-2, -1), norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def fft2(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = (-2, -1),
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """`fftn` along the last two axes.
 
     Parameters, result and errors are those of fftn.
@@ -215,7 +286,13 @@ def fft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = (
     return fftn(a, s, axes, norm, out)
 
 
-def ifft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = (-2, -1), norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def ifft2(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = (-2, -1),
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """`ifftn` along the last two axes.
 
     Parameters, result and errors are those of ifftn.
@@ -226,7 +303,13 @@ def ifft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = 
     return ifftn(a, s, axes, norm, out)
 
 
-def rfft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = (-2, -1), norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def rfft2(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = (-2, -1),
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """`rfftn` along the last two axes.
 
     Parameters, result and errors are those of rfftn.
@@ -237,7 +320,13 @@ def rfft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = 
     return rfftn(a, s, axes, norm, out)
 
 
-def irfft2(a, s: Optional[Sequence[int]] = None, axes: Optional[Sequence[int]] = (-2, -1), norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
+def irfft2(
+    a,
+    s: Optional[Sequence[int]] = None,
+    axes: Optional[Sequence[int]] = (-2, -1),
+    norm: Optional[str] = None,
+    out: Optional[Array] = None,
+) -> Array:
     """`irfftn` along the last two axes.
 
     Parameters, result and errors are those of irfftn.
@@ -255,8 +344,9 @@ def _conjugate(x: Array) -> Array:
 def hfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
     """The transform of a signal that is Hermitian in time, of which a half is given, and so real in frequency.
 
-    Parameters: `a`, an array of any numbers, m along the axis; `n`, the length of the result there, by default 2 * (m - 1); `axis`; `norm`; `out`. Returns float32 or
-    float64. Raises ValueError for a length below 1 or another norm, AxisError for an axis that there is not.
+    Parameters: `a`, an array of any numbers, m along the axis; `n`, the length of the result there, by default 2 * (m -
+    1); `axis`; `norm`; `out`. Returns float32 or float64. Raises ValueError for a length below 1 or another norm,
+    AxisError for an axis that there is not.
 
     >>> stride.fft.hfft(stride.asarray([1.0, 0.0, 0.0])).tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -267,13 +357,18 @@ def hfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None,
 def ihfft(a, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, out: Optional[Array] = None) -> Array:
     """The inverse of `hfft`.
 
-    Parameters: `a`, an array of real numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape of `a` with n // 2 + 1 elements along the axis.
-    Raises ValueError for a length below 1 or another norm, DataTypeMismatch for complex numbers, AxisError for an axis that there is not.
+    Parameters: `a`, an array of real numbers; `n`; `axis`; `norm`; `out`. Returns complex64 or complex128 of the shape
+    of `a` with n // 2 + 1 elements along the axis. Raises ValueError for a length below 1 or another norm,
+    DataTypeMismatch for complex numbers, AxisError for an axis that there is not.
 
     >>> stride.fft.ihfft(stride.ones(4)).real.tolist()
     [1.0, 0.0, 0.0]
     """
-    return _given("ihfft", _elementwise.conjugate(_transform("ihfft", _TO_COMPLEX, a, (axis,), (n,), _OTHER_NORM.get(norm, norm))), out)
+    return _given(
+        "ihfft",
+        _elementwise.conjugate(_transform("ihfft", _TO_COMPLEX, a, (axis,), (n,), _OTHER_NORM.get(norm, norm))),
+        out,
+    )
 
 
 def _frequencies(name: str, n, d, dtype, device, numbers) -> Array:
@@ -287,20 +382,22 @@ def _frequencies(name: str, n, d, dtype, device, numbers) -> Array:
 def fftfreq(n: int, d: float = 1.0, *, dtype=None, device: Optional[str] = None) -> Array:
     """The frequency of each element of a transform.
 
-    Parameters: `n`, the number of elements; `d`, the time between them; `dtype`, float64 by default; `device`. Returns an array (n,). Raises ValueError where n is no integer,
-    ZeroDivisionError where it is 0.
+    Parameters: `n`, the number of elements; `d`, the time between them; `dtype`, float64 by default; `device`. Returns
+    an array (n,). Raises ValueError where n is no integer, ZeroDivisionError where it is 0.
 
     >>> stride.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
-    return _frequencies("fftfreq", n, d, dtype, device, lambda n: np.concatenate([np.arange((n - 1) // 2 + 1), np.arange(-(n // 2), 0)]))
+    return _frequencies(
+        "fftfreq", n, d, dtype, device, lambda n: np.concatenate([np.arange((n - 1) // 2 + 1), np.arange(-(n // 2), 0)])
+    )
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device: Optional[str] = None) -> Array:
     """The frequency of each element of an `rfft`.
 
-    Parameters: `n`, the number of real elements; `d`, the time between them; `dtype`, float64 by default; `device`. Returns an array (n // 2 + 1,).
-    Raises ValueError where n is no integer, ZeroDivisionError where it is 0.
+    Parameters: `n`, the number of real elements; `d`, the time between them; `dtype`, float64 by default; `device`.
+    Returns an array (n // 2 + 1,). Raises ValueError where n is no integer, ZeroDivisionError where it is 0.
 
     >>> stride.fft.rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
@@ -310,14 +407,23 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device: Optional[str] = None
 
 def _shift(x, axes, amount) -> Array:
     x = _array(x)
-    axes = tuple(range(x.ndim)) if axes is None else tuple(_inference.normal_axis(one, x.ndim) for one in (axes if np.ndim(axes) else (axes,)))
-    return _manipulation.roll(x, tuple(amount(x.shape[axis]) for axis in axes), axis=axes) if axes else _manipulation.copy(x)
+    axes = (
+        tuple(range(x.ndim))
+        if axes is None
+        else tuple(_inference.normal_axis(one, x.ndim) for one in (axes if np.ndim(axes) else (axes,)))
+    )
+    return (
+        _manipulation.roll(x, tuple(amount(x.shape[axis]) for axis in axes), axis=axes)
+        if axes
+        else _manipulation.copy(x)
+    )
 
 
 def fftshift(x, axes=None) -> Array:
     """Puts frequency zero into the middle.
 
-    Parameters: `x`, an array; `axes`, one or several, by default all. Returns an array of this type and shape. Raises AxisError for an axis that there is not.
+    Parameters: `x`, an array; `axes`, one or several, by default all. Returns an array of this type and shape. Raises
+    AxisError for an axis that there is not.
 
     >>> stride.fft.fftshift(stride.fft.fftfreq(4)).tolist()
     [-0.5, -0.25, 0.0, 0.25]
@@ -328,7 +434,8 @@ def fftshift(x, axes=None) -> Array:
 def ifftshift(x, axes=None) -> Array:
     """The inverse of `fftshift`.
 
-    Parameters: `x`, an array; `axes`, one or several, by default all. Returns an array of this type and shape. Raises AxisError for an axis that there is not.
+    Parameters: `x`, an array; `axes`, one or several, by default all. Returns an array of this type and shape. Raises
+    AxisError for an axis that there is not.
 
     >>> stride.fft.ifftshift(stride.asarray([-0.5, -0.25, 0.0, 0.25])).tolist()
     [0.0, 0.25, -0.5, -0.25]

@@ -1,7 +1,8 @@
-"""Linear algebra: the array API's `linalg` extension, and NumPy's functions of the same names. Matrices are in the last two axes.
+"""Linear algebra: the array API's `linalg` extension, and NumPy's functions of the same names. Matrices are in the last
+two axes.
 
-Integers are computed as float64. A matrix for which there is no result (singular, not positive definite) is reported when a result is read, by LinAlgError; shapes
-that do not fit raise it at once."""
+Integers are computed as float64. A matrix for which there is no result (singular, not positive definite) is reported
+when a result is read, by LinAlgError; shapes that do not fit raise it at once."""
 
 import math
 import operator
@@ -12,8 +13,30 @@ import numpy as np
 from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions
 from stride._array import Array
 from stride._decompositions import (
-    EighResult, EigResult, NotMatrices, QRResult, SlogdetResult, SVDResult, adjoint, array_of as _array, cholesky, det, diagonals, eig, eigh, eigvals, eigvalsh, floating,
-    inv, matrix as _matrix, qr, slogdet, solve, svd, svdvals, together,
+    EighResult,
+    EigResult,
+    NotMatrices,
+    QRResult,
+    SlogdetResult,
+    SVDResult,
+    adjoint,
+    array_of as _array,
+    cholesky,
+    det,
+    diagonals,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    floating,
+    inv,
+    matrix as _matrix,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    svdvals,
+    together,
 )
 from stride._decompositions import eig_as_numpy, eigvals_as_numpy  # noqa: F401, for NumPy's functions
 from stride._errors import LinAlgError
@@ -21,16 +44,54 @@ from stride._linear_algebra import matmul, matvec, tensordot, vecdot, vecmat
 from stride._norms import cond, matrix_norm, norm, vector_norm
 from stride._ufunc import _give
 
-__all__ = ["EigResult", "EighResult", "LinAlgError", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh",
-           "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "matvec", "multi_dot", "norm", "outer",
-           "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vecmat", "vector_norm"]
+__all__ = [
+    "EigResult",
+    "EighResult",
+    "LinAlgError",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "matvec",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "tensorsolve",
+    "trace",
+    "vecdot",
+    "vecmat",
+    "vector_norm",
+]
 
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
     """The diagonals, for reading: a view of an array without gaps, else a copy.
 
-    Parameters: `x`, matrices (..., m, n); `offset`, how far above the main diagonal. Returns an array (..., k) of this type. Raises LinAlgError for arrays with fewer
-    than two axes.
+    Parameters: `x`, matrices (..., m, n); `offset`, how far above the main diagonal. Returns an array (..., k) of this
+    type. Raises LinAlgError for arrays with fewer than two axes.
 
     >>> stride.linalg.diagonal(stride.eye(2)).tolist()
     [1.0, 1.0]
@@ -41,8 +102,8 @@ def diagonal(x, /, *, offset: int = 0) -> Array:
 def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
     """The sums of the diagonals.
 
-    Parameters: `x`, matrices (..., m, n); `offset`, how far above the main diagonal; `dtype`, the sum's type, by default that of `sum`. Returns an array (...).
-    Raises LinAlgError for arrays with fewer than two axes.
+    Parameters: `x`, matrices (..., m, n); `offset`, how far above the main diagonal; `dtype`, the sum's type, by
+    default that of `sum`. Returns an array (...). Raises LinAlgError for arrays with fewer than two axes.
 
     >>> float(stride.linalg.trace(stride.eye(3)))
     3.0
@@ -53,7 +114,8 @@ def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
 def matrix_transpose(x, /) -> Array:
     """The matrices with rows for columns: a view.
 
-    Parameters: `x`, matrices (..., m, n). Returns an array (..., n, m) of this type. Raises ValueError for arrays with fewer than two axes.
+    Parameters: `x`, matrices (..., m, n). Returns an array (..., n, m) of this type. Raises ValueError for arrays with
+    fewer than two axes.
 
     >>> stride.linalg.matrix_transpose(stride.ones((2, 3))).shape
     (3, 2)
@@ -78,8 +140,8 @@ def outer(x1, x2, /) -> Array:
 def cross(x1, x2, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of three elements.
 
-    Parameters: `x1` and `x2`, arrays whose other axes broadcast; `axis`, that of the vectors in both. Returns an array of the broadcast shape.
-    Raises ShapeMismatch where the axis has not three elements, AxisError where there is none.
+    Parameters: `x1` and `x2`, arrays whose other axes broadcast; `axis`, that of the vectors in both. Returns an array
+    of the broadcast shape. Raises ShapeMismatch where the axis has not three elements, AxisError where there is none.
 
     >>> stride.linalg.cross(stride.asarray([1, 0, 0]), stride.asarray([0, 1, 0])).tolist()
     [0, 0, 1]
@@ -87,7 +149,9 @@ def cross(x1, x2, /, *, axis: int = -1) -> Array:
     x1, x2 = together(x1, x2)
     axes = [_inference.normal_axis(axis, x.ndim) for x in (x1, x2)]
     if x1.shape[axes[0]] != 3 or x2.shape[axes[1]] != 3:
-        raise _errors.ShapeMismatch(f"linalg.cross takes vectors of three elements, not {x1.shape} and {x2.shape}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"linalg.cross takes vectors of three elements, not {x1.shape} and {x2.shape}", reason="SHAPE_MISMATCH"
+        )
     a, b = (_manipulation.moveaxis(x, axis, -1) for x in (x1, x2))
     a, b = ([x[..., i] for i in range(3)] for x in (a, b))
     parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
@@ -97,8 +161,9 @@ def cross(x1, x2, /, *, axis: int = -1) -> Array:
 def matrix_power(a, n: int) -> Array:
     """A power of square matrices.
 
-    Parameters: `a`, matrices (..., m, m); `n`, an integer, of which a negative one takes the inverse. Returns an array of this shape. Raises TypeError for an exponent
-    that is no integer, LinAlgError for matrices that are not square; where one is singular and n negative, when the result is read.
+    Parameters: `a`, matrices (..., m, m); `n`, an integer, of which a negative one takes the inverse. Returns an array
+    of this shape. Raises TypeError for an exponent that is no integer, LinAlgError for matrices that are not square;
+    where one is singular and n negative, when the result is read.
 
     >>> stride.linalg.matrix_power(stride.eye(2) * 2, 3).tolist()
     [[8.0, 0.0], [0.0, 8.0]]
@@ -124,6 +189,7 @@ def matrix_power(a, n: int) -> Array:
 
 # --- by singular values ---
 
+
 def _tolerance(values: Array, shape, dtype, rtol) -> Array:
     """What counts as zero among the singular values of matrices of this shape."""
     if rtol is None:
@@ -136,8 +202,9 @@ def _tolerance(values: Array, shape, dtype, rtol) -> Array:
 def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Array:  # noqa: N803, NumPy's name
     """How many singular values count as other than zero. A vector's rank is 1, or 0 where it is zero.
 
-    Parameters: `A`, matrices (..., m, n), or a vector; `tol`, what a value must be above, or `rtol`, the same relative to the largest, by default max(m, n) times the type's
-    eps: numbers, or one for each matrix; `hermitian` says that the matrices are, which is faster. Returns int64 (...). Raises ValueError where both are given.
+    Parameters: `A`, matrices (..., m, n), or a vector; `tol`, what a value must be above, or `rtol`, the same relative
+    to the largest, by default max(m, n) times the type's eps: numbers, or one for each matrix; `hermitian` says that
+    the matrices are, which is faster. Returns int64 (...). Raises ValueError where both are given.
 
     >>> int(stride.linalg.matrix_rank(stride.ones((3, 3))))
     1
@@ -164,9 +231,10 @@ _NOT_GIVEN = object()
 def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NOT_GIVEN) -> Array:
     """The pseudo-inverse of Moore and Penrose.
 
-    Parameters: `a`, matrices (..., m, n); `rcond` or `rtol`, relative to the largest singular value what others must be above: numbers, or one for each matrix, by default
-    1e-15, of `rtol=None` max(m, n) times the type's eps; `hermitian` says that the matrices are, which is faster. Returns an array (..., n, m).
-    Raises ValueError where both are given, LinAlgError for arrays with fewer than two axes.
+    Parameters: `a`, matrices (..., m, n); `rcond` or `rtol`, relative to the largest singular value what others must be
+    above: numbers, or one for each matrix, by default 1e-15, of `rtol=None` max(m, n) times the type's eps; `hermitian`
+    says that the matrices are, which is faster. Returns an array (..., n, m). Raises ValueError where both are given,
+    LinAlgError for arrays with fewer than two axes.
 
     >>> stride.linalg.pinv(stride.eye(2) * 2).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
@@ -186,16 +254,19 @@ def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NOT_GIVEN) -> Array:
 def lstsq(a, b, rcond: Optional[float] = None):
     """The solution of least squares of a x = b. Reads the rank: one round trip.
 
-    Parameters: `a`, one matrix (m, n); `b`, (m,) or (m, k); `rcond`, relative to the largest singular value what others must be above, by default max(m, n) times the
-    type's eps, -1 the type's eps. Returns x, (n,) or (n, k); the sums of squared residuals, (1,) or (k,), or (0,) where the rank is below n or m <= n; the rank;
-    the singular values (min(m, n),). Raises LinAlgError for other shapes.
+    Parameters: `a`, one matrix (m, n); `b`, (m,) or (m, k); `rcond`, relative to the largest singular value what others
+    must be above, by default max(m, n) times the type's eps, -1 the type's eps. Returns x, (n,) or (n, k); the sums of
+    squared residuals, (1,) or (k,), or (0,) where the rank is below n or m <= n; the rank; the singular values (min(m,
+    n),). Raises LinAlgError for other shapes.
 
     >>> stride.linalg.lstsq(stride.eye(2) * 2, stride.ones(2))[0].shape
     (2,)
     """
     a, b = together(a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
-        raise NotMatrices(f"linalg.lstsq takes one matrix and as many rows of right-hand sides, not {a.shape} and {b.shape}")
+        raise NotMatrices(
+            f"linalg.lstsq takes one matrix and as many rows of right-hand sides, not {a.shape} and {b.shape}"
+        )
     m, n = a.shape
     dtype = floating("lstsq", a.dtype, b.dtype)
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
@@ -220,11 +291,13 @@ def lstsq(a, b, rcond: Optional[float] = None):
 
 # --- products and equations of several axes ---
 
+
 def multi_dot(arrays: Sequence, *, out: Optional[Array] = None) -> Array:
     """The product of several matrices, in the order of fewest multiplications.
 
-    Parameters: `arrays`, two or more matrices (n_i, n_(i+1)), of which the first and the last may be vectors; `out`, an array of the result's type and shape to be filled.
-    Returns the product, without the axes that vectors lack, or `out`. Raises ValueError for fewer than two, LinAlgError for what are no matrices.
+    Parameters: `arrays`, two or more matrices (n_i, n_(i+1)), of which the first and the last may be vectors; `out`, an
+    array of the result's type and shape to be filled. Returns the product, without the axes that vectors lack, or
+    `out`. Raises ValueError for fewer than two, LinAlgError for what are no matrices.
 
     >>> stride.linalg.multi_dot([stride.ones((2, 3)), stride.ones((3, 4)), stride.ones(4)]).tolist()
     [12.0, 12.0]
@@ -242,23 +315,30 @@ def multi_dot(arrays: Sequence, *, out: Optional[Array] = None) -> Array:
             raise NotMatrices(f"multi_dot takes matrices, and vectors first and last, not {one.shape}")
     for left, right in zip(arrays, arrays[1:]):
         if left.shape[1] != right.shape[0]:
-            raise _errors.ShapeMismatch(f"multi_dot: {left.shape} does not multiply {right.shape}", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"multi_dot: {left.shape} does not multiply {right.shape}", reason="SHAPE_MISMATCH"
+            )
     result = _product(arrays, _splits([arrays[0].shape[0], *(one.shape[1] for one in arrays)]), 0, len(arrays) - 1)
-    result = _manipulation.reshape(result, result.shape[is_row:2 - is_column])
+    result = _manipulation.reshape(result, result.shape[is_row : 2 - is_column])
     if out is not None and (out.shape, out.dtype) != (result.shape, result.dtype):
-        raise _errors.ShapeMismatch(f"multi_dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
-                                    reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"multi_dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
+            reason="SHAPE_MISMATCH",
+        )
     return _give(result, out, None, "same_kind")
 
 
 def _splits(extents: list) -> dict:
-    """Where each run of matrices is parted, by the costs of shorter ones (Cormen et al., "Introduction to Algorithms", section 15.2)."""
+    """Where each run of matrices is parted, by the costs of shorter ones (Cormen et al., "Introduction to Algorithms",
+    section 15.2)."""
     count = len(extents) - 1
     costs, splits = {(i, i): 0 for i in range(count)}, {}
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            costs[i, j], splits[i, j] = min((costs[i, k] + costs[k + 1, j] + extents[i] * extents[k + 1] * extents[j + 1], k) for k in range(i, j))
+            costs[i, j], splits[i, j] = min(
+                (costs[i, k] + costs[k + 1, j] + extents[i] * extents[k + 1] * extents[j + 1], k) for k in range(i, j)
+            )
     return splits
 
 
@@ -271,8 +351,9 @@ def _product(arrays: list, splits: dict, i: int, j: int) -> Array:
 def tensorsolve(a, b, axes: Optional[Sequence[int]] = None) -> Array:
     """The solution x of tensordot(a, x, x.ndim) = b.
 
-    Parameters: `a`, of shape (*b.shape, *q), as many elements in q as in b; `b`, an array; `axes`, those of `a` that are put last first. Returns an array of shape q.
-    Raises LinAlgError where `a` is not square in this sense; where it is singular, when the result is read.
+    Parameters: `a`, of shape (*b.shape, *q), as many elements in q as in b; `b`, an array; `axes`, those of `a` that
+    are put last first. Returns an array of shape q. Raises LinAlgError where `a` is not square in this sense; where it
+    is singular, when the result is read.
 
     >>> stride.linalg.tensorsolve(stride.reshape(stride.eye(4), (2, 2, 2, 2)), stride.ones((2, 2))).shape
     (2, 2)
@@ -281,18 +362,24 @@ def tensorsolve(a, b, axes: Optional[Sequence[int]] = None) -> Array:
     if axes is not None:
         order = [i for i in range(a.ndim) if i not in _inference.normal_axes(tuple(axes), a.ndim)]
         a = _manipulation.permute_dims(a, (*order, *_inference.normal_axes(tuple(axes), a.ndim)))
-    shape = a.shape[b.ndim:]
+    shape = a.shape[b.ndim :]
     count = math.prod(shape)
     if a.size != count * count or b.size != count:
-        raise NotMatrices(f"tensorsolve: `a` of shape {a.shape} has not as many elements in its first {b.ndim} axes, as `b` has, as in the others")
-    return _manipulation.reshape(solve(_manipulation.reshape(a, (count, count)), _manipulation.reshape(b, (count,))), shape)
+        raise NotMatrices(
+            f"tensorsolve: `a` of shape {a.shape} has not as many elements in its first {b.ndim} axes, as `b` has, "
+            "as in the others"
+        )
+    return _manipulation.reshape(
+        solve(_manipulation.reshape(a, (count, count)), _manipulation.reshape(b, (count,))), shape
+    )
 
 
 def tensorinv(a, ind: int = 2) -> Array:
     """The inverse of tensordot by `a`: tensordot(tensorinv(a, ind), tensordot(a, x, ind), ind) = x.
 
-    Parameters: `a`, of shape (*p, *q), as many elements in p as in q; `ind`, how many axes p has, above 0. Returns an array of shape (*q, *p). Raises ValueError for
-    another `ind`, LinAlgError where `a` is not square in this sense; where it is singular, when the result is read.
+    Parameters: `a`, of shape (*p, *q), as many elements in p as in q; `ind`, how many axes p has, above 0. Returns an
+    array of shape (*q, *p). Raises ValueError for another `ind`, LinAlgError where `a` is not square in this sense;
+    where it is singular, when the result is read.
 
     >>> stride.linalg.tensorinv(stride.reshape(stride.eye(6), (6, 2, 3)), ind=1).shape
     (2, 3, 6)

@@ -1,12 +1,12 @@
 """Random numbers from a key and a counter, made on the device: same key, same numbers, on every device.
 
-    rng = stride.random.default_rng(7)          # as numpy.random.default_rng(7), with other numbers
-    x = rng.normal(size=(1000, 1000), dtype=stride.float32)
-    stride.random.seed(7)                       # the functions of the module share one generator
-    y = stride.random.rand(3, 4)
+    rng = stride.random.default_rng(7)          # as numpy.random.default_rng(7), with other numbers x =
+    rng.normal(size=(1000, 1000), dtype=stride.float32) stride.random.seed(7)                       # the functions of
+    the module share one generator y = stride.random.rand(3, 4)
 
-All of numpy.random's names are here, with NumPy's parameters and distributions; a seed gives other numbers than NumPy's. A result without axes is an array,
-where NumPy gives a number. `rng.bytes` and the order of lists and NumPy arrays are read from the device; nothing is drawn on the host."""
+All of numpy.random's names are here, with NumPy's parameters and distributions; a seed gives other numbers than
+NumPy's. A result without axes is an array, where NumPy gives a number. `rng.bytes` and the order of lists and NumPy
+arrays are read from the device; nothing is drawn on the host."""
 
 from typing import Any
 
@@ -15,12 +15,69 @@ from stride._generator import Generator
 from stride._random_state import RandomState
 
 __all__ = [
-    "MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox", "RandomState", "SeedSequence", "Threefry", "beta", "binomial", "bytes",
-    "chisquare", "choice", "default_rng", "dirichlet", "exponential", "f", "gamma", "geometric", "get_bit_generator", "get_state", "gumbel", "hypergeometric",
-    "laplace", "logistic", "lognormal", "logseries", "multinomial", "multivariate_normal", "negative_binomial", "noncentral_chisquare", "noncentral_f", "normal",
-    "pareto", "permutation", "poisson", "power", "rand", "randint", "randn", "random", "random_integers", "random_sample", "ranf", "rayleigh", "sample", "seed",
-    "set_bit_generator", "set_state", "shuffle", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular",
-    "uniform", "vonmises", "wald", "weibull", "zipf",
+    "MT19937",
+    "PCG64",
+    "PCG64DXSM",
+    "SFC64",
+    "BitGenerator",
+    "Generator",
+    "Philox",
+    "RandomState",
+    "SeedSequence",
+    "Threefry",
+    "beta",
+    "binomial",
+    "bytes",
+    "chisquare",
+    "choice",
+    "default_rng",
+    "dirichlet",
+    "exponential",
+    "f",
+    "gamma",
+    "geometric",
+    "get_bit_generator",
+    "get_state",
+    "gumbel",
+    "hypergeometric",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "logseries",
+    "multinomial",
+    "multivariate_normal",
+    "negative_binomial",
+    "noncentral_chisquare",
+    "noncentral_f",
+    "normal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "power",
+    "rand",
+    "randint",
+    "randn",
+    "random",
+    "random_integers",
+    "random_sample",
+    "ranf",
+    "rayleigh",
+    "sample",
+    "seed",
+    "set_bit_generator",
+    "set_state",
+    "shuffle",
+    "standard_cauchy",
+    "standard_exponential",
+    "standard_gamma",
+    "standard_normal",
+    "standard_t",
+    "triangular",
+    "uniform",
+    "vonmises",
+    "wald",
+    "weibull",
+    "zipf",
 ]
 
 
@@ -36,7 +93,8 @@ def __getattr__(name: str) -> Any:
 def default_rng(seed=None) -> Generator:
     """A new generator, or the one that is given.
 
-    Parameters: `seed`, an integer, integers, a numpy.random.SeedSequence or a BitGenerator; a Generator is returned as it is. Raises ValueError for a negative seed.
+    Parameters: `seed`, an integer, integers, a numpy.random.SeedSequence or a BitGenerator; a Generator is returned as
+    it is. Raises ValueError for a negative seed.
 
     >>> stride.random.default_rng(7).random(3).shape
     (3,)
