@@ -277,6 +277,12 @@ class LinalgTest(client_case.ClientCase):
             u, s, vh = st.linalg.svd(st.asarray(hermitian), hermitian=True)
             self.near(s, np.linalg.svd(hermitian, hermitian=True).S)
             self.near((u * s[..., None, :]) @ vh, hermitian)
+            singular = np.zeros((3, 3), dtype)
+            singular[0, 0] = -2
+            u, s, vh = st.linalg.svd(st.asarray(singular), hermitian=True)
+            self.near(u @ st.conj(st.matrix_transpose(u)), np.eye(3, dtype=dtype))
+            self.near(vh @ st.conj(st.matrix_transpose(vh)), np.eye(3, dtype=dtype))
+            self.near((u * s) @ vh, singular)
             self.both("svdvals", x)
             for options in ({}, {"tol": 0.5}, {"tol": np.array([0.5, 100.0])}, {"rtol": 0.5},
                     {"rtol": np.array([0.1, 0.9])}):
@@ -333,8 +339,13 @@ class LinalgTest(client_case.ClientCase):
         self.both("norm", np.array([[np.nan, 1.0], [2.0, 3.0]]), 1)
         for shape in ((0, 3), (3, 0), (1, 1)):
             for ord in (None, "fro", 1) if 0 in shape else (None, "fro", "nuc", 1, 2):
-                if not (shape == (3, 0) and ord == 1):
-                    self.both("norm", np.ones(shape), ord)
+                self.both("norm", np.ones(shape), ord)
+        for ord in (1, 2, np.inf, "fro", "nuc"):
+            for shape in ((0, 3), (3, 0), (2, 0, 3)):
+                self.both("matrix_norm", np.ones(shape), ord=ord)
+            if not isinstance(ord, str):
+                self.both("vector_norm", np.ones(0), ord=ord)
+                self.both("vector_norm", np.ones((2, 0)), ord=ord, axis=1)
         for arguments in ((np.ones(3), "fro"), (np.ones((2, 2)), 3), (np.ones((2, 2, 2)), 2),
                 (np.ones((2, 2, 2)), None, (0, 1, 2)), (np.ones((2, 2)), "nuclear"),
                           (np.ones((2, 2)), None, (0, 0)), (np.ones((2, 2)), None, 2), (np.ones((2, 2)), None, (0, 2))):

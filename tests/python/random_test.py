@@ -221,7 +221,8 @@ EDGES = (
     ("binomial", (-1, 0.5)), ("binomial", (5, 1.5)), ("binomial", (5, -0.1)),
     ("binomial", (5, np.nan)), ("binomial", (5, 0.0)), ("binomial", (5, 1.0)), ("binomial", (0, 0.5)),
     ("binomial", (2.5, 0.5)), ("negative_binomial", (0, 0.5)), ("negative_binomial", (1, 0.0)),
-    ("negative_binomial", (1, 1.0)), ("negative_binomial", (np.nan, 0.5)), ("zipf", (1.0,)), ("zipf", (0.5,)),
+    ("negative_binomial", (1, 1.0)), ("negative_binomial", (np.nan, 0.5)), ("negative_binomial", (2**62, 0.1)),
+    ("negative_binomial", ([2**62], [0.1])), ("zipf", (1.0,)), ("zipf", (0.5,)),
     ("zipf", (np.nan,)), ("zipf", (2000.0,)), ("hypergeometric", (-1, 5, 2)),
     ("hypergeometric", (5, -1, 2)), ("hypergeometric", (5, 5, 11)), ("hypergeometric", (5, 5, 10)),
     ("hypergeometric", (5, 5, 0)), ("hypergeometric", (0, 5, 3)), ("hypergeometric", (5, 0, 3)),
@@ -348,6 +349,9 @@ class RandomTest(client_case.ClientCase):
         self.assertAlmostEqual(rng.poisson(1e15, n).to_numpy().mean() / 1e15, 1, delta=1e-8)
         self.assertAlmostEqual(rng.binomial(10**12, 1e-12, n).to_numpy().mean(), 1, delta=0.15)
         self.assertAlmostEqual(rng.standard_t(1e308, n).to_numpy().std(), 1, delta=0.08)
+        self.same(rng.dirichlet([0.0, 0.0]), np.zeros(2))
+        self.same(rng.dirichlet([0.0, 2.0]), np.array([0.0, 1.0]))
+        self.assertFalse(np.signbit(rng.normal(0.0, 0.0, n).to_numpy()).any())
         self.same(rng.geometric(1.0, 3), np.array([1, 1, 1]))
         self.assertGreater(rng.geometric(1e-18, n).to_numpy().min(), 0)
         self.same(rng.zipf(2000.0, 3), np.array([1, 1, 1]))
@@ -586,7 +590,7 @@ class RandomTest(client_case.ClientCase):
             self.assertNotEqual(list(map(str, one)), before)
         rng.shuffle(host, axis=1)
         np.testing.assert_array_equal(np.sort(host.ravel()), np.arange(12))
-        for wrong in ("abc", (1, 2), {1: 2}, 3):
+        for wrong in ("abc", (1, 2), {1: 2}, 3, np.array(3), st.asarray(3)):
             with self.assertRaises(TypeError):
                 rng.shuffle(wrong)
         self.assertIn(rng.choice(words), words)
@@ -630,6 +634,9 @@ class RandomTest(client_case.ClientCase):
         signed = rng.integers([-(2**63)], [2**63 - 1], size=400, dtype=np.int64, endpoint=True).to_numpy()
         self.assertTrue((signed < 0).any() and (signed > 0).any())
         self.assertEqual(rng.integers([0, 1], 2, dtype=bool).dtype, np.bool_)
+        numbers = st.random.Generator(4).integers(3, 90, 10).to_numpy()
+        for bounds in (([3], [90]), (3, [90] * 10), (np.full(10, 3), 90)):
+            self.same(st.random.Generator(4).integers(*bounds, size=10), numbers)
         for wrong in (([0], [300], np.uint8), ([-1], [3], np.uint32), ([1.5], [3], np.int64),
                 ([0], [2**65], np.uint64)):
             with self.assertRaises((ValueError, TypeError)):

@@ -50,6 +50,8 @@ def permutation(rng, x, axis: int):
 
 
 def shuffle(rng, x, axis: int) -> None:
+    if isinstance(x, (Array, np.ndarray)) and not x.ndim:
+        raise TypeError("an array without axes cannot be shuffled")
     if isinstance(x, Array):
         x[...] = permutation(rng, x, axis)
     elif isinstance(x, np.ndarray):
@@ -69,7 +71,9 @@ def permuted(rng, x, axis, out) -> Array:
         if not isinstance(out, Array):
             raise TypeError(f"out= is a stride array, not {type(out).__name__}")
         if out.shape != x.shape:
-            raise _errors.ShapeMismatch(f"out= has the shape {out.shape}, x {x.shape}", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"out= must have the same shape as x, {x.shape}, not {out.shape}", reason="SHAPE_MISMATCH"
+            )
     if axis is None:
         result = _manipulation.reshape(
             _routines.take(_manipulation.reshape(x, (x.size,)), _order(rng, x.size)), x.shape

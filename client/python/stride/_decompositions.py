@@ -63,7 +63,8 @@ def floating(name: str, *dtypes) -> np.dtype:
         return _dtypes.float64
     if dtype == _dtypes.float16:
         raise _errors.DataTypeMismatch(
-            f"linalg.{name} is of float32, float64, complex64 and complex128; convert the array first"
+            f"linalg.{name}: float16 is unsupported in linalg, which computes in float32, float64, complex64 and "
+            "complex128; convert the array first"
         )
     return dtype
 
@@ -234,7 +235,8 @@ def _svd_of_hermitian(a: Array) -> SVDResult:
     values = _routines.take_along_axis(values, order, axis=-1)
     columns = _manipulation.broadcast_to(_manipulation.expand_dims(order, axis=-2), vectors.shape)
     vectors = _routines.take_along_axis(vectors, columns, axis=-1)
-    signs = _manipulation.expand_dims(_elementwise.sign(values), axis=-2)
+    # Of zeros too, so that the rows stay of length 1.
+    signs = _manipulation.expand_dims(_elementwise.copysign(1, values), axis=-2)
     return SVDResult(vectors, _elementwise.absolute(values), adjoint(vectors * signs))
 
 

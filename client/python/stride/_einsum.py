@@ -302,7 +302,7 @@ def einsum(
     >>> stride.einsum("ij,jk->ki", stride.ones((2, 3)), stride.ones((3, 4))).shape
     (4, 2)
     """
-    if order not in _ORDERS:
+    if not isinstance(order, str) or order.upper() not in _ORDERS:
         raise ValueError(f"order is one of {', '.join(_ORDERS)}, not {order!r}")
     text, given = _arguments(operands)
     session = next((one.session for one in given if isinstance(one, Array)), None)
@@ -313,6 +313,8 @@ def einsum(
     x, labels = _contract(arrays, inputs, output, _order(inputs, output, arrays, optimize))
     result = _arranged(x, labels, output)
     shape = tuple(extents[one] for one in output)
+    if out is not None and not isinstance(out, Array):
+        raise TypeError(f"out= is a stride array, not {type(out).__name__}")
     if out is not None and out.shape != shape:
         raise _errors.ShapeMismatch(
             f"einsum: out= has the shape {out.shape}, the result {shape}", reason="SHAPE_MISMATCH"

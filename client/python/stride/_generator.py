@@ -222,7 +222,7 @@ class Generator:
         (2, 2)
         """
         loc, scale, dtype = _p.parameter(loc, "loc"), _p.non_negative(scale, "scale"), _p.real_type(dtype)
-        if _p.are_numbers(loc, scale) and math.isfinite(loc) and math.isfinite(scale):
+        if _p.are_numbers(loc, scale) and math.isfinite(loc) and 0 < scale < math.inf:
             return self._create(
                 _p.shape_of(size), dtype, _words(dtype), normal=_Random.Normal(mean=loc, deviation=scale)
             )
@@ -243,13 +243,15 @@ class Generator:
             raise _errors.DataTypeMismatch(
                 f"integers are of a type of integers, not of {dtype}", reason="DATA_TYPE_MISMATCH"
             )
-        low, high = (0, low) if high is None else (low, high)
+        has_low = high is not None
+        low, high = (low, high) if has_low else (0, low)
         low, high = (_bound(one, name) for one, name in ((low, "low"), (high, "high")))
         if np.ndim(low) or np.ndim(high):
             return self._integers_between(low, high, size, dtype, endpoint)
         high = high + 1 if endpoint else high
         if low >= high:
-            raise ValueError(f"there are no integers from {low} to below {high}")
+            order = "high < 0" if endpoint else "high <= 0"
+            raise ValueError(f"there are no integers from {low} to below {high}" + ("" if has_low else f": {order}"))
         if dtype == _dtypes.bool:
             if low < 0 or high > 2:
                 raise ValueError(f"{low} to {high - 1} are not all within {dtype}")
@@ -273,6 +275,9 @@ class Generator:
         if np.any(np.less(low, least)) or np.any(np.greater(last, greatest)):
             raise ValueError(f"some bounds are not within {dtype}")
         shape = _p.shape_of(size, *(np.asarray(one) for one in (low, last)))
+        if np.size(low) and np.size(last) and len(set(np.ravel(low))) == len(set(np.ravel(last))) == 1:
+            # As of numbers, so that a generator gives the same for the same bounds.
+            return self.integers(int(np.ravel(low)[0]), int(np.ravel(last)[0]), shape, dtype, endpoint=True)
         low, span = (np.asarray(one % 2**64).astype(np.uint64) for one in (low, last - low + 1))
         inputs = (
             _creation.asarray(np.broadcast_to(one, np.broadcast_shapes(low.shape, span.shape))) for one in (low, span)
@@ -695,6 +700,10 @@ class Generator:
         dtype('int64')
         """
         n, p = _p.within(n, "n", 0, math.inf, has_low=False), _p.within(p, "p", 0, 1, has_low=False)
+        if not isinstance(n, Array) and not isinstance(p, Array):
+            # NumPy's bound: ten deviations above the mean of the Poisson variable's mean.
+            if np.any((np.subtract(1, p) / p) * (n + 10 * np.sqrt(n)) > _MOST_POISSON):
+                raise ValueError("n too large or p too small")
         shape = _p.shape_of(size, n, p)
         return self.poisson(self.standard_gamma(n, shape) * ((1 - p) / p), shape)
 

@@ -30,7 +30,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Array:  # 
         return _reductions.norm(x, axis=axis, keepdims=keepdims)
     size = _elementwise.absolute(x)
     if ord == math.inf:
-        return _reductions.max(size, axis=axis, keepdims=keepdims)
+        return _reductions.max(size, axis=axis, keepdims=keepdims, initial=None if size.size else 0)
     if ord == -math.inf:
         return _reductions.min(size, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -63,7 +63,10 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Array:  # noqa: A
             result = values[..., 0 if ord == 2 else -1]
     elif not isinstance(ord, str) and ord in (1, -1, math.inf, -math.inf):
         sums = _reductions.sum(_elementwise.absolute(x), axis=-2 if abs(ord) == 1 else -1)
-        result = (_reductions.max if ord > 0 else _reductions.min)(sums, axis=-1)
+        if ord > 0:
+            result = _reductions.max(sums, axis=-1, initial=None if sums.shape[-1] else 0)
+        else:
+            result = _reductions.min(sums, axis=-1)
     else:
         raise ValueError(f"no such norm of matrices: {ord!r}")
     return _manipulation.expand_dims(result, axis=(-2, -1)) if keepdims else result

@@ -85,7 +85,8 @@ def shape_of(size, *parameters) -> tuple:
     shape = _shape(size)
     if common and (len(common) > len(shape) or any(n != m and n != 1 for n, m in zip(common[::-1], shape[::-1]))):
         raise _errors.ShapeMismatch(
-            f"size={shape} does not fit parameters that broadcast to {common}", reason="SHAPE_MISMATCH"
+            f"Output size {shape} is not compatible with broadcast dimensions of inputs {common}",
+            reason="SHAPE_MISMATCH",
         )
     return shape
 

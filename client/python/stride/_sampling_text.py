@@ -149,7 +149,7 @@ __device__ double student(Stream& s, double df) {
 // distribution is a normal one within what a double holds, where it is small a uniform one.
 __device__ double into_turn(double x) {
   const double turn = 6.28318530717958647693;
-  return x - turn * floor(x / turn + 0.5);
+  return x - turn * ceil(x / turn - 0.5);
 }
 __device__ Try first_vonmises(Stream& s, double mean, double kappa) {
   Pair u = s.pair(), w = s.pair();
@@ -392,11 +392,11 @@ extern "C" __global__ void shares(const double* __restrict__ logs, double* __res
     double most = logs[i * k], total = 0;
     for (long long j = 1; j < k; ++j) most = logs[i * k + j] > most ? logs[i * k + j] : most;
     for (long long j = 0; j < k; ++j) {
-      double one = natural_exp(logs[i * k + j] - most);
+      double one = most < -1.7976931348623157e308 ? 0 : natural_exp(logs[i * k + j] - most);
       out[i * k + j] = one;
       total += one;
     }
-    for (long long j = 0; j < k; ++j) out[i * k + j] /= total;
+    for (long long j = 0; j < k; ++j) out[i * k + j] /= total == 0 ? 1 : total;
   }
 }
 

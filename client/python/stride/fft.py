@@ -9,6 +9,7 @@ length that an axis is cut or filled with zeros to, by default, and where `s` ha
 result's shape to be filled, which is then returned."""
 
 import operator
+import warnings
 from typing import Optional, Sequence
 
 import numpy as np
@@ -58,7 +59,7 @@ def _array(x) -> Array:
 def _length(wanted: Optional[int], extent: int, name: str) -> int:
     length = extent if wanted is None else operator.index(wanted)
     if length < 1:
-        raise ValueError(f"fft.{name}: a transform has at least one element, not {length}")
+        raise ValueError(f"fft.{name}: Invalid number of FFT data points ({length}) specified: there is at least one")
     return length
 
 
@@ -120,20 +121,29 @@ def _given(name: str, result: Array, out: Optional[Array]) -> Array:
             raise TypeError(f"out= is a stride array, not {type(out).__name__}")
         if out.shape != result.shape:
             raise _errors.ShapeMismatch(
-                f"fft.{name}: out= has the shape {out.shape}, the result {result.shape}", reason="SHAPE_MISMATCH"
+                f"fft.{name}: out= has wrong shape {out.shape}, the result has {result.shape}", reason="SHAPE_MISMATCH"
             )
     return _give(result, out, None, "same_kind")
+
+
+def _deprecated(what: str) -> None:
+    """By NumPy, which warns as well."""
+    warnings.warn(what, DeprecationWarning, stacklevel=4)
 
 
 def _axes(x: Array, s: Optional[Sequence[int]], axes):
     """NumPy's rules for several axes: (axes, lengths)."""
     if axes is None:
+        if s is not None:
+            _deprecated("`axes` should not be `None` if `s` is not `None`")
         axes = tuple(range(x.ndim) if s is None else range(-len(s), 0))
     axes = tuple(axes)
     if s is None:
         return axes, (None,) * len(axes)
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
+    if any(one is None for one in s):
+        _deprecated("Passing an array containing `None` values to `s` is deprecated; use -1 for an axis' own length")
     return axes, tuple(None if one is None or one == -1 else one for one in s)
 
 

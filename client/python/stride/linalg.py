@@ -120,6 +120,9 @@ def matrix_transpose(x, /) -> Array:
     >>> stride.linalg.matrix_transpose(stride.ones((2, 3))).shape
     (3, 2)
     """
+    x = _array(x)
+    if x.ndim < 2:
+        raise ValueError(f"linalg.matrix_transpose: array must be at least 2-dimensional, but it has {x.ndim} axes")
     return _manipulation.matrix_transpose(x)
 
 
@@ -133,7 +136,7 @@ def outer(x1, x2, /) -> Array:
     """
     x1, x2 = together(x1, x2)
     if x1.ndim != 1 or x2.ndim != 1:
-        raise NotMatrices(f"linalg.outer takes vectors, not {x1.shape} and {x2.shape}")
+        raise NotMatrices(f"linalg.outer: Input arrays must be one-dimensional, not of shape {x1.shape} and {x2.shape}")
     return _manipulation.reshape(x1, (x1.shape[0], 1)) * x2
 
 
@@ -150,7 +153,8 @@ def cross(x1, x2, /, *, axis: int = -1) -> Array:
     axes = [_inference.normal_axis(axis, x.ndim) for x in (x1, x2)]
     if x1.shape[axes[0]] != 3 or x2.shape[axes[1]] != 3:
         raise _errors.ShapeMismatch(
-            f"linalg.cross takes vectors of three elements, not {x1.shape} and {x2.shape}", reason="SHAPE_MISMATCH"
+            f"linalg.cross: input arrays must be (arrays of) 3-dimensional vectors, not {x1.shape} and {x2.shape}",
+            reason="SHAPE_MISMATCH",
         )
     a, b = (_manipulation.moveaxis(x, axis, -1) for x in (x1, x2))
     a, b = ([x[..., i] for i in range(3)] for x in (a, b))
@@ -255,9 +259,9 @@ def lstsq(a, b, rcond: Optional[float] = None):
     """The solution of least squares of a x = b. Reads the rank: one round trip.
 
     Parameters: `a`, one matrix (m, n); `b`, (m,) or (m, k); `rcond`, relative to the largest singular value what others
-    must be above, by default max(m, n) times the type's eps, -1 the type's eps. Returns x, (n,) or (n, k); the sums of
-    squared residuals, (1,) or (k,), or (0,) where the rank is below n or m <= n; the rank; the singular values (min(m,
-    n),). Raises LinAlgError for other shapes.
+    must be above, by default max(m, n) times the type's eps, a negative one half the type's eps. Returns x, (n,) or (n,
+    k); the sums of squared residuals, (1,) or (k,), or (0,) where the rank is below n or m <= n; the rank; the singular
+    values (min(m, n),). Raises LinAlgError for other shapes.
 
     >>> stride.linalg.lstsq(stride.eye(2) * 2, stride.ones(2))[0].shape
     (2,)
@@ -265,7 +269,8 @@ def lstsq(a, b, rcond: Optional[float] = None):
     a, b = together(a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
         raise NotMatrices(
-            f"linalg.lstsq takes one matrix and as many rows of right-hand sides, not {a.shape} and {b.shape}"
+            f"linalg.lstsq: Incompatible dimensions: one matrix and as many rows of right-hand sides are needed, "
+            f"not {a.shape} and {b.shape}"
         )
     m, n = a.shape
     dtype = floating("lstsq", a.dtype, b.dtype)
@@ -274,7 +279,7 @@ def lstsq(a, b, rcond: Optional[float] = None):
     u, values, vh = svd(a, full_matrices=False)
     if m and n:
         if rcond is not None and rcond < 0:
-            rcond = float(np.finfo(dtype).eps)
+            rcond = float(np.finfo(dtype).eps) / 2  # the rounding error of one operation, as LAPACK has it
         counts = values > _tolerance(values, a.shape, values.dtype, rcond)
         inverse = _elementwise.where(counts, 1 / _elementwise.where(counts, values, 1), 0)
         # One factor after another: the product of all would lose what a small singular value leaves.
