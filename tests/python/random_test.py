@@ -533,6 +533,8 @@ class RandomTest(client_case.ClientCase):
             self.assertLess(np.abs(np.bincount(values.astype(int))[3:] - 500).max(), 130)
         self.assertEqual(sorted(set(rng.integers(2, size=100, endpoint=True).tolist())), [0, 1, 2])
         self.assertLess(rng.integers(-(2**63), 2**63 - 1, 100, endpoint=True).to_numpy().min(), 0)
+        self.same(rng.integers(2**64 - 1, 2**64, 3, np.uint64), np.full(3, 2**64 - 1, np.uint64))
+        self.assertGreaterEqual(rng.integers(1, 2**64, 100, np.uint64).to_numpy().min(), 1)
         for low, high, dtype in ((5, 5, np.int64), (0, 300, np.uint8), (-1, 3, np.uint32)):
             with self.assertRaises(ValueError):
                 rng.integers(low, high, dtype=dtype)

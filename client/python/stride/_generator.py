@@ -261,6 +261,8 @@ class Generator:
             raise ValueError(f"{low} to {high - 1} are not all within {dtype}")
         if (low, high) in ((0, 2**64), (-(2**63), 2**63)):
             return self.bits(size).astype(dtype, copy=False)  # all that 64 bits have
+        if high == 2**64:  # which is no bound that a request can have
+            return self.integers(0, high - low, size, dtype) + dtype.type(low)
         integers = _Random.Integers()
         integers.low.CopyFrom(Number(low).to_proto())
         integers.high.CopyFrom(Number(high).to_proto())
