@@ -11,7 +11,10 @@ _PASCAL = re.compile(r"([A-Z][a-z0-9]*)+")
 _VERSIONED_PACKAGE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\.v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
 # Options that code generators need in every file.
-_LANGUAGE_OPTIONS = ("csharp_namespace", "go_package", "java_package", "java_multiple_files", "objc_class_prefix", "php_namespace", "ruby_package")
+_LANGUAGE_OPTIONS = (
+    "csharp_namespace", "go_package", "java_package", "java_multiple_files", "objc_class_prefix", "php_namespace",
+    "ruby_package",
+)
 
 
 def lint(files: descriptor_pb2.FileDescriptorSet) -> list[str]:

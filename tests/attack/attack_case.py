@@ -35,7 +35,9 @@ FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--ma
 # Of the bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # What the daemon may say while it is attacked, beside information.
-EXPECTED_LOG = re.compile(r"connections refused|connection ended: (headers without end|too many cancelled calls|too many bytes of messages|too many calls at once|a message was not complete)|sandbox|warning (grpc|protobuf): |complaints of libraries")
+EXPECTED_LOG = re.compile(
+    r"connections refused|connection ended: (headers without end|too many cancelled calls|too many bytes of messages|too many calls at once|a message was not complete)|sandbox|warning (grpc|protobuf): |complaints of libraries"
+)
 MOST_LOG_BYTES = 100000
 
 STRIDED = ""

@@ -58,7 +58,12 @@ def elements(tag, size=MESSAGE):
 
 
 # Results, operations and timelines of a job, and fields that nobody knows.
-LARGE = {"results": elements(0x52), "operations": elements(0x12), "timelines": elements(0x4a), "unknown": b"\x78\x01" * (MESSAGE // 2)}
+LARGE = {
+    "results": elements(0x52),
+    "operations": elements(0x12),
+    "timelines": elements(0x4A),
+    "unknown": b"\x78\x01" * (MESSAGE // 2),
+}
 
 
 class Peak:
@@ -239,10 +244,14 @@ class MemoryTest(AttackCase):
         self.attack(work)
 
     def test_large_objects_of_strangers(self):
-        self.assert_messages_cost_little(CREATE_JOB, LARGE.values(), (), {"UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"})
+        self.assert_messages_cost_little(
+            CREATE_JOB, LARGE.values(), (), {"UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+        )
 
     def test_large_objects_for_health_checks(self):
-        self.assert_messages_cost_little(HEALTH, [LARGE["unknown"]], (), {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE"})
+        self.assert_messages_cost_little(
+            HEALTH, [LARGE["unknown"]], (), {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+        )
 
     def test_large_objects_of_a_tenant(self):
         expected = {"INVALID_ARGUMENT", "UNIMPLEMENTED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
@@ -269,9 +278,14 @@ class TlsMemoryTest(MemoryTest):
         cls._folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls._folder.cleanup)
         folder = pathlib.Path(cls._folder.name)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate"],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate",
+            ],
+            check=True,
+            capture_output=True,
+        )
         cls.more_flags = (f"--tls-cert={folder}/certificate", f"--tls-key={folder}/key")
         cls.certificate = (folder / "certificate").read_bytes()
         cls.tls = ssl.create_default_context(cadata=cls.certificate.decode())
@@ -286,7 +300,9 @@ class LocalMemoryTest(MemoryTest):
     """By local connections, which a tenant alone has."""
 
     # Those of strangers are the base's.
-    test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = None
+    test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = (
+        None
+    )
     test_objects_that_are_just_small_enough = None
 
     def connect(self):

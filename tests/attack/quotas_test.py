@@ -82,7 +82,11 @@ class QuotasTest(AttackCase):
             name = stub.CreateJob(request, metadata=EVIL).job.name
         code = self.code_of(create)
         if code == "OK":
-            self.code_of(lambda: list(stub.WatchJob(self.jobs.WatchJobRequest(name=name), metadata=EVIL, timeout=PATIENCE_SECONDS)))
+            self.code_of(
+                lambda: list(
+                    stub.WatchJob(self.jobs.WatchJobRequest(name=name), metadata=EVIL, timeout=PATIENCE_SECONDS)
+                )
+            )
         return code
 
     def delete_jobs(self):
@@ -94,7 +98,10 @@ class QuotasTest(AttackCase):
     def execute(self, commands):
         """The codes of their results, by number."""
         session = self.session(ttl={"seconds": 600})
-        requests = (self.compute.ExecuteRequest(session=session, commands=commands[i:i + 500]) for i in range(0, len(commands), 500))
+        requests = (
+            self.compute.ExecuteRequest(session=session, commands=commands[i : i + 500])
+            for i in range(0, len(commands), 500)
+        )
         codes = {}
         for response in self.stub("ComputeService").Execute(requests, metadata=EVIL, timeout=600):
             for result in response.results:
@@ -115,7 +122,9 @@ class QuotasTest(AttackCase):
         self.comes_to(0)
 
     def test_jobs_with_source(self):
-        launch = self.operation.KernelLaunch(source=SOURCE, entry="k", grid=self.operation.Dim3(x=1), block=self.operation.Dim3(x=1))
+        launch = self.operation.KernelLaunch(
+            source=SOURCE, entry="k", grid=self.operation.Dim3(x=1), block=self.operation.Dim3(x=1)
+        )
         codes = {self.run_job([self.operation.Operation(kernel_launch=launch)]) for _ in range(100)}
         self.assertLessEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
         self.assert_bounded()
@@ -123,7 +132,9 @@ class QuotasTest(AttackCase):
         self.comes_to(0)
 
     def test_empty_arrays(self):
-        session, codes = self.execute([self.compute.Command(id=i, operation=self.fill(handle=i)) for i in range(1, 40001)])
+        session, codes = self.execute(
+            [self.compute.Command(id=i, operation=self.fill(handle=i)) for i in range(1, 40001)]
+        )
         self.assertEqual(set(codes), {0, 8}, codes)  # RESOURCE_EXHAUSTED
         self.assertLess(codes[0], QUOTA / 1000)
         self.assert_bounded()
@@ -132,9 +143,14 @@ class QuotasTest(AttackCase):
 
     def test_failed_handles(self):
         copy = self.operation.Copy(input=self.operation.Operand(handle=1 << 40))
-        session, codes = self.execute([
-            self.compute.Command(id=i, operation=self.operation.Operation(copy=copy, outputs=[self.operation.Output(handle=i)]))
-            for i in range(1, 40001)])
+        session, codes = self.execute(
+            [
+                self.compute.Command(
+                    id=i, operation=self.operation.Operation(copy=copy, outputs=[self.operation.Output(handle=i)])
+                )
+                for i in range(1, 40001)
+            ]
+        )
         self.assertEqual(set(codes), {5}, codes)  # NOT_FOUND
         self.assert_bounded()
         self.delete_session(session)
@@ -163,11 +179,18 @@ class QuotasTest(AttackCase):
             while time.monotonic() < deadline:
                 self.assertEqual(set(names()), made)
         self.attack(work)
-        self.assertEqual(stub.GetModule(self.kernels.GetModuleRequest(name="tenants/big/modules/m0"), metadata=BIG).module.source, SOURCE)
+        self.assertEqual(
+            stub.GetModule(self.kernels.GetModuleRequest(name="tenants/big/modules/m0"), metadata=BIG).module.source,
+            SOURCE,
+        )
         codes = set()
         for i in range(60):
             request = self.kernels.CreateModuleRequest(module_id=f"m{i}", module=self.kernels.Module(source=SOURCE))
-            codes.add(self.code_of(lambda request=request: stub.CreateModule(request, metadata=EVIL, timeout=PATIENCE_SECONDS)))
+            codes.add(
+                self.code_of(
+                    lambda request=request: stub.CreateModule(request, metadata=EVIL, timeout=PATIENCE_SECONDS)
+                )
+            )
         self.assertEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
         self.assertLessEqual(self.used(), QUOTA)
         for name in made:

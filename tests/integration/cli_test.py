@@ -231,8 +231,13 @@ class CliTest(unittest.TestCase):
 
     def test_ctrl_c_is_one_line(self):
         (self.folder / "wait.cu").write_text(_WAIT)
-        command = [_STRIDE, "kernel", "wait.cu", "--entry", "wait", "--grid", "1", "--block", "1", "out:int32[1]", "-o", "c.npy"]
-        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            _STRIDE, "kernel", "wait.cu", "--entry", "wait", "--grid", "1", "--block", "1", "out:int32[1]", "-o",
+            "c.npy",
+        ]
+        process = subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self.addCleanup(process.kill)
         # A private daemon's socket: the command is past its start.
         while not list(self.folder.glob("stride.*/s")) and process.poll() is None:
@@ -245,7 +250,11 @@ class CliTest(unittest.TestCase):
         daemon = pathlib.Path(_STRIDE).parent / "strided"
         socket = f"unix:{self.folder}/s"
         with open(self.folder / "log", "w") as log:
-            process = subprocess.Popen([daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", f"--parent-pid={os.getpid()}"], stdout=log, stderr=log)
+            process = subprocess.Popen(
+                [daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", f"--parent-pid={os.getpid()}"],
+                stdout=log,
+                stderr=log,
+            )
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
         while not (self.folder / "s").exists() and process.poll() is None:

@@ -9,7 +9,11 @@ import tempfile
 import unittest
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-_LINES = [line.strip() for line in (_ROOT / "docs/other_languages.md").read_text().splitlines() if line.startswith("    protoc ")]
+_LINES = [
+    line.strip()
+    for line in (_ROOT / "docs/other_languages.md").read_text().splitlines()
+    if line.startswith("    protoc ")
+]
 # Generators that protoc itself has.
 _BUILT_IN = {"cpp", "csharp", "java", "objc", "php", "python", "ruby"}
 

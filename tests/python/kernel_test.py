@@ -108,7 +108,10 @@ class KernelTest(client_case.ClientCase):
         other = st.connect(self.daemon.address, timeout=120)
         self.addCleanup(other.close)
         # The first launch of its kind and a later one; told by synchronize, once.
-        for bad, good in ((lambda: count(1, 1, (-1,)), lambda: count(1, 1, (1,))), (lambda: look(1, 1, (x, 0)), lambda: look(1, 1, (x, 5)))):
+        for bad, good in (
+            (lambda: count(1, 1, (-1,)), lambda: count(1, 1, (1,))),
+            (lambda: look(1, 1, (x, 0)), lambda: look(1, 1, (x, 5))),
+        ):
             for before in (0, 3):
                 for _ in range(before):
                     good()

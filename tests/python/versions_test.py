@@ -67,7 +67,12 @@ def _install(python, target, *packages):
         return ""
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
-    done = _run(python, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary=:all:", "--no-deps", "--target", str(part), *packages)
+    done = _run(
+        python, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary=:all:", "--no-deps",
+        "--target",
+        str(part),
+        *packages,
+    )
     if done.returncode == 0:
         part.rename(target)
     return done.stderr if done.returncode else ""
@@ -76,8 +81,14 @@ def _install(python, target, *packages):
 class VersionsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        reached = _run(sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(_FOLDER / "reach"),
-                       "--retries", "1", "protobuf>=7,<8")
+        reached = _run(
+            sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps",
+            "--only-binary=:all:", "-d",
+            str(_FOLDER / "reach"),
+            "--retries",
+            "1",
+            "protobuf>=7,<8",
+        )
         if reached.returncode != 0:
             print(f"SKIPPED: PyPI cannot be reached: {reached.stderr.strip()[-300:]}")
             sys.exit(77)

@@ -40,8 +40,10 @@ def main():
     folder = tempfile.TemporaryDirectory()
     stubs.make(folder.name)
     count = arguments.tenants
-    flags += ["--trust-tenant-header", f"--max-connections={2 * count + 100}", f"--max-connections-per-peer={2 * count + 100}",
-              "--max-threads=4096", "--worker-idle-timeout=1h"]
+    flags += [
+        "--trust-tenant-header", f"--max-connections={2 * count + 100}",
+        f"--max-connections-per-peer={2 * count + 100}", "--max-threads=4096", "--worker-idle-timeout=1h",
+    ]
     if arguments.device == "cpu":
         flags.append("--cpu-devices=1x1")
     daemon = DaemonProcess(arguments.strided, flags, cuda=arguments.device == "cuda")

@@ -250,7 +250,10 @@ def record_several(session, results, build, inputs: tuple, num_products: int = 0
 
     def build_group(flush, node, operands):
         alive = [one() for one in group]
-        handles = [flush.scratch() if one is None else node.handle if one is node else flush.session._next_id() for one in alive]
+        handles = [
+            flush.scratch() if one is None else node.handle if one is node else flush.session._next_id()
+            for one in alive
+        ]
         build(flush, operands, handles, node.origin)
         for other, handle in zip(alive, handles):
             if other is not None and other is not node:

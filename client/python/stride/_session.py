@@ -68,8 +68,10 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
     if address is None:
         executable = _daemon.find_daemon()
         if executable is None:
-            raise _errors.Unavailable("No strided was found to start a private daemon, and no daemon listens on this machine: put strided into PATH, "
-                                      "or name it by STRIDE_DAEMON, or name a daemon by STRIDE_ADDRESS")
+            raise _errors.Unavailable(
+                "No strided was found to start a private daemon, and no daemon listens on this machine: put strided into PATH, "
+                "or name it by STRIDE_DAEMON, or name a daemon by STRIDE_ADDRESS"
+            )
         daemon = _daemon.PrivateDaemon(executable, cache=_daemon.user_cache())
         address = daemon.address
     try:
@@ -426,7 +428,9 @@ class Session:
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
         if self._released:
-            self._flush(())  # a program that only uploads sends nothing else, and this array may have the memory of the last
+            self._flush(
+                ()
+            )  # a program that only uploads sends nothing else, and this array may have the memory of the last
         handle = self._next_id()
         _transfer.put(self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values, device=device,
                       progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())

@@ -417,7 +417,11 @@ def cond(x, p=None) -> Array:
     else:
         # A singular matrix has no inverse; another takes its place.
         singular = _reductions.any(_lu(x, "cond")[0] == 0, axis=-1)
-        inverse = inv(_elementwise.where(_manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x))
+        inverse = inv(
+            _elementwise.where(
+                _manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x
+            )
+        )
         ratio = _elementwise.where(singular, math.inf, matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p))
     undefined = _elementwise.isnan(ratio) & ~_reductions.any(_elementwise.isnan(x), axis=(-2, -1))
     return _elementwise.where(undefined, math.inf, ratio)

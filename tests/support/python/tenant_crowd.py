@@ -22,7 +22,9 @@ class Tenant:
         self._call = {"metadata": [("stride-tenant", f"crowd-{index}")], "timeout": 240}
         sessions = stubs.module("session_service_pb2_grpc").SessionServiceStub(self._channel)
         self._runs = stubs.module("compute_service_pb2_grpc").ComputeServiceStub(self._channel)
-        self._session = sessions.CreateSession(stubs.module("session_service_pb2").CreateSessionRequest(), **self._call).session.name
+        self._session = sessions.CreateSession(
+            stubs.module("session_service_pb2").CreateSessionRequest(), **self._call
+        ).session.name
 
     def close(self):
         self._channel.close()
@@ -35,14 +37,22 @@ class Tenant:
         spec = self._array.ArraySpec(data_type=self._array.DATA_TYPE_INT32, shape=[SIZE])
         value = self._array.Scalar(int_value=self.index)
         fill = self._operation.Creation.Fill(spec=spec, value=value)
-        self._run(self._operation.Operation(creation=self._operation.Creation(fill=fill), outputs=[self._operation.Output(handle=1)]))
+        self._run(
+            self._operation.Operation(
+                creation=self._operation.Creation(fill=fill), outputs=[self._operation.Output(handle=1)]
+            )
+        )
 
     def compute(self):
         """Doubles the array on its device; the seconds that it took. AssertionError: the array is not as it was."""
         operand = self._operation.Operand(handle=1)
         begin = time.monotonic()
-        response = self._run(self._operation.Operation(
-            ufunc=self._operation.Ufunc(function="add", inputs=[operand, operand]), outputs=[self._operation.Output(inline_result=True)]))
+        response = self._run(
+            self._operation.Operation(
+                ufunc=self._operation.Ufunc(function="add", inputs=[operand, operand]),
+                outputs=[self._operation.Output(inline_result=True)],
+            )
+        )
         seconds = time.monotonic() - begin
         data = response.results[0].inline_array.data
         assert data == (2 * self.index).to_bytes(4, "little") * SIZE, f"tenant {self.index} lost its array"
