@@ -23,7 +23,7 @@ def compile_protos(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
 
 
 def compile_for_client(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
-    """What a client needs to make its messages: our own files and google/rpc, each after what it imports."""
+    """The files that a client needs to make its messages: our own and google/rpc, each after its imports."""
     files = sorted(
         str(path.relative_to(root)) for folder in ("google/rpc", "stride") for path in (root / folder).rglob("*.proto")
     )

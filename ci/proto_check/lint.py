@@ -35,7 +35,7 @@ def _lint_file(file: descriptor_pb2.FileDescriptorProto) -> Iterator[str]:
         yield f"{where}: package {file.package} does not match its folder"
     for option in _LANGUAGE_OPTIONS:
         if not file.options.HasField(option):
-            yield f"{where}: {option} is missing, without which that language's generator fails or chooses names by itself"
+            yield f"{where}: {option} is missing; without it that language's generator fails or chooses names by itself"
     if file.public_dependency:
         yield f"{where}: public imports are not used"
     for message in file.message_type:

@@ -1,5 +1,6 @@
-"""Attacks on the daemon's memory: small messages that become large objects, and messages that never end; from strangers and from a
-tenant, over TCP, TLS, a Unix socket and local connections. Others' calls succeed all the while.
+"""Attacks on the daemon's memory: small messages that become large objects, and messages that never end. They come from
+callers without credentials and from a tenant, over TCP, TLS, a Unix socket and local connections. Calls of other
+clients succeed all the while.
 
 STRIDE_ATTACK_BYTES is how much each flood sends; 10737418240 for a long one.
 """
@@ -29,7 +30,7 @@ MOST_GROWTH = (1 << 40) if "STRIDE_TEST_SANITIZED" in os.environ else 256 * MIB
 MESSAGE = 4 * MIB
 STREAMS = 200
 CONNECTIONS = 4
-# Nobody takes any more.
+# After this time without a change, no peer takes more bytes.
 QUIET_SECONDS = 0.5
 TOKENS = {"calm": "c" * 43, "evil": "e" * 43}
 AUTHORIZATION = ("authorization", f"Bearer {TOKENS['evil']}")
@@ -53,11 +54,11 @@ def within(number, message):
 
 
 def elements(tag, size=MESSAGE):
-    """Of a job: two bytes each, that would become objects."""
+    """The elements of a job: two bytes each, which would become objects."""
     return within(3, bytes([tag, 0]) * (size // 2))
 
 
-# Results, operations and timelines of a job, and fields that nobody knows.
+# Results, operations and timelines of a job, and unknown fields.
 LARGE = {
     "results": elements(0x52),
     "operations": elements(0x12),
@@ -109,7 +110,7 @@ class Flood:
         self._connection.close()
 
     def pump(self):
-        """As much as can be sent now; False once there is nothing more to send, or nobody listens."""
+        """Sends as much as possible now; False once nothing is left to send, or the connection is closed."""
         self._read()
         before = self.sent
         for stream, left in list(self._left.items()):
@@ -161,7 +162,7 @@ class Flood:
             elif stream in self._windows:
                 self._windows[stream] += increment
         elif kind in (HEADERS, 3):
-            # Answered: there is nobody to send more to.
+            # Answered: the call takes no more bytes.
             self._left.pop(stream, None)
 
 
@@ -191,7 +192,7 @@ class MemoryTest(AttackCase):
         return grpc.insecure_channel(address or cls.daemon.tcp, options=options)
 
     def targets(self):
-        """What gRPC calls them, and where sockets find them."""
+        """The daemon's addresses, as gRPC and as sockets name them."""
         return (None, self.daemon.port), (self.daemon.unix, self.daemon.unix_path)
 
     # --- attacks ---

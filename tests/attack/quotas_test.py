@@ -1,4 +1,5 @@
-"""A tenant that makes things without end: the daemon keeps no more of them than the tenant's quota of control bytes, and nobody is told 2 GiB at once."""
+"""A tenant that creates things without end: the daemon keeps at most the tenant's quota of control bytes, and no answer
+has 2 GiB."""
 
 import pathlib
 import tempfile
@@ -9,7 +10,8 @@ from attack_case import EVIL, AttackCase, stubs
 
 QUOTA = 16 << 20
 BIG = [("stride-tenant", "big")]
-# What the daemon may take for a tenant within its quota: the allocator keeps pieces, and calls take memory while they last.
+# The most that the daemon may grow for a tenant within its quota: the allocator keeps pieces, and calls take memory
+# while they last.
 MOST_BYTES = 1 << 40 if attack_case.RSS_SLACK == 1 << 40 else 128 << 20
 PATIENCE_SECONDS = 120
 TENANTS = f"""
@@ -44,7 +46,7 @@ class QuotasTest(AttackCase):
         super().tearDownClass()
         cls._folder.cleanup()
 
-    # Of these tests the daemon's memory is judged, at the end of each.
+    # Each test checks the daemon's memory at its end.
     def setUp(self):
         self.before = self.daemon.rss_bytes()
 

@@ -1,5 +1,6 @@
-"""Random writes in place beside NumPy: what NumPy accepts gives the same elements, and what it refuses fails here with
-the same kind of error, at the line or at the next read of the array. Nothing is lost without an error. Seeds are fixed.
+"""Compares random writes in place with NumPy: an accepted write gives the same elements, and a refused write fails with
+the same kind of error, at the line or at the next read of the array. No write is lost without an error. Seeds are
+fixed.
 """
 
 import random
@@ -56,7 +57,7 @@ class Case:
     # --- what is drawn ---
 
     def index_array(self, extent, shape=None):
-        """Of integers; sometimes one is out of range."""
+        """An array of integers; sometimes one is out of range."""
         rng = self.rng
         shape = shape if shape is not None else rng.choice(((0,), (1,), (2,), (3,), (3,), (2, 2)))
         values = np.array(

@@ -1,10 +1,12 @@
-"""Every function of linalg over sizes, shapes, batches, types and layouts, judged by what its result must fulfil: backward errors of at most 30 n eps.
+"""Every function of linalg over sizes, shapes, batches, types and layouts. Each result must have a backward error of at
+most 30 n eps.
 
-By default matrices have at most 512 rows, so that the sweep fits into every run of the tests. STRIDE_SWEEP=full goes on to 4,096 rows;
-STRIDE_SWEEP_SECONDS ends that after so long and names what was left out. The sizes run from small to large, one test each.
+By default matrices have at most 512 rows, so that the sweep fits into every run of the tests. STRIDE_SWEEP=full
+continues to 4,096 rows; STRIDE_SWEEP_SECONDS bounds its time, and the test names the omitted sizes. The sizes run from
+small to large, one test each.
 
-A check costs less than what it checks: residuals are applied to a few random vectors, in double precision on the host. For a vector w of independent
-normal numbers the mean of |R w|^2 is the square of R's Frobenius norm."""
+A check costs less than its function: residuals are applied to a few random vectors, in double precision on the host.
+For a vector w of independent normal numbers the mean of |R w|^2 is the square of R's Frobenius norm."""
 
 import itertools
 import os
@@ -109,7 +111,7 @@ class Sweep(client_case.ClientCase):
         return Matrices(9).normal((n, NUM_PROBES), kind)
 
     def residual(self, what, applied, scale, n, dtype):
-        """Of a residual that was applied to probes."""
+        """The norm of a residual that was applied to probes."""
         self.within(what, size_of(applied) / np.sqrt(NUM_PROBES), scale, n, dtype)
 
     def unitary_columns(self, what, q, n, dtype):
@@ -117,7 +119,7 @@ class Sweep(client_case.ClientCase):
         self.residual(what, adjoint(q) @ (q @ w) - w, np.ones(q.shape[:-2]), n, dtype)
 
     def look(self, array, shape, dtype):
-        """The result on the host, in double precision, after a look at what it says of itself."""
+        """Checks the array's shape and type and returns it on the host, in double precision."""
         self.assertEqual((array.shape, array.dtype), (tuple(shape), np.dtype(dtype)))
         return precise(array)
 
@@ -320,7 +322,7 @@ class Sweep(client_case.ClientCase):
                 )
 
     def check_known(self, x, ours):
-        """What depends on singular values alone: cond, matrix_rank, norms."""
+        """Functions of the singular values alone: cond, matrix_rank, norms."""
         *batch, m, n = x.shape
         real, k = np.finfo(x.dtype).dtype, min(m, n)
         values = 1 + np.sort(self.matrices.random.random((*batch, k)))[..., ::-1]
@@ -407,7 +409,7 @@ class Sweep(client_case.ClientCase):
         )
 
     def test_layouts(self):
-        """Views: transposed, every other row, backwards, a column of a larger array, one matrix seen by a whole batch."""
+        """Views: transposed, every other row, reversed, a column of a larger array, one matrix for a whole batch."""
         for n, dtype in ((1, np.float64), (33, np.complex64), (64, np.float32), (127, np.float64)):
             whole = self.matrices.normal((2 * n, 2 * n), dtype)
             ours = st.asarray(whole)
@@ -425,7 +427,7 @@ class Sweep(client_case.ClientCase):
                 self.run_checks((check, x, view) for check in (*self.DIRECT, *self.ITERATIVE, *self.DERIVED))
 
     def test_nothing(self):
-        """Matrices without elements, beside NumPy."""
+        """Matrices without elements, compared with NumPy."""
         for shape, dtype in itertools.product(((0, 0), (2, 0, 0), (0, 3, 3)), TYPES):
             x, ours = np.zeros(shape, dtype), st.zeros(shape, dtype=dtype)
             for name in ("inv", "det", "cholesky", "eigvalsh", "svdvals", "eigvals"):

@@ -1,7 +1,9 @@
-"""Library operations over sizes and layouts beside NumPy: sort, search, scans, reductions, products, transforms, random numbers, indices.
+"""Compares library operations over sizes and layouts with NumPy: sort, search, scans, reductions, products, transforms,
+random numbers, indices.
 
-By default arrays have at most 2**17 + 1 elements. STRIDE_SWEEP=full adds 1e6, 2**20 - 1 to 2**20 + 1 and 1e8 elements, where 1e8 runs the
-operations whose NumPy reference takes seconds. STRIDE_SWEEP_SECONDS ends the sizes after so long and names what was left out."""
+By default arrays have at most 2**17 + 1 elements. STRIDE_SWEEP=full adds 1e6, 2**20 - 1 to 2**20 + 1 and 1e8 elements,
+where 1e8 runs the operations whose NumPy reference takes seconds. STRIDE_SWEEP_SECONDS bounds the time of the sweep,
+and the test names the omitted sizes."""
 
 import itertools
 import os

@@ -267,7 +267,7 @@ class RoutineTest(client_case.ClientCase):
         self.same(x, self.host)
 
     def test_a_lost_write_fails_each_later_use(self):
-        """What only the device knows: the array, its views and what is computed from them."""
+        """Writes that only the device can refuse: the array, its views and arrays computed from them fail."""
         for write in (
             lambda x, i: x.__setitem__(i, 1.0),
             lambda x, i: st.add.at(x, i, 1.0),

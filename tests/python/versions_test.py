@@ -1,6 +1,8 @@
-"""The client on every Python from 3.9 on that is installed, with protobuf 5, 6 and 7 and the oldest grpcio that the package asks for.
+"""The client on every installed Python from 3.9 on, with protobuf 5, 6 and 7 and the oldest grpcio that the package
+allows.
 
-Usage: versions_test.py STRIDED FOLDER. FOLDER keeps the environments for the next run; packages come from PyPI. Exit 77: skipped."""
+Usage: versions_test.py STRIDED FOLDER. FOLDER keeps the environments for the next run; packages come from PyPI. Exit
+77: skipped."""
 
 import concurrent.futures
 import os
@@ -96,7 +98,8 @@ class VersionsTest(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def environment(self, version, program):
-        """Its Python, NumPy and the newest gRPC, and one folder for each protobuf and for the oldest gRPC where it has a wheel for this Python."""
+        """This version's Python, NumPy and newest gRPC, and a folder for each protobuf and for the oldest gRPC if that
+        has a wheel for this Python."""
         name = "{}.{}".format(*version)
         folder = _FOLDER / name
         if not (folder / "bin/python").exists():
@@ -119,7 +122,7 @@ class VersionsTest(unittest.TestCase):
         return python, protobufs, old if not failed else None
 
     def check(self, version, program):
-        """What ran, as protobuf and gRPC name themselves."""
+        """The versions that ran, as protobuf and gRPC report them."""
         python, protobufs, old_grpc = self.environment(version, program)
         ran = []
         for protobuf in protobufs:

@@ -1,5 +1,5 @@
-"""The package as pip installs it, from the repository, from an sdist and from a copy of its folder alone: nothing of this repository, nor
-googleapis-common-protos, is needed to import it."""
+"""The package as pip installs it, from the repository, from an sdist and from a copy of its folder alone. Its import
+needs nothing of this repository and not googleapis-common-protos."""
 
 import os
 import pathlib
@@ -74,7 +74,7 @@ class WheelTest(client_case.ClientCase):
 
     def test_install(self):
         with tempfile.TemporaryDirectory() as folder:
-            # A copy, since builds leave files beside their sources; and alone: without proto/.
+            # A copy, since builds leave files next to their sources, and without proto/.
             shutil.copytree(ROOT / "client/python", folder + "/copy")
             site = self.install(folder + "/copy", folder + "/site")
             self.assertTrue((site / "stride/v1/compute_service_pb2.pyi").exists())

@@ -1,7 +1,8 @@
-"""A thousand tenants with one array each on one daemon: all are served, no array is lost, a warm tenant does not notice.
+"""A thousand tenants with one array each on one daemon: all are served, no array is lost, a warm tenant is not slowed.
 
-Usage: many_tenants.py STRIDED [--tenants N] [--device cuda|cpu] [--flag=...]...; prints one line of JSON and ends with 1 where a bound is missed.
-Not a test of ctest: a GPU machine with 16 cores takes about two minutes, `ulimit -Hn` must be 8192 or more.
+Usage: many_tenants.py STRIDED [--tenants N] [--device cuda|cpu] [--flag=...]...; prints one line of JSON and exits with
+1 if a bound is exceeded. Not a test of ctest: a GPU machine with 16 cores takes about two minutes, `ulimit -Hn` must be
+8192 or more.
 """
 
 import argparse

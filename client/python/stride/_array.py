@@ -428,8 +428,8 @@ def _operand(array: Array, other):
 
 
 def host_array(anything) -> np.ndarray:
-    """What NumPy takes for an array: where everything that is not the service's comes in. Arrays of the service within
-    lists are read."""
+    """Converts a NumPy array-like. All data that is not from the service passes through here. Arrays of the service
+    within lists are read."""
     if isinstance(anything, (list, tuple)):
         from stride import _creation
 

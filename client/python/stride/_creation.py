@@ -239,7 +239,7 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
 
 
 def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:
-    """Of lists and tuples with anything in them, arrays of the service too, which are read."""
+    """Converts lists and tuples with any elements. Arrays of the service among them are read."""
     return np.asarray(without_arrays(obj), dtype)
 
 

@@ -188,8 +188,8 @@ def from_status(status, origin: str = "") -> StrideError:
 
 
 def from_rpc(error: grpc.RpcError) -> StrideError:
-    """The exception for a call that failed. Raised behind the handler, not within: the call, which has locks, would be
-    its context, which pickles take along."""
+    """The exception for a failed call. Raise it after the handler, not within: there the call, which has locks, would
+    be the exception's context, which pickles include."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.Status.FromString(value)
@@ -219,7 +219,7 @@ def call(method, *arguments, **options):
 
 
 def replies(stream):
-    """What a call by gRPC streams, likewise."""
+    """The replies that a call by gRPC streams, with the same exceptions."""
     try:
         yield from stream
         return

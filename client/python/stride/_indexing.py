@@ -214,7 +214,7 @@ class _ByArrays:
             check_bounds(one, place, self.view.shape[place])
 
     def shape(self) -> tuple:
-        """Of what the index takes, without a lone mask."""
+        """The shape of the indexed elements, for an index that is not a single mask."""
         view = self.view.shape
         return (*view[:self.axis], *broadcast_indices(self.arrays), *view[self.axis + len(self.arrays):])
 
@@ -316,17 +316,16 @@ def set(array: Array, key, value) -> None:  # noqa: A001
 
 
 def check_writable(array: Array) -> None:
-    """What is broadcast, a diagonal or a part of complex numbers is for reading, and so are views of it."""
+    """Raises for read-only arrays: broadcast arrays, diagonals, parts of complex numbers, and views of these."""
     if type(array._node.strides) is FrozenStrides:
         raise ValueError(
-            "assignment destination is read-only: what is broadcast, a diagonal, or the real or imaginary part of an "
-            "array; write the array "
-            "itself, or a copy of this"
+            "assignment destination is read-only: it is a broadcast array, a diagonal, or the real or imaginary part "
+            "of an array; write the array itself, or a copy of this"
         )
 
 
 def element(value, array: Array) -> Array:
-    """What NumPy makes of a value that is assigned to one element; it takes no sequence of one."""
+    """Converts a value for one element as NumPy does, which refuses a sequence of one."""
     if isinstance(value, Array):
         if value.ndim:
             _as_numpy_does(
@@ -345,9 +344,8 @@ def _as_numpy_does(host: np.ndarray, key, value) -> None:
 
 
 def converted(value, array: Array) -> Array:
-    """A value in the type of the array that it is assigned to, with NumPy's rules, errors and warnings: arrays are cast
-    whatever is lost, Python's numbers
-    must fit."""
+    """Converts a value to the type of the assigned array, with NumPy's rules, errors and warnings: arrays are cast even
+    with loss, Python's numbers must fit."""
     dtype = array.dtype
     if isinstance(value, Array):
         if value.dtype.kind == "c" and dtype.kind not in "cb":

@@ -25,8 +25,8 @@ def _full(session: Session, name: str, collection: str = "arrays") -> str:
 def _warn_if_private(session: Session, what: str) -> None:
     if session._daemon is not None:
         warnings.warn(
-            f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and name it by "
-            "STRIDE_ADDRESS to keep it",
+            f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and "
+            "name it by STRIDE_ADDRESS to keep it",
             UserWarning,
             stacklevel=3,
         )

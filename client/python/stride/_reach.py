@@ -12,7 +12,8 @@ import grpc
 from stride import _address, _errors
 
 _PROBE_SECONDS = 2.0
-# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. Its "random" bytes say what it is.
+# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. The "random"
+# bytes of the record describe it.
 _CLIENT_HELLO = (
     bytes.fromhex("1603010068010000640303")
     + b"stride asks whether this is TLS."
@@ -39,7 +40,7 @@ def _connect_unix(path: str) -> int:
 
 
 def _group(path: str) -> str:
-    """Whose members may use the socket: the socket's group, or else its folder's."""
+    """The group whose members may use the socket: the socket's group, or else its folder's."""
     for one in (path, os.path.dirname(path)):
         try:
             group = os.stat(one).st_gid
@@ -50,7 +51,7 @@ def _group(path: str) -> str:
 
 
 def refused(target: str) -> Optional[_errors.StrideError]:
-    """What nothing but an administrator cures: this user may not open the Unix socket."""
+    """The error that only an administrator can resolve: this user may not open the Unix socket."""
     if not _address.is_unix(target):
         return None
     path = _path(target)
@@ -107,7 +108,7 @@ def _speaks_tls(tried: socket.socket) -> bool:
 
 
 def _last_error(channel: grpc.Channel) -> str:
-    """What gRPC itself says of its last attempt."""
+    """gRPC's own description of its last attempt."""
     from stride.v1 import device_service_pb2, device_service_pb2_grpc
 
     try:

@@ -367,9 +367,8 @@ class CommandStream:
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, buffer: object = None, any_: bool = False) -> Optional["LaunchFailure"]:
-        """Of a launch of a kernel that failed, for a read of an array with this buffer, or for `any_`: raised once. One
-        that never ran left its arrays as
-        they were, so that they carry no error."""
+        """The failure of a kernel's launch, for a read of an array with this buffer, or for `any_`. It is raised once.
+        A launch that never ran left its arrays unchanged, so they carry no error."""
         if not self._failures:
             return None
         with self._lock:

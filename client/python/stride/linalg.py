@@ -150,8 +150,8 @@ def _complex(dtype: np.dtype) -> np.dtype:
 
 
 def _real_if_all_are(x: Array, values: Array) -> bool:
-    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them, one round trip. A function that
-    is traced cannot look at values and keeps complex numbers."""
+    """True if the eigenvalues of `x` are all real and so returned as real numbers, as in NumPy. Reads them in one round
+    trip. A traced function cannot read values and keeps complex numbers."""
     if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
@@ -407,7 +407,8 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
 
 
 def cond(x, p=None) -> Array:
-    """The norm times that of the inverse, or the ratio of singular values. inf of a singular matrix; nan only of a matrix with a nan."""
+    """The norm times that of the inverse, or the ratio of singular values. inf for a singular matrix; nan only for a
+    matrix with a nan."""
     x = _matrix(x, "cond", square=p not in (None, 2, -2))
     if not min(x.shape[-2:]):
         raise LinAlgError("linalg.cond of matrices without elements is not defined", reason="LINEAR_ALGEBRA")

@@ -71,7 +71,7 @@ def in_parallel(work, items, num_threads):
                 index, item = left.pop()
             try:
                 results[index] = work(item)
-            except Exception as error:  # The caller tells it.
+            except Exception as error:  # The caller reports it.
                 with lock:
                     errors.append((item, error))
 
