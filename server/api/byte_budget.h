@@ -21,7 +21,7 @@ class ByteBudget {
 
   explicit ByteBudget(int64_t max_bytes = kBytes) : max_bytes_(max_bytes) {}
 
-  // What one call has of the budget; gives it back at its end. One thread at a time.
+  // One call's share of the budget; returned when the call ends. One thread at a time.
   class Charge {
    public:
     Charge() = default;

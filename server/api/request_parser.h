@@ -12,7 +12,7 @@
 
 namespace stride::api {
 
-// What a request may be, by what its method needs: names and numbers, or sources, arrays and
+// Limits of a request, by the needs of its method: names and numbers, or sources, arrays and
 // commands.
 inline constexpr RequestLimits kControlRequest{64 << 10, 1 << 20};
 inline constexpr RequestLimits kContentRequest{(4 << 20) + (64 << 10), 32 << 20};

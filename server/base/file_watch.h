@@ -30,14 +30,14 @@ class FileWatch {
   // One look: true when the files are not those that were read and have settled; they then count as
   // read. Start does this.
   bool Look();
-  // The files are about to be read, whatever they look like.
+  // The files are about to be read, in any state.
   void BeginRead();
   // Whether they are still those of the last BeginRead, or the last Look that said so: after the
   // reading, whether what was read is one version of them.
   bool Unchanged() const;
 
  private:
-  // What changes when a file does. All zero: it is not there.
+  // Attributes that change when a file does. All zero: the file is absent.
   struct Stamp {
     dev_t device = 0;
     ino_t file = 0;

@@ -17,7 +17,7 @@ absl::Status SystemError(int error, std::string_view doing);
 // Something is lacking that others use: it says nothing of who failed for it.
 inline bool IsLack(const absl::Status& status) { return absl::IsResourceExhausted(status); }
 
-// Of std::system_error, which the constructor of std::thread throws.
+// Converts the code of std::system_error, which the constructor of std::thread throws.
 absl::Status ThreadError(int error);
 
 // A thread, or the error where the machine gives none: std::thread alone would end the daemon.

@@ -19,16 +19,16 @@ enum class CompilerDeath {
 
 CompilerDeath DeathOf(const ChildExit& exit);
 
-// Whether a request is tried again in a fresh process, or the source is to blame. What a source
-// does to one fresh process it does to the next; what a busy machine does to one it seldom does to
-// two. Pure.
+// Decides whether a request is retried in a fresh process, or the source is to blame. A source that
+// kills one fresh process also kills the next; a busy machine that kills one seldom kills two.
+// Pure.
 class CompilerVerdict {
  public:
   // A process died. `fresh`: it had compiled nothing before. A process that had says nothing about
   // this source: it may have died idle, or of what it kept from earlier ones.
   void Died(CompilerDeath death, bool fresh);
   bool may_try_again() const { return tries_again_; }
-  // Of the last death, for the client.
+  // The last death as an error for the client.
   absl::Status status(absl::Duration time) const;
 
  private:

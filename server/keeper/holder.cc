@@ -86,7 +86,7 @@ class Holder {
   bool ever_ready_ = false;  // some daemon served
   std::optional<SteadyTime> ready_time_;
   absl::Duration pause_ = absl::ZeroDuration();
-  // Of the daemon that serves.
+  // True while the daemon serves and must send signs of life.
   bool watching_ = false;
   absl::Duration silence_;
   SteadyTime last_look_;

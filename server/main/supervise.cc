@@ -28,9 +28,9 @@ namespace {
 constexpr absl::Duration kStopTime = absl::Seconds(10);
 constexpr absl::Duration kDrainSigns = absl::Seconds(1);
 
-// Tells the service manager and the keeper that the daemon is alive, each time after a call through
-// our own socket, and when the engine answers too. On a thread of its own. Such a call may take as
-// long as they wait: a machine that is starved is no daemon that hangs.
+// Notifies the service manager and the keeper that the daemon is alive, each time after a call
+// through our own socket and an answer of the engine. Runs on a thread of its own. Such a call may
+// take as long as they wait: a starved machine is not a daemon that hangs.
 class Heartbeat {
  public:
   // A daemon that a stranger's certificate is asked of calls itself where none is.
@@ -71,7 +71,7 @@ class Heartbeat {
     }
   }
 
-  // What is wrong; null: nothing.
+  // Returns a description of the failure; null: none.
   const char* Beat() {
     if (!probe_.Answers(patience_))
       return "the daemon does not answer its own health call; the watchdog is not fed";
@@ -108,7 +108,7 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server)
   }
 }
 
-// How far the end has come; the draining thread tells.
+// Progress of the daemon's end; the draining thread sets it.
 struct Ending {
   std::atomic<bool> drained{false};   // accepted work has ended, or was given up
   std::atomic<bool> recorded{false};  // nothing is left that a successor, or a disk, is to have

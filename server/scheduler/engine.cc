@@ -463,7 +463,7 @@ absl::Status EngineImpl::AdmitSession() {
   if (free > core_.options.descriptor_reserve) return absl::OkStatus();
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
                   "the service has no file descriptors left for another session; end sessions, or "
-                  "raise its limit (`stride doctor` tells it)",
+                  "raise its limit (see `stride doctor`)",
                   absl::Seconds(1), {{"resource", "file descriptors"}});
 }
 

@@ -6,10 +6,10 @@ namespace stride::scheduler {
 
 // The charge of a CPU device's worker process: the processor time of all its threads, at
 // any time of its life, and no less than its tasks ran. The worker's own report is not used:
-// the kernel's clock of the process is. Of one worker; guarded as its lane is.
+// the kernel's clock of the process is. For one worker; guarded as its lane is.
 class ProcessorTime {
  public:
-  // Another worker: what it used until now, at its start, is nobody's.
+  // Another worker: no tenant is charged for the time that it used until now, at its start.
   void Begin(pid_t worker);
   // Adds run time that tasks have reported. Returns the seconds to charge that were not before.
   double Take(double run_seconds);

@@ -74,7 +74,7 @@ class WorkerSeats {
   int num_of_all() const { return num_of_all_; }
 
  private:
-  // What a failed start has shown.
+  // The bound that a failed start has shown.
   struct Lesson {
     int most = INT_MAX;
     SteadyTime until = SteadyTime::InfinitePast();
@@ -100,7 +100,7 @@ class WorkerSeats {
 };
 
 // How many workers fit into `memory`, of which `taken` has other uses, at `cost` each. At least a
-// few, so that a wrong measurement stops nobody.
+// few, so that a wrong measurement blocks no tenant.
 int WorkersThatFit(double memory, double taken, double cost);
 
 }  // namespace stride::scheduler

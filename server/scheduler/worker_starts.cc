@@ -137,7 +137,7 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   Pump(lane);
 }
 
-// What a worker had does not hold for the next.
+// The state of a worker does not apply to the next.
 void Scheduler::ForgetWorker(Lane& lane) {
   lane.mapped.clear();
   lane.loaded.clear();
@@ -157,7 +157,7 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
                                  core_->options.start_patience);
   }
   if (!pause.has_value()) return StartFailed(lane, why);
-  // Those that live may have what it lacked, whatever it died of; once may be chance.
+  // Living workers may hold the resources that it lacked. One death may be chance.
   if (lane.num_starts > 1) GiveWay(lane.device);
   core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
     Locked lock(*core_);
@@ -203,7 +203,7 @@ void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
   GiveWay(lane.device);
   const bool watched = core_->options.health.interval != absl::InfiniteDuration();
   if (watched) health_.Suspect(lane.device);
-  // Of a device that is to blame canaries say so before the last try.
+  // If the device is to blame, canaries find that before the last try.
   if (watched && lane.num_start_failures <= core_->options.health.max_failures) {
     lane.awaits_canary = true;
     return;
@@ -275,7 +275,7 @@ bool Scheduler::GiveWay(std::optional<int> device, const Lane* except) {
   return true;
 }
 
-// Its arrays stay: their memory is the daemon's. What is empty goes with it.
+// Its arrays stay: their memory is the daemon's. Empty arenas are released.
 void Scheduler::EndWorker(Lane& lane) {
   core_->AssertAll();
   Charge(lane, 0);
@@ -288,8 +288,8 @@ void Scheduler::EndWorker(Lane& lane) {
   core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });
 }
 
-// Where all are busy and somebody has waited for a turn's length, who has had a worker longest is
-// sent no more, and gives it back when what it has in flight has ended.
+// Where all are busy and a lane has waited for a turn's length, the lane that has had a worker
+// longest gets no new tasks, and returns the worker when its tasks in flight have ended.
 void Scheduler::AskToYield() {
   core_->AssertAll();
   const SteadyTime now = core_->Now();
@@ -314,7 +314,7 @@ void Scheduler::YieldIfDone(Lane& lane) {
   core_->AssertAll();
   if (!lane.yielding || !MayEndWorker(lane)) return;
   EndWorker(lane);
-  if (!lane.preparing.empty()) StartWorker(lane);  // behind those who wait
+  if (!lane.preparing.empty()) StartWorker(lane);  // after the lanes that wait
   BeginStarts();
 }
 

@@ -34,7 +34,7 @@ class ControlCharge {
   // Null: nothing was charged.
   const std::shared_ptr<ControlAccount>& account() const { return account_; }
 
-  // The thing has come to so much. Counted whatever the limit is.
+  // Sets the bytes of the thing, also beyond the limit.
   void Set(int64_t bytes);
   // RESOURCE_EXHAUSTED when so much more would be too much.
   absl::Status Grow(int64_t bytes);
@@ -83,7 +83,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
 
   // RESOURCE_EXHAUSTED (QUOTA, `control-bytes`) when so much more would be too much.
   absl::StatusOr<ControlCharge> Take(int64_t bytes);
-  // For a thing that is there already: counted whatever the limit is.
+  // For an existing thing: counted also beyond the limit.
   ControlCharge Hold(int64_t bytes) {
     Add(bytes);
     return {shared_from_this(), bytes};

@@ -203,7 +203,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void RestoreLostWrite(LostWrite lost);
   // Why the session's write was lost; OK: none was.
   const absl::Status& LostWriteOf(std::string_view session) const;
-  // The same for one that an earlier daemon had: no listener hears of it.
+  // The same for a buffer of an earlier daemon: no listener is notified.
   void RestoreError(const absl::Status& status);
 
   // A block of it may go for nothing: there is another copy, or the content is spoiled.
@@ -218,7 +218,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   // First error that spoiled the content; OK while it is good. Set by Spoil.
   absl::Status error;
   std::vector<LostWrite> lost_writes;  // set by LoseWrite
-  uint64_t num_writes = 0;             // begun: a copy that was under way then is of no use
+  uint64_t num_writes = 0;             // begun: invalidates a copy that was in flight then
   bool incoming = false;               // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;

@@ -64,7 +64,7 @@ done:
 }
 )";
 
-// Of real numbers: 1 to `info` where one is not finite.
+// For real numbers: writes 1 to `info` where one is not finite.
 constexpr char kFiniteKernel[] = R"(
 .visible .entry stride_check_finite_$SIZE(
   .param .u64 numbers, .param .u64 count, .param .u64 info)

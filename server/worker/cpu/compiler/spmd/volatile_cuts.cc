@@ -57,7 +57,7 @@ Accesses In(unsigned space, unsigned kinds) {
 }
 
 // A plain write and a volatile one have no order among threads: that is how a flag is set after the
-// value it stands for, and whoever waits for the flag must not be waited for.
+// value it stands for, and a cut must not wait for a thread that waits for the flag.
 bool MeetIn(unsigned before, unsigned now) {
   if ((now & kVolatileWrite) != 0 && (before & (kRead | kVolatileRead | kVolatileWrite)) != 0)
     return true;
@@ -96,7 +96,7 @@ unsigned SpaceOfObject(const Value* object) {
   if (PointerField(object) == offsetof(BlockContext, shared)) return kShared;
   if (PointerField(object) == offsetof(BlockContext, parameters)) return kNowhere;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(object)) {
-    // What the prelude's own exchanges lie in: they wait by themselves.
+    // Memory of the prelude's own exchanges, which wait by themselves.
     if (CalleeName(*call) == kSlot || CalleeName(*call) == kSlotClear) return kNowhere;
   }
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object)) {
@@ -171,7 +171,7 @@ bool HasCut(const BasicBlock* block) {
   return llvm::any_of(*block, [](const Instruction& i) { return CalleeName(i) == kInStep; });
 }
 
-// What threads have done since they were last together.
+// The accesses of threads since they were last together.
 class Since {
  public:
   explicit Since(llvm::Function& function) : function_(function) {}
@@ -266,7 +266,7 @@ class Cutter {
     return before;
   }
 
-  // Threads enter a loop with cuts in it together, and go round together whatever way they took.
+  // Threads enter a loop with cuts together, and begin each round together on every path.
   void GatherAt(const llvm::Loop& loop) {
     if (llvm::none_of(loop.blocks(), HasCut)) return;
     if (BasicBlock* before = loop.getLoopPreheader(); before != nullptr && !EndsInCut(*before))
