@@ -37,7 +37,7 @@ extern "C" __global__ void loop(volatile int* x, long long n) {
   for (long long i = 0; i != n; ++i) x[0] = x[0] + 1;
 })";
 
-// What the daemon's clock is to be ahead of the machine's.
+// Sets how far the daemon's clock is ahead of the machine's.
 class WallClock {
  public:
   WallClock() {

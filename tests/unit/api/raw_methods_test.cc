@@ -1,4 +1,4 @@
-// What every method does with a message before it reaches the engine, over gRPC.
+// Checks of a message, in every method and over gRPC, before it reaches the engine.
 
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/byte_buffer.h>

@@ -67,7 +67,7 @@ TEST_F(StreamBytesTest, ResetsOfEitherSideGiveItBack) {
     if (stream == 1) Receive(Frame(kRstStream, 0, stream, "1234"));
     if (stream == 3) Send(Frame(kRstStream, 0, stream, "1234"));
     EXPECT_EQ(streams_.held(), 0);
-    // What was on its way is dropped by gRPC.
+    // gRPC drops bytes that were in flight.
     Receive(Frame(kData, 0, stream, std::string(60, 'm')));
     EXPECT_EQ(streams_.held(), 0);
   }

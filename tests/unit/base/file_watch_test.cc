@@ -69,7 +69,7 @@ TEST_F(FileWatchTest, AModeCounts) {
   EXPECT_TRUE(watch.Look());
 }
 
-// Of the same length, with the old time of the last change put back.
+// The new content has the same length, and the file gets its old modification time back.
 TEST_F(FileWatchTest, ContentsCountWhateverTheTimeSays) {
   struct stat before;
   ASSERT_EQ(stat(path().c_str(), &before), 0);

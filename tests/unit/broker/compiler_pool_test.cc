@@ -233,7 +233,7 @@ TEST_F(CompilerPoolTest, ADeathThatRepeatsIsTheSourcesAndSaysWhich) {
   }
 }
 
-// What it kept from earlier sources may have used up its memory or its time.
+// State from earlier sources may have used up the compiler's memory or time.
 TEST_F(CompilerPoolTest, ADeathOfAUsedCompilerIsNotCounted) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;
   options_.num_compilers = 1;

@@ -221,7 +221,7 @@ TEST_F(StoreTest, FilesWithoutARowGo) {
   EXPECT_EQ(store_->used_bytes(), 4);
 }
 
-// Whoever could put a link there would have every file behind it removed.
+// A user who could put a link there would have every file at its target removed.
 TEST_F(StoreTest, NoLinkIsFollowed) {
   const std::string elsewhere = folder_ + "/elsewhere";
   fs::create_directory(elsewhere);

@@ -96,7 +96,7 @@ TEST_F(IdleMemoryTest, WhatABusyOneTakesAgainIsLeftToIt) {
   EXPECT_EQ(memory_.num_trims(), 0);
 }
 
-// What a trim leaves is not worth another.
+// Memory that a trim leaves is not worth another trim.
 TEST_F(IdleMemoryTest, MemoryThatCannotGoBackIsWalkedOnce) {
   std::vector<std::unique_ptr<char[]>> kept;
   for (int i = 0; i < 300000; ++i) {

@@ -1,5 +1,5 @@
-// What the daemon keeps for a tenant: charged for every kind of thing, bounded, given back; and the
-// lists that tell of it.
+// Memory that the daemon keeps for a tenant: charged for every kind of thing, bounded, returned;
+// and the lists of these things.
 #include <malloc.h>
 
 #include <functional>
@@ -84,7 +84,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_spec()->add_shape(bytes);
     return engine_->CreateArray(kA, request).status();
   }
-  // As if it had died, with what is under way.
+  // Ends the daemon as if it had died, with work in flight.
   void Die() {
     engine_->StopRecording();
     broker_->Shutdown();
@@ -143,7 +143,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_program()->add_outputs(num_steps + 1);
     return engine_->CreateProgram(kA, request).status();
   }
-  // Of empty fills. Comes back when it has ended.
+  // A job of empty fills. Returns when the job has ended.
   absl::StatusOr<std::string> Job(int num_operations, const std::string& label = "") {
     v1::CreateJobRequest request;
     request.mutable_job()->set_label(label);
@@ -174,7 +174,7 @@ class ControlBytesTest : public ::testing::Test {
     }
     return -1;
   }
-  // What ends on other threads counts for a while.
+  // Things that end on other threads count for a while.
   bool ComesTo(int64_t used) {
     const SteadyTime end = Now() + kPatience;
     while (Used() != used && Now() < end) absl::SleepFor(absl::Milliseconds(1));
@@ -388,10 +388,10 @@ TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
   EXPECT_EQ(engine_->GetJob(kA, job->name())->results_size(), 1);
 }
 
-// Of every kind some hundreds: the heap grows by less than is charged.
+// Some hundreds of every kind: the heap grows by less than is charged.
 TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's heap tells no sizes";
+  GTEST_SKIP() << "a sanitizer's heap reports no sizes";
 #endif
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -444,7 +444,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   DeleteAll();
 }
 
-// What `make` makes is charged again by the next daemon, and gone when it is.
+// The next daemon charges the thing that `make` makes again, and releases the charge with it.
 TEST_F(ControlBytesTest, ARestartChargesAgain) {
   MemoryKeeper keeper;
   Start(1 << 30, &keeper);
@@ -525,7 +525,7 @@ TEST_F(ControlBytesTest, ListsHaveNoCodeAndGetHas) {
   EXPECT_EQ(engine_->GetJob(kA, *job)->operations_size(), 2);
 }
 
-// Whatever field a message may get later, a list has it.
+// A list has every field of a message, also fields that are added later.
 TEST(OmittedFieldsTest, EverythingElseIsCopied) {
   v1::Module module;
   module.set_name("name");
@@ -559,7 +559,7 @@ TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
     }
     for (const v1::Module& module : page->modules()) {
       names.push_back(module.name());
-      // What goes in between moves nothing.
+      // A deletion between two pages moves nothing.
       ASSERT_TRUE(engine_->DeleteModule(kA, module.name()).ok());
     }
     request.set_page_token(page->next_page_token());
@@ -630,10 +630,10 @@ TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
     EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
 }
 
-// A list takes the lock of its own tenants alone, and so nobody else's calls wait for it, nor it
-// for theirs.
+// A list takes only the lock of its own tenants, so other tenants' calls do not wait for it, nor
+// does it wait for them.
 TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
-  // Nothing else begins a section meanwhile.
+  // No other work begins a section during the test.
   Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
   ASSERT_NE(StripeOf(kA), StripeOf(kB));
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -694,7 +694,7 @@ TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SIZE_LIMIT) << status;
   EXPECT_EQ(MetadataOf(status, "limit"), "10000");
   EXPECT_GT(Used(), before + 100 * 10000);
-  // What fills a gap is taken.
+  // A range that fills a gap is accepted.
   EXPECT_TRUE(put(1).ok());
   EXPECT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
 }

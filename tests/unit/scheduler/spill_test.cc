@@ -134,7 +134,7 @@ class SpillTest : public ::testing::Test {
     ASSERT_TRUE(bytes.ok()) << handle << ": " << bytes.status();
     EXPECT_TRUE(*bytes == Content(handle, size)) << handle;
   }
-  // An n x n matrix of float32, and its inverse: beside both a worker takes two such matrices.
+  // An n x n matrix of float32, and its inverse: a worker takes two more such matrices.
   absl::Status PutMatrix(uint64_t handle, int64_t n) {
     v1::PutArrayRequest::Header header;
     header.set_parent(Session(kTenant));

@@ -73,7 +73,7 @@ TEST_F(WorkerSeatsTest, TheMachineBoundsAllDevicesTogether) {
   EXPECT_TRUE(for_any) << "a worker's end anywhere makes room";
 }
 
-// One bound at least: a device that has room for none would serve nobody.
+// At least one worker has room: a device without room would serve no tenant.
 TEST_F(WorkerSeatsTest, OneHasRoomWhateverIsMeasured) {
   line_.set_most(0, 0);
   line_.set_most_of_all(0);
