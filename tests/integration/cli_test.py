@@ -223,7 +223,7 @@ class CliTest(unittest.TestCase):
         self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
         self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
 
-    def test_an_error_is_told_once(self):
+    def test_an_error_is_raised_once(self):
         self.save(b=self.b[:5])
         lines = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3).stderr.strip().splitlines()
         self.assertEqual(len(lines), len(set(lines)), lines)
@@ -246,7 +246,7 @@ class CliTest(unittest.TestCase):
         stdout, stderr = process.communicate(timeout=120)
         self.assertEqual((process.returncode, stdout, stderr), (130, "", "stride: interrupted\n"))
 
-    def test_jobs_tell_of_compiling(self):
+    def test_jobs_report_compiling(self):
         daemon = pathlib.Path(_STRIDE).parent / "strided"
         socket = f"unix:{self.folder}/s"
         with open(self.folder / "log", "w") as log:

@@ -362,7 +362,7 @@ TEST_F(HostileTest, AllProcessorTimeIsCharged) {
 
 // The handler of faults trusts nothing that the kernel may have written over: the thread's own
 // variables, its launch, and what lies around them.
-TEST_F(HostileTest, FaultsAfterScribblingOverTheWorkerAreToldByName) {
+TEST_F(HostileTest, FaultsAfterScribblingOverTheWorkerNameTheKernel) {
   KernelOptions launch = Launch("scribble_and_fault", {});
   launch.code = R"(
 extern "C" __global__ void scribble_and_fault(long long* out, int what) {

@@ -67,7 +67,7 @@ class ConnectionTest(client_case.ClientCase):
                 )
         self.assertIn("may not open the daemon's socket", done.stdout, done.stderr)
 
-    def test_tls_and_plain_are_told_apart(self):
+    def test_tls_and_plain_are_distinguished(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(_session, "_CONNECT_SECONDS", 1.0):
             for name in ("daemon", "stranger"):
                 subprocess.run(
@@ -113,7 +113,7 @@ class ConnectionTest(client_case.ClientCase):
             self.assertTrue(session.closed)
         self.assertIs(st.current_session(), self.session)
 
-    def test_no_daemon_is_told_of(self):
+    def test_no_daemon_is_reported(self):
         with mock.patch.dict(os.environ, {"PATH": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent"}):
             for name in ("STRIDE_ADDRESS", "STRIDE_DAEMON"):
                 os.environ.pop(name, None)
@@ -472,7 +472,7 @@ class ConnectionTest(client_case.ClientCase):
                     self.assertNotIsInstance(seen, grpc.RpcError)
                     seen = seen.__context__
 
-    def test_what_a_lost_daemon_says(self):
+    def test_errors_of_a_lost_daemon(self):
         daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
         self.addCleanup(daemon.stop)
         with st.connect(daemon.address, local=client_case.LOCAL) as session:

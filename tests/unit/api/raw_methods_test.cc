@@ -152,7 +152,7 @@ TEST(RawMethodsTest, ControlMethodsTakeSmallMessagesAlone) {
   EXPECT_EQ(DetailsOf(status).info.reason(), "SIZE_LIMIT");
 }
 
-TEST(RawMethodsTest, AnsweredWithoutAMessageWhereNobodyIsKnown) {
+TEST(RawMethodsTest, AnUnknownCallerIsAnsweredWithoutAMessage) {
   TemporaryFolder folder;
   const std::string path = folder.Path("tenants.conf");
   std::ofstream(path) << "[tenant a]\ntoken = sha256:" << std::string(64, '0') << "\n";

@@ -51,7 +51,7 @@ TEST_F(FileWatchTest, AChangeCountsOnceItHasSettled) {
 }
 
 // As an editor does it: emptied first, then written in pieces.
-TEST_F(FileWatchTest, WhatIsBeingWrittenDoesNotCount) {
+TEST_F(FileWatchTest, HalfWrittenFilesDoNotCount) {
   FileWatch watch({path()});
   Write("");
   for (int i = 0; i < 5; ++i) {

@@ -208,7 +208,7 @@ std::vector<CompilerEnd> CompilerEnds() {
   };
 }
 
-TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNobodysError) {
+TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNoError) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;  // its deaths are counted in a file
   for (const CompilerEnd& end : CompilerEnds()) {
     Restart();

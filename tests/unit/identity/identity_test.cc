@@ -129,7 +129,7 @@ TEST_F(IdentityTest, AnEmptyFileIsTakenForOneThatIsBeingWritten) {
   EXPECT_TRUE(Eventually([&] { return !(*identity)->FromToken(token).has_value(); }));
 }
 
-TEST_F(IdentityTest, AModeThatLetsEverybodyWriteIsNoticed) {
+TEST_F(IdentityTest, AWorldWritableModeIsNoticed) {
   const std::string token = NewToken();
   Put(Tenant("a", token));
   auto identity = Identity::Open(path_, Quick());

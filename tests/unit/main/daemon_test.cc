@@ -145,7 +145,7 @@ TEST_F(DaemonTest, ADrainEndsAtItsTimeout) {
 }
 
 // Their time counts from the end of the drain, not from the end of what the drain might take.
-TEST_F(DaemonTest, WorkersThatTakeLongToEndHoldUpNobody) {
+TEST_F(DaemonTest, WorkersThatTakeLongToEndDoNotDelayTheEnd) {
   Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_SLOW_WORKERS=1"});
   daemon.LogUntil("ready pid=");
   daemon.Signal(SIGTERM);

@@ -44,7 +44,7 @@ TEST_F(WorkerFolderTest, InstalledWorkers_AreFoundInLibStride) {
   EXPECT_EQ(*found, (root_ / "lib/stride").string());
 }
 
-TEST_F(WorkerFolderTest, WorkersBesideTheDaemon_WinOverInstalledOnes) {
+TEST_F(WorkerFolderTest, WorkersNextToTheDaemon_WinOverInstalledOnes) {
   AddFile("lib/stride/stride-worker-cpu", 0755);
   AddFile("bin/stride-worker-cpu", 0755);
   auto found = Find();

@@ -301,7 +301,7 @@ TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
   EXPECT_EQ(engine_->accounts().live_jobs(kA), 0);
 }
 
-TEST_F(ControlBytesTest, NothingIsLeftOfAnOperationOfWhichOneResultIsRefused) {
+TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   v1::Operation divmod;
@@ -466,7 +466,7 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   EXPECT_TRUE(ComesTo(0)) << Used();
 }
 
-TEST_F(ControlBytesTest, WhatIsReadFromDiskIsChargedAgain) {
+TEST_F(ControlBytesTest, ThingsReadFromDiskAreChargedAgain) {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/control-bytes-", getpid());
   auto open = [&] {
     return *durable::DurableStore::Open({.folder = folder, .max_bytes = 1 << 20});

@@ -265,7 +265,7 @@ TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
 }
 
 // A quarter for the matrix, one for its inverse, and half of the device to work in.
-TEST_P(SpillKindTest, ArraysLeaveForWhatATaskWorksIn) {
+TEST_P(SpillKindTest, ArraysLeaveForWorkMemory) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   for (uint64_t i = 2; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
@@ -282,7 +282,7 @@ TEST_P(SpillKindTest, ArraysLeaveForWhatATaskWorksIn) {
   for (uint64_t i = 2; i <= 6; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, WhatATaskWorksInHasToFitTheDeviceToo) {
+TEST_P(SpillKindTest, WorkMemoryMustFitTheDeviceToo) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 300).ok());  // 360,000 bytes
   ASSERT_TRUE(Put(2).ok());
@@ -296,7 +296,7 @@ TEST_P(SpillKindTest, WhatATaskWorksInHasToFitTheDeviceToo) {
   EXPECT_TRUE(Run(Inverse(3, 10)).ok());
 }
 
-TEST_P(SpillKindTest, WhatARunningTaskWorksInIsNobodyElses) {
+TEST_P(SpillKindTest, WorkMemoryOfARunningTaskIsNotShared) {
   Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   auto running = Submit(Inverse(1, 2));  // all of the device

@@ -118,7 +118,7 @@ TEST_F(WorkerSeatsTest, StartsThatLackComeLessAndLessOften) {
   EXPECT_EQ(line_.Begin(now), &seats_[0]);
 }
 
-TEST_F(WorkerSeatsTest, WhoLeavesTheLineIsNotStarted) {
+TEST_F(WorkerSeatsTest, ALaneThatLeavesTheLineIsNotStarted) {
   for (int i = 0; i < 2; ++i) line_.Wait(seats_[i], kNow);
   line_.Leave(seats_[0]);
   EXPECT_EQ(Start(), &seats_[1]);

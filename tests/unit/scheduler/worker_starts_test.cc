@@ -196,7 +196,7 @@ TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
   for (const auto& ticket : of_a) EXPECT_TRUE(Wait(ticket).ok());
 }
 
-TEST_P(WorkerStartsTest, WhoWaitsForAWorkerWaitsUntilItsDeadline) {
+TEST_P(WorkerStartsTest, ACallWaitsForAWorkerUntilItsDeadline) {
   options_.max_workers = 1;
   Begin();
   AddTenant("a");

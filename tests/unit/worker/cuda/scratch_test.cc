@@ -50,7 +50,7 @@ TEST_F(ScratchTest, LackOfMemoryIsResourceExhaustedAndNamesTheBytes) {
   }
 }
 
-TEST_F(ScratchTest, WhatWasGivenBackIsWaitedFor) {
+TEST_F(ScratchTest, ReturnedMemoryIsWaitedFor) {
   ASSERT_TRUE(scratch_.Reserve(700 << 20).ok());
   EXPECT_TRUE(scratch_.Reserve(800 << 20).ok());
   scratch_.Trim();
