@@ -267,8 +267,8 @@ bool EachPart(const msghdr& message, size_t size, Look look) {
   return true;
 }
 
-// The peer of the encrypted connection that this thread has read from last. gRPC decrypts what it
-// has read on the thread that read it.
+// The peer of the encrypted connection that this thread has read from last. gRPC decrypts bytes on
+// the thread that read them.
 thread_local std::shared_ptr<const std::string> encrypted_peer;
 
 void Forget(void*, void* watched, CRYPTO_EX_DATA*, int, long, void*) {  // NOLINT: OpenSSL's type

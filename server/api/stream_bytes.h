@@ -19,8 +19,8 @@ class FrameWalk {
 
   explicit FrameWalk(uint64_t preface_bytes) : skip_(preface_bytes) {}
 
-  // begin(frame) for each that begins in these bytes, data(frame, bytes, size) for what is there of
-  // the payload of DATA frames.
+  // Calls begin(frame) for each frame that begins in these bytes, and data(frame, bytes, size) for
+  // the payload of DATA frames in them.
   template <typename Begin, typename Data>
   void Take(const uint8_t* bytes, size_t size, Begin begin, Data data);
 
@@ -57,8 +57,8 @@ class StreamBytes {
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t held() const { return held_; }
-  // Whether a call's first message is not complete in its time, since its first byte, or since the
-  // call began where there is none; of streams that are not read already.
+  // True if a call's first message is not complete in its time. The time begins with the message's
+  // first byte, or with the call if there is none. Streams that are read already do not count.
   bool Late(Time now, Duration time) const;
 
  private:

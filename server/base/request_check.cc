@@ -327,7 +327,7 @@ class Walk {
     return IsUtf8(text) || Fail(Fault::kNotUtf8, number, at);
   }
 
-  // As protobuf judges it: overlong forms, surrogates and what lies beyond U+10FFFF are none.
+  // By protobuf's rules: overlong forms, surrogates and code points beyond U+10FFFF are invalid.
   static bool IsUtf8(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
       const auto lead = static_cast<uint8_t>(text[i]);

@@ -9,9 +9,9 @@
 
 namespace stride {
 
-// The status of a failed system call, by its errno. Where this process or the machine lacks file
-// descriptors, processes or memory it is RESOURCE_EXHAUSTED (QUEUE_FULL, metadata `resource`) with
-// a retry delay, fit for a client; otherwise it is as absl::ErrnoToStatus makes it.
+// The status of a failed system call, by its errno. A lack of file descriptors, processes or memory
+// is RESOURCE_EXHAUSTED (QUEUE_FULL, metadata `resource`) with a retry delay, fit for a client.
+// Other errors are as absl::ErrnoToStatus makes them.
 absl::Status SystemError(int error, std::string_view doing);
 
 // Something is lacking that others use: it says nothing of who failed for it.

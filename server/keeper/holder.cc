@@ -31,8 +31,8 @@ namespace {
 constexpr absl::Duration kServedLong = absl::Milliseconds(100);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-// How often the holder looks for signs of life, and how much of the time since its last look counts
-// as silence at most: on a machine that runs neither of the two, the daemon is not to blame.
+// The interval of the holder's looks for signs of life, and the most of the time since its last
+// look that counts as silence: on a machine that runs neither process, the daemon is not to blame.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLongestLook = absl::Seconds(2);
 // Workers die with their daemon, by the kernel's hand; this is for what does not.

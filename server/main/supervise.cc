@@ -114,15 +114,15 @@ struct Ending {
   std::atomic<bool> recorded{false};  // nothing is left that a successor, or a disk, is to have
 };
 
-// The work goes on in `draining`; a further signal means that a person does not want to wait. A
-// drain that hangs past its time ends all the same, and so does the rest of the end: when all is
-// recorded, workers that a driver keeps for long are the kernel's to end.
+// The work continues in `draining`; a further signal means that a person does not want to wait. A
+// drain ends at its time even if it hangs, and so does the rest of the shutdown: once all is
+// recorded, the kernel ends workers that a driver keeps for long.
 void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
                   Signals& signals, keeper::Keeper* keeper) {
   SteadyTime give_up = Now() + config.drain_timeout + kStopTime, sign = Now();
   bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-    // It ends in a bounded time all by itself.
+    // The drain ends in a bounded time by itself.
     if (Now() >= sign) {
       keeper->Alive();
       sign = Now() + kDrainSigns;

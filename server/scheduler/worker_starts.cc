@@ -13,7 +13,7 @@
 namespace stride::scheduler {
 namespace {
 
-// A lack of what is the machine's carries its name; a device's own memory has none.
+// A lack of a machine's resource carries the resource's name; a lack of device memory has none.
 WorkerSeats::Lack LackOf(const absl::Status& status) {
   return MetadataOf(status, "resource").empty() ? WorkerSeats::Lack::kDevice
                                                 : WorkerSeats::Lack::kMachine;
@@ -27,7 +27,7 @@ bool Scheduler::HaveWorker(Lane& lane) {
   return false;
 }
 
-// It waits in line with others; a section of all lets it begin.
+// The start waits in line with others; a section of all lets it begin.
 void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   lane.num_starts = 0;
@@ -73,7 +73,7 @@ void Scheduler::BeginStarts() {
 }
 
 void Scheduler::TryStart(Lane& lane) {
-  // Those who wanted it may have gone: cancelled, or past their deadline.
+  // The tasks that needed the worker may be gone: cancelled, or past their deadline.
   if (lane.preparing.empty() && lane.num_awaiting == 0) {
     seats_.Failed(lane.seat);
     lane.starting = false;
@@ -150,7 +150,7 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
   seats_.Failed(lane.seat);
   if (ending_) return EndStart(lane, why);
   if (IsLack(why)) return StartLacked(lane, why);
-  // One that dies while it starts is replaced like any other.
+  // A worker that dies while it starts is replaced like any other.
   std::optional<absl::Duration> pause;
   if (absl::IsAborted(why)) {
     pause = PauseBeforeNextStart(lane.num_starts, core_->Now() - lane.first_start,
@@ -165,8 +165,8 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
   });
 }
 
-// Others have what it needs: it is the first to start when one of them ends, and an idle one ends
-// for it now. This says nothing of the device.
+// Other workers have the resources that this start needs. An idle one ends for it now, and the lane
+// is the first to start when a worker ends. This is no evidence against the device.
 void Scheduler::StartLacked(Lane& lane, const absl::Status& why) {
   core_->AssertAll();
   const SteadyTime now = core_->Now();
@@ -195,8 +195,8 @@ absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
       absl::Seconds(1), {{"device", device}});
 }
 
-// A canary shows whether the device is to blame; the lane waits for what it finds. One that is not
-// to blame fails this tenant's work alone, and after some tries.
+// A canary shows whether the device is to blame, and the lane waits for its result. If the device
+// is not to blame, only this tenant's work fails, and after some tries.
 void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
   core_->AssertAll();
   ++lane.num_start_failures;
@@ -220,7 +220,7 @@ absl::Status Scheduler::CannotRunNow(const Lane& lane) {
                   absl::Seconds(1));
 }
 
-// No worker comes: what needs one ends with `status`, this lane's work alone.
+// No worker will start: work of this lane that needs one ends with `status`.
 void Scheduler::EndStart(Lane& lane, const absl::Status& status) {
   core_->AssertAll();
   seats_.Leave(lane.seat);

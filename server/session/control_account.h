@@ -91,7 +91,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
   // The same for an owner that gives them back itself.
   void Add(int64_t bytes) { firm_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  // How many bytes too many there are, were `more` taken: what has to be dropped.
+  // The bytes above the limit if `more` were taken: the bytes that must be dropped.
   int64_t Excess(int64_t more) const;
   // The room was made; another lack of it asks again.
   void RoomMade() { asked_.store(false); }

@@ -45,9 +45,9 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
-  // Hears every buffer's size when it is made, and its negative when it dies; so too the memory
-  // that the buffer itself takes, and its error. Called on any thread, with the scheduler's lock or
-  // without; must not block.
+  // Gets every buffer's size when it is made, and the negative size when it dies. The control bytes
+  // are those of the buffer itself and of its error. Called on any thread, with the scheduler's
+  // lock or without; must not block.
   using Account = std::function<void(const TenantId& tenant, int64_t bytes, int64_t control_bytes)>;
 
   Reclaimer() = default;

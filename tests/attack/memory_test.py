@@ -300,7 +300,7 @@ class TlsMemoryTest(MemoryTest):
 class LocalMemoryTest(MemoryTest):
     """By local connections, which a tenant alone has."""
 
-    # Those of strangers are the base's.
+    # The base class has the tests without credentials.
     test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = (
         None
     )

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// For what takes a second or two; a step back by an hour that counts makes it an hour.
+// For waits of a second or two. A wait that follows a step back by an hour takes an hour.
 constexpr auto kPatience = seconds(120);
 
 constexpr char kLoop[] = R"(

@@ -165,7 +165,7 @@ class Case:
         except Exception:
             taken = ()
         value = self.value(taken)
-        # NumPy casts what it has computed to any type, here only within a kind.
+        # NumPy casts its results to any type; here casts stay within a kind.
         if isinstance(value, np.ndarray):
             value = value.astype(self.dtype)
         elif isinstance(value, (str, type(None), complex, float, np.generic)) or abs(value) > 100:

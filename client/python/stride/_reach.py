@@ -12,8 +12,8 @@ import grpc
 from stride import _address, _errors
 
 _PROBE_SECONDS = 2.0
-# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. The "random"
-# bytes of the record describe it.
+# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. The random
+# field of the ClientHello is a readable text.
 _CLIENT_HELLO = (
     bytes.fromhex("1603010068010000640303")
     + b"stride asks whether this is TLS."

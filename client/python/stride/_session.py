@@ -35,10 +35,10 @@ _TTL_SECONDS = 600
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
-# Those of the process that are open and were entered, or connected first; the last is that of a thread that entered
+# The process's open sessions that were entered, or connected first; the last is the session of a thread that entered
 # none.
 _default: List["Session"] = []
-# Those that this thread, or asyncio's task, has entered, innermost last.
+# The sessions that this thread, or asyncio's task, has entered, innermost last.
 _entered: "contextvars.ContextVar[Tuple[Session, ...]]" = contextvars.ContextVar("stride_sessions", default=())
 
 

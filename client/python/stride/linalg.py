@@ -340,7 +340,7 @@ def lstsq(a, b, rcond: Optional[float] = None):
     if m and n:
         counts = values > _tolerance(values, a.shape, values.dtype, rcond)
         inverse = _elementwise.where(counts, 1 / values, 0)
-        # One factor after another: the product of all would lose what a small singular value leaves.
+        # One factor after another: the product of all would lose the contribution of small singular values.
         x = matmul(_adjoint(vh), _manipulation.expand_dims(inverse, axis=-1) * matmul(_adjoint(u), right))
         rank = int(_reductions.count_nonzero(counts))
     else:

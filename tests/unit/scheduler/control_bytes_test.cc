@@ -595,7 +595,7 @@ TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
 
 TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
   Start(1 << 30);
-  // Larger than what comes by gRPC, with all its entries.
+  // Larger than a module that arrives by gRPC, with all its entries.
   ASSERT_TRUE(Module("m", 6 << 20, 100).ok());
   auto module = engine_->GetModule(kA, "tenants/a/modules/m");
   ASSERT_TRUE(module.ok());

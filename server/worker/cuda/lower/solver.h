@@ -81,7 +81,7 @@ class Solver {
   struct Functions;
   Solver(const Driver& driver, CUstream stream, std::unique_ptr<Functions> functions);
   absl::Status Start();
-  // `run(WorkPlaces)` calls the library, once it is certain that the call has what it needs.
+  // `run(WorkPlaces)` calls the library, after a check that the call has its workspace.
   template <typename Run>
   absl::Status RunIn(const Call& call, const SolverRoutine& routine, std::string_view doing,
                      Run run);

@@ -11,7 +11,7 @@
 
 namespace stride::cuda {
 
-// One routine of a library for matrices of one kind: what its need of work memory depends on.
+// One routine of a library for matrices of one kind: the values that determine its work memory.
 struct SolverRoutine {
   std::string_view name;  // of a literal
   DType dtype = DType::kFloat64;
