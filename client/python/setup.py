@@ -66,7 +66,7 @@ class _Types:
             return _NUMBERS.get(field.type, "int")
         name = field.type_name.lstrip(".")
         prefix = self._file.package + "."
-        if name.startswith(prefix) and name[len(prefix) :].split(".")[0] in {
+        if name.startswith(prefix) and name[len(prefix):].split(".")[0] in {
             one.name for one in self._file.message_type
         }:
             return name[len(prefix):]

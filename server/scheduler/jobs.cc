@@ -276,7 +276,7 @@ void Jobs::Save(const Record& record) {
   out.set_tenant(record.tenant.value);
   out.set_id(record.id);
   out.set_session(record.session);
-  // The two serialized messages, one after the other, are one job.
+  // The concatenation of the two serialized messages parses as one job.
   record.asked->AppendToString(out.mutable_job());
   record.now->AppendToString(out.mutable_job());
   for (const auto& task : record.tasks) out.add_tasks(task != nullptr ? task->id : 0);

@@ -68,7 +68,7 @@ LARGE = {
 
 
 class Peak:
-    """How much more of its own memory the daemon has had at once."""
+    """The most by which the daemon's own memory has grown."""
 
     def __init__(self, daemon):
         self._daemon = daemon
@@ -92,7 +92,7 @@ class Peak:
 
 
 class Flood:
-    """A connection with many calls, of each of which all but the last byte of its message is sent, as windows allow."""
+    """A connection with many calls. Each sends all but the last byte of its message, as windows allow."""
 
     def __init__(self, target, path, tls, extra):
         self._connection = Connection(target, tls=tls)
@@ -197,7 +197,7 @@ class MemoryTest(AttackCase):
 
     # --- attacks ---
     def send_messages(self, address, method, message, metadata, codes):
-        """BYTES of a message, eight at once on each of four connections."""
+        """Sends BYTES of a message, eight at once on each of four connections."""
         def send():
             with self.new_channel(address) as channel:
                 call = channel.unary_unary(method)
@@ -298,7 +298,7 @@ class TlsMemoryTest(MemoryTest):
 
 
 class LocalMemoryTest(MemoryTest):
-    """By local connections, which a tenant alone has."""
+    """The tests over local connections, which only a tenant has."""
 
     # The base class has the tests without credentials.
     test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = (

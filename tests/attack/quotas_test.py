@@ -74,7 +74,7 @@ class QuotasTest(AttackCase):
                                         outputs=[self.operation.Output(**output)])
 
     def run_job(self, operations):
-        """Waits for its end. The code of its acceptance."""
+        """Creates a job and waits for its end. Returns the code of its acceptance."""
         stub = self.stub("JobService")
         request = self.jobs.CreateJobRequest(job=self.jobs.Job(operations=operations))
         name = ""
@@ -98,10 +98,10 @@ class QuotasTest(AttackCase):
                 self.code_of(lambda job=job: stub.DeleteJob(self.jobs.DeleteJobRequest(name=job.name), metadata=EVIL))
 
     def execute(self, commands):
-        """The codes of their results, by number."""
+        """Executes the commands in a new session. Returns the session and the number of results by code."""
         session = self.session(ttl={"seconds": 600})
         requests = (
-            self.compute.ExecuteRequest(session=session, commands=commands[i : i + 500])
+            self.compute.ExecuteRequest(session=session, commands=commands[i:i + 500])
             for i in range(0, len(commands), 500)
         )
         codes = {}
@@ -159,7 +159,7 @@ class QuotasTest(AttackCase):
         self.comes_to(0)
 
     def test_lists_of_modules(self):
-        """60 modules of 0.9 MB each: their list is of pages that a client takes as it is."""
+        """60 modules of 0.9 MB each: the pages of their list fit into a client's messages."""
         stub = self.stub("KernelService")
         made = set()
         for i in range(60):

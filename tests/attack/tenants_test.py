@@ -1,4 +1,4 @@
-"""More tenants than a daemon of few descriptors has room for at once."""
+"""More tenants at once than a daemon with few descriptors has room for."""
 
 import resource
 import tempfile

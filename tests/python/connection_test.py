@@ -440,7 +440,7 @@ class ConnectionTest(client_case.ClientCase):
         asyncio.run(both())
 
     def test_errors_have_nothing_of_grpc_with_them(self):
-        """Pickles take an error's context along, and calls do not pickle."""
+        """Pickles include an error's context, and calls cannot be pickled."""
         def failing(use):
             with self.assertRaises(st.StrideError) as raised:
                 use()
@@ -488,7 +488,7 @@ class ConnectionTest(client_case.ClientCase):
                     use()
 
     def test_an_array_that_never_fits(self):
-        """No time is named after which it would."""
+        """The error has no retry delay."""
         with st.connect(self.daemon.address, local=client_case.LOCAL), self.assertRaises(
             st.ResourceExhausted
         ) as raised:

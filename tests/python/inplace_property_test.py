@@ -109,7 +109,7 @@ class Case:
         return tuple(parts)
 
     def value(self, shape):
-        """A value for what has this shape: a number, or an array that broadcasts, or does not."""
+        """A value for a target of this shape: a number, or an array that broadcasts or does not."""
         rng = self.rng
         if self.fault == "type" and rng.random() < 0.7:
             return rng.choice((300, 2**70, 1j, None, "x", float("inf"), np.int64(300)))

@@ -32,7 +32,7 @@ def adjoint(x):
 
 
 def precise(x):
-    """On the host, in double precision."""
+    """Converts to the host, in double precision."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
@@ -43,7 +43,7 @@ def size_of(x):
 
 
 class Matrices:
-    """Random ones, the same in every run."""
+    """Random matrices, the same in every run."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -85,7 +85,7 @@ class Matrices:
 
 
 def spectral(x):
-    """About the 2-norm, from below."""
+    """An estimate of the 2-norm, from below."""
     if not x.size:
         return np.zeros(x.shape[:-2])
     v = np.random.default_rng(1).standard_normal((*x.shape[:-2], x.shape[-1], 1))
@@ -271,7 +271,8 @@ class Sweep(client_case.ClientCase):
         self.check_eigvals(ours, a, st.linalg.eigvals(ours))
 
     def check_eigvals(self, ours, a, values):
-        """Eigenvalues alone, by the traces of the matrix and of its square: those of a matrix nearby."""
+        """Checks eigenvalues alone, by the traces of the matrix and of its square: they must be those of a matrix
+        nearby."""
         *batch, n, _ = a.shape
         values = self.look(values, (*batch, n), values.dtype)
         norm = size_of(a)
@@ -353,7 +354,7 @@ class Sweep(client_case.ClientCase):
     DERIVED = (check_pinv, check_lstsq, check_known)
 
     def run_checks(self, cases):
-        """(check, matrix, where it lies) each; failures are collected, and what is too late is left out."""
+        """Runs (check, matrix, its array) triples; collects failures and omits those after the time limit."""
         for check, x, ours in cases:
             name = f"{check.__name__[6:]} {x.shape} {x.dtype}"
             if time.monotonic() - BEGIN > SECONDS:
@@ -368,7 +369,7 @@ class Sweep(client_case.ClientCase):
             print(f"left out after {SECONDS:g} s: {', '.join(self.left_out)}", flush=True)
 
     def square(self, n):
-        """All functions; beyond 512 rows what the client makes of others in one type each."""
+        """All functions; beyond 512 rows, the functions that the client derives from others, in one type each."""
         by_type = {}
         for dtype in TYPES:
             x = self.matrices.normal((n, n), dtype)
@@ -417,7 +418,7 @@ class Sweep(client_case.ClientCase):
             cases = [
                 (whole[:n, :n].T, ours[:n, :n].T),
                 (whole[::2, 1::2], ours[::2, 1::2]),
-                (whole[n - 1 :: -1, :n], ours[n - 1 :: -1, :n]),
+                (whole[n - 1::-1, :n], ours[n - 1::-1, :n]),
                 (whole[n:, ::-2], ours[n:, ::-2]),
                 (np.moveaxis(few, 2, 0), st.moveaxis(st.asarray(few), 2, 0)),
                 (np.broadcast_to(whole[:n, :n], (2, n, n)), st.broadcast_to(ours[:n, :n], (2, n, n))),

@@ -33,7 +33,7 @@ def eps(dtype):
 
 
 class Numbers:
-    """Random ones, the same in every run."""
+    """Random arrays, the same in every run."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ class Numbers:
         return self.random.standard_normal(shape).astype(dtype)
 
     def repeated(self, dtype, shape):
-        """Few different values, so that order among equals shows."""
+        """Few different values, so that the order among equals is visible."""
         return self.random.integers(0, 7, shape).astype(dtype)
 
     def with_nan(self, dtype, shape):

@@ -41,7 +41,7 @@ print(google.protobuf.__version__, grpc.__version__)
 
 
 def _pythons():
-    """(major, minor) -> program, of every Python from 3.9 on."""
+    """(major, minor) -> program, for every installed Python from 3.9 on."""
     folders = os.environ.get("PATH", "").split(":")
     root = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pyenv")
     folders += [str(path) for path in root.glob("versions/3.*/bin")]
@@ -64,7 +64,7 @@ def _run(*command, **more):
 
 
 def _install(python, target, *packages):
-    """Into a folder of its own, kept once it is whole."""
+    """Installs into a separate folder, kept once it is complete."""
     if target.exists():
         return ""
     part = target.with_name(target.name + ".part")

@@ -53,7 +53,7 @@ class InvalidArgument(StrideError, ValueError):
 
 
 class AxisError(InvalidArgument, np.exceptions.AxisError):
-    """An axis that the array does not have. NumPy's too, and so both a ValueError and an IndexError."""
+    """An axis that the array does not have. Like NumPy's, it is both a ValueError and an IndexError."""
 
     def __init__(self, message: str, axis: Optional[int] = None, ndim: Optional[int] = None, **details):
         super().__init__(message, **details)

@@ -347,7 +347,7 @@ _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_
 
 
 def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
-    """A Python integer as a computation in a type takes it, by NumPy's rules."""
+    """Converts a Python integer to the type of a computation, by NumPy's rules."""
     value = number.value
     if loop.kind in "iu":
         if name in _COMPARISONS and not -(2**63) <= value < 2**64:
@@ -363,12 +363,12 @@ def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
 
 
 def check_numbers(name: str, operands, loop: np.dtype) -> tuple:
-    """The operands with Python's integers as the computation takes them."""
+    """Converts Python's integers among the operands to the type of the computation."""
     return tuple([_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in operands])
 
 
 def _check_exponent(exponent: Union["Node", Number]) -> None:
-    """An integer has no negative power that is one: NumPy raises. An exponent that only the service knows is read."""
+    """Raises for negative powers of integers, as NumPy does. An exponent that only the service knows is read."""
     if type(exponent) is Number:
         least = int(exponent.value)
     elif exponent.dtype.kind != "i" or not exponent.size:

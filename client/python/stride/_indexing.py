@@ -25,7 +25,8 @@ _NO_INDEX = "only integers, slices, ellipses, None and arrays of integers or boo
 
 
 def _as_keys(key) -> list:
-    """The parts of an index, with sequences and arrays of the host as Arrays or, of no axes, as Python's numbers."""
+    """The parts of an index. Sequences and arrays of the host become Arrays, or Python's numbers if they have no
+    axes."""
     return [_as_key(one) for one in (key if isinstance(key, tuple) else (key,))]
 
 
@@ -154,14 +155,14 @@ def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
 
 
 def check_bounds(indices: Array, axis: int, extent: int) -> None:
-    """Judges at once what the host has of an index array; for others the service does, and the read raises."""
+    """Checks an index array of the host at once. The service checks other index arrays, and the read raises."""
     host = indices._node.cached()
     if host is not None and host.size and not (-extent <= host.min() and host.max() < extent):
         raise out_of_bounds(host[(host < -extent) | (host >= extent)].flat[0], axis, extent)
 
 
 def broadcast_indices(arrays) -> tuple:
-    """The shape of index arrays together."""
+    """The common shape of index arrays."""
     try:
         return _inference.broadcast(*(one.shape for one in arrays))
     except ValueError:
@@ -365,12 +366,12 @@ def converted(value, array: Array) -> Array:
 
 
 def loosely_converted(value, array: Array) -> Array:
-    """The same, of what goes to places that arrays name: there NumPy casts its own scalars as it does arrays."""
+    """The same for values at places that arrays name: there NumPy casts its own scalars as it does arrays."""
     return converted(np.asarray(value) if isinstance(value, np.generic) else value, array)
 
 
 def fitted(value: Array, shape) -> Array:
-    """The value, which broadcasts to the shape once leading axes of one element are gone."""
+    """The value without leading axes of one element, so that it broadcasts to the shape."""
     trimmed = value.shape
     while len(trimmed) > len(shape) and trimmed[0] == 1:
         trimmed = trimmed[1:]

@@ -39,8 +39,8 @@ def _describe(session: Session, name: str) -> array_pb2.Array:
 # --- arrays ---
 
 def _is_file(name) -> bool:
-    """Whether NumPy's `save` and `load` are meant: an open file, a path object, or a string that ends in `.npy` or
-    `.npz`. Other strings are names."""
+    """True if the name selects NumPy's `save` and `load`: an open file, a path object, or a string that ends in `.npy`
+    or `.npz`. Other strings are names of arrays."""
     if not isinstance(name, str):
         return isinstance(name, os.PathLike) or hasattr(name, "read") or hasattr(name, "write")
     return name.endswith((".npy", ".npz"))

@@ -69,8 +69,8 @@ class LaunchFailure:
         self.status, self.origin, self.thread, self.buffers = status, note.origin, note.thread, note.written
 
     def concerns(self, buffer) -> bool:
-        """Whether the array with this buffer is one of its own, if it has any. The thread that launched may have
-        computed any other from these."""
+        """True if the array with this buffer is one of the launch's arrays, if it has any. The launching thread may
+        have computed any other array from these."""
         return not self.buffers or self.thread == threading.get_ident() or any(one is buffer for one in self.buffers)
 
 
@@ -91,7 +91,7 @@ def _handles(message) -> Iterator[int]:
 
 
 def has_arrays(operation: operation_pb2.Operation) -> bool:
-    """Whether one of its arrays can carry an error."""
+    """True if an array of the operation can carry an error."""
     return any(_handles(operation))
 
 

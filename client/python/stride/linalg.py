@@ -158,15 +158,15 @@ def _real_if_all_are(x: Array, values: Array) -> bool:
 
 
 def eig(x, /) -> EigResult:
-    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns: always complex, as the
-    standard has it. `numpy.linalg.eig` gives real ones where NumPy's does."""
+    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns: always complex, as in the
+    standard. `numpy.linalg.eig` returns real ones where NumPy's does."""
     x = _matrix(x, "eig", square=True)
     dtype = _complex(_floating("eig", x.dtype))
     return EigResult(*_compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)]))
 
 
 def eig_as_numpy(x, /) -> EigResult:
-    """Real, where the matrices and all eigenvalues are; in `jit` and `vmap` always complex."""
+    """Real if the matrices and all eigenvalues are; in `jit` and `vmap` always complex."""
     values, vectors = eig(x)
     if _real_if_all_are(_array(x), values):
         values, vectors = _elementwise.real(values), _elementwise.real(vectors)
@@ -236,7 +236,7 @@ def det(x, /) -> Array:
 # --- made of other operations ---
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
-    """For reading. A view of an array without gaps, else a copy."""
+    """Read-only. A view of a contiguous array, else a copy."""
     x = _matrix(x, "diagonal")
     *batch, m, n = x.shape
     count = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
@@ -302,7 +302,7 @@ def _tolerance(values: Array, shape, dtype, rtol) -> Array:
 
 
 def matrix_rank(x, /, *, rtol=None) -> Array:
-    """How many singular values count as other than zero. A vector's rank is 1, or 0 where it is zero."""
+    """The number of singular values that count as other than zero. The rank of a vector is 1, or 0 if it is zero."""
     x = _array(x)
     if x.ndim < 2:
         return _reductions.any(x != 0).astype(_dtypes.int64)

@@ -1,4 +1,4 @@
-"""Many tenants at one daemon, each with a connection, a session and one array that it computes with."""
+"""Many tenants of one daemon, each with a connection, a session and one array that it computes with."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ SIZE = 1024
 
 
 class Tenant:
-    """One client. Every method raises what the service answers."""
+    """One client. Every method raises the service's error."""
 
     def __init__(self, address, index):
         self._array = stubs.module("array_pb2")
@@ -33,7 +33,7 @@ class Tenant:
         return self._runs.Run(self._compute.RunRequest(session=self._session, operation=operation), **self._call)
 
     def put(self):
-        """The array that it keeps: SIZE times its own number."""
+        """Creates the tenant's array: SIZE times its own number."""
         spec = self._array.ArraySpec(data_type=self._array.DATA_TYPE_INT32, shape=[SIZE])
         value = self._array.Scalar(int_value=self.index)
         fill = self._operation.Creation.Fill(spec=spec, value=value)
@@ -44,7 +44,7 @@ class Tenant:
         )
 
     def compute(self):
-        """Doubles the array on its device; the seconds that it took. AssertionError: the array is not as it was."""
+        """Doubles the array on its device and returns the seconds taken. AssertionError: the elements are wrong."""
         operand = self._operation.Operand(handle=1)
         begin = time.monotonic()
         response = self._run(

@@ -1,4 +1,4 @@
-"""From descriptors to modules, as protoc's Python output and its gRPC plugin would give them."""
+"""Makes modules from descriptors, like protoc's Python output and its gRPC plugin."""
 
 import importlib
 import pathlib
@@ -42,7 +42,7 @@ def _register(file: descriptor_pb2.FileDescriptorProto):
 
 
 def _standard_messages(file: descriptor_pb2.FileDescriptorProto) -> types.ModuleType:
-    """One program may hold each google.rpc message once: another package that has them gives them to us."""
+    """A program may register each google.rpc message once, so another package's messages are used if it has them."""
     stem = pathlib.PurePosixPath(file.name).stem
     try:
         return importlib.import_module(f"google.rpc.{stem}_pb2")
