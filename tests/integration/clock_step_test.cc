@@ -46,7 +46,7 @@ class WallClock {
     folder_ = mkdtemp(pattern.data());
     Set(nanoseconds(0));
   }
-  ~WallClock() { stride::testing::RemoveFolder(folder_); }
+  ~WallClock() { stride::test_support::RemoveFolder(folder_); }
   void Set(nanoseconds ahead) {
     const int64_t value = ahead.count();
     // In place: it is mapped.

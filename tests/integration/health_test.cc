@@ -39,7 +39,7 @@ class WorkerFolder {
                           << " \"$@\"\n";
     chmod(script.c_str(), 0755);
   }
-  ~WorkerFolder() { stride::testing::RemoveFolder(path_); }
+  ~WorkerFolder() { stride::test_support::RemoveFolder(path_); }
 
   void SetIll(bool ill) {
     if (ill) {

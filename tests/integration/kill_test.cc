@@ -55,7 +55,7 @@ class KillTest : public ::testing::Test {
   }
   ~KillTest() override {
     daemon_.reset();
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   // One of four is the daemon's, one of twenty a compiler's, the others workers'. False: nobody was

@@ -53,7 +53,7 @@ class Machine {
   }
   ~Machine() {
     daemon_.reset();
-    stride::testing::RemoveFolder(state_);
+    stride::test_support::RemoveFolder(state_);
   }
 
   Client Boot(std::vector<std::string> environment = {}) {

@@ -138,7 +138,7 @@ TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
     }
     EXPECT_TRUE(std::filesystem::is_empty(state + "/spill"));
   }
-  stride::testing::RemoveFolder(state);
+  stride::test_support::RemoveFolder(state);
 }
 
 TEST(RestartTest, ClientsGoOnWithinASecond) {

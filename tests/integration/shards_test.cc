@@ -117,7 +117,7 @@ TEST(NamedShardsTest, AreRefusedWhereTheyWouldBeKeptOnDisk) {
     EXPECT_EQ(error.code, Code::kUnimplemented) << error.ToString();
     EXPECT_THAT(error.message, HasSubstr("durable-bytes"));
   }
-  stride::testing::RemoveFolder(state);
+  stride::test_support::RemoveFolder(state);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class Folder {
     std::string pattern = (std::filesystem::temp_directory_path() / "tenants-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
-  ~Folder() { stride::testing::RemoveFolder(path_); }
+  ~Folder() { stride::test_support::RemoveFolder(path_); }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   std::string Put(const std::string& name, const std::string& text) const {
     std::ofstream(*this / (name + ".new")) << text;

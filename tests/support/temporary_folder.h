@@ -1,4 +1,5 @@
-// A folder of a test's own, removed with its contents at the end.
+// A folder of a test's own, removed with its contents at the end. The namespace is not
+// stride::testing, which would hide ::testing from a test in namespace stride.
 #pragma once
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-namespace stride::testing {
+namespace stride::test_support {
 
 // Removes `path` and its contents. A process that a test killed may still write there: the removal
 // then tries again, and after some attempts leaves the folder. It never throws, so that a
@@ -43,4 +44,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-}  // namespace stride::testing
+}  // namespace stride::test_support

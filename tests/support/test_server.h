@@ -16,6 +16,8 @@
 
 namespace stride::testing {
 
+using test_support::TemporaryFolder;
+
 // All services over a FakeEngine on a Unix socket in a temporary folder.
 class TestServer {
  public:

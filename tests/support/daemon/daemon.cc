@@ -128,7 +128,7 @@ Daemon::~Daemon() {
   if (::testing::Test::HasFailure()) {
     std::fprintf(stderr, "--- log of strided ---\n%s--- end of log ---\n", log_.c_str());
   }
-  stride::testing::RemoveFolder(folder_);
+  stride::test_support::RemoveFolder(folder_);
 }
 
 void Daemon::Spawn(std::vector<std::string> arguments, std::vector<std::string> environment) {

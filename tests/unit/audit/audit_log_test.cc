@@ -36,7 +36,7 @@ class AuditLogTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     path_ = folder_ + "/audit.jsonl";
   }
-  ~AuditLogTest() override { stride::testing::RemoveFolder(folder_); }
+  ~AuditLogTest() override { stride::test_support::RemoveFolder(folder_); }
   std::string folder_, path_;
 };
 

@@ -27,7 +27,7 @@ class FileWatchTest : public ::testing::Test {
     Write("first");
     other_ = folder_ + "/other";
   }
-  ~FileWatchTest() override { stride::testing::RemoveFolder(folder_); }
+  ~FileWatchTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string path() const { return folder_ + "/file"; }
   void Write(const std::string& text) { std::ofstream(path()) << text; }

@@ -62,7 +62,7 @@ TEST(BrokerTest, ARequiredSandboxThatCannotBeHadIsAnError) {
   auto refused = Broker::Create(options);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("stride-worker-bare"));
-  stride::testing::RemoveFolder(folder);
+  stride::test_support::RemoveFolder(folder);
 }
 
 TEST(BrokerTest, EachStartIsAFreshWorker) {
@@ -134,7 +134,7 @@ class FolderTest : public testing::Test {
     folder_ = fs::path(testing::TempDir()) / ("broker_test_" + std::to_string(getpid()));
     fs::create_directories(folder_);
   }
-  void TearDown() override { stride::testing::RemoveFolder(folder_); }
+  void TearDown() override { stride::test_support::RemoveFolder(folder_); }
   void AddScript(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << "#!/bin/sh\n" << text << "\n";
     fs::permissions(folder_ / name, fs::perms::owner_all);

@@ -36,7 +36,7 @@ class CompilerPoolTest : public ::testing::Test {
   }
   void TearDown() override {
     pool_.reset();
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
   void Restart() {
     pool_.reset();

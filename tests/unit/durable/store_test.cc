@@ -31,7 +31,7 @@ class StoreTest : public ::testing::Test {
   }
   void TearDown() override {
     store_.reset();
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   std::string state() const { return folder_ + "/durable"; }

@@ -29,7 +29,7 @@ class IdentityTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     path_ = folder_ + "/tenants.conf";
   }
-  ~IdentityTest() override { stride::testing::RemoveFolder(folder_); }
+  ~IdentityTest() override { stride::test_support::RemoveFolder(folder_); }
 
   void Put(const std::string& text) {
     std::ofstream(path_ + ".new") << text;

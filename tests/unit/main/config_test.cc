@@ -28,7 +28,7 @@ class FileTest : public ::testing::Test {
         (std::filesystem::temp_directory_path() / "stride-config-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
   }
-  ~FileTest() override { stride::testing::RemoveFolder(folder_); }
+  ~FileTest() override { stride::test_support::RemoveFolder(folder_); }
   std::string Flag(const std::string& content) {
     std::ofstream(folder_ / "c") << content;
     return "--config=" + (folder_ / "c").string();

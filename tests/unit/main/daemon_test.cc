@@ -108,7 +108,7 @@ class DaemonTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     listen_ = "--listen=unix:" + folder_ + "/s";
   }
-  ~DaemonTest() override { stride::testing::RemoveFolder(folder_); }
+  ~DaemonTest() override { stride::test_support::RemoveFolder(folder_); }
   bool Answers() {
     return Probe(*api::ParseAddress("unix:" + folder_ + "/s")).Answers(absl::Seconds(10));
   }

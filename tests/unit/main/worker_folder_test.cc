@@ -25,7 +25,7 @@ class WorkerFolderTest : public ::testing::Test {
     std::filesystem::create_directories(root_ / "bin");
     std::filesystem::create_directories(root_ / "lib" / "stride");
   }
-  ~WorkerFolderTest() override { stride::testing::RemoveFolder(root_); }
+  ~WorkerFolderTest() override { stride::test_support::RemoveFolder(root_); }
 
   void AddFile(const char* name, mode_t mode) {
     std::ofstream(root_ / name) << "#!/bin/true\n";

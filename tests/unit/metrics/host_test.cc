@@ -57,7 +57,7 @@ TEST(HostTest, TheHottestProcessorZoneCounts) {
   zone("thermal_zone1", "x86_pkg_temp", "43000");
   zone("thermal_zone2", "iwlwifi", "90000");
   EXPECT_DOUBLE_EQ(*Host(root).ReadTemperatureCelsius(), 43.0);
-  stride::testing::RemoveFolder(root);
+  stride::test_support::RemoveFolder(root);
 }
 
 TEST(HostTest, ThisMachineHasProcessorsAndMemory) {

@@ -76,7 +76,7 @@ class SpillTest : public ::testing::Test {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
     EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing with a name is ever there";
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   static SteadyTime Soon() { return Now() + absl::Seconds(100); }

@@ -19,7 +19,7 @@ namespace {
 class SpillFileTest : public ::testing::Test {
  protected:
   SpillFileTest() : folder_(absl::StrCat(::testing::TempDir(), "/spill-file-", getpid())) {}
-  ~SpillFileTest() override { stride::testing::RemoveFolder(folder_); }
+  ~SpillFileTest() override { stride::test_support::RemoveFolder(folder_); }
   const std::string folder_;
 };
 

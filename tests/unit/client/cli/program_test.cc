@@ -45,7 +45,7 @@ class ProgramTest : public ::testing::Test {
     setenv("STRIDE_DAEMON", STRIDE_FAKE_DAEMON, 1);
     unsetenv("STRIDE_ADDRESS");
   }
-  ~ProgramTest() override { stride::testing::RemoveFolder(folder_); }
+  ~ProgramTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string Path(const std::string& name) { return folder_ / name; }
 

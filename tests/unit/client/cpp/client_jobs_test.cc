@@ -23,7 +23,7 @@ class ClientJobsTest : public ::testing::Test {
   ~ClientJobsTest() override {
     client_.reset();
     daemon_.reset();
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   JobSpec Spec(const std::string& id) {

@@ -34,7 +34,7 @@ class ClientTest : public ::testing::Test {
   ~ClientTest() override {
     client_.reset();
     daemon_.reset();
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   Array Put(const std::vector<int32_t>& values) {

@@ -83,7 +83,7 @@ class LocalCommandStreamTest : public ::testing::Test {
     session_.reset();
     channels_.reset();
     daemon_.reset();
-    stride::testing::RemoveFolder(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   void Close() {

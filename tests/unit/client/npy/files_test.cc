@@ -21,7 +21,7 @@ class FilesTest : public ::testing::Test {
     std::string name = fs::temp_directory_path() / "npy.XXXXXX";
     folder_ = mkdtemp(name.data());
   }
-  ~FilesTest() override { stride::testing::RemoveFolder(folder_); }
+  ~FilesTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string Path(const std::string& name) { return folder_ / name; }
   void Write(const std::string& name, const std::string& content) {
