@@ -20,6 +20,7 @@
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -137,7 +138,7 @@ TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
     }
     EXPECT_TRUE(std::filesystem::is_empty(state + "/spill"));
   }
-  std::filesystem::remove_all(state);
+  stride::test_support::RemoveFolder(state);
 }
 
 TEST(RestartTest, ClientsGoOnWithinASecond) {

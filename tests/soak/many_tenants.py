@@ -39,7 +39,7 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     arguments, flags = parser.parse_known_args()
     folder = tempfile.TemporaryDirectory()
-    stubs.make(folder.name)
+    stubs.find_or_make(folder.name)
     count = arguments.tenants
     flags += [
         "--trust-tenant-header", f"--max-connections={2 * count + 100}",
