@@ -18,6 +18,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/wall_clock/wall_clock.h"
 
 namespace stride::testing {
@@ -45,7 +46,7 @@ class WallClock {
     folder_ = mkdtemp(pattern.data());
     Set(nanoseconds(0));
   }
-  ~WallClock() { fs::remove_all(folder_); }
+  ~WallClock() { stride::test_support::RemoveFolder(folder_); }
   void Set(nanoseconds ahead) {
     const int64_t value = ahead.count();
     // In place: it is mapped.

@@ -21,6 +21,7 @@
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -138,7 +139,7 @@ TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
     }
     EXPECT_TRUE(std::filesystem::is_empty(state + "/spill"));
   }
-  std::filesystem::remove_all(state);
+  stride::test_support::RemoveFolder(state);
 }
 
 void ExpectTheSameUsage(const Usage& before, const Usage& after) {

@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     arguments, flags = parser.parse_known_args()
     folder = tempfile.TemporaryDirectory()
-    stubs.make(folder.name)
+    stubs.find_or_make(folder.name)
     count = arguments.tenants
     flags += ["--trust-tenant-header", f"--max-connections={2 * count + 100}", f"--max-connections-per-peer={2 * count + 100}",
               "--max-threads=4096", "--worker-idle-timeout=1h"]

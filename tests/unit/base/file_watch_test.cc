@@ -12,6 +12,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -26,7 +27,7 @@ class FileWatchTest : public ::testing::Test {
     Write("first");
     other_ = folder_ + "/other";
   }
-  ~FileWatchTest() override { fs::remove_all(folder_); }
+  ~FileWatchTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string path() const { return folder_ + "/file"; }
   void Write(const std::string& text) { std::ofstream(path()) << text; }

@@ -14,6 +14,7 @@
 #include "server/base/memory_file.h"
 #include "server/wire/exit_code.h"
 #include "tests/support/await.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::broker {
 namespace {
@@ -35,7 +36,7 @@ class CompilerPoolTest : public ::testing::Test {
   }
   void TearDown() override {
     pool_.reset();
-    fs::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
   void Restart() {
     pool_.reset();

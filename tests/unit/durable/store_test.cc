@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/surroundings.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::durable {
 namespace {
@@ -30,7 +31,7 @@ class StoreTest : public ::testing::Test {
   }
   void TearDown() override {
     store_.reset();
-    fs::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   std::string state() const { return folder_ + "/durable"; }

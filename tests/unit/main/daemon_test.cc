@@ -25,6 +25,7 @@
 #include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
 #include "server/main/probe.h"
+#include "tests/support/temporary_folder.h"
 
 extern char** environ;
 
@@ -107,7 +108,7 @@ class DaemonTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     listen_ = "--listen=unix:" + folder_ + "/s";
   }
-  ~DaemonTest() override { std::filesystem::remove_all(folder_); }
+  ~DaemonTest() override { stride::test_support::RemoveFolder(folder_); }
   bool Answers() {
     return Probe(*api::ParseAddress("unix:" + folder_ + "/s")).Answers(absl::Seconds(10));
   }

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -24,7 +25,7 @@ class WorkerFolderTest : public ::testing::Test {
     std::filesystem::create_directories(root_ / "bin");
     std::filesystem::create_directories(root_ / "lib" / "stride");
   }
-  ~WorkerFolderTest() override { std::filesystem::remove_all(root_); }
+  ~WorkerFolderTest() override { stride::test_support::RemoveFolder(root_); }
 
   void AddFile(const char* name, mode_t mode) {
     std::ofstream(root_ / name) << "#!/bin/true\n";

@@ -23,6 +23,7 @@
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -75,7 +76,7 @@ class SpillTest : public ::testing::Test {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
     EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing with a name is ever there";
-    std::filesystem::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   static SteadyTime Soon() { return Now() + absl::Seconds(100); }
