@@ -10,7 +10,7 @@
 namespace stride::durable {
 namespace {
 
-// An earlier daemon that was killed may still be on its way out.
+// A daemon that was killed may take a moment to end.
 constexpr absl::Duration kPatience = absl::Seconds(3);
 constexpr absl::Duration kRetry = absl::Milliseconds(20);
 

@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<UsageFile>> UsageFile::Open(const std::string& fo
 }
 
 absl::StatusOr<std::string> UsageFile::Read() const {
-  // Not one that a reader would wait for.
+  // A pipe would make the reader wait for a writer.
   auto file = folder_.OpenFile(kName, O_RDONLY | O_NONBLOCK);
   if (!file.ok()) return file.status();
   struct stat info;

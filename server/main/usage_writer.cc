@@ -15,7 +15,7 @@ namespace stride {
 namespace {
 
 constexpr std::string_view kTenants = "tenants/";
-// A write takes at most this share of the time between two, whatever the disk is like.
+// The time between two writes is at least this many times what one takes: a disk may be slow.
 constexpr double kCostFactor = 20;
 // Far above what a tenant can use; sums of such numbers do not overflow.
 constexpr int64_t kMost = int64_t{1} << 61;
@@ -163,8 +163,8 @@ std::string UsageWriter::Content() {
     kept.resize(options_.max_tenants);
   }
   if (too_many && !too_many_) {
-    options_.log(absl::StrCat("usage of more than ", options_.max_tenants,
-                              " tenants: ", file_->path(), " keeps those who used something last"));
+    options_.log(absl::StrCat("more than ", options_.max_tenants, " tenants have usage: ",
+                              file_->path(), " keeps the tenants that used something last"));
   }
   too_many_ = too_many;
   recovery::UsageRecords records;

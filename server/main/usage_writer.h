@@ -24,13 +24,13 @@ class UsageWriter {
   struct Options {
     std::string folder;  // the state folder
     absl::Duration interval = absl::Seconds(5);
-    // Of more tenants than this the file keeps those whose counts changed last.
+    // With more tenants than this the file keeps those whose counts changed last.
     size_t max_tenants = 10000;
     std::function<void(const std::string&)> log;
   };
 
   // Adds what the file has to `accounts`, which must outlive the result. Null when nothing can be
-  // kept. A file that cannot be read is set aside under another name. The log tells of both, and
+  // kept. A file that cannot be read is set aside under another name. Both are logged, and
   // counts begin at 0.
   static std::unique_ptr<UsageWriter> Start(Options options, session::TenantAccounts* accounts);
   ~UsageWriter();

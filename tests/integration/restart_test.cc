@@ -209,7 +209,7 @@ TEST(RestartTest, UsageOutlivesTheDaemon) {
     KillServing(daemon);
     ExpectTheSameUsage(before, Must(Persist([&] { return client.GetUsage(); })));
   }
-  // Whoever serves next has nothing but the folder, as after a reboot.
+  // The next daemon has nothing but the folder, as after a reboot.
   {
     Daemon daemon({"--state-dir=" + state});
     Client client = daemon.Connect();

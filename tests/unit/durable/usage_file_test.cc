@@ -102,7 +102,7 @@ TEST_F(UsageFileTest, OneThatIsTooLargeIsNotRead) {
             absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(UsageFileTest, WhatIsNoFileIsNotRead) {
+TEST_F(UsageFileTest, OnlyARegularFileIsRead) {
   fs::create_directory(path());
   EXPECT_FALSE(file_->Read().ok());
   fs::remove(path());
@@ -129,7 +129,7 @@ TEST_F(UsageFileTest, NoLinkIsFollowed) {
   EXPECT_TRUE(PreciousIsThere());
 }
 
-TEST_F(UsageFileTest, SetAsideKeepsWhatWasThere) {
+TEST_F(UsageFileTest, SetAsideKeepsTheContent) {
   Replace("another program's");
   auto aside = file_->SetAside();
   ASSERT_TRUE(aside.ok()) << aside.status();

@@ -65,7 +65,7 @@ class UsageWriterTest : public ::testing::Test {
     usage.clear_quotas();
     return usage;
   }
-  // In the place of what a daemon has written; after its end.
+  // Replaces the file of the daemon, which ends.
   void Put(const recovery::UsageRecords& records) {
     writer_.reset();
     fs::remove(path());
@@ -129,8 +129,8 @@ TEST_F(UsageWriterTest, CountsGoOnAfterARestart) {
   EXPECT_THAT(Log(), IsEmpty());
 }
 
-// A quota is of what is in use now, and no count.
-TEST_F(UsageWriterTest, WhatIsHeldIsNotKept) {
+// A quota bounds what is in use now: that ends with the daemon.
+TEST_F(UsageWriterTest, QuotasInUseAreNotKept) {
   Restart();
   Work(kA);
   accounts_->AddArrayBytes(kA, 1000, 500);
@@ -160,7 +160,7 @@ TEST_F(UsageWriterTest, ChangesAreWrittenWhileTheDaemonRuns) {
   Restart({"x", "y"}, absl::Milliseconds(1));
   Work(kA);
   AWAIT(fs::exists(path()));
-  // As after SIGKILL: nothing more is written by the one that has it.
+  // As after SIGKILL: the last write of the orderly end is undone.
   fs::copy_file(path(), state_ + "/copy");
   writer_.reset();
   fs::rename(state_ + "/copy", path());
@@ -238,7 +238,7 @@ TEST_F(UsageWriterTest, CountsThatCannotBeAreDamage) {
   }
 }
 
-TEST_F(UsageWriterTest, TheFileIsBoundedToThoseWhoUsedSomethingLast) {
+TEST_F(UsageWriterTest, TheFileKeepsTheTenantsThatUsedSomethingLast) {
   recovery::UsageRecords records;
   for (const auto& [tenant, time] : {std::pair{"old", 10}, {"older", 5}, {"oldest", 1}}) {
     v1::Usage* usage = records.add_tenants();
@@ -258,16 +258,16 @@ TEST_F(UsageWriterTest, TheFileIsBoundedToThoseWhoUsedSomethingLast) {
   EXPECT_EQ(UsageOf(TenantId{"oldest"}).jobs(), 0);
 }
 
-TEST_F(UsageWriterTest, WhatCannotBeWrittenIsToldOnceAndTriedAgain) {
+TEST_F(UsageWriterTest, AFailedWriteIsLoggedOnceAndTriedAgain) {
   Restart({"x", "y"}, absl::Milliseconds(1));
   fs::create_directories(state_ + "/usage.tmp/x");
   Work(kA);
   AWAIT(Log().find("cannot be written to " + path()) != std::string::npos);
-  const std::string told = Log();
+  const std::string logged = Log();
   Work(kA);
   fs::remove_all(state_ + "/usage.tmp");
-  AWAIT(Log() != told);
-  EXPECT_THAT(Log().substr(told.size()), HasSubstr("is written to " + path() + " again"));
+  AWAIT(Log() != logged);
+  EXPECT_THAT(Log().substr(logged.size()), HasSubstr("is written to " + path() + " again"));
   Restart();
   EXPECT_EQ(UsageOf(kA).operations(), 4);
 }
