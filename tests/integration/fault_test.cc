@@ -258,7 +258,7 @@ class LibraryCallTest : public FaultTest {
  protected:
   void SetUp() override {
     // It takes seconds; the grace is a fraction of one.
-    const int64_t extent = OnCpu() ? 3000 : 6000;
+    const int64_t extent = OnCpu() ? 3000 : 10000;
     std::vector<double> values(extent * extent);
     std::mt19937 random(1);
     for (double& value : values) value = static_cast<double>(random() % 1000) - 500;

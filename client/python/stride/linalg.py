@@ -2,6 +2,7 @@
 
 A matrix for which there is no result (singular, not positive definite) is told when a result is read, by LinAlgError."""
 
+import functools
 import math
 from typing import NamedTuple, Optional
 
@@ -149,10 +150,16 @@ def _complex(dtype: np.dtype) -> np.dtype:
     return {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}.get(dtype, dtype)
 
 
+@functools.lru_cache(maxsize=None)
+def _numpy_gives_real() -> bool:
+    """Whether numpy.linalg.eig gives real numbers where all eigenvalues are; NumPy from 2.5 on gives complex ones."""
+    return np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"
+
+
 def _real_if_all_are(x: Array, values: Array) -> bool:
-    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them, one round trip. A function that
-    is traced cannot look at values and keeps complex numbers."""
-    if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
+    """Whether the results become real, as the installed NumPy has it. The look at the values takes one round trip. A traced
+    function cannot look at values and keeps complex numbers."""
+    if not _numpy_gives_real() or x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 
@@ -166,7 +173,7 @@ def eig(x, /) -> EigResult:
 
 
 def eig_as_numpy(x, /) -> EigResult:
-    """Real, where the matrices and all eigenvalues are; in `jit` and `vmap` always complex."""
+    """Real or complex as the installed NumPy gives them for the same matrices; complex in `jit` and `vmap`."""
     values, vectors = eig(x)
     if _real_if_all_are(_array(x), values):
         values, vectors = _elementwise.real(values), _elementwise.real(vectors)
