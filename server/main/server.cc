@@ -176,6 +176,15 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   return nullptr;
 }
 
+// A daemon that cannot keep usage serves all the same.
+std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config, scheduler::Engine& engine) {
+  UsageWriter::Options options;
+  options.folder = StateDirectory(config);
+  if (options.folder.empty()) return nullptr;
+  options.log = [](const std::string& line) { api::LogWarning(line); };
+  return UsageWriter::Start(std::move(options), &engine.accounts());
+}
+
 // A quarter of the memory that arrays on CPU devices may not take.
 int64_t DefaultSpillMemory(const scheduler::EngineOptions& options,
                            const std::vector<wire::DeviceDescription>& devices) {
@@ -315,6 +324,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   durable_ = OpenDurable(config);
   engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
                                       std::move(kept), durable_.get());
+  usage_ = StartUsageWriter(config, *engine_);
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
       engine_->accounts().SetQuotas(table.quotas(), table.default_quota);
@@ -360,6 +370,7 @@ void Server::StopRecording() {
   errors_.reset();
   sampler_.reset();
   if (engine_ != nullptr) engine_->StopRecording();
+  usage_.reset();
 }
 
 Server::~Server() {
