@@ -32,6 +32,11 @@ def warm_median(tenant):
     return statistics.median(tenant.compute() for _ in range(WARM_CALLS))
 
 
+def report(text):
+    """Progress, so that a run that is cut off shows how far it came."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("strided")
@@ -59,16 +64,19 @@ def main():
             tenant.put()
             return tenant
 
+        report(f"a warm tenant alone: {row['warm_p50_alone'] * 1e3:.2f} ms")
         begin = time.monotonic()
         tenants, errors = tenant_crowd.in_parallel(enter, range(count), THREADS)
         row["enter_seconds"], row["enter_errors"] = time.monotonic() - begin, len(errors)
         failures += [f"tenant {item}: {error}" for item, error in errors[:5]]
+        report(f"{count} tenants entered in {row['enter_seconds']:.1f} s, {len(errors)} errors")
         tenants = [tenant for tenant in tenants if tenant is not None]
         # Each one's array, after nearly all of their workers have ended.
         begin = time.monotonic()
         _, errors = tenant_crowd.in_parallel(lambda tenant: tenant.compute(), tenants, THREADS)
         row["round_seconds"], row["round_errors"] = time.monotonic() - begin, len(errors)
         failures += [f"tenant {tenant.index}: {error}" for tenant, error in errors[:5]]
+        report(f"each computed in {row['round_seconds']:.1f} s, {len(errors)} errors")
         row["workers"], row["descriptors"] = len(daemon.workers()), daemon.descriptors()
         # Cold ones, one after another, while a warm one goes on.
         medians, stop = [], threading.Event()

@@ -21,6 +21,7 @@
 #include "server/durable/store.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 #include "tests/support/memory_keeper.h"
@@ -176,9 +177,7 @@ class ControlBytesTest : public ::testing::Test {
   }
   // Things that end on other threads count for a while.
   bool ComesTo(int64_t used) {
-    const SteadyTime end = Now() + kPatience;
-    while (Used() != used && Now() < end) absl::SleepFor(absl::Milliseconds(1));
-    return Used() == used;
+    return stride::testing::Eventually([&] { return Used() == used; });
   }
   void DeleteAll() {
     for (const char* session : {"sessions/s", "sessions/t"})
@@ -356,9 +355,7 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
   int made = 0;
   while (status.ok()) status = Run(Fill(0, ++made));
   EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
-  const SteadyTime end = Now() + kPatience;
-  while (Used() > 203 << 10 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_LE(Used(), 203 << 10);
+  AWAIT(Used() <= 203 << 10);
   EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 0);
   // Nor does a request's id name one that is no more.
   v1::CreateJobRequest again;
@@ -382,9 +379,7 @@ TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
   ASSERT_TRUE(engine_->DeleteArray(kA, "tenants/a/arrays/result").ok());
   auto array_bytes = [&] { return engine_->GetUsage(kA).quotas(0).used(); };
   ASSERT_EQ(engine_->GetUsage(kA).quotas(0).name(), "array-bytes");
-  const SteadyTime end = Now() + kPatience;
-  while (array_bytes() != 0 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_EQ(array_bytes(), 0);
+  AWAIT(array_bytes() == 0);
   EXPECT_EQ(engine_->GetJob(kA, job->name())->results_size(), 1);
 }
 
