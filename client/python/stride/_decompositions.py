@@ -1,5 +1,6 @@
 """What linalg has the service compute: decompositions, inverses and solutions of matrices in the last two axes."""
 
+import functools
 import math
 import warnings
 from typing import NamedTuple
@@ -294,11 +295,16 @@ def _complex(dtype: np.dtype) -> np.dtype:
     return {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}.get(dtype, dtype)
 
 
+@functools.lru_cache(maxsize=None)
+def _numpy_gives_real() -> bool:
+    """Whether numpy.linalg.eig gives real numbers where all eigenvalues are; NumPy from 2.5 on gives complex ones."""
+    return np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"
+
+
 def _real_if_all_are(x: Array, values: Array) -> bool:
-    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them,
-    one
-    round trip. A function that is traced cannot look at values and keeps complex numbers."""
-    if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
+    """True if the results become real, as in the installed NumPy. Reads the values in one round trip. A traced function
+    cannot read values and keeps complex numbers."""
+    if not _numpy_gives_real() or x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 
@@ -320,7 +326,7 @@ def eig(a) -> EigResult:
 
 
 def eig_as_numpy(a) -> EigResult:
-    """Real, where the matrices and all eigenvalues are; in `jit` and `vmap` always complex."""
+    """Real or complex as the installed NumPy returns them for the same matrices; complex in `jit` and `vmap`."""
     values, vectors = eig(a)
     if _real_if_all_are(array_of(a), values):
         values, vectors = _elementwise.real(values), _elementwise.real(vectors)
