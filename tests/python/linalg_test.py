@@ -1,7 +1,6 @@
 """Linear algebra beside NumPy; decompositions, which are not unique, by what they must fulfil."""
 
 import inspect
-import itertools
 import unittest
 
 import numpy as np
@@ -319,17 +318,19 @@ class LinalgTest(client_case.ClientCase):
                 np.linalg.trace(np.full((3, 3), 100, np.int8), dtype=np.int8))
 
     def test_norms(self):
-        x = self.matrix((2, 3, 4), np.float64)
-        for value in (x, self.matrix((2, 3, 4), np.complex64), np.arange(24).reshape(2, 3, 4) - 7,
-                (np.arange(24).reshape(2, 3, 4) - 7).astype(np.float32)):
-            for ord, keepdims in itertools.product((None, 0, 1, 2, -1, -2, 0.5, 3, np.inf, -np.inf), (False, True)):
-                for axis in (0, 1, -1, (2,)):
+        integers = np.arange(24).reshape(2, 3, 4) - 7
+        values = (self.matrix((2, 3, 4), np.float64), self.matrix((2, 3, 4), np.complex64), integers,
+                  integers.astype(np.float32))
+        for number, value in enumerate(values):
+            for ord in (None, 0, 1, 2, -1, -2, 0.5, 3, np.inf, -np.inf):
+                for axis, keepdims in ((0, False), (1, True), (-1, False)) if number == 0 else ((1, False),):
                     self.both("norm", value, ord, axis, keepdims)
                 self.both("norm", value[0, 1], ord)
-            for ord, keepdims in itertools.product((None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf), (False, True)):
-                for axis in ((0, 1), (1, 0), (-1, 0), (2, 1)):
+            for ord in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+                pairs = (((0, 1), False), ((1, 0), True), ((-1, 0), False)) if number == 0 else (((2, 1), True),)
+                for axis, keepdims in pairs:
                     self.both("norm", value, ord=ord, axis=axis, keepdims=keepdims)
-                self.both("norm", value[0], ord, keepdims=keepdims)
+                self.both("norm", value[0], ord, keepdims=number == 0)
             self.both("norm", value)
             self.both("norm", value, keepdims=True)
         self.both("norm", np.array(3.0))

@@ -622,6 +622,17 @@ class RandomTest(client_case.ClientCase):
         self.assertEqual(np.count_nonzero(seen), 6)
         self.assertLess(((seen[seen > 0] - 100.0) ** 2 / 100).sum(), 20.5)  # once in a thousand
 
+    def test_few_of_many_without_replacement(self):
+        rng = st.random.Generator(16)
+        for count, wanted in ((1 << 16, 1024), (1 << 16, 1025), (1 << 16, 1), (10**12, 5000), (1 << 16, 0)):
+            values = rng.choice(count, wanted, replace=False).to_numpy()
+            self.assertEqual((values.shape, len(set(values.tolist()))), ((wanted,), wanted))
+            self.assertTrue(((values >= 0) & (values < count)).all())
+        values = np.concatenate([rng.choice(1 << 16, 1024, replace=False).to_numpy() for _ in range(50)])
+        self.assertLess(abs(values.mean() / (1 << 16) - 0.5), 0.01)
+        first = np.array([rng.choice(1 << 16, (2, 512), replace=False).to_numpy()[0, 0] for _ in range(200)])
+        self.assertLess(abs(first.mean() / (1 << 16) - 0.5), 0.09)  # in no order
+
     def test_integers_between_arrays(self):
         rng = st.random.Generator(3)
         low, high = np.array([[0], [-5]]), np.array([1, 3, 200])

@@ -12,6 +12,8 @@ from stride._ufunc import _give
 
 # Of the sum of probabilities, NumPy's.
 _TOLERANCE = math.sqrt(np.finfo(float).eps)
+# A choice of one in _FEW of at least _MANY numbers is drawn again where it repeats itself, rather than all be ordered.
+_FEW, _MANY = 64, 1 << 16
 
 
 def _is_number(x) -> bool:
@@ -22,6 +24,17 @@ def _is_number(x) -> bool:
 
 def _order(rng, count: int) -> Array:
     return _routines.argsort(rng.bits(count))
+
+
+def _distinct(rng, count: int, wanted: int) -> Array:
+    """The first different ones of numbers below `count`. So many are drawn that too few of them differ with a
+    probability of less than 2^-200, where `_FEW` and `_MANY` hold."""
+    drawn = rng.integers(0, count, 2 * wanted + 64)
+    order = _routines.argsort(drawn)  # stable: the first of equal ones comes first
+    ordered = _routines.take(drawn, order)
+    is_first = _manipulation.concat([_creation.ones(1, dtype=_dtypes.bool), ordered[1:] != ordered[:-1]])
+    places = _routines.sort(_e.where(is_first, order, drawn.size))
+    return _routines.take(drawn, places[:wanted])
 
 
 def _elements(x):
@@ -106,7 +119,8 @@ def choice(rng, a, size, replace: bool, p, axis: int):
         else:
             if wanted > count:
                 raise ValueError(f"{wanted} of {count} cannot be chosen without replacement")
-            places = _manipulation.reshape(_order(rng, count)[:wanted], shape)
+            few = _FEW * wanted <= count and _MANY <= count
+            places = _manipulation.reshape(_distinct(rng, count, wanted) if few else _order(rng, count)[:wanted], shape)
     else:
         places = _weighted(rng, count, _probabilities(p, count), shape, wanted, replace)
     return _manipulation.copy(places) if is_range else _taken(a, places, axis)
