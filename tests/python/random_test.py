@@ -622,6 +622,34 @@ class RandomTest(client_case.ClientCase):
         self.assertEqual(np.count_nonzero(seen), 6)
         self.assertLess(((seen[seen > 0] - 100.0) ** 2 / 100).sum(), 20.5)  # once in a thousand
 
+    def test_numbers_drawn_one_by_one(self):
+        """What is read ahead are the numbers that each call makes by itself, in fewer messages."""
+        for generator in ("philox", "threefry"):
+            for name, arguments in (("random", ()), ("random", (None, np.float32)), ("standard_normal", ()),
+                                    ("uniform", (2.0, 3.0)), ("normal", (2.0, 3.0)), ("integers", (5, 90)), ("bits", ()), ("gamma", (2.0,)),
+                                    ("poisson", (3.0,)), ("exponential", (2.0, None, np.float32))):
+                ahead, alone = (st.random.Generator(3, generator=generator) for _ in range(2))
+                alone._ahead.number = lambda kind, state, make: make(state, 1)[0]
+                with self.subTest(generator=generator, name=name, arguments=arguments):
+                    values = [getattr(ahead, name)(*arguments) for _ in range(100)]
+                    expected = st.stack([getattr(alone, name)(*arguments) for _ in range(100)]).to_numpy()
+                    self.assertEqual({(one.dtype, one.shape) for one in values}, {(expected.dtype, ())})
+                    np.testing.assert_array_equal([one.item() for one in values], expected)
+                    self.assertEqual(ahead.counter, alone.counter)
+        rng = st.random.Generator(3)
+        with client_case.Sent(self.session) as sent:
+            for _ in range(300):
+                float(rng.random())
+                int(rng.integers(6))
+        self.assertLess(sent.num_messages, 12)
+        state = rng.bit_generator.state
+        values = [float(rng.random()) for _ in range(5)]
+        rng.bit_generator.state = state
+        self.assertEqual([float(rng.random()) for _ in range(5)], values)
+        for scale in range(1, 200):  # ever new kinds
+            rng.normal(0.0, float(scale))
+        self.assertEqual(st.jit(lambda x: x + rng.random())(st.ones(3)).shape, (3,))
+
     def test_few_of_many_without_replacement(self):
         rng = st.random.Generator(16)
         for count, wanted in ((1 << 16, 1024), (1 << 16, 1025), (1 << 16, 1), (10**12, 5000), (1 << 16, 0)):

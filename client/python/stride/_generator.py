@@ -14,6 +14,7 @@ from stride import (
     _errors,
     _multivariate,
     _parameters as _p,
+    _read_ahead,
     _sampling,
 )
 from stride._array import Array, host_array, wrap
@@ -61,6 +62,7 @@ class Generator:
         counter: int = 0,
     ):
         self._bits = _bit_generator.bit_generator(seed, generator, key, stream, counter)
+        self._ahead = _read_ahead.ReadAhead()
 
     def __repr__(self) -> str:
         return f"<stride.random.{type(self).__name__} {self.generator} key={self.key:#x} counter={self.counter}>"
@@ -111,11 +113,23 @@ class Generator:
         return [type(self)(one) for one in self._bits.spawn(_p.count_of(n_children, "n_children"))]
 
     def _create(self, shape, dtype: np.dtype, num_words: int, **distribution) -> Array:
-        number, words_in_block = GENERATORS[self.generator]
-        key, counter, stream = self._bits.take(-(-math.prod(shape) * num_words // words_in_block))
+        in_block = GENERATORS[self.generator][1] // num_words
+        state = self._bits.take(-(-math.prod(shape) // in_block))
+        if shape != ():
+            return self._created(state, shape, dtype, **distribution)
+        kind = (dtype, *((name, one.SerializeToString()) for name, one in distribution.items()))
+        return self._ahead.number(
+            kind,
+            state,
+            # Of each block the first number.
+            lambda state, count: self._created(state, (count * in_block,), dtype, **distribution)[::in_block],
+        )
+
+    def _created(self, state: tuple, shape: tuple, dtype: np.dtype, **distribution) -> Array:
+        key, counter, stream = state
         message = _Random(
             spec=array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[dtype], shape=shape),
-            generator=number,
+            generator=GENERATORS[self.generator][0],
             key=key,
             counter=counter,
             counter_high=stream,
@@ -135,8 +149,15 @@ class Generator:
         shape = _p.shape_of(size, *parameters)
         dtype = _dtypes.dtype_of(dtype)
         computed = dtype if dtype.kind == "i" else _dtypes.float64
-        values = _sampling.sample(name, shape, computed, *self._state(shape), *parameters)
-        return values if computed == dtype else values.astype(_p.real_type(dtype), copy=False)
+        dtype = dtype if dtype == computed else _p.real_type(dtype)
+
+        def make(state: tuple, shape: tuple) -> Array:
+            return _sampling.sample(name, shape, computed, *state, *parameters).astype(dtype, copy=False)
+
+        if shape == () and _p.are_numbers(*parameters):
+            kind = (name, dtype, *map(str, parameters))
+            return self._ahead.number(kind, self._state(shape), lambda state, count: make(state, (count,)))
+        return make(self._state(shape), shape)
 
     # --- words, uniform and normal numbers ---
 

@@ -10,7 +10,6 @@ from stride import _dtypes, _errors, _inference, _manipulation
 from stride._array import _SCALARS, Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
-from stride.v1 import operation_pb2 as pb
 
 __all__ = ["dot", "inner", "matmul", "matvec", "tensordot", "vdot", "vecdot", "vecmat"]
 

@@ -8,11 +8,14 @@ All of numpy.random's names are here, with NumPy's parameters and distributions;
 NumPy's. A result without axes is an array, where NumPy gives a number. `rng.bytes` and the order of lists and NumPy
 arrays are read from the device; nothing is drawn on the host."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stride._bit_generator import MT19937, PCG64, PCG64DXSM, SFC64, BitGenerator, Philox, Threefry
 from stride._generator import Generator
 from stride._random_state import RandomState
+
+if TYPE_CHECKING:
+    from numpy.random import SeedSequence
 
 __all__ = [
     "MT19937",
