@@ -626,7 +626,8 @@ class RandomTest(client_case.ClientCase):
         """What is read ahead are the numbers that each call makes by itself, in fewer messages."""
         for generator in ("philox", "threefry"):
             for name, arguments in (("random", ()), ("random", (None, np.float32)), ("standard_normal", ()),
-                                    ("uniform", (2.0, 3.0)), ("normal", (2.0, 3.0)), ("integers", (5, 90)), ("bits", ()), ("gamma", (2.0,)),
+                                    ("uniform", (2.0, 3.0)), ("normal", (2.0, 3.0)), ("integers", (5, 90)),
+                                    ("bits", ()), ("gamma", (2.0,)),
                                     ("poisson", (3.0,)), ("exponential", (2.0, None, np.float32))):
                 ahead, alone = (st.random.Generator(3, generator=generator) for _ in range(2))
                 alone._ahead.number = lambda kind, state, make: make(state, 1)[0]
