@@ -151,6 +151,6 @@ def _weighted(rng, count: int, p: np.ndarray, shape: tuple, wanted: int, replace
     if wanted > np.count_nonzero(p):
         raise ValueError("fewer probabilities are above 0 than are to be chosen")
     # The smallest of exponential variables with these rates (Efraimidis and Spirakis, 2006).
-    p = _creation.asarray(p)
-    keys = _e.where(p > 0, rng.standard_exponential(count) / p, math.inf)
+    rates = _creation.asarray(p)
+    keys = _e.where(rates > 0, rng.standard_exponential(count) / rates, math.inf)
     return _manipulation.reshape(_routines.argsort(keys)[:wanted], shape)

@@ -292,7 +292,7 @@ def eigvalsh(a, UPLO: str = "L") -> Array:  # noqa: N803
 
 
 def _complex(dtype: np.dtype) -> np.dtype:
-    return {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}.get(dtype, dtype)
+    return _dtypes.complex64 if dtype in (_dtypes.float32, _dtypes.complex64) else _dtypes.complex128
 
 
 @functools.lru_cache(maxsize=None)

@@ -301,11 +301,10 @@ class Generator:
         if np.size(low) and np.size(last) and len(set(np.ravel(low))) == len(set(np.ravel(last))) == 1:
             # As of numbers, so that a generator gives the same for the same bounds.
             return self.integers(int(np.ravel(low)[0]), int(np.ravel(last)[0]), shape, dtype, endpoint=True)
-        low, span = (np.asarray(one % 2**64).astype(np.uint64) for one in (low, last - low + 1))
-        inputs = (
-            _creation.asarray(np.broadcast_to(one, np.broadcast_shapes(low.shape, span.shape))) for one in (low, span)
-        )
-        return _sampling.integers(shape, *inputs, self._state(shape)).astype(dtype, copy=False)
+        first, span = (np.asarray(one % 2**64).astype(np.uint64) for one in (low, last - low + 1))
+        both = np.broadcast_shapes(first.shape, span.shape)
+        least_of, span_of = (_creation.asarray(np.broadcast_to(one, both)) for one in (first, span))
+        return _sampling.integers(shape, least_of, span_of, self._state(shape)).astype(dtype, copy=False)
 
     # --- order and choice ---
 

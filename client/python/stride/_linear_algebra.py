@@ -51,7 +51,7 @@ def _cast(arrays, dtype, casting: str) -> list:
         return list(arrays)
     dtype = _dtypes.dtype_of(dtype)
     for one in arrays:
-        if not np.can_cast(one.dtype, dtype, casting):
+        if not np.can_cast(one.dtype, dtype, casting):  # type: ignore[arg-type]  # an unknown word is refused there
             raise _errors.DataTypeMismatch(
                 f"{one.dtype} is not cast to {dtype} with casting {casting!r}", reason="DATA_TYPE_MISMATCH"
             )

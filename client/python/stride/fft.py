@@ -10,7 +10,7 @@ result's shape to be filled, which is then returned."""
 
 import operator
 import warnings
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def _deprecated(what: str) -> None:
     warnings.warn(what, DeprecationWarning, stacklevel=4)
 
 
-def _axes(x: Array, s: Optional[Sequence[int]], axes):
+def _axes(x: Array, s: Optional[Sequence[int]], axes) -> Tuple[tuple, tuple]:
     """NumPy's rules for several axes: (axes, lengths)."""
     if axes is None:
         if s is not None:

@@ -156,8 +156,7 @@ def cross(x1, x2, /, *, axis: int = -1) -> Array:
             f"linalg.cross: input arrays must be (arrays of) 3-dimensional vectors, not {x1.shape} and {x2.shape}",
             reason="SHAPE_MISMATCH",
         )
-    a, b = (_manipulation.moveaxis(x, axis, -1) for x in (x1, x2))
-    a, b = ([x[..., i] for i in range(3)] for x in (a, b))
+    a, b = ([_manipulation.moveaxis(x, axis, -1)[..., i] for i in range(3)] for x in (x1, x2))
     parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     return _manipulation.moveaxis(_manipulation.stack(parts, axis=-1), -1, axis)
 
@@ -181,13 +180,13 @@ def matrix_power(a, n: int) -> Array:
         a, n = inv(a), -n
     if n == 1:
         return _manipulation.copy(a)
-    result = None
-    while n:
+    while not n & 1:
+        a, n = matmul(a, a), n >> 1
+    result = a
+    while n := n >> 1:
+        a = matmul(a, a)
         if n & 1:
-            result = a if result is None else matmul(result, a)
-        n >>= 1
-        if n:
-            a = matmul(a, a)
+            result = matmul(result, a)
     return result
 
 
