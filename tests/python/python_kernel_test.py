@@ -378,13 +378,13 @@ class PythonKernelTest(client_case.ClientCase):
 
         self.refused(with_list, "List cannot be translated")
 
-        def with_print(x):
-            print(x[0])
+        def with_sorted(x):
+            x[0] = sorted(x)
 
-        self.refused(with_print, "'print' cannot be called")
+        self.refused(with_sorted, "'sorted' cannot be called")
 
         def with_iteration(x):
-            for value in x:
+            for value in x[0]:
                 x[0] = value
 
         self.refused(with_iteration, "range")
@@ -395,9 +395,9 @@ class PythonKernelTest(client_case.ClientCase):
         self.refused(with_result, "returns nothing")
 
         def with_slice(x):
-            x[0] = x[1:][0]
+            x[0] = x[1:]
 
-        self.refused(with_slice, "slices")
+        self.refused(with_slice, "takes a number")
 
         def with_string(x):
             x[0] = "a"
