@@ -281,8 +281,8 @@ class Function(Expressions, Calls, Loops):
     def store(self, target, value, node) -> None:
         if isinstance(value, ast.Call):
             called = self.visit(value.func)
-            if isinstance(called, Object) and called.value in (cuda.shared.array, cuda.local.array):
-                self.declare(target, value, called.value is cuda.shared.array)
+            if isinstance(called, Object) and called.value in (cuda.shared.array, cuda.local.array, cuda.shared_memory):
+                self.declare(target, value, called.value is not cuda.local.array, ("dtype", "shape") if called.value is cuda.shared_memory else ("shape", "dtype"))
                 return
         self.store_value(target, self.visit(value), node)
 
@@ -421,11 +421,12 @@ class Function(Expressions, Calls, Loops):
         read = ast.copy_location(ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target, target)
         self.assign(target, self.binary(node, node.op, self.number(read), self.number(node.value)), node)
 
-    def declare(self, target, call, is_shared: bool) -> None:
+    def declare(self, target, call, is_shared: bool, names=("shape", "dtype")) -> None:
         if not isinstance(target, ast.Name):
             self.fail(call, "an array of a block or a thread needs a name")
-        arguments = dict(zip(("shape", "dtype"), call.args))
-        arguments.update({one.arg: one.value for one in call.keywords})
+        arguments = dict(zip(names, call.args))
+        arguments.update({"shape" if one.arg == "size" else one.arg: one.value for one in call.keywords})
+        arguments.pop("alignment", None)
         if set(arguments) != {"shape", "dtype"}:
             self.fail(call, "an array has a shape and a dtype")
         shape = self.visit(arguments["shape"])

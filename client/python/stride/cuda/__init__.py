@@ -21,7 +21,7 @@ from stride.cuda._arrays import (as_cuda_array, device_array, device_array_like,
                                  pinned_array, pinned_array_like, to_device)
 from stride.cuda._intrinsics import (  # noqa: F401
     Group, Intrinsic, activemask, all_sync, any_sync, atomic, ballot_sync, blockDim, blockIdx, brev, cbrt, clz, const, eq_sync, ffs, fma, grid, gridDim,
-    grid_group, gridsize, laneid, lanemask_lt, local, match_all_sync, match_any_sync, nanosleep, popc, selp, shared, shfl_down_sync, shfl_sync,
+    grid_group, gridsize, laneid, lanemask_lt, local, match_all_sync, match_any_sync, nanosleep, popc, selp, shared, shared_memory, shfl_down_sync, shfl_sync,
     shfl_up_sync, shfl_xor_sync, syncthreads, syncthreads_and, syncthreads_count, syncthreads_or, syncwarp, this_grid, threadfence, threadfence_block,
     threadfence_system, threadIdx, warpsize)
 from stride.cuda._runtime import (

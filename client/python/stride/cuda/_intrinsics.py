@@ -37,3 +37,4 @@ _NAMES = ("grid", "gridsize", "syncthreads", "syncthreads_count", "syncthreads_a
  lanemask_lt, popc, brev, clz, ffs, fma, cbrt, selp, nanosleep) = map(Intrinsic, _NAMES)
 grid_group = Group("cg.this_grid()", ["sync"])
 this_grid = Intrinsic("cg.this_grid")
+shared_memory = Intrinsic("shared_memory")  # CuPy's: a type, then a number of elements
