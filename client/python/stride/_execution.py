@@ -93,9 +93,9 @@ class Place:
 
     def use(self) -> "Place":
         """From here on operations of the session run there."""
-        session = real_session()
+        session, name = real_session(), _session._device_name(self.described.name)
         # A session whose daemon has one device runs everything there anyway, and records less when it need not say so.
-        session.device = _session._device_name(self.described.name) if len(session.devices()) > 1 else ""
+        session.device = name if len(session.devices()) > 1 else ""
         return self
 
     def __enter__(self) -> "Place":

@@ -101,12 +101,13 @@ def __getattr__(name: str):
         return importlib.import_module("stride.cupyx")
     if name in _names.REFUSED:
         raise AttributeError(f"cupy.{name} is not there: {_names.REFUSED[name]}")
-    if not name.startswith("_"):
+    if not name.startswith("_") or name in _stride.__all__:
         found = getattr(_stride, _names.ALIASES.get(name, name), None)
         if found is not None or name == "newaxis":
             return found
     if name in _names.FROM_NUMPY and hasattr(_numpy, name):
         return getattr(_numpy, name)
+    name = _names.ALIASES.get(name, name)
     if hasattr(_numpy, name) and not name.startswith("_"):
         raise AttributeError(f"stride.cupy has no {name} yet; numpy.{name}(cp.asnumpy(x)) computes it on the host")
     raise AttributeError(f"stride.cupy has no {name}")

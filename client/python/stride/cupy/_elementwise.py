@@ -10,7 +10,7 @@ from stride._graph import Number
 from stride._kernel import RawKernel
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous, _plain, _run
 from stride.cupy._parameters import infer, parse, type_of
-from stride.cupy._text import prelude, type_name
+from stride.cupy._text import parameter_type, prelude, type_name
 
 
 def on_device(values: Sequence) -> list:
@@ -110,7 +110,7 @@ class ElementwiseKernel:
         for one, dtype, rank, each in zip(self.params, dtypes, ranks, indexed):
             c = ("const " if one.is_const else "") + type_name(dtype)
             if rank is None:
-                parameters.append(f"{c} {one.name}")
+                parameters.append(f"const {parameter_type(dtype)} {one.name}")
                 continue
             parameters.append(f"{c}* _p_{one.name}")
             if one.raw:

@@ -21,7 +21,16 @@ def fuse(*args, kernel_name: Optional[str] = None, **_):
     its arguments, is recorded as it stands."""
 
     def decorate(function: Callable) -> Callable:
-        traced = jit(function)
+        def checked(*arguments, **kwargs):
+            given = [one for one in (*arguments, *kwargs.values()) if isinstance(one, Array)]
+            before = [one._node for one in given]
+            result = function(*arguments, **kwargs)
+            # `x += y` gives the argument other elements, which the caller's array is to have.
+            if any(one._node is not node for one, node in zip(given, before)):
+                raise _errors.TracingError("a fused function writes into its arguments")
+            return result
+
+        traced = jit(checked)
         state = {"traceable": True}
 
         @functools.wraps(function)

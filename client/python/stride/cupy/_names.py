@@ -8,7 +8,9 @@ binary_repr base_repr format_float_positional format_float_scientific get_printo
 geterr seterr index_exp s_ ndindex Inf NAN NaN NINF PINF NZERO PZERO euler_gamma ComplexWarning RankWarning VisibleDeprecationWarning AxisError TooHardError
 DTypePromotionError exceptions iterable""".split())
 
-ALIASES = {"absolute": "abs", "conjugate": "conj", "bool8": "bool"}
+# NumPy 2 has no longer some names that CuPy still has.
+ALIASES = {"absolute": "abs", "conjugate": "conj", "bool8": "bool", "trapz": "trapezoid", "product": "prod", "cumproduct": "cumprod", "sometrue": "any",
+           "alltrue": "all", "round_": "round", "row_stack": "vstack"}
 
 REFUSED = {
     "ufunc": "functions are not objects of one class; ufuncs have reduce, accumulate, outer, at and reduceat all the same",
@@ -24,5 +26,7 @@ REFUSED = {
     "cublas": "use matmul and linalg", "cusolver": "use linalg", "cusparse": "the service has no sparse matrices", "cutensor": "use einsum and tensordot",
     "nccl": "arrays are spread over devices with stride.Sharding", "prof": "cupyx.profiler has time_range and profile",
     "util": "memoize and clear_memo are at the top", "compile_with_cache": "use RawModule", "binary": "use the functions of bits at the top",
+    "asfarray": "use asarray(x, dtype=float)", "in1d": "use isin(x.ravel(), y)", "msort": "use sort(x, axis=0)",
+    "byte_bounds": "memory of the device has no address in a client", "set_string_function": "use set_printoptions",
     "fromDlpack": "use from_dlpack", "statistics": "functions are at the top", "xpx": "use array_api_extra itself",
 }

@@ -33,7 +33,7 @@ def parse(text: str, is_const: bool) -> List[Parameter]:
     made = []
     for part in filter(None, (one.strip() for one in text.split(","))):
         match = _DECLARATION.fullmatch(part)
-        if match is None:
+        if match is None or match[2] in ("raw", "nonraw", "const"):
             raise ValueError(f"a parameter is written like 'T x' or 'raw float32 y', not {part!r}")
         raw, ctype, name = match.groups()
         if name == "i" or name.startswith("_"):

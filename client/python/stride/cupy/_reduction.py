@@ -11,7 +11,7 @@ from stride._graph import Number
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _plain, _run
 from stride.cupy._elementwise import on_device
 from stride.cupy._parameters import infer, parse, type_of
-from stride.cupy._text import prelude, type_name
+from stride.cupy._text import parameter_type, prelude, type_name
 
 # Of what a block hands to the launch that reduces parts; a type of the preamble must fit.
 _ITEM_BYTES = 64
@@ -139,7 +139,7 @@ class ReductionKernel:
         for one, dtype, (rank, single) in zip(self.in_params, dtypes, parts):
             c = f"const {type_name(dtype)}"
             if rank is None:
-                parameters.append(f"{c} {one.name}")
+                parameters.append(f"const {parameter_type(dtype)} {one.name}")
                 continue
             parameters.append(f"{c}* _p_{one.name}")
             if one.raw:

@@ -77,6 +77,11 @@ def type_name(dtype: np.dtype) -> str:
     return name
 
 
+def parameter_type(dtype: np.dtype) -> str:
+    """As type_name, by the names that the service finds a number's type by."""
+    return "__half" if dtype == _dtypes.float16 else type_name(dtype)
+
+
 def prelude(dtypes: Iterable[np.dtype], text: str) -> str:
     """What stands in front of a kernel that uses these element types; `text` is the user's own."""
     dtypes = set(dtypes)
