@@ -572,6 +572,37 @@ class PythonTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.ExpressionError, "complex number cannot become"):
             cuda.jit(lambda_with_complex)[1, 1](np.zeros(1))
 
+    def test_functions_as_arguments_and_recursion(self):
+        def fibonacci(n):
+            if n < 2:
+                return n
+            return fibonacci(n - 1) + fibonacci(n - 2)
+
+        def power(x, n):
+            if n == 0:
+                return 1
+            return x * power(x, n - 1)
+
+        def applied(function, kind, x):
+            return kind(function(x))
+
+        def kernel(x, out):
+            out[0] = fibonacci(9)
+            out[1] = power(x[0], 3)
+            out[2] = applied(math.sqrt, float, x[1]) + applied(abs, int, -2.5)
+            for i, (a, b) in enumerate(zip(x, x[::-1])):
+                out[3] += i * a * b
+            for (a, b), c in zip(zip(x, x), x):
+                out[4] += a * b * c
+
+        self.check(kernel, np.array([1.5, 2.0, 3.0]), np.zeros(5))
+
+        def whole_arrays(x, out):
+            np.sin(x, out)
+            np.sqrt(4.0, out[1:])
+
+        self.check(whole_arrays, np.arange(2.0), np.zeros(2))
+
     def test_print_and_failures(self):
         def kernel(x):
             if cuda.grid(1) == 0:
@@ -778,14 +809,10 @@ class UfuncTest(client_case.ClientCase):
 def reference_states(count, seed):
     """The generator as its authors describe it, in Python's integers."""
     mask = 2**64 - 1
-    z, words = seed, []
-    for _ in range(2):
-        z = (z + 0x9E3779B97F4A7C15) & mask
-        x = z
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            x = ((x ^ x >> shift) * factor) & mask
-        words.append(x ^ x >> 31)
-    states = [tuple(words)]
+    x = (seed + 0x9E3779B97F4A7C15) & mask
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = ((x ^ x >> shift) * factor) & mask
+    states = [(x ^ x >> 31,) * 2]
     for _ in range(count - 1):
         state, jumped = states[-1], (0, 0)
         for word in (0xBEAC0467EBA5FACB, 0xD86B048B86AA9922):

@@ -53,15 +53,19 @@ class Kernel:
 
     def configure(self, griddim, blockdim, stream=0, sharedmem: int = 0) -> Callable:
         """What launches it with so many blocks and threads; `stream` is accepted, since operations run in order."""
+        _dim3(griddim, "grid")
+        _dim3(blockdim, "block")
         return functools.partial(self._launch, griddim, blockdim, sharedmem)
 
     def forall(self, count: int, block: int = _BLOCK, stream=0, sharedmem: int = 0, *, ntasks: Optional[int] = None, tpb: int = 0) -> Callable:
         """With a thread for each of `count` items."""
         count, block = count if ntasks is None else ntasks, tpb or block or _BLOCK
+        if count < 0:
+            raise ValueError(f"Can't create ForAll with negative task count: {count}")
         return self.configure(max(1, -(-count // block)), block, stream, sharedmem)
 
     def __call__(self, *_):
-        raise TypeError(f"say with how many threads: {self.__name__}[grid, block](...)")
+        raise ValueError(f"Kernel launch configuration was not specified: say with how many threads, as {self.__name__}[grid, block](...)")
 
     def specialize(self, *arguments) -> "Kernel":
         """Translates it for such arguments; itself."""
@@ -91,6 +95,41 @@ class Kernel:
         """The CUDA C++ text for such arguments."""
         return str(self.translated(*arguments)[0].source)
 
+    @property
+    def overloads(self) -> Dict[tuple, RawKernel]:
+        """The CUDA C++ kernels so far, by the types of their arguments."""
+        return {types: raw for types, (raw, _) in self._translated.items()}
+
+    def _compiled(self, field: str):
+        """A number that the compiler says of each kernel so far, by the types of its arguments; 0 where the device kind has no such notion."""
+        from stride._module import RawModule
+
+        made = {}
+        for types, (raw, _) in self._translated.items():
+            infos = RawModule(raw.source, options=raw.options, entries=[raw.name])._there(None).kernels
+            made[types] = int(getattr(infos[0], field))
+        return made
+
+    def get_regs_per_thread(self, signature=None):
+        """Registers of a thread, by the types of the arguments it was launched with."""
+        return self._compiled("registers")
+
+    def get_shared_mem_per_block(self, signature=None):
+        """Bytes of shared memory of a block, by the types of the arguments it was launched with."""
+        return self._compiled("shared_bytes")
+
+    def get_local_mem_per_thread(self, signature=None):
+        """Bytes of local memory of a thread, by the types of the arguments it was launched with."""
+        return self._compiled("local_bytes")
+
+    def get_const_mem_size(self, signature=None):
+        """Bytes of constant memory, by the types of the arguments it was launched with."""
+        return self._compiled("constant_bytes")
+
+    def get_max_threads_per_block(self, signature=None):
+        """The most threads of a block, by the types of the arguments it was launched with."""
+        return self._compiled("max_threads_per_block")
+
     def inspect_asm(self, *_):
         """Refused: `inspect_source` has the CUDA C++ that the daemon compiles."""
         refused("inspect_asm", "the daemon compiles the kernel; inspect_source(arguments...) has the CUDA C++ that it is given")
@@ -105,8 +144,8 @@ class Kernel:
             made = converted(one, arguments)
             if made is not None:
                 return made
-        given = ", ".join(f"{one.dtype}[{len(one.shape)} axes]" if hasattr(one, "shape") else type(one).__name__ for one in arguments)
-        raise TypeError(f"{self.__name__} takes {' or '.join(map(repr, self.signatures))}, not ({given})")
+        given = ", ".join(f"{one.dtype}[{', '.join(':' * len(one.shape))}]" if hasattr(one, "shape") else type(one).__name__ for one in arguments)
+        raise TypeError(f"No matching definition for argument type(s): {self.__name__} takes {' or '.join(map(repr, self.signatures))}, not ({given})")
 
     def _launch(self, grid, block, shared_memory_bytes: int, *arguments, device: Optional[str] = None) -> None:
         from stride import _indexing
@@ -181,14 +220,14 @@ def kernel(function: Callable) -> Kernel:
 
 
 class DeviceFunction:
-    """A Python function for kernels to call. With a `signature` its arguments and its result have these types. Called outside a kernel it is Python's."""
+    """A Python function for kernels to call. With signatures its arguments and its result have one's types. Called outside a kernel it is Python's."""
 
     __name__: str
 
-    def __init__(self, function: Callable, signature: Optional[Signature] = None):
+    def __init__(self, function: Callable, signatures: Sequence[Signature] = ()):
         functools.update_wrapper(self, function)
         self.python_function = self.py_func = function
-        self.signature = signature
+        self.signatures = tuple(signatures)
 
     def __repr__(self) -> str:
         return f"<stride.cuda device function {self.__name__}>"

@@ -19,9 +19,10 @@ from stride._translate_expressions import Expressions
 from stride._translate_loops import Loops
 from stride._translate_prelude import ATOMICS, COMPLEX, PRELUDE, SLICES
 from stride._translate_source import Source
-from stride._translate_types import C_TYPES, INT, ArrayOf, Object, Scalar, TupleOf, Value, c_type, memory_type, promote, promote_parts
+from stride._translate_types import C_TYPES, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, Value, c_type, memory_type, promote, promote_parts
 
 _MAX_PASSES = 20
+_MAX_DEPTH = 8
 # Of an array from outside a kernel, which becomes a part of its text.
 _MAX_CONSTANT_BYTES = 1 << 18
 _STABLE = re.compile(r"\d+|n_\w+_\d+")
@@ -48,11 +49,13 @@ class Unit:
         key = (source.key, types)
         known = self.functions.get(key)
         if known is None:
-            if source.key in self.active:
-                raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} calls itself, which cannot be translated")
-            known = Function(self, source, types, f"st_{len(self.functions)}_{source.identifier}")
+            if sum(one is source.key or one == source.key for one in self.active) > _MAX_DEPTH:
+                raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} calls itself with other types at each call")
+            # It is there while it is translated: a function that calls itself is called by its name.
+            known = self.functions[key] = Function(self, source, types, f"st_{len(self.functions)}_{source.identifier}")
             known.translate()
-            self.functions[key] = known
+            if known.calls_itself:
+                self.texts.append(known.declaration())
             self.texts.append(known.text())
         return known
 
@@ -96,6 +99,7 @@ class Function(Expressions, Calls, Loops):
         self.lines: List[str] = []
         self.depth = 1
         self.num_loops = 0
+        self.calls_itself = self.done = False
         self.loops: List[Optional[str]] = []  # of each loop around the statement: the flag that a break sets, when it has an else
         self.conditional = 0  # within what C++ may evaluate later or not at all
 
@@ -106,19 +110,22 @@ class Function(Expressions, Calls, Loops):
         if len(self.types) != len(source.parameters):
             raise TypeError(f"{source.name} takes {len(source.parameters)} arguments, not {len(self.types)}")
         for one in self.types:
-            for part in one.parts if isinstance(one, TupleOf) else (one,):
+            for part in one.parts if isinstance(one, TupleOf) else () if isinstance(one, Object) else (one,):
                 self.memory(part.dtype, source.definition)
         self.variables.update(zip(source.parameters, self.types))
         self.unit.active.append(source.key)
         for _ in range(_MAX_PASSES):
-            before = (dict(self.variables), self.returned)
+            before = (dict(self.variables), self.returned, len(self.written))
             self.lines, self.declared, self.num_loops = [], {}, 0
             self.statements(source.definition.body)
-            if before == (self.variables, self.returned):
+            if before == (self.variables, self.returned, len(self.written)):
                 break
         else:
             self.fail(source.definition, "the types of its variables do not settle")
+        if self.calls_itself and self.returned is None and any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(source.definition)):
+            self.fail(source.definition, "it calls itself, and no return says of which type its result is")
         self.unit.active.pop()
+        self.done = True
 
     def parameters_text(self) -> str:
         parts = []
@@ -129,7 +136,7 @@ class Function(Expressions, Calls, Loops):
                 parts += [f"long long {extent}" for extent in (*one.extents, *one.strides)]
             elif isinstance(one, TupleOf):
                 parts += [f"{c_type(part.dtype)} t_{name}_{i}" for i, part in enumerate(one.parts)]
-            else:
+            elif isinstance(one, Scalar):
                 parts.append(f"{c_type(one.dtype)} {'a' if self.is_widened(name, one) else 'v'}_{name}")
         return ", ".join(parts)
 
@@ -161,11 +168,19 @@ class Function(Expressions, Calls, Loops):
                 lines += [f"  long long {own} = 0;" for own in (*one.extents, *one.strides) if own[:2] in ("e_", "w_") and own[2:].startswith(f"{name}_")]
         return lines
 
+    def result_struct(self) -> str:
+        """What a function of several results returns."""
+        if not isinstance(self.returned, TupleOf):
+            return ""
+        members = "".join(f" {c_type(one.dtype)} f{i};" for i, one in enumerate(self.returned.parts))
+        return f"struct {self.entry}_result {{{members} }};\n"
+
+    def declaration(self) -> str:
+        """In front of a function that calls itself."""
+        return f"{self.result_struct()}__device__ {self.result_text()} {self.entry}({self.parameters_text()});\n"
+
     def text(self) -> str:
-        result = ""
-        if isinstance(self.returned, TupleOf):
-            members = "".join(f" {c_type(one.dtype)} f{i};" for i, one in enumerate(self.returned.parts))
-            result = f"struct {self.entry}_result {{{members} }};\n"
+        result = "" if self.calls_itself else self.result_struct()
         head = f'extern "C" __global__ void {self.entry}' if self.is_kernel else f"__device__ {self.result_text()} {self.entry}"
         return "\n".join([f"{result}{head}({self.parameters_text()}) {{", *self.declarations(), *self.declared.values(), *self.lines, "}", ""])
 
@@ -252,6 +267,8 @@ class Function(Expressions, Calls, Loops):
             self.emit(f"return {{{', '.join(self.cast(one, kind) for one, kind in zip(value, kinds))}}};")
             return
         value = self.scalar(value, node)
+        if isinstance(value, Unknown):
+            return
         if isinstance(self.returned, TupleOf):
             self.fail(node, "a function returns a number or a tuple, not both")
         kind = value.type.definite()
@@ -299,16 +316,16 @@ class Function(Expressions, Calls, Loops):
 
     def held(self, values: list, node) -> list:
         """The same values, which what is assigned next does not change."""
-        kept = []
+        kept, number = [], self.num_loops
+        self.num_loops += 1
         for i, part in enumerate(values):
             if isinstance(part, list):
                 part = self.held(part, node)
             elif isinstance(part, Value) and isinstance(part.type, Scalar) and len(values) > 1 and part.literal is None:
-                temporary = f"x{self.num_loops}_{i}"
+                temporary = f"x{number}_{i}"
                 self.emit(f"{c_type(part.type.definite().dtype)} {temporary} = {part.text};")
                 part = Value(temporary, part.type)
             kept.append(part)
-        self.num_loops += 1
         return kept
 
     def assign(self, target, value, node, silent: bool = False) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from stride import _dtypes, cuda
 from stride._signatures import ElementType
 from stride._translate_source import Source
-from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Value, c_type, promote
+from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, Value, c_type, promote
 
 
 def _float_functions() -> Dict[object, str]:
@@ -102,7 +102,7 @@ class Calls:
             return self.print(node)
         own = getattr(function, "python_function", function)
         if inspect.isfunction(own) and own not in _Tables.get().all:
-            return self.call(node, Source(own), getattr(function, "signature", None))
+            return self.call(node, Source(own), getattr(function, "signatures", ()))
         if node.keywords:
             self.fail(node, "arguments by keyword can be given to Python functions alone")
         for translate in (self.cuda_call, self.math_call, self.python_call):
@@ -227,6 +227,8 @@ class Calls:
     def math_call(self, node, function):
         """Functions of math, cmath, NumPy and ours."""
         tables = _Tables.get()
+        if function in tables.floats and len(node.args) == 2:
+            return self.into_array(node, tables.floats[function])
         if function in tables.floats:
             return self.float_call(node, tables.floats[function], 1, function)
         if function in tables.floats2:
@@ -270,6 +272,23 @@ class Calls:
         if function in (cmath.phase, cmath.polar, cmath.rect):
             return self.polar(node, function)
         return None
+
+    def into_array(self, node, name: str) -> Value:
+        """A function of NumPy's with an array of one axis for its results: `np.sin(x, out)`."""
+        given, out = map(self.visit, node.args)
+        if not isinstance(out, Value) or not isinstance(out.type, ArrayOf) or out.type.ndim != 1:
+            self.fail(node, "the second argument is an array of one axis for the results")
+        self.mark_written(node.args[1], node)
+        place = Value(f"k{self.num_loops}", Scalar(INT, None, True))
+        self.num_loops += 1
+        is_array = isinstance(given, Value) and isinstance(given.type, ArrayOf)
+        value = self.element(given, [place], node) if is_array else self.scalar(given, node)
+        kind = value.type.definite() if value.type.definite().dtype.kind == "f" else Scalar(FLOAT)
+        result, target = Value(f"{name}({self.cast(value, kind)})", kind), self.element(out, [place], node)
+        k = place.text
+        self.emit(f"for (long long {k} = 0, end_{k} = {out.type.extents[0]}; {k} < end_{k}; ++{k}) "
+                  f"{target.text} = {self.cast(result, Scalar(target.type.dtype))};")
+        return Value("(void)0", None)
 
     def split(self, node, is_modf: bool) -> list:
         """The two results of modf and frexp."""
@@ -508,8 +527,19 @@ class Calls:
             return Value(f"({self.truth(node.args[0])})", Scalar(BOOL))
         return Value(f"({c_type(dtype)})({value.text})", Scalar(dtype, None, value.type.never_negative), None)
 
-    def call(self, node, source: Source, signature=None):
-        """A Python function. With a `signature` its arguments and its result have these types."""
+    def signature_for(self, signatures, values: list, node):
+        """The first whose types hold these numbers, else the first of as many; None where there are none."""
+        fitting = [one for one in signatures if len(one.args) == len(values)]
+        if signatures and not fitting:
+            self.fail(node, f"no signature takes {len(values)} arguments: {', '.join(map(repr, signatures))}")
+        for one in fitting:
+            if all(not isinstance(value, Value) or not isinstance(value.type, Scalar) or not isinstance(wanted, ElementType)
+                   or np.can_cast(value.type.definite().dtype, wanted.dtype) for value, wanted in zip(values, one.args)):
+                return one
+        return fitting[0] if fitting else None
+
+    def call(self, node, source: Source, signatures=()):
+        """A Python function. With signatures its arguments and its result have one's types."""
         given = dict(zip(source.parameters, (self.visit(one) for one in node.args)))
         for one in node.keywords:
             if one.arg is None or one.arg in given or one.arg not in source.parameters:
@@ -521,17 +551,22 @@ class Calls:
         if len(node.args) > len(source.parameters) or len(given) != len(source.parameters):
             self.fail(node, f"{source.name} takes {len(source.parameters)} arguments, not {len(node.args) + len(node.keywords)}")
         values = [given[name] for name in source.parameters]
+        signature = self.signature_for(signatures, values, node)
         types = []
         for value, wanted in zip(values, signature.args if signature is not None else (None,) * len(values)):
-            if isinstance(value, list):
+            if isinstance(value, Object):
+                types.append(value)  # known now: a function or a type
+            elif isinstance(value, list):
                 types.append(TupleOf(tuple(replace(self.scalar(one, node).type.definite(), never_negative=False) for one in value)))
             elif not isinstance(value, Value) or value.type is None:
-                self.fail(node, "a function takes numbers, arrays and tuples")
+                self.fail(node, "a function takes numbers, arrays, tuples and functions")
             elif isinstance(value.type, Scalar):
                 types.append(Scalar(wanted.dtype) if isinstance(wanted, ElementType) else replace(value.type.definite(), never_negative=False))
             else:
                 types.append(value.type.signature())
         known = self.unit.call(source, tuple(types))
+        if not known.done:
+            known.calls_itself = True
         arguments = []
         for name, value, kind in zip(source.parameters, values, types):
             if isinstance(kind, ArrayOf):
@@ -540,12 +575,15 @@ class Calls:
                     self.mark_root(value.type.root, node)
             elif isinstance(kind, TupleOf):
                 arguments += [self.cast(one, part) for one, part in zip(value, kind.parts)]
-            else:
+            elif isinstance(kind, Scalar):
                 arguments.append(self.cast(value, kind))
         text = f"{known.entry}({', '.join(arguments)})"
         if isinstance(known.returned, TupleOf):
             result = self.temporary(f"{known.result_text()} {{}} = {text};", node)
             return [Value(f"{result}.f{i}", part) for i, part in enumerate(known.returned.parts)]
+        if known.returned is None and not known.done:
+            # Its other results say of which type it is: in the next pass it is known.
+            return Unknown("0", Scalar(None, bool))
         wanted = getattr(signature, "return_type", None)
         if known.returned is not None and isinstance(wanted, ElementType) and hasattr(wanted, "dtype"):
             return Value(self.cast(Value(text, known.returned), Scalar(wanted.dtype)), Scalar(wanted.dtype))

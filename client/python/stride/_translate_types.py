@@ -69,6 +69,10 @@ class Value:
     literal: object = None  # its value, when it is known now
 
 
+class Unknown(Value):
+    """What a function gives that calls itself, before its other results tell the type."""
+
+
 class Object:
     """A Python object that is no number: a module, a function, a type."""
 
@@ -78,7 +82,8 @@ class Object:
     def __eq__(self, other) -> bool:
         return isinstance(other, Object) and self.value is other.value
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 def parameter_type(value) -> object:

@@ -28,7 +28,7 @@ def jit(func_or_sig=None, argtypes=None, device: bool = False, inline: Any = "ne
         # A signature with a result is a device function's.
         returns = any(isinstance(one.return_type, ElementType) and hasattr(one.return_type, "dtype") for one in signatures)
         if device or returns:
-            return DeviceFunction(function, signatures[0] if signatures else None)
+            return DeviceFunction(function, signatures)
         return Kernel(function, signatures, options, links)
 
     if func_or_sig is None or is_signature(func_or_sig):
@@ -54,8 +54,9 @@ class DeclaredFunction:
     def __init__(self, name: str, signature):
         self.name = self.__name__ = name
         self.linked_signature = parse(signature)
+        self.sig = self.linked_signature
         if not isinstance(self.linked_signature.return_type, ElementType):
-            raise ValueError(f"the signature of {name} has a result, as in float32(float32)")
+            raise TypeError(f"Return type must be provided for device declarations: the signature of {name} has a result, as in float32(float32)")
 
     def __repr__(self) -> str:
         return f"<stride.cuda declared function {self.name}>"

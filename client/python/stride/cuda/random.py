@@ -7,7 +7,7 @@
         i = cuda.grid(1)
         out[i] = xoroshiro128p_uniform_float32(states, i)
 
-States are an array of uint64 and shape (n, 2). State i begins 2**64 numbers after state i - 1."""
+States are an array of uint64 and shape (n, 2). State i begins 2**64 numbers after state i - 1. The numbers are Numba's own."""
 
 import math
 
@@ -77,9 +77,9 @@ def xoroshiro128p_normal_float32(states, index):
 
 @device_function
 def xoroshiro128p_normal_float64(states, index):
-    """A float64 of the standard normal distribution, by the transformation of Box and Muller."""
-    u1 = xoroshiro128p_uniform_float64(states, index)
-    u2 = xoroshiro128p_uniform_float64(states, index)
+    """A float64 of the standard normal distribution, by the transformation of Box and Muller. As in Numba it is made of two float32."""
+    u1 = np.float64(xoroshiro128p_uniform_float32(states, index))
+    u2 = np.float64(xoroshiro128p_uniform_float32(states, index))
     return math.sqrt(-2.0 * math.log(u1)) * math.cos(_TWO_PI * u2)
 
 
@@ -114,15 +114,12 @@ def _apply(images: tuple, s0: np.ndarray, s1: np.ndarray) -> tuple:
 
 
 def _first(seed: int) -> tuple:
-    """The two words that splitmix64 makes of a seed."""
-    words, z = [], seed & _MASK
-    for _ in range(2):
-        z = (z + 0x9E3779B97F4A7C15) & _MASK
-        x = z
-        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-        words.append(x ^ (x >> 31))
-    return tuple(np.array([one], np.uint64) for one in words)
+    """The two words of the first state: as in Numba both are what splitmix64 makes of the seed."""
+    x = (seed + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    word = np.array([x ^ (x >> 31)], np.uint64)
+    return word, word
 
 
 def _states(n: int, seed: int, subsequence_start: int) -> np.ndarray:
