@@ -1,6 +1,7 @@
 """Programs written for Numba's CUDA target, with `from stride import cuda` or `from stride.numba import ...`, each result beside NumPy's."""
 
 import cmath
+import collections
 import math
 import os
 import tempfile
@@ -286,6 +287,11 @@ class JitTest(client_case.ClientCase):
         np.testing.assert_array_equal(out, x * 4)
         self.assertIs(kernel.py_func, body)
         self.assertIn("__global__", kernel.inspect_source(x, np.float32(1), out))
+        self.assertEqual(list(kernel.overloads), [(float32[:], float32, float32[:])])
+        overload = kernel.overloads[float32[:], float32, float32[:]]
+        self.assertFalse(overload.cooperative)
+        self.assertGreater(overload.max_cooperative_grid_blocks((32, 1)), 0)
+        self.assertEqual(list(kernel.get_regs_per_thread()), list(kernel.overloads))
         with self.assertRaisesRegex(st.Unimplemented, "inspect_source"):
             kernel.inspect_asm()
 
@@ -602,6 +608,49 @@ class PythonTest(client_case.ClientCase):
             np.sqrt(4.0, out[1:])
 
         self.check(whole_arrays, np.arange(2.0), np.zeros(2))
+
+    def test_arrays_that_take_turns(self):
+        def kernel(a, b, steps, z, out):
+            for step in range(steps):
+                if step % 2 == 0:
+                    source = a
+                    target = b
+                else:
+                    source = b
+                    target = a
+                for i in range(1, len(source) - 1):
+                    target[i] = (source[i - 1] + source[i + 1]) / 2
+            real = z.real
+            real[1] = 7
+            out[0] = z.imag[0] + real[2]
+
+        self.check(kernel, np.arange(6.0) ** 2, np.zeros(6), 5, np.array([1 + 2j, 3, 4 - 1j]), np.zeros(1))
+
+        def read_only(a, b, choose, out):
+            chosen = a
+            if choose:
+                chosen = b
+            out[0] = chosen[0] + len(chosen)
+
+        for choose in (0, 1):
+            self.check(read_only, np.ones(3), np.full(4, 5.0), choose, np.zeros(1))
+
+    def test_named_tuples_and_literals(self):
+        point = collections.namedtuple("point", "x y")
+
+        def room(size, x, out):
+            own = cuda.local.array(size, float64)
+            for i in range(size):
+                own[i] = x[i]
+            out[0] = own[size - 1] + len(own)
+
+        def kernel(where, x, out):
+            room(3, x, out)
+            out[1] = where.x * 10 + where.y
+
+        x, out = np.arange(4.0), np.zeros(2)
+        cuda.jit(kernel)[1, 1](point(1, 2.5), x, out)
+        np.testing.assert_array_equal(out, [5, 12.5])
 
     def test_print_and_failures(self):
         def kernel(x):

@@ -7,14 +7,14 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from stride import _dtypes, _errors, _inference, _manipulation
-from stride._execution import refused
+from stride._execution import devices, refused
 from stride._array import _SCALARS, Array, node_of, wrap
 from stride._graph import Node, Number, record, record_several
 from stride._kernel import RawKernel, _dim3
-from stride._signatures import ArrayType, ElementType, Signature, TupleType, parse
+from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleType, parse
 from stride._translate import Translated, Unit, translate_kernel
 from stride._translate_source import Source
-from stride._translate_types import ArrayOf, Scalar, c_type, memory_type, parameter_type
+from stride._translate_types import ArrayOf, Scalar, TupleOf, c_type, memory_type, parameter_type
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["DeviceFunction", "Kernel", "device_function", "guvectorize", "kernel"]
@@ -96,9 +96,9 @@ class Kernel:
         return str(self.translated(*arguments)[0].source)
 
     @property
-    def overloads(self) -> Dict[tuple, RawKernel]:
-        """The CUDA C++ kernels so far, by the types of their arguments."""
-        return {types: raw for types, (raw, _) in self._translated.items()}
+    def overloads(self) -> Dict[tuple, "Overload"]:
+        """The kernels so far, by the types of their arguments."""
+        return {numba_types(types): Overload(self, raw, made) for types, (raw, made) in self._translated.items()}
 
     def _compiled(self, field: str):
         """A number that the compiler says of each kernel so far, by the types of its arguments; 0 where the device kind has no such notion."""
@@ -107,7 +107,7 @@ class Kernel:
         made = {}
         for types, (raw, _) in self._translated.items():
             infos = RawModule(raw.source, options=raw.options, entries=[raw.name])._there(None).kernels
-            made[types] = int(getattr(infos[0], field))
+            made[numba_types(types)] = int(getattr(infos[0], field))
         return made
 
     def get_regs_per_thread(self, signature=None):
@@ -180,6 +180,29 @@ class Kernel:
             _indexing.write(argument, array)
         for argument, array in back:  # as Numba: arrays of the host have the results when the call returns
             argument[...] = array._read()
+
+
+def numba_types(types: tuple) -> tuple:
+    """Types of arguments as Numba has them: `float32`, `int32[:, :]`."""
+    return tuple(ArrayType(one.dtype, one.ndim) if isinstance(one, ArrayOf) else TupleType([TYPES[part.dtype.name] for part in one.parts])
+                 if isinstance(one, TupleOf) else TYPES[one.dtype.name] for one in types)
+
+
+class Overload:
+    """A kernel for arguments of one combination of types."""
+
+    def __init__(self, kernel: Kernel, raw: RawKernel, made: Translated):
+        self.kernel, self.raw, self.cooperative = kernel, raw, made.is_cooperative
+
+    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize: int = 0) -> int:
+        """How many blocks run at once and may meet on the device: of a GPU what the compiler says. A CPU device takes more than the number that is given,
+        which a launch that is too large names."""
+        from stride._module import RawModule
+
+        threads = int(np.prod(blockdim))
+        info = RawModule(self.raw.source, options=self.raw.options, entries=[self.raw.name])._there(None).kernels[0]
+        blocks = max(1, info.max_threads_per_block // threads)
+        return blocks * info.max_active_blocks * devices()[0].num_compute_units if info.HasField("max_active_blocks") else blocks
 
 
 def converted(signature: Signature, arguments: tuple) -> Optional[tuple]:

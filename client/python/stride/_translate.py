@@ -19,7 +19,7 @@ from stride._translate_expressions import Expressions
 from stride._translate_loops import Loops
 from stride._translate_prelude import ATOMICS, COMPLEX, PRELUDE, SLICES
 from stride._translate_source import Source
-from stride._translate_types import C_TYPES, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, Value, c_type, memory_type, promote, promote_parts
+from stride._translate_types import C_TYPES, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, UnknownValue, Value, c_type, memory_type, promote, promote_parts
 
 _MAX_PASSES = 20
 _MAX_DEPTH = 8
@@ -53,7 +53,11 @@ class Unit:
                 raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} calls itself with other types at each call")
             # It is there while it is translated: a function that calls itself is called by its name.
             known = self.functions[key] = Function(self, source, types, f"st_{len(self.functions)}_{source.identifier}")
-            known.translate()
+            try:
+                known.translate()
+            except _errors.ExpressionError:
+                del self.functions[key]  # it may be tried with other types
+                raise
             if known.calls_itself:
                 self.texts.append(known.declaration())
             self.texts.append(known.text())
@@ -114,6 +118,15 @@ class Function(Expressions, Calls, Loops):
                 self.memory(part.dtype, source.definition)
         self.variables.update(zip(source.parameters, self.types))
         self.unit.active.append(source.key)
+        try:
+            self.settle()
+        finally:
+            self.unit.active.pop()
+        self.done = True
+
+    def settle(self) -> None:
+        """Walks over the statements until what is known of types stays as it is."""
+        source = self.source
         for _ in range(_MAX_PASSES):
             before = (dict(self.variables), self.returned, len(self.written))
             self.lines, self.declared, self.num_loops = [], {}, 0
@@ -124,8 +137,6 @@ class Function(Expressions, Calls, Loops):
             self.fail(source.definition, "the types of its variables do not settle")
         if self.calls_itself and self.returned is None and any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(source.definition)):
             self.fail(source.definition, "it calls itself, and no return says of which type its result is")
-        self.unit.active.pop()
-        self.done = True
 
     def parameters_text(self) -> str:
         parts = []
@@ -163,7 +174,7 @@ class Function(Expressions, Calls, Loops):
             elif isinstance(one, TupleOf):
                 lines += [f"  {c_type(part.dtype)} t_{name}_{i} = 0;" for i, part in enumerate(one.parts)]
             elif isinstance(one, ArrayOf):
-                is_const = one.root and one.root not in self.written
+                is_const = any(root and root not in self.written for root in one.root.split("|"))
                 lines.append(f"  {'const ' if is_const else ''}{memory_type(one.dtype)}* v_{name} = 0;")
                 lines += [f"  long long {own} = 0;" for own in (*one.extents, *one.strides) if own[:2] in ("e_", "w_") and own[2:].startswith(f"{name}_")]
         return lines
@@ -184,9 +195,9 @@ class Function(Expressions, Calls, Loops):
         head = f'extern "C" __global__ void {self.entry}' if self.is_kernel else f"__device__ {self.result_text()} {self.entry}"
         return "\n".join([f"{result}{head}({self.parameters_text()}) {{", *self.declarations(), *self.declared.values(), *self.lines, "}", ""])
 
-    def fail(self, node, what: str):
+    def fail(self, node, what: str, kind=_errors.ExpressionError):
         line = getattr(node, "lineno", self.source.definition.lineno)
-        raise _errors.ExpressionError(f"{self.source.file}:{line}: {self.source.name}: {what}")
+        raise kind(f"{self.source.file}:{line}: {self.source.name}: {what}")
 
     def memory(self, dtype: np.dtype, node) -> None:
         if dtype not in C_TYPES:
@@ -379,9 +390,11 @@ class Function(Expressions, Calls, Loops):
 
     def assign_array(self, name: str, value: Value, node) -> None:
         known, kind = self.variables.get(name), value.type
-        if known is not None and (not isinstance(known, ArrayOf) or (known.dtype, known.ndim, known.root) != (kind.dtype, kind.ndim, kind.root)
+        if known is not None and (not isinstance(known, ArrayOf) or (known.dtype, known.ndim) != (kind.dtype, kind.ndim)
                                   or name in self.source.parameters or name in self.declared):
-            self.fail(node, f"{name} stands for one thing only: a number, or one array")
+            self.fail(node, f"{name} stands for one thing only: a number, or arrays of one type and as many axes")
+        if known is not None and known.root != kind.root:
+            kind = replace(kind, root="|".join(sorted({*known.root.split("|"), *kind.root.split("|")})))
         strided = kind.strided or known is not None and known.strided
         # The extents of a parameter, and of a row of one, do not change; those of a slice are the variable's own.
         own = strided or not all(_STABLE.fullmatch(one) for one in kind.extents) or known is not None and known.extents != kind.extents
@@ -451,7 +464,7 @@ class Function(Expressions, Calls, Loops):
         if any(isinstance(one, list) for one in shape):
             self.fail(call, "a shape is a number or a tuple of numbers")
         if not all(isinstance(one, Value) and isinstance(one.literal, int) for one in shape):
-            self.fail(call, "the shape of such an array is made of known integers")
+            self.fail(call, "the shape of such an array is made of known integers", UnknownValue)
         dtype = self.dtype(arguments["dtype"])
         self.memory(dtype, call)
         extents, name = [one.literal for one in shape], target.id
@@ -478,10 +491,10 @@ class Function(Expressions, Calls, Loops):
         if isinstance(value, Value) and isinstance(value.type, ArrayOf):
             self.mark_root(value.type.root, node)
 
-    def mark_root(self, root: str, node) -> None:
-        if root.startswith("="):
-            self.fail(node, f"{root[1:]} is an array from outside the kernel, which is a constant there; pass it as an argument to write it")
-        if root:
+    def mark_root(self, roots: str, node) -> None:
+        for root in filter(None, roots.split("|")):
+            if root.startswith("="):
+                self.fail(node, f"{root[1:]} is an array from outside the kernel, which is a constant there; pass it as an argument to write it")
             self.written.add(root)
 
 

@@ -10,10 +10,10 @@ from typing import Dict
 
 import numpy as np
 
-from stride import _dtypes, cuda
+from stride import _dtypes, _errors, cuda
 from stride._signatures import ElementType
 from stride._translate_source import Source
-from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, Value, c_type, promote
+from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, UnknownValue, Value, c_type, promote
 
 
 def _float_functions() -> Dict[object, str]:
@@ -564,7 +564,16 @@ class Calls:
                 types.append(Scalar(wanted.dtype) if isinstance(wanted, ElementType) else replace(value.type.definite(), never_negative=False))
             else:
                 types.append(value.type.signature())
-        known = self.unit.call(source, tuple(types))
+        try:
+            known = self.unit.call(source, tuple(types))
+        except UnknownValue:
+            # As Numba: what needs to know its arguments, such as the shape of a shared array, knows the literals.
+            literals = [Object(value.literal) if isinstance(value, Value) and value.literal is not None and isinstance(kind, Scalar) else kind
+                        for value, kind in zip(values, types)]
+            if literals == types:
+                raise
+            types = literals
+            known = self.unit.call(source, tuple(types))
         if not known.done:
             known.calls_itself = True
         arguments = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from stride import _dtypes, cuda
 from stride._array import Array
-from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Value, c_type, promote
+from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, Several, TupleOf, Value, c_type, promote
 
 _PLACES = {getattr(getattr(cuda, group), axis): f"{group}.{axis}" for group in ("threadIdx", "blockIdx", "blockDim", "gridDim") for axis in "xyz"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
@@ -146,7 +146,7 @@ class Expressions:
             return self.constant(node, kind.value)
         if isinstance(kind, TupleOf):
             literals = kind.literals or (None,) * len(kind.parts)
-            return [Value(f"t_{node.id}_{i}", part, literal) for i, (part, literal) in enumerate(zip(kind.parts, literals))]
+            return Several([Value(f"t_{node.id}_{i}", part, literal) for i, (part, literal) in enumerate(zip(kind.parts, literals))], kind.fields)
         if kind is not None:
             return Value(f"v_{node.id}", kind)
         try:
@@ -170,9 +170,13 @@ class Expressions:
             if node.attr == "T":
                 steps = kind.steps()
                 return Value(value.text, ArrayOf(kind.dtype, kind.ndim, kind.root, kind.extents[::-1], kind.ndim > 1, steps[::-1] if kind.ndim > 1 else ()))
-            self.fail(node, f"an array has shape, size, ndim, dtype and T here, not {node.attr}")
+            if node.attr in ("real", "imag"):
+                return self.parts_of_array(value, node.attr == "imag", node)
+            self.fail(node, f"an array has shape, size, ndim, dtype, T, real and imag here, not {node.attr}")
         if isinstance(value, Value) and isinstance(value.type, Scalar):
             return self.part_of(node, value)
+        if isinstance(value, Several) and node.attr in value.fields:
+            return value[value.fields.index(node.attr)]
         if not isinstance(value, Object):
             self.fail(node, f"a tuple has no {node.attr} here")
         try:
@@ -180,6 +184,17 @@ class Expressions:
         except AttributeError:
             self.fail(node, f"{value.value!r} has no {node.attr}")
         return self.constant(node, found)
+
+    def parts_of_array(self, value: Value, is_imaginary: bool, node) -> Value:
+        """The real or the imaginary parts, as a view."""
+        kind = value.type
+        if kind.dtype.kind != "c":
+            if is_imaginary:
+                self.fail(node, f"an array of {kind.dtype} has no imaginary parts")
+            return value
+        part = np.dtype(_dtypes.float32 if kind.dtype.itemsize == 8 else FLOAT)
+        strides = tuple(f"2 * ({one})" for one in kind.steps())
+        return Value(f"(({c_type(part)}*){value.text} + {int(is_imaginary)})", ArrayOf(part, kind.ndim, kind.root, kind.extents, True, strides))
 
     def part_of(self, node, value: Value):
         """Attributes of a number."""

@@ -33,7 +33,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """`root` is the parameter that its memory is; empty for shared and local arrays; `=` and a name for constants. Without `strided` it is C-contiguous;
+    """`root` is the parameter that its memory is, or several with `|` between them; empty for shared and local arrays; `=` and a name for constants. Without `strided` it is C-contiguous;
     else `strides`, in elements, tell where its elements are."""
 
     dtype: np.dtype
@@ -56,9 +56,10 @@ class ArrayOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """Numbers. `literals` are those that are known, else None."""
+    """Numbers. `literals` are those that are known, else None; `fields` the names of a named tuple's."""
 
     parts: Tuple[Scalar, ...]
+    fields: Tuple[str, ...] = ()
     literals: tuple = field(default=(), compare=False)
 
 
@@ -67,6 +68,18 @@ class Value:
     text: str
     type: object  # Scalar, ArrayOf
     literal: object = None  # its value, when it is known now
+
+
+class Several(list):
+    """The values of a tuple, with the names that a named tuple has for them."""
+
+    def __init__(self, values, fields: Tuple[str, ...] = ()):
+        super().__init__(values)
+        self.fields = fields
+
+
+class UnknownValue(_errors.ExpressionError):
+    """A number would have to be known while a function is translated, such as the extent of a shared array."""
 
 
 class Unknown(Value):
@@ -80,10 +93,15 @@ class Object:
         self.value = value
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, Object) and self.value is other.value
+        if not isinstance(other, Object):
+            return False
+        return self.value is other.value or self._is_number() and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
-        return id(self.value)
+        return hash(self.value) if self._is_number() else id(self.value)
+
+    def _is_number(self) -> bool:
+        return isinstance(self.value, (bool, int, float, complex))
 
 
 def parameter_type(value) -> object:
@@ -97,7 +115,7 @@ def parameter_type(value) -> object:
     if isinstance(value, tuple) and value:
         parts = tuple(map(parameter_type, value))
         if all(isinstance(one, Scalar) for one in parts):
-            return TupleOf(parts)
+            return TupleOf(parts, tuple(getattr(value, "_fields", ())))
     raise _errors.DataTypeMismatch(f"a kernel takes arrays, numbers and tuples of numbers, not {type(value).__name__}")
 
 

@@ -28,12 +28,13 @@ from stride.cuda._runtime import (
     close, current_context, default_stream, defer_cleanup, detect, event, event_elapsed_time, external_stream, get_current_device, gpus, is_available,
     is_float16_supported, is_supported_version, legacy_default_stream, list_devices, per_thread_default_stream, profile_start, profile_stop, profiling,
     require_context, select_device, stream, synchronize)
-from stride.cuda._compiled import Reduce, declare_device, guvectorize, jit, reduce, vectorize
+from stride.cuda._compiled import (
+    Reduce, compile_for_current_device, compile_ptx, compile_ptx_for_current_device, declare_device, guvectorize, jit, reduce, vectorize)
 from stride.cuda.libdevice import LibdeviceFunction  # noqa: F401
 
 __all__ = [
     "Reduce", "activemask", "all_sync", "any_sync", "as_cuda_array", "atomic", "ballot_sync", "blockDim", "blockIdx", "brev", "cbrt", "cg", "close", "clz",
-    "const", "current_context", "declare_device", "default_stream", "defer_cleanup", "detect", "device_array", "device_array_like", "eq_sync", "event",
+    "compile_for_current_device", "compile_ptx", "compile_ptx_for_current_device", "const", "current_context", "declare_device", "default_stream", "defer_cleanup", "detect", "device_array", "device_array_like", "eq_sync", "event",
     "event_elapsed_time", "external_stream", "ffs", "fma", "get_current_device", "gpus", "grid", "gridDim", "gridsize", "guvectorize", "is_available",
     "is_cuda_array", "is_float16_supported", "is_supported_version", "jit", "laneid", "lanemask_lt", "legacy_default_stream", "libdevice", "list_devices",
     "local", "managed_array", "mapped_array", "mapped_array_like", "match_all_sync", "match_any_sync", "nanosleep", "per_thread_default_stream", "pinned",

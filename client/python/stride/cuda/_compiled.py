@@ -7,6 +7,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from stride import _errors
+from stride._execution import refused
 from stride._signatures import ElementType, is_signature, parse, parse_all
 
 
@@ -46,6 +47,19 @@ def _read(path) -> str:
                                     reason="NOT_IMPLEMENTED", metadata={"feature": "link"})
     with open(path, encoding="utf-8") as file:
         return file.read() + "\n"
+
+
+def _compiled_here(name: str):
+    def refuse(*_, **__):
+        refused(f"cuda.{name}", "the daemon compiles; kernel.inspect_source(arguments...) has the CUDA C++ that it is given")
+
+    refuse.__name__ = name
+    refuse.__doc__ = "Refused: the daemon compiles; a kernel's inspect_source has the CUDA C++ that it is given."
+    return refuse
+
+
+compile_ptx, compile_ptx_for_current_device, compile_for_current_device = map(
+    _compiled_here, ("compile_ptx", "compile_ptx_for_current_device", "compile_for_current_device"))
 
 
 class DeclaredFunction:
