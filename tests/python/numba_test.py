@@ -3,6 +3,7 @@
 import cmath
 import collections
 import math
+import operator
 import os
 import tempfile
 import threading
@@ -539,8 +540,10 @@ class PythonTest(client_case.ClientCase):
             assert n > 0
             out[16] = m.floor(-x) + m.ceil(x) + m.trunc(-x)
             out[17] = 0xFFFFFFFF + n
+            out[18] = operator.add(x, 1) * operator.lt(x, 5) + operator.neg(x)
+            out[19] = round(x, 3) + round(x * 1000, -2) + round(0.5425, 3)
 
-        self.check(kernel, 3.14159, 5, 3, np.zeros(18))
+        self.check(kernel, 3.14159, 5, 3, np.zeros(20))
 
     def test_complex_numbers(self):
         def kernel(z, out, real):
@@ -640,12 +643,12 @@ class PythonTest(client_case.ClientCase):
 
         def room(size, x, out):
             own = cuda.local.array(size, float64)
-            for i in range(size):
-                own[i] = x[i]
-            out[0] = own[size - 1] + len(own)
+            for i in range(size[1]):
+                own[0, i] = x[i]
+            out[0] = own[0, size[1] - 1] + own.size
 
         def kernel(where, x, out):
-            room(3, x, out)
+            room((1, 3), x, out)
             out[1] = where.x * 10 + where.y
 
         x, out = np.arange(4.0), np.zeros(2)
@@ -714,7 +717,8 @@ class WarpTest(client_case.ClientCase):
             counts[1, i] = cuda.all_sync(0xffffffff, lane < 32) * 10 + cuda.any_sync(0xffffffff, lane == 40)
             counts[2, i] = cuda.match_any_sync(0xffffffff, i % 2)
             mask, same = cuda.match_all_sync(0xffffffff, 7)
-            counts[3, i] = same
+            equal = cuda.eq_sync(0xffffffff, lane >= 0)
+            counts[3, i] = same and equal
             total = value
             step = 16
             while step > 0:
@@ -743,6 +747,19 @@ class WarpTest(client_case.ClientCase):
             np.testing.assert_array_equal(counts[3], 1)
             np.testing.assert_array_equal(counts[4], 32 + 8 + 63 + 4 + 2**63 % 7)
             np.testing.assert_array_equal(counts[5], np.where(lanes < 3, 1, 2))
+
+    def test_votes_of_a_part_of_a_warp(self):
+        @cuda.jit
+        def kernel(x, out):
+            i = cuda.threadIdx.x
+            mask, same = cuda.match_all_sync(0xffffffff, x[i])
+            out[0, i] = mask if same else 0
+            out[1, i] = cuda.eq_sync(0xffffffff, True)
+
+        for x, wanted in ((np.full(10, 3), 1023), (np.arange(10), 0)):
+            out = np.zeros((2, 10), np.int64)
+            kernel[1, 10](x, out)
+            np.testing.assert_array_equal(out, [[wanted] * 10, [1] * 10])
 
     def test_block_votes(self):
         @cuda.jit

@@ -97,7 +97,10 @@ class Kernel:
 
     @property
     def overloads(self) -> Dict[tuple, "Overload"]:
-        """The kernels so far, by the types of their arguments."""
+        """The kernels so far, and those of its signatures, by the types of their arguments."""
+        for one in self.signatures:
+            self._translation(tuple(ArrayOf(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else TupleOf(tuple(Scalar(part.dtype) for part in kind.types))
+                                    if isinstance(kind, TupleType) else Scalar(kind.dtype) for kind in one.args))
         return {numba_types(types): Overload(self, raw, made) for types, (raw, made) in self._translated.items()}
 
     def _compiled(self, field: str):

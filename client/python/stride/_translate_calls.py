@@ -5,6 +5,7 @@ import builtins
 import cmath
 import inspect
 import math
+import operator
 from dataclasses import replace
 from typing import Dict
 
@@ -76,7 +77,23 @@ _SHUFFLES = {cuda.shfl_sync: "__shfl_sync", cuda.shfl_up_sync: "__shfl_up_sync",
              cuda.shfl_xor_sync: "__shfl_xor_sync"}
 _VOTES = {cuda.all_sync: "__all_sync", cuda.any_sync: "__any_sync", cuda.ballot_sync: "__ballot_sync", cuda.eq_sync: "eq"}
 _BITS = {cuda.popc: "__popc", cuda.brev: "__brev", cuda.clz: "__clz", cuda.ffs: "__ffs"}
+# The functions of Python's module operator.
+_BINARY = {operator.add: ast.Add, operator.sub: ast.Sub, operator.mul: ast.Mult, operator.truediv: ast.Div, operator.floordiv: ast.FloorDiv,
+           operator.mod: ast.Mod, operator.pow: ast.Pow, operator.and_: ast.BitAnd, operator.or_: ast.BitOr, operator.xor: ast.BitXor,
+           operator.lshift: ast.LShift, operator.rshift: ast.RShift, operator.iadd: ast.Add, operator.isub: ast.Sub, operator.imul: ast.Mult,
+           operator.itruediv: ast.Div}
+_COMPARISONS = {operator.lt: ast.Lt, operator.le: ast.LtE, operator.gt: ast.Gt, operator.ge: ast.GtE, operator.eq: ast.Eq, operator.ne: ast.NotEq}
+_UNARY = {operator.neg: ast.USub, operator.pos: ast.UAdd, operator.invert: ast.Invert, operator.not_: ast.Not}
 _COMPLEX = {"exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"}
+
+
+def known_object(value, kind):
+    """What stands for a number, or for a tuple of numbers, that is known, in place of its type."""
+    if isinstance(kind, Scalar) and value.literal is not None:
+        return Object(value.literal)
+    if isinstance(kind, TupleOf) and all(one.literal is not None for one in value):
+        return Object(tuple(one.literal for one in value))
+    return kind
 
 
 class Calls:
@@ -194,15 +211,15 @@ class Calls:
             text = f"__match_any_sync({mask}, {self.cast(value, value.type.definite())})"
             if function is cuda.match_any_sync:
                 return Value(text, Scalar(_dtypes.uint32, None, True))
-            found = self.temporary(f"unsigned {{}} = {text};", node)
-            return [Value(f"({found} == {mask} ? {mask} : 0u)", Scalar(_dtypes.uint32, None, True)), Value(f"({found} == {mask})", Scalar(BOOL))]
+            found, there = self.temporary(f"unsigned {{}} = {text};", node), self.temporary(f"unsigned {{}} = __ballot_sync({mask}, true);", node)
+            return [Value(f"({found} == {there} ? {found} : 0u)", Scalar(_dtypes.uint32, None, True)), Value(f"({found} == {there})", Scalar(BOOL))]
         if function in _VOTES:
             truth = self.truth(node.args[1])
             if function is cuda.ballot_sync:
                 return Value(f"__ballot_sync({mask}, {truth})", Scalar(_dtypes.uint32, None, True))
             if function is cuda.eq_sync:
-                count = self.temporary(f"unsigned {{}} = __ballot_sync({mask}, {truth});", node)
-                return Value(f"({count} == 0 || {count} == {mask})", Scalar(BOOL))
+                found, there = (self.temporary(f"unsigned {{}} = __ballot_sync({mask}, {one});", node) for one in (truth, "true"))
+                return Value(f"({found} == 0 || {found} == {there})", Scalar(BOOL))
             return Value(f"({_VOTES[function]}({mask}, {truth}) != 0)", Scalar(BOOL))
         value = self.number(node.args[1])
         kind = value.type.definite()
@@ -296,7 +313,8 @@ class Calls:
         kind = promote(value.type, Scalar(None, float)).definite()
         second = kind if is_modf else Scalar(_dtypes.int32)
         other = self.temporary(f"{c_type(second.dtype)} {{}} = 0;", node)
-        first = self.temporary(f"{c_type(kind.dtype)} {{}} = {'modf' if is_modf else 'frexp'}({self.cast(value, kind)}, &{other});", node)
+        name = ("modf" if is_modf else "frexp") + "f" * (kind.dtype.itemsize == 4)
+        first = self.temporary(f"{c_type(kind.dtype)} {{}} = {name}({self.cast(value, kind)}, &{other});", node)
         return [Value(first, kind), Value(other, second)]
 
     def polar(self, node, function):
@@ -331,10 +349,16 @@ class Calls:
             return value if isinstance(value, list) else None
         if function is sum and len(node.args) == 1:
             return self.total(node)
+        if function in _BINARY and len(node.args) == 2:
+            return self.binary(node, _BINARY[function](), *map(self.number, node.args))
+        if function in _COMPARISONS and len(node.args) == 2:
+            return self.visit(ast.copy_location(ast.Compare(node.args[0], [_COMPARISONS[function]()], [node.args[1]]), node))
+        if function in _UNARY and len(node.args) == 1:
+            return self.visit(ast.copy_location(ast.UnaryOp(_UNARY[function](), node.args[0]), node))
         if function in (any, all) and len(node.args) == 1 and isinstance(self.visit(node.args[0]), list):
-            operator = ast.Or() if function is any else ast.And()
+            either = ast.Or() if function is any else ast.And()
             parts = [ast.copy_location(ast.Subscript(node.args[0], ast.Constant(i), ast.Load()), node) for i in range(len(self.visit(node.args[0])))]
-            return self.visit(ast.fix_missing_locations(ast.copy_location(ast.BoolOp(operator, parts), node)))
+            return self.visit(ast.fix_missing_locations(ast.copy_location(ast.BoolOp(either, parts), node)))
         if (function in (int, float, bool) or isinstance(function, type) and issubclass(function, np.generic)
                 or isinstance(function, np.dtype) or isinstance(function, ElementType) and hasattr(function, "dtype")):
             return self.conversion(node, function)
@@ -346,8 +370,7 @@ class Calls:
         if len(node.args) == 2:
             if kind.dtype.kind != "f":
                 return value
-            scale = self.cast(self.binary(node, ast.Pow(), self.constant(node, 10.0), self.number(node.args[1])), kind)
-            return Value(f"(rint({self.cast(value, kind)} * {scale}) / {scale})", kind)
+            return Value(f"({c_type(kind.dtype)})st_round({self.cast(value, Scalar(FLOAT))}, {self.cast(self.integer(node.args[1]), Scalar(INT))})", kind)
         return value if kind.dtype.kind != "f" else Value(f"(long long)rint({value.text})", Scalar(INT))
 
     def total(self, node):
@@ -568,8 +591,7 @@ class Calls:
             known = self.unit.call(source, tuple(types))
         except UnknownValue:
             # As Numba: what needs to know its arguments, such as the shape of a shared array, knows the literals.
-            literals = [Object(value.literal) if isinstance(value, Value) and value.literal is not None and isinstance(kind, Scalar) else kind
-                        for value, kind in zip(values, types)]
+            literals = [known_object(value, kind) for value, kind in zip(values, types)]
             if literals == types:
                 raise
             types = literals

@@ -30,6 +30,12 @@ template <class T> __device__ T st_power(T a, long long n) {
 }
 template <class T> __device__ T st_min(T a, T b) { return b < a ? b : a; }
 template <class T> __device__ T st_max(T a, T b) { return b > a ? b : a; }
+__device__ inline double st_round(double x, long long digits) {
+  double scale = pow(10.0, (double)(digits < 0 ? -digits : digits));
+  double scaled = digits < 0 ? x / scale : x * scale;
+  if (!isfinite(scaled)) return x;
+  return digits < 0 ? rint(scaled) * scale : rint(scaled) / scale;
+}
 __device__ inline long long st_wrap(long long i, long long extent) { return i < 0 ? i + extent : i; }
 """
 

@@ -95,13 +95,14 @@ class Object:
     def __eq__(self, other) -> bool:
         if not isinstance(other, Object):
             return False
-        return self.value is other.value or self._is_number() and (type(self.value), self.value) == (type(other.value), other.value)
+        return self.value is other.value or self._is_known() and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
-        return hash(self.value) if self._is_number() else id(self.value)
+        return hash(self.value) if self._is_known() else id(self.value)
 
-    def _is_number(self) -> bool:
-        return isinstance(self.value, (bool, int, float, complex))
+    def _is_known(self) -> bool:
+        """Whether it is numbers."""
+        return isinstance(self.value, (bool, int, float, complex, tuple))
 
 
 def parameter_type(value) -> object:
