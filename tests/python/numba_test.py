@@ -581,6 +581,20 @@ class PythonTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.ExpressionError, "complex number cannot become"):
             cuda.jit(lambda_with_complex)[1, 1](np.zeros(1))
 
+    def test_half_precision(self):
+        def kernel(a, b, out):
+            a[0] += b
+            a[1] = a[0] * 2 - b
+            a[2] //= b
+            a[3] = a[3] ** 2 % 5
+            for x in a[4:]:
+                out[0] += min(x, 3) + max(x, a[0])
+            a[6:] = a[4:6]
+            out[1] = a[1]
+
+        a = np.arange(8, dtype=np.float16)
+        self.check(kernel, a, np.float16(2), np.zeros(2, np.float32))
+
     def test_functions_as_arguments_and_recursion(self):
         def fibonacci(n):
             if n < 2:

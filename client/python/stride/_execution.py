@@ -65,6 +65,7 @@ def compute_capability(described: _Described) -> tuple:
     return (int(match[1]), int(match[2])) if match else (8, 0)
 
 
+@functools.total_ordering
 class Place:
     """The device numbered `id`. As a context, and after `use`, operations of the session run on it."""
 
@@ -84,6 +85,9 @@ class Place:
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Place) and self.id == other.id
+
+    def __lt__(self, other) -> bool:
+        return self.id < other.id if isinstance(other, Place) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.id)

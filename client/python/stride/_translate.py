@@ -423,7 +423,7 @@ class Function(Expressions, Calls, Loops):
                 value = self.element(value, [], node)
             if not isinstance(value, Value) or not isinstance(value.type, Scalar):
                 self.fail(node, "an element takes a number")
-            self.emit(f"{place.text} = {self.cast(value, Scalar(place.type.dtype))};")
+            self.emit(f"{place.lvalue()} = {self.cast(value, Scalar(place.type.dtype))};")
             return
         self.assign_slice(place, value, node)
 
@@ -433,7 +433,7 @@ class Function(Expressions, Calls, Loops):
         if isinstance(value, list) and kind.ndim == 1:
             for i, one in enumerate(self.held(value, node)):
                 element = self.element(place, [Value(f"{i}LL", Scalar(INT, None, True), i)], node)
-                self.emit(f"{element.text} = {self.cast(self.scalar(one, node), Scalar(element.type.dtype))};")
+                self.emit(f"{element.lvalue()} = {self.cast(self.scalar(one, node), Scalar(element.type.dtype))};")
             return
         if not isinstance(value, Value) or isinstance(value.type, ArrayOf) and value.type.ndim != kind.ndim:
             self.fail(node, f"{kind.ndim} axes of an array take a number or an array of {kind.ndim} axes")
@@ -444,7 +444,7 @@ class Function(Expressions, Calls, Loops):
             self.emit(f"for (long long {index.text} = 0, end_{index.text} = {extent}; {index.text} < end_{index.text}; ++{index.text})")
         element = self.element(place, indices, node)
         source = self.element(value, indices, node) if isinstance(value.type, ArrayOf) else value
-        self.emit(f"  {element.text} = {self.cast(source, Scalar(element.type.dtype))};")
+        self.emit(f"  {element.lvalue()} = {self.cast(source, Scalar(element.type.dtype))};")
 
     def do_AugAssign(self, node) -> None:  # noqa: N802
         target = node.target
@@ -460,6 +460,8 @@ class Function(Expressions, Calls, Loops):
         if set(arguments) != {"shape", "dtype"}:
             self.fail(call, "an array has a shape and a dtype")
         shape = self.visit(arguments["shape"])
+        if isinstance(shape, Object) and shape.value is None:
+            shape = self.constant(call, 0)  # as large as the launch says
         shape = shape if isinstance(shape, list) else [shape]
         if any(isinstance(one, list) for one in shape):
             self.fail(call, "a shape is a number or a tuple of numbers")

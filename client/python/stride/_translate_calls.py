@@ -120,6 +120,8 @@ class Calls:
         own = getattr(function, "python_function", function)
         if inspect.isfunction(own) and own not in _Tables.get().all:
             return self.call(node, Source(own), getattr(function, "signatures", ()))
+        if function in _SHUFFLES and [one.arg for one in node.keywords] == ["width"]:
+            node = ast.copy_location(ast.Call(node.func, [*node.args, node.keywords[0].value], []), node)
         if node.keywords:
             self.fail(node, "arguments by keyword can be given to Python functions alone")
         for translate in (self.cuda_call, self.math_call, self.python_call):
@@ -229,8 +231,8 @@ class Calls:
             kind = Scalar(_dtypes.int32)
         if len(node.args) < 3:
             self.fail(node, f"{function} takes a mask, a value and a lane")
-        lane = self.cast(self.integer(node.args[2]), Scalar(_dtypes.int32))
-        return Value(f"{_SHUFFLES[function]}({mask}, {self.cast(value, kind)}, {lane})", Scalar(kind.dtype))
+        lanes = ", ".join(self.cast(self.integer(one), Scalar(_dtypes.int32)) for one in node.args[2:4])
+        return Value(f"{_SHUFFLES[function]}({mask}, {self.cast(value, kind)}, {lanes})", Scalar(kind.dtype))
 
     def temporary(self, declaration: str, node) -> str:
         """The name of a variable that is made before the statement."""
@@ -304,7 +306,7 @@ class Calls:
         result, target = Value(f"{name}({self.cast(value, kind)})", kind), self.element(out, [place], node)
         k = place.text
         self.emit(f"for (long long {k} = 0, end_{k} = {out.type.extents[0]}; {k} < end_{k}; ++{k}) "
-                  f"{target.text} = {self.cast(result, Scalar(target.type.dtype))};")
+                  f"{target.lvalue()} = {self.cast(result, Scalar(target.type.dtype))};")
         return Value("(void)0", None)
 
     def split(self, node, is_modf: bool) -> list:
@@ -349,6 +351,8 @@ class Calls:
             return value if isinstance(value, list) else None
         if function is sum and len(node.args) == 1:
             return self.total(node)
+        if function is np.dtype and len(node.args) == 1:
+            return Object(self.dtype(node.args[0]))
         if function in _BINARY and len(node.args) == 2:
             return self.binary(node, _BINARY[function](), *map(self.number, node.args))
         if function in _COMPARISONS and len(node.args) == 2:

@@ -278,7 +278,8 @@ class Expressions:
             return Value(f"({base.text} + {' * '.join((text or '0', *rest))})", ArrayOf(kind.dtype, len(rest), kind.root, rest))
         if kind.dtype == _dtypes.float16:
             # Half precision is for memory; arithmetic is float32's.
-            return Value(f"{base.text}[{text or '0'}]", Scalar(_dtypes.float32))
+            place = f"{base.text}[{text or '0'}]"
+            return Value(f"(float){place}", Scalar(_dtypes.float32), None, place)
         return Value(f"{base.text}[{text or '0'}]", Scalar(kind.dtype, None, kind.dtype.kind == "u"))
 
     def sliced(self, base: Value, indices: list, node) -> Value:

@@ -65,7 +65,7 @@ class Loops:
 
     def range_parts(self, call) -> List[Value]:
         """Start, stop and step."""
-        if call.keywords or not 1 <= len(call.args) <= 3:
+        if any(one.arg != "unroll" for one in call.keywords) or not 1 <= len(call.args) <= 3:
             self.fail(call, "range takes one to three numbers")
         parts = [self.integer(one) for one in call.args]
         zero = Value("0", Scalar(None, int, True), 0)

@@ -68,6 +68,11 @@ class Value:
     text: str
     type: object  # Scalar, ArrayOf
     literal: object = None  # its value, when it is known now
+    place: str = ""  # of an element that is read by a conversion: where it is
+
+    def lvalue(self) -> str:
+        """What is assigned to."""
+        return self.place or self.text
 
 
 class Several(list):

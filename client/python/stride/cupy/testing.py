@@ -11,7 +11,9 @@ import inspect
 import itertools
 import os
 import random as _random
+import sys
 import traceback
+import unittest
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import numpy as np
@@ -20,6 +22,15 @@ import stride.cupy as cp
 from stride._array import Array
 
 # --- comparisons ---
+
+
+def __getattr__(name: str):
+    """`slow` is pytest's mark: pytest is imported with it alone."""
+    if name == "slow":
+        import pytest
+
+        return pytest.mark.slow
+    raise AttributeError(f"stride.cupy.testing has no {name}")
 
 
 def _host(values: Any):
@@ -379,10 +390,20 @@ def product_dict(*parameters: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
 
 
 def parameterize(*params: Dict[str, Any], _ids: bool = True) -> Callable:
-    """A class of tests, by pytest, for each dict: its items are attributes of the test."""
-    import pytest
+    """A class of tests for each dict, whose items are attributes of the test: of unittest's classes subclasses in their module, of others by pytest."""
+    def subclassed(cls: type) -> type:
+        module = sys.modules[cls.__module__]
+        for i, one in enumerate(params):
+            name = f"{cls.__name__}_param_{i}"
+            setattr(module, name, type(name, (cls,), {**one, "__test__": True, "__module__": cls.__module__, "__doc__": cls.__doc__}))
+        cls.__test__ = False  # type: ignore[attr-defined]
+        return cls
 
     def decorate(cls: type) -> type:
+        if issubclass(cls, unittest.TestCase):
+            return subclassed(cls)
+        import pytest
+
         @pytest.fixture(autouse=True)
         def _cupy_testing_attributes(self, _cupy_testing_param):
             for name, value in _cupy_testing_param.items():
@@ -488,11 +509,6 @@ def multi_gpu(num: int) -> Callable:
     import pytest
 
     return pytest.mark.skipif(cp.cuda.runtime.getDeviceCount() < num, reason=f"{num} devices are needed")
-
-
-def slow(function: Callable) -> Callable:
-    """The test itself."""
-    return function
 
 
 def fix_random() -> Callable:

@@ -28,6 +28,12 @@ range = range  # noqa: A001, PLW0127: CuPy's name for Python's own
 cg = cuda.cg
 
 
+def __getattr__(name: str):
+    if name in ("cub", "thrust"):
+        raise AttributeError(f"cupyx.jit.{name} is not there: use cp.sort, cp.cumsum and the like before or after the kernel, or RawKernel")
+    raise AttributeError(f"stride.cupyx.jit has no {name}")
+
+
 class RawKernel(Kernel):
     """A kernel that is called as `kernel(grid, block, args, shared_mem=0)` or `kernel[grid, block](args...)`."""
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+available = False
 __all__ = ["Mark", "MarkC", "RangePop", "RangePush", "RangePushC"]
 
 
