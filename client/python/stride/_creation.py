@@ -43,7 +43,7 @@ def number_of(value, name: str):
 
 
 def number_as(value, dtype: np.dtype) -> np.generic:
-    """A number in a type, as NumPy fills an array with it: Python's integers must fit."""
+    """Converts a number to a type as NumPy fills an array: Python's integers must fit."""
     return np.full((), value, dtype)[()]
 
 
@@ -90,7 +90,7 @@ def ones(shape, *, dtype=None, device: Optional[str] = None) -> Array:
 
 
 def full(shape, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
-    """`fill_value` is a number, which must fit, or what broadcasts to the shape."""
+    """`fill_value` is a number, which must fit, or an array-like that broadcasts to the shape."""
     if not isinstance(fill_value, (Array, *_SCALARS)):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
@@ -239,12 +239,12 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
 
 
 def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:
-    """Of lists and tuples with anything in them, arrays of the service too, which are read."""
+    """Converts lists and tuples with any elements. Arrays of the service among them are read."""
     return np.asarray(without_arrays(obj), dtype)
 
 
 def without_arrays(obj):
-    """Lists with the elements of arrays in place of these; masked ones are refused."""
+    """Replaces arrays in lists by lists of their elements; masked arrays are refused."""
     if isinstance(obj, Array):
         return obj._read() if obj.ndim else obj._read()[()]
     if isinstance(obj, np.ma.MaskedArray):

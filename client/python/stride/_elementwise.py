@@ -105,7 +105,7 @@ def imag(x, /) -> Array:
 
 
 def clip(x, /, min=None, max=None) -> Array:  # noqa: A002
-    """`x` held between `min` and `max`, in the type that they have together."""
+    """`x` limited to `min` and `max`, in their common type."""
     node = result = operands_of((x,))[0]
     for bound, function in ((min, "maximum"), (max, "minimum")):
         if bound is None or _is_no_bound(bound, function, node.dtype):

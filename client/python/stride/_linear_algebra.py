@@ -38,8 +38,7 @@ def matmul(x1, x2, /) -> Array:
 
 
 def dot(x1, x2, /, out: Optional[Array] = None) -> Array:
-    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; a product of elements where one has no
-    axes."""
+    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; elementwise if an operand has no axes."""
     from stride import _ufunc
 
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
