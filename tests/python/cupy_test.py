@@ -147,6 +147,10 @@ class ArraysTest(client_case.ClientCase):
                 ufunc.at(theirs, (slice(None), np.array([0, 0])), 4.0)
                 getattr(ours, f"scatter_{name}")((slice(None), cp.asarray([0, 0])), 4.0)
                 self.same(ours, theirs)
+        counts = cp.zeros(3, dtype=cp.uint32)
+        cupyx.scatter_add(counts, cp.asarray([0, 2, 2]), cp.asarray([1, 2, 3]))
+        cupyx.scatter_add(counts, 1, 2.5)
+        self.same(counts, np.array([1, 2, 5], np.uint32))
         with self.assertRaises(TypeError):
             cupyx.scatter_add(np.zeros(3), 0, 1)
 
@@ -159,8 +163,11 @@ class ArraysTest(client_case.ClientCase):
         pinned[...] = 5
         self.same(cp.asarray(pinned), pinned)
         self.assertEqual(cupyx.zeros_like_pinned(pinned).sum(), 0)
-        with cupyx.errstate(linalg="raise"), cupyx.allow_synchronize(False):
-            pass
+        with cupyx.errstate(linalg="ignore"), cupyx.allow_synchronize(False):
+            self.assertEqual(cupyx.geterr()["linalg"], "ignore")
+        self.assertEqual(cupyx.geterr()["linalg"], "raise")
+        with self.assertRaises(NotImplementedError):
+            cupyx.seterr(divide="raise")
         with self.assertRaisesRegex(AttributeError, "scipy.ndimage"):
             cupyx.scipy.ndimage  # noqa: B018
 
@@ -218,6 +225,10 @@ class ElementwiseTest(client_case.ClientCase):
         counts = cp.zeros(7, dtype=cp.int32)
         histogram(cp.asarray(values), counts)
         self.same(counts, np.bincount(values).astype(np.int32))
+        filled = cp.ElementwiseKernel("raw T x", "raw T y", "y[i] = x[0] + i", "filled")
+        self.same(filled(cp.asarray([2.0]), size=3), np.array([2.0, 3, 4]))
+        with self.assertRaisesRegex(ValueError, "block_size"):
+            filled(cp.asarray([2.0]), size=3, block_size=0)
         neighbours = cp.ElementwiseKernel("raw T x", "T y", "y = (i > 0 ? x[i - 1] : T(0)) + (i < n - 1 ? x[i + 1] : T(0))", "neighbours")
         self.same(neighbours(cp.asarray(x), cp.zeros(5)), np.convolve(x, [1, 0, 1], "same"))
 
@@ -237,7 +248,7 @@ class ElementwiseTest(client_case.ClientCase):
             kernel(cp.zeros(3))
         with self.assertRaises(st.ShapeMismatch):
             kernel(cp.zeros(3), cp.zeros(4))
-        with self.assertRaisesRegex(ValueError, "has the shape"):
+        with self.assertRaisesRegex(ValueError, "Out shape is mismatched"):
             kernel(cp.zeros((2, 3)), 1.0, cp.zeros((1, 3)))
         with self.assertRaisesRegex(ValueError, "no argument says"):
             cp.ElementwiseKernel("T x", "U z", "z = x", "unknown")(cp.zeros(3))

@@ -8,6 +8,17 @@ if TYPE_CHECKING:
     from stride._array import Array
 
 
+def _scatter(name: str, array: Any, slices: Any, value: Any) -> None:
+    """A ufunc's `at`, with values in the array's own type, as CuPy casts them."""
+    from stride import _creation, _ufunc
+
+    if not isinstance(value, (bool, int, float, complex)):
+        value = _creation.asarray(value).astype(array.dtype, copy=False)
+    elif np.result_type(array.dtype, value) != array.dtype:
+        value = array.dtype.type(value)
+    _ufunc.at(name, array, slices, value)
+
+
 class DeviceMethods:
     """A part of Array."""
 
@@ -40,21 +51,15 @@ class DeviceMethods:
 
     def scatter_add(self, slices: Any, value: Any) -> None:
         """`self[slices] += value`, in which an index that is there twice counts twice."""
-        from stride import _ufunc
-
-        _ufunc.at("add", self, slices, value)  # type: ignore[arg-type]
+        _scatter("add", self, slices, value)
 
     def scatter_max(self, slices: Any, value: Any) -> None:
         """The greater of each element and the values whose index names it."""
-        from stride import _ufunc
-
-        _ufunc.at("maximum", self, slices, value)  # type: ignore[arg-type]
+        _scatter("maximum", self, slices, value)
 
     def scatter_min(self, slices: Any, value: Any) -> None:
         """The lesser of each element and the values whose index names it."""
-        from stride import _ufunc
-
-        _ufunc.at("minimum", self, slices, value)  # type: ignore[arg-type]
+        _scatter("minimum", self, slices, value)
 
     def reduced_view(self, dtype: Any = None) -> "Array":
         """The array itself: CuPy's merges axes that are contiguous, which changes no element."""

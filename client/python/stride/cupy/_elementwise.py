@@ -47,7 +47,7 @@ class ElementwiseKernel:
         if len({one.name for one in self.params}) != len(self.params):
             raise ValueError(f"a name is both an input and an output of {name}")
         if not name.isidentifier():
-            raise ValueError(f"a kernel's name is an identifier, not {name!r}")
+            raise ValueError(f"Invalid kernel name: {name!r}; it is an identifier of C++")
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.operation, self.name, self.preamble, self.reduce_dims = operation, name, preamble, reduce_dims
         self.no_return, self.return_tuple = no_return, return_tuple
@@ -61,7 +61,9 @@ class ElementwiseKernel:
         return f"<stride.cupy.ElementwiseKernel {self.name}>"
 
     def __call__(self, *args, size: Optional[int] = None, block_size: int = -1, stream=None, out=None):
-        """The outputs. `block_size` and `stream` are accepted."""
+        """The outputs. `size` is the number of threads' items where all arrays are raw. `block_size` and `stream` change nothing."""
+        if block_size == 0 or block_size < -1:
+            raise ValueError(f"Invalid block_size: {block_size}")
         if out is not None:
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
         if len(args) not in (self.nin, self.nargs):
@@ -73,6 +75,10 @@ class ElementwiseKernel:
         types = infer(self.name, (*self.params[self.nin:len(values)], *self.in_params), (*values[self.nin:], *values[:self.nin]))
         dtypes = [type_of(self.name, one, types) for one in self.params]
         shape = self._shape(values, size)
+        if len(values) == self.nin and size is not None and any(one.raw for one in self.out_params):
+            from stride import _creation
+
+            values = [*values, *(_creation.zeros(shape, dtype=dtype) for dtype in dtypes[self.nin:])]
         if len(values) == self.nargs:
             results = self._launch(values, dtypes, shape)
         else:
@@ -92,7 +98,8 @@ class ElementwiseKernel:
             raise ValueError("Loop size is undecided.")
         shape = _inference.broadcast(*shapes)
         if any(one != shape for one in outputs):
-            raise ValueError(f"{self.name}: an output has the shape {next(one for one in outputs if one != shape)}, the operation {shape}")
+            raise ValueError(f"Out shape is mismatched: {self.name} has an output of {next(one for one in outputs if one != shape)}, where "
+                             f"the operation is of {shape}")
         return shape
 
     # --- text ---

@@ -50,7 +50,7 @@ class ReductionKernel:
         if not self.out_params:
             raise ValueError(f"{name} has no output")
         if not name.isidentifier():
-            raise ValueError(f"a kernel's name is an identifier, not {name!r}")
+            raise ValueError(f"Invalid kernel name: {name!r}; it is an identifier of C++")
         self.params = (*self.in_params, *self.out_params)
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.map_expr, self.reduce_expr, self.post_map_expr = map_expr, reduce_expr, post_map_expr

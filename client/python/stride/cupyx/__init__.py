@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as _numpy
 
-from stride import _ufunc
 from stride._array import Array as _Array
 from stride.cupy._elementwise import ElementwiseKernel as _ElementwiseKernel
 
@@ -20,7 +19,7 @@ __all__ = ["allow_synchronize", "empty_like_pinned", "empty_pinned", "errstate",
 def _scattered(name: str, a: Any, slices: Any, value: Any) -> None:
     if not isinstance(a, _Array):
         raise TypeError(f"an array of the service is written, not {type(a).__name__}")
-    _ufunc.at(name, a, slices, value)
+    getattr(a, f"scatter_{name}")(slices, value)
 
 
 def scatter_add(a, slices, value) -> None:
@@ -30,12 +29,12 @@ def scatter_add(a, slices, value) -> None:
 
 def scatter_max(a, slices, value) -> None:
     """`a[slices]` becomes the greatest of itself and the values whose index names it."""
-    _scattered("maximum", a, slices, value)
+    _scattered("max", a, slices, value)
 
 
 def scatter_min(a, slices, value) -> None:
     """`a[slices]` becomes the least of itself and the values whose index names it."""
-    _scattered("minimum", a, slices, value)
+    _scattered("min", a, slices, value)
 
 
 _rsqrt = _ElementwiseKernel("T x", "T y", "y = (T)rsqrt((double)x)", "cupyx_rsqrt")
@@ -73,20 +72,36 @@ def zeros_like_pinned(a, dtype=None, order: str = "K", subok=None, shape=None) -
     return _numpy.zeros(a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C")
 
 
-@contextlib.contextmanager
-def errstate(**_: Any):
-    """Does nothing: devices compute on; infinities and NaN tell what went wrong."""
-    yield
+_errors = {"divide": None, "over": None, "under": None, "invalid": None, "linalg": "raise", "fallback_mode": "ignore"}
 
 
 def geterr() -> dict:
-    """What devices do: nothing is raised or printed."""
-    return {"divide": "ignore", "over": "ignore", "under": "ignore", "invalid": "ignore", "linalg": "raise", "fallback_mode": "ignore"}
+    """What seterr has set. Devices compute on whatever it is: infinities and NaN show what went wrong, and linear algebra raises."""
+    return dict(_errors)
 
 
-def seterr(**_: Any) -> dict:
-    """Changes nothing: devices compute on. The settings, as geterr."""
-    return geterr()
+def seterr(**settings: Any) -> dict:
+    """Sets what geterr returns, and returns what it was before. It changes nothing else."""
+    before = geterr()
+    for name, value in settings.items():
+        if name not in _errors:
+            raise TypeError(f"there is no setting {name}; there are {', '.join(_errors)}")
+        if value not in (None, "ignore", "raise", "warn", "print"):
+            raise ValueError(f"{name} is None, ignore, raise, warn or print, not {value!r}")
+        if name in ("divide", "over", "under", "invalid") and value is not None:
+            raise NotImplementedError(f"devices compute on: {name} can only be None")
+        _errors[name] = value
+    return before
+
+
+@contextlib.contextmanager
+def errstate(**settings: Any):
+    """seterr for a block."""
+    before = seterr(**settings)
+    try:
+        yield
+    finally:
+        _errors.update(before)
 
 
 @contextlib.contextmanager
