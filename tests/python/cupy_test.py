@@ -18,40 +18,51 @@ from stride.cupyx.profiler import benchmark, time_range
 
 # CuPy's documented functions and classes at the top of its module.
 DOCUMENTED = """
-ndarray ufunc asarray array asanyarray ascontiguousarray asfortranarray asfarray copy frombuffer fromfile fromfunction fromiter fromstring loadtxt empty
-empty_like eye identity ones ones_like zeros zeros_like full full_like arange linspace logspace geomspace meshgrid mgrid ogrid diag diagflat tri tril triu vander
-copyto shape reshape ravel moveaxis rollaxis swapaxes transpose atleast_1d atleast_2d atleast_3d broadcast broadcast_to broadcast_arrays expand_dims squeeze
-asarray_chkfinite require concatenate stack vstack hstack dstack column_stack split array_split dsplit hsplit vsplit tile repeat delete append resize
-trim_zeros unique flip fliplr flipud roll rot90 bitwise_and bitwise_or bitwise_xor invert left_shift right_shift packbits unpackbits binary_repr dtype
-can_cast min_scalar_type result_type common_type promote_types finfo iinfo issubdtype mintypecode typename
-where nonzero indices ix_ ravel_multi_index unravel_index diag_indices diag_indices_from mask_indices tril_indices tril_indices_from triu_indices
-triu_indices_from take take_along_axis choose compress diagonal select place put put_along_axis putmask fill_diagonal c_ r_ flatiter
-load save savez savez_compressed savetxt array_repr array_str array2string format_float_positional format_float_scientific set_printoptions get_printoptions
-set_string_function printoptions base_repr dot vdot inner outer matmul tensordot einsum kron trace all any isfinite isinf isnan isneginf isposinf iscomplex
-iscomplexobj isfortran isreal isrealobj isscalar logical_and logical_or logical_not logical_xor allclose isclose array_equal array_equiv greater greater_equal
-less less_equal equal not_equal sin cos tan arcsin arccos arctan hypot arctan2 degrees radians unwrap deg2rad rad2deg sinh cosh tanh arcsinh arccosh arctanh
-around round rint fix floor ceil trunc prod sum nanprod nansum cumprod cumsum nancumprod nancumsum diff ediff1d gradient cross trapz exp expm1 exp2 log log10
-log2 log1p logaddexp logaddexp2 i0 sinc signbit copysign frexp ldexp nextafter lcm gcd add reciprocal positive negative multiply divide power subtract
-true_divide floor_divide float_power fmod mod modf remainder divmod angle real imag conj conjugate maximum fmax amax nanmax minimum fmin amin nanmin convolve
-clip sqrt cbrt square absolute fabs sign nan_to_num real_if_close interp bartlett blackman hamming hanning kaiser pad poly1d polyfit polyval polyadd polysub
-polymul roots apply_along_axis apply_over_axes vectorize piecewise isin in1d intersect1d setdiff1d setxor1d union1d sort lexsort argsort msort sort_complex
-partition argpartition argmax nanargmax argmin nanargmin argwhere flatnonzero searchsorted extract count_nonzero percentile quantile ptp median average mean std
-var nanmedian nanmean nanstd nanvar nanpercentile nanquantile corrcoef correlate cov histogram histogram2d histogramdd bincount digitize
-get_default_memory_pool get_default_pinned_memory_pool get_array_module asnumpy memoize clear_memo show_config fuse ElementwiseKernel ReductionKernel RawKernel
-RawModule from_dlpack is_available random linalg fft cuda testing float16 float32 float64 complex64 complex128 int8 int16 int32 int64 uint8 uint16 uint32 uint64
-bool_ pi e inf nan newaxis euler_gamma object_ str_ void longdouble core create_ufunc fromDlpack nditer ndindex s_ index_exp may_share_memory shares_memory
-append block broadcast_shapes byte_bounds bitwise_count matrix_transpose permute_dims concat cumulative_sum astype isdtype
+ndarray ufunc asarray array asanyarray ascontiguousarray asfortranarray asfarray copy frombuffer fromfile fromfunction
+fromiter fromstring loadtxt empty empty_like eye identity ones ones_like zeros zeros_like full full_like arange
+linspace logspace geomspace meshgrid mgrid ogrid diag diagflat tri tril triu vander copyto shape reshape ravel
+moveaxis rollaxis swapaxes transpose atleast_1d atleast_2d atleast_3d broadcast broadcast_to broadcast_arrays
+expand_dims squeeze asarray_chkfinite require concatenate stack vstack hstack dstack column_stack split array_split
+dsplit hsplit vsplit tile repeat delete append resize trim_zeros unique flip fliplr flipud roll rot90 bitwise_and
+bitwise_or bitwise_xor invert left_shift right_shift packbits unpackbits binary_repr dtype can_cast min_scalar_type
+result_type common_type promote_types finfo iinfo issubdtype mintypecode typename where nonzero indices ix_
+ravel_multi_index unravel_index diag_indices diag_indices_from mask_indices tril_indices tril_indices_from
+triu_indices triu_indices_from take take_along_axis choose compress diagonal select place put put_along_axis putmask
+fill_diagonal c_ r_ flatiter load save savez savez_compressed savetxt array_repr array_str array2string
+format_float_positional format_float_scientific set_printoptions get_printoptions set_string_function printoptions
+base_repr dot vdot inner outer matmul tensordot einsum kron trace all any isfinite isinf isnan isneginf isposinf
+iscomplex iscomplexobj isfortran isreal isrealobj isscalar logical_and logical_or logical_not logical_xor allclose
+isclose array_equal array_equiv greater greater_equal less less_equal equal not_equal sin cos tan arcsin arccos arctan
+hypot arctan2 degrees radians unwrap deg2rad rad2deg sinh cosh tanh arcsinh arccosh arctanh around round rint fix
+floor ceil trunc prod sum nanprod nansum cumprod cumsum nancumprod nancumsum diff ediff1d gradient cross trapz exp
+expm1 exp2 log log10 log2 log1p logaddexp logaddexp2 i0 sinc signbit copysign frexp ldexp nextafter lcm gcd add
+reciprocal positive negative multiply divide power subtract true_divide floor_divide float_power fmod mod modf
+remainder divmod angle real imag conj conjugate maximum fmax amax nanmax minimum fmin amin nanmin convolve clip sqrt
+cbrt square absolute fabs sign nan_to_num real_if_close interp bartlett blackman hamming hanning kaiser pad poly1d
+polyfit polyval polyadd polysub polymul roots apply_along_axis apply_over_axes vectorize piecewise isin in1d
+intersect1d setdiff1d setxor1d union1d sort lexsort argsort msort sort_complex partition argpartition argmax nanargmax
+argmin nanargmin argwhere flatnonzero searchsorted extract count_nonzero percentile quantile ptp median average mean
+std var nanmedian nanmean nanstd nanvar nanpercentile nanquantile corrcoef correlate cov histogram histogram2d
+histogramdd bincount digitize get_default_memory_pool get_default_pinned_memory_pool get_array_module asnumpy memoize
+clear_memo show_config fuse ElementwiseKernel ReductionKernel RawKernel RawModule from_dlpack is_available random
+linalg fft cuda testing float16 float32 float64 complex64 complex128 int8 int16 int32 int64 uint8 uint16 uint32 uint64
+bool_ pi e inf nan newaxis euler_gamma object_ str_ void longdouble core create_ufunc fromDlpack nditer ndindex s_
+index_exp may_share_memory shares_memory append block broadcast_shapes byte_bounds bitwise_count matrix_transpose
+permute_dims concat cumulative_sum astype isdtype
 """.split()
 
 
 def submodules():
-    return {cp.cuda: "Device Stream Event ExternalStream get_current_stream get_elapsed_time MemoryPool PinnedMemoryPool set_allocator alloc_pinned_memory "
-                     "using_allocator runtime nvtx profile profiler memory stream device is_available nccl texture Graph MemoryPointer UnownedMemory "
-                     "ManagedMemory driver nvrtc".split(),
-            cp.cuda.runtime: "getDeviceCount getDevice setDevice deviceSynchronize getDeviceProperties memGetInfo runtimeGetVersion driverGetVersion "
-                             "deviceGetAttribute CUDARuntimeError malloc memcpyAsync streamCreate".split(),
-            cupyx: "scatter_add scatter_max scatter_min rsqrt errstate empty_pinned zeros_pinned empty_like_pinned zeros_like_pinned jit profiler time scipy "
-                   "GeneralizedUFunc get_runtime_info allow_synchronize".split()}
+    return {
+        cp.cuda: """Device Stream Event ExternalStream get_current_stream get_elapsed_time MemoryPool PinnedMemoryPool
+            set_allocator alloc_pinned_memory using_allocator runtime nvtx profile profiler memory stream device
+            is_available nccl texture Graph MemoryPointer UnownedMemory ManagedMemory driver nvrtc""".split(),
+        cp.cuda.runtime: """getDeviceCount getDevice setDevice deviceSynchronize getDeviceProperties memGetInfo
+            runtimeGetVersion driverGetVersion deviceGetAttribute CUDARuntimeError malloc memcpyAsync
+            streamCreate""".split(),
+        cupyx: """scatter_add scatter_max scatter_min rsqrt errstate empty_pinned zeros_pinned empty_like_pinned
+            zeros_like_pinned jit profiler time scipy GeneralizedUFunc get_runtime_info allow_synchronize""".split(),
+    }
 
 
 class NamesTest(client_case.ClientCase):
@@ -68,13 +79,31 @@ class NamesTest(client_case.ClientCase):
                         self.assertRegex(str(raised.exception), r"is not there: \w+|has no \w+ yet; numpy\.")
 
     def test_each_public_name_is_there_and_documented(self):
-        for module in (cp, cp.cuda, cp.cuda.runtime, cp.cuda.stream, cp.cuda.device, cp.cuda.memory, cp.cuda.nvtx, cp.cuda.profiler, cp.testing, cupyx,
-                       cupyx.profiler, cupyx.time, cupyx.jit, cupyx.scipy):
+        for module in (
+            cp,
+            cp.cuda,
+            cp.cuda.runtime,
+            cp.cuda.stream,
+            cp.cuda.device,
+            cp.cuda.memory,
+            cp.cuda.nvtx,
+            cp.cuda.profiler,
+            cp.testing,
+            cupyx,
+            cupyx.profiler,
+            cupyx.time,
+            cupyx.jit,
+            cupyx.scipy,
+        ):
             self.assertTrue(module.__doc__)
             for name in module.__all__:
                 with self.subTest(module=module.__name__, name=name):
                     value = getattr(module, name)
-                    if module is not cp and callable(value) and getattr(value, "__module__", "").startswith("stride.cup"):
+                    if (
+                        module is not cp
+                        and callable(value)
+                        and getattr(value, "__module__", "").startswith("stride.cup")
+                    ):
                         self.assertTrue(value.__doc__)
         self.assertLess({"ElementwiseKernel", "sum", "float32", "cuda"}, set(dir(cp)))
 
@@ -175,7 +204,17 @@ class ArraysTest(client_case.ClientCase):
 class ElementwiseTest(client_case.ClientCase):
     def test_inferred_types_and_broadcasting(self):
         difference = cp.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "difference")
-        for dtype in (np.int8, np.uint16, np.int32, np.int64, np.float16, np.float32, np.float64, np.complex64, np.complex128):
+        for dtype in (
+            np.int8,
+            np.uint16,
+            np.int32,
+            np.int64,
+            np.float16,
+            np.float32,
+            np.float64,
+            np.complex64,
+            np.complex128,
+        ):
             with self.subTest(dtype=dtype):
                 x, y = np.arange(10).reshape(2, 5).astype(dtype), (np.arange(5) * 2).astype(dtype)
                 self.same(difference(cp.asarray(x), cp.asarray(y)), (x - y) * (x - y))
@@ -205,7 +244,9 @@ class ElementwiseTest(client_case.ClientCase):
         increment = cp.ElementwiseKernel("", "T x", "x += 1", "increment")
         increment(base)
         self.same(base, wanted + 1)
-        self.assertIsNone(cp.ElementwiseKernel("T x", "T y", "y = x", "nothing", no_return=True)(base, cp.zeros((3, 4))))
+        self.assertIsNone(
+            cp.ElementwiseKernel("T x", "T y", "y = x", "nothing", no_return=True)(base, cp.zeros((3, 4)))
+        )
         self.assertIsInstance(cp.ElementwiseKernel("T x", "T y", "y = x", "one", return_tuple=True)(base), tuple)
 
     def test_raw_arrays_and_indices(self):
@@ -216,7 +257,11 @@ class ElementwiseTest(client_case.ClientCase):
         where = np.array([4, 0, 2, 2], np.int32)
         self.same(gathered(cp.asarray(x), cp.asarray(where), size=4), x[where])
         transposed = cp.ElementwiseKernel(
-            "raw T x", "T y", "ptrdiff_t at[] = {_ind.get()[1], _ind.get()[0]}; y = x[at] + x.shape()[0] * 100 + x.ndim", "transposed")
+            "raw T x",
+            "T y",
+            "ptrdiff_t at[] = {_ind.get()[1], _ind.get()[0]}; y = x[at] + x.shape()[0] * 100 + x.ndim",
+            "transposed",
+        )
         matrix = np.arange(6.0).reshape(2, 3)
         self.same(transposed(cp.asarray(matrix), cp.zeros((3, 2))), matrix.T + 202)
         self.same(transposed(cp.asarray(matrix.T.copy()).T, cp.zeros((3, 2))), matrix.T + 202)
@@ -229,12 +274,21 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(filled(cp.asarray([2.0]), size=3), np.array([2.0, 3, 4]))
         with self.assertRaisesRegex(ValueError, "block_size"):
             filled(cp.asarray([2.0]), size=3, block_size=0)
-        neighbours = cp.ElementwiseKernel("raw T x", "T y", "y = (i > 0 ? x[i - 1] : T(0)) + (i < n - 1 ? x[i + 1] : T(0))", "neighbours")
+        neighbours = cp.ElementwiseKernel(
+            "raw T x", "T y", "y = (i > 0 ? x[i - 1] : T(0)) + (i < n - 1 ? x[i + 1] : T(0))", "neighbours"
+        )
         self.same(neighbours(cp.asarray(x), cp.zeros(5)), np.convolve(x, [1, 0, 1], "same"))
 
     def test_preamble_and_loops(self):
-        kernel = cp.ElementwiseKernel("T x", "T y", "y = twice(x) + offset", "with_preamble", loop_prep="T offset = 3",
-                                      preamble="template <class T> __device__ T twice(T x) { return 2 * x; }", after_loop="offset = 0")
+        kernel = cp.ElementwiseKernel(
+            "T x",
+            "T y",
+            "y = twice(x) + offset",
+            "with_preamble",
+            loop_prep="T offset = 3",
+            preamble="template <class T> __device__ T twice(T x) { return 2 * x; }",
+            after_loop="offset = 0",
+        )
         x = np.arange(1000, dtype=np.float32)
         self.same(kernel(cp.asarray(x)), 2 * x + 3)
         fast = cp.ElementwiseKernel("float32 x", "float32 y", "y = sinf(x)", "fast", options=("--use_fast_math",))
@@ -283,15 +337,36 @@ class ReductionTest(client_case.ClientCase):
         for axis in (None, 0, 1, -1, (0, 2), (2, 1), (0, 1, 2)):
             for keepdims in (False, True):
                 with self.subTest(axis=axis, keepdims=keepdims):
-                    self.same(norm(cp.asarray(x), axis=axis, keepdims=keepdims), np.sqrt((x * x).sum(axis, keepdims=keepdims)), rtol=1e-13)
+                    self.same(
+                        norm(cp.asarray(x), axis=axis, keepdims=keepdims),
+                        np.sqrt((x * x).sum(axis, keepdims=keepdims)),
+                        rtol=1e-13,
+                    )
         self.same(norm(cp.asarray(x.T), axis=1), np.sqrt((x.T**2).sum(1)), rtol=1e-13)
         for dtype in (np.float16, np.float32):
-            self.same(norm(cp.asarray(x.astype(dtype)), axis=1), np.sqrt((x**2).sum(1)).astype(dtype), rtol=1e-2 if dtype is np.float16 else 1e-5)
+            self.same(
+                norm(cp.asarray(x.astype(dtype)), axis=1),
+                np.sqrt((x**2).sum(1)).astype(dtype),
+                rtol=1e-2 if dtype is np.float16 else 1e-5,
+            )
         self.same(norm(cp.zeros((0, 3)), axis=0), np.zeros(3))
 
     def test_sizes_of_each_plan(self):
         total = cp.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
-        for shape in ((1,), (31,), (33,), (255,), (257,), (5000,), (200_003,), (1000, 30), (300, 40), (20, 70_000), (65, 20_000), (3, 1)):
+        for shape in (
+            (1,),
+            (31,),
+            (33,),
+            (255,),
+            (257,),
+            (5000,),
+            (200_003,),
+            (1000, 30),
+            (300, 40),
+            (20, 70_000),
+            (65, 20_000),
+            (3, 1),
+        ):
             with self.subTest(shape=shape):
                 x = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
                 self.same(total(cp.asarray(x)), x.sum())
@@ -306,14 +381,30 @@ class ReductionTest(client_case.ClientCase):
         with self.assertRaisesRegex(ValueError, "no identity"):
             greatest(cp.zeros((0,)))
         place = cp.ReductionKernel(
-            "T x", "int64 y", "pair(x, _J)", "a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b", "y = a.place", None, "place",
-            reduce_type="pair", preamble="struct pair { double value; long long place; __device__ pair() : value(0), place(-1) {}"
-                                         " __device__ pair(double v, long long p) : value(v), place(p) {} };")
+            "T x",
+            "int64 y",
+            "pair(x, _J)",
+            "a.value > b.value || (a.value == b.value && a.place < b.place) ? a : b",
+            "y = a.place",
+            None,
+            "place",
+            reduce_type="pair",
+            preamble="struct pair { double value; long long place; __device__ pair() : value(0), place(-1) {}"
+            " __device__ pair(double v, long long p) : value(v), place(p) {} };",
+        )
         rng = np.random.default_rng(2)
         for shape in ((10,), (4, 2000), (3, 50_000)):
             values = rng.integers(0, 1000, shape).astype(np.float64)
             self.same(place(cp.asarray(values), axis=len(shape) - 1), values.argmax(-1))
-        mean = cp.ReductionKernel("T x, float64 scale", "float64 y", "x * scale", "a + b", "y = a / (_in_ind.size() / _out_ind.size())", "0", "mean")
+        mean = cp.ReductionKernel(
+            "T x, float64 scale",
+            "float64 y",
+            "x * scale",
+            "a + b",
+            "y = a / (_in_ind.size() / _out_ind.size())",
+            "0",
+            "mean",
+        )
         ints = np.arange(12).reshape(3, 4)
         self.same(mean(cp.asarray(ints), 2.0, axis=1), ints.mean(1) * 2)
 
@@ -323,7 +414,9 @@ class ReductionTest(client_case.ClientCase):
         self.same(dot(cp.asarray(x), cp.asarray(y), axis=1), x @ y)
         weighted = cp.ReductionKernel("T x, raw T w", "T z", "x * w[_J]", "a + b", "z = a", "0", "weighted")
         self.same(weighted(cp.asarray(x), cp.asarray(y), axis=1), x @ y)
-        moments = cp.ReductionKernel("T x", "T total, T doubled", "x", "a + b", "total = a; doubled = 2 * a", "0", "moments")
+        moments = cp.ReductionKernel(
+            "T x", "T total, T doubled", "x", "a + b", "total = a; doubled = 2 * a", "0", "moments"
+        )
         total, doubled = moments(cp.asarray(x), axis=0)
         self.same(total, x.sum(0))
         self.same(doubled, 2 * x.sum(0))
@@ -345,7 +438,9 @@ extern "C" __global__ void add(const float* x, const float* y, float* z, int n) 
 
 class RawTest(client_case.ClientCase):
     def test_raw_kernel(self):
-        add = cp.RawKernel(ADD, "add", options=("--std=c++11", "-default-device", "-lineinfo", "--gpu-architecture=sm_70"))
+        add = cp.RawKernel(
+            ADD, "add", options=("--std=c++11", "-default-device", "-lineinfo", "--gpu-architecture=sm_70")
+        )
         x = np.arange(100, dtype=np.float32)
         z = cp.zeros(100, dtype=cp.float32)
         add((4,), (32,), (cp.asarray(x), cp.asarray(2 * x), z, 100))
@@ -363,25 +458,32 @@ class RawTest(client_case.ClientCase):
             cp.cuda.runtime.deviceSynchronize()
 
     def test_shared_memory_structs_and_cooperation(self):
-        reverse = cp.RawKernel(r"""
+        reverse = cp.RawKernel(
+            r"""
 struct Limits { double low; int count; };
 extern "C" __global__ void reverse(double* x, Limits limits) {
   extern __shared__ double room[];
   room[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   if (threadIdx.x < limits.count) x[threadIdx.x] = max(limits.low, room[blockDim.x - 1 - threadIdx.x]);
-}""", "reverse")
+}""",
+            "reverse",
+        )
         limits = np.array([(5.0, 12)], np.dtype([("low", np.float64), ("count", np.int32)], align=True))[0]
         x = cp.arange(16.0)
         reverse((1,), (16,), (x, limits), shared_mem=128)
         self.same(x, np.where(np.arange(16) < 12, np.maximum(5.0, np.arange(16.0)[::-1]), np.arange(16.0)))
-        meeting = cp.RawKernel(r"""
+        meeting = cp.RawKernel(
+            r"""
 #include <cooperative_groups.h>
 extern "C" __global__ void meeting(int* x, int* out) {
   atomicAdd(x, 1);
   cooperative_groups::this_grid().sync();
   out[blockIdx.x * blockDim.x + threadIdx.x] = *x;
-}""", "meeting", enable_cooperative_groups=True)
+}""",
+            "meeting",
+            enable_cooperative_groups=True,
+        )
         out = cp.zeros(64, dtype=cp.int32)
         meeting((2,), (32,), (cp.zeros(1, dtype=cp.int32), out))
         self.same(out, np.full(64, 64, np.int32))
@@ -399,7 +501,9 @@ extern "C" __global__ void turned(const complex<float>* x, complex<float>* y, co
 
     def test_raw_module(self):
         code = r"""
-template <typename T> __global__ void square(const T* x, T* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x]; }
+template <typename T> __global__ void square(const T* x, T* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x];
+}
 __constant__ float table[4];
 extern "C" __global__ void looked_up(float* y) { y[threadIdx.x] = table[threadIdx.x]; }
 """
@@ -528,7 +632,7 @@ class CudaTest(client_case.ClientCase):
 
         def work(x, power):
             calls.append(1)
-            return x ** power
+            return x**power
 
         result = benchmark(work, (cp.arange(1000.0),), {"power": 2}, n_repeat=4, n_warmup=2)
         self.assertEqual((len(calls), result.cpu_times.shape, result.gpu_times.shape), (6, (4,), (1, 4)))
@@ -557,7 +661,10 @@ class JitTest(client_case.ClientCase):
                 y[i] = room[size - 1 - i]
 
         x = np.arange(40, dtype=np.float32)
-        for launch in (lambda y: reversed_copy((1,), (64,), (cp.asarray(x), y, cp.uint32(40))), lambda y: reversed_copy[1, 64](cp.asarray(x), y, 40)):
+        for launch in (
+            lambda y: reversed_copy((1,), (64,), (cp.asarray(x), y, cp.uint32(40))),
+            lambda y: reversed_copy[1, 64](cp.asarray(x), y, 40),
+        ):
             y = cp.zeros(40, dtype=cp.float32)
             launch(y)
             self.same(y, 2 * x[::-1])

@@ -1,4 +1,5 @@
-"""Programs written for Numba's CUDA target, with `from stride import cuda` or `from stride.numba import ...`, each result beside NumPy's."""
+"""Programs written for Numba's CUDA target, with `from stride import cuda` or `from stride.numba import ...`, each
+result beside NumPy's."""
 
 import cmath
 import collections
@@ -14,10 +15,29 @@ import numpy as np
 import client_case
 import stride as st
 from stride import cuda
-from stride.numba import boolean, complex64, float32, float64, guvectorize, int32, int64, jit, njit, types, uint8, vectorize, void
+from stride.numba import (
+    boolean,
+    complex64,
+    float32,
+    float64,
+    guvectorize,
+    int32,
+    int64,
+    jit,
+    njit,
+    types,
+    uint8,
+    vectorize,
+    void,
+)
 from stride.numba import cuda as numba_cuda
-from stride.numba.cuda.random import (create_xoroshiro128p_states, xoroshiro128p_normal_float32, xoroshiro128p_normal_float64,
-                                      xoroshiro128p_uniform_float32, xoroshiro128p_uniform_float64)
+from stride.numba.cuda.random import (
+    create_xoroshiro128p_states,
+    xoroshiro128p_normal_float32,
+    xoroshiro128p_normal_float64,
+    xoroshiro128p_uniform_float32,
+    xoroshiro128p_uniform_float64,
+)
 
 THREADS = 64
 COEFFICIENTS = np.array([0.5, 0.25, 0.125, 0.125], dtype=np.float32)
@@ -30,6 +50,7 @@ class Settings:
 
 
 # --- as in tutorials ---
+
 
 @cuda.jit
 def increment_by_one(an_array):
@@ -56,7 +77,7 @@ def fast_matmul(A, B, C):  # noqa: N803
     tx = cuda.threadIdx.x
     ty = cuda.threadIdx.y
     bpg = cuda.gridDim.x
-    tmp = float32(0.)
+    tmp = float32(0.0)
     for i in range(bpg):
         sA[ty, tx] = 0
         sB[ty, tx] = 0
@@ -213,7 +234,9 @@ class TutorialTest(client_case.ClientCase):
     def test_mandelbrot(self):
         image = np.zeros((24, 36), np.uint8)
         mandel_kernel[(2, 2), (8, 4)](-2.0, 1, -1.0, 1.0, image, 20)
-        expected = np.array([[mandel.py_func(-2.0 + x * (3.0 / 36), -1.0 + y * (2.0 / 24), 20) for x in range(36)] for y in range(24)])
+        expected = np.array(
+            [[mandel.py_func(-2.0 + x * (3.0 / 36), -1.0 + y * (2.0 / 24), 20) for x in range(36)] for y in range(24)]
+        )
         np.testing.assert_array_equal(image, expected)
 
     def test_monte_carlo(self):
@@ -265,9 +288,14 @@ class JitTest(client_case.ClientCase):
                 out[i] = x[i] * factor
 
         x = np.arange(8, dtype=np.float32)
-        for signature in ("void(float32[:], float32, float32[:])", "(float32[:], float32, float32[::1])", void(float32[:], float32, float32[:]),
-                          (float32[:], float32, float32[:]), types.void(types.float32[:], types.float32, types.Array(types.float32, 1, "C")),
-                          ["void(int32[:], int32, int32[:])", "void(float32[:], float32, float32[:])"]):
+        for signature in (
+            "void(float32[:], float32, float32[:])",
+            "(float32[:], float32, float32[::1])",
+            void(float32[:], float32, float32[:]),
+            (float32[:], float32, float32[:]),
+            types.void(types.float32[:], types.float32, types.Array(types.float32, 1, "C")),
+            ["void(int32[:], int32, int32[:])", "void(float32[:], float32, float32[:])"],
+        ):
             with self.subTest(signature=signature):
                 kernel = cuda.jit(signature)(body)
                 out = np.zeros(8, np.float32)
@@ -276,7 +304,14 @@ class JitTest(client_case.ClientCase):
                 with self.assertRaises(TypeError):
                     kernel[1, 32](x, 2.5)
         out = np.zeros(8, np.float32)
-        for options in ({"fastmath": True}, {"lineinfo": True}, {"debug": False, "opt": True}, {"cache": True}, {"max_registers": 32}, {"inline": "never"}):
+        for options in (
+            {"fastmath": True},
+            {"lineinfo": True},
+            {"debug": False, "opt": True},
+            {"cache": True},
+            {"max_registers": 32},
+            {"inline": "never"},
+        ):
             cuda.jit(**options)(body)[1, 32](x, np.float32(3), out)
             np.testing.assert_array_equal(out, x * 3)
         for wrong in ("float33(int32)", "void(float32[:]", 5, "x + y"):
@@ -299,7 +334,9 @@ class JitTest(client_case.ClientCase):
     def test_types(self):
         self.assertEqual(np.dtype(float32), np.float32)
         self.assertEqual(np.zeros(2, types.int16).dtype, np.int16)
-        self.assertEqual((repr(float32[:, :]), repr(int32(float64, boolean))), ("float32[:, :]", "int32(float64, boolean)"))
+        self.assertEqual(
+            (repr(float32[:, :]), repr(int32(float64, boolean))), ("float32[:, :]", "int32(float64, boolean)")
+        )
         self.assertEqual(float32(3), np.float32(3))
         self.assertIs(st.numba.from_dtype(np.float64), float64)
         self.assertEqual(st.numba.typeof(np.zeros((2, 2))), float64[:, :])
@@ -349,7 +386,9 @@ class JitTest(client_case.ClientCase):
         y = 2 * x
         np.testing.assert_array_equal(ours, y)
         single = (y.astype(np.float32) * np.float32(0.1)).astype(float)
-        np.testing.assert_allclose(out, np.stack([2 * y + 3, 2 * y + 1, single, y + 1 + y * y, (y + 1) * (y - 1), y - 0.5], 1), rtol=1e-14)
+        np.testing.assert_allclose(
+            out, np.stack([2 * y + 3, 2 * y + 1, single, y + 1 + y * y, (y + 1) * (y - 1), y - 0.5], 1), rtol=1e-14
+        )
         self.assertEqual((compiled(3), polynomial(1)), (4, 5.0))
 
     def test_cuda_source_that_is_linked(self):
@@ -357,7 +396,9 @@ class JitTest(client_case.ClientCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "functions.cu")
             with open(path, "w", encoding="utf-8") as file:
-                file.write('extern "C" __device__ int cube(float* result, float x) { *result = x * x * x; return 0; }\n')
+                file.write(
+                    'extern "C" __device__ int cube(float* result, float x) { *result = x * x * x; return 0; }\n'
+                )
 
             @cuda.jit(link=[path])
             def kernel(x, out):
@@ -425,7 +466,7 @@ class PythonTest(client_case.ClientCase):
             window = b[0:0]
             out[6] = len(window)
             for i in range(3):
-                window = b[i:i + 2]
+                window = b[i : i + 2]
                 out[7] += window[0] * window[1]
             a[0, :] = 5
             a[1:, 1] = b[:2]
@@ -696,11 +737,20 @@ class PythonTest(client_case.ClientCase):
     def test_what_is_refused_says_where(self):
         table = {"a": 1}
         ours = st.zeros(3)
-        for source, text in (("x[0] = table['a']", "a dict from outside"), ("x[0] = ours[0]", "array of the service from outside"),
-                             ("x[0] = [i for i in range(3)][0]", "ListComp"), ("x[0] = len('a', 'b')", "length"), ("x.fill(1)", "fill"),
-                             ("x[0] = cuda.atomic.add(x, 0)", "takes an array"), ("x[0] = sorted((1, 2))[0]", "sorted"), ("del x", "Delete"),
-                             ("x[0] = 'text'", "takes a number"), ("y = cuda.shared.array(x.size, float32)", "known integers"),
-                             ("x[0] = 1 if x else 2", "number"), ("x[0], x[1] = 1, 2, 3", "as many values")):
+        for source, text in (
+            ("x[0] = table['a']", "a dict from outside"),
+            ("x[0] = ours[0]", "array of the service from outside"),
+            ("x[0] = [i for i in range(3)][0]", "ListComp"),
+            ("x[0] = len('a', 'b')", "length"),
+            ("x.fill(1)", "fill"),
+            ("x[0] = cuda.atomic.add(x, 0)", "takes an array"),
+            ("x[0] = sorted((1, 2))[0]", "sorted"),
+            ("del x", "Delete"),
+            ("x[0] = 'text'", "takes a number"),
+            ("y = cuda.shared.array(x.size, float32)", "known integers"),
+            ("x[0] = 1 if x else 2", "number"),
+            ("x[0], x[1] = 1, 2, 3", "as many values"),
+        ):
             with self.subTest(source=source), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "refused.py")
                 with open(path, "w", encoding="utf-8") as file:
@@ -723,26 +773,28 @@ class WarpTest(client_case.ClientCase):
             i = cuda.threadIdx.x
             lane = cuda.laneid
             value = x[i]
-            out[0, i] = cuda.shfl_sync(0xffffffff, value, 3)
-            out[1, i] = cuda.shfl_up_sync(0xffffffff, value, 1)
-            out[2, i] = cuda.shfl_down_sync(0xffffffff, value, 2)
-            out[3, i] = cuda.shfl_xor_sync(0xffffffff, value, 1)
-            counts[0, i] = cuda.ballot_sync(0xffffffff, lane < 5)
-            counts[1, i] = cuda.all_sync(0xffffffff, lane < 32) * 10 + cuda.any_sync(0xffffffff, lane == 40)
-            counts[2, i] = cuda.match_any_sync(0xffffffff, i % 2)
-            mask, same = cuda.match_all_sync(0xffffffff, 7)
-            equal = cuda.eq_sync(0xffffffff, lane >= 0)
+            out[0, i] = cuda.shfl_sync(0xFFFFFFFF, value, 3)
+            out[1, i] = cuda.shfl_up_sync(0xFFFFFFFF, value, 1)
+            out[2, i] = cuda.shfl_down_sync(0xFFFFFFFF, value, 2)
+            out[3, i] = cuda.shfl_xor_sync(0xFFFFFFFF, value, 1)
+            counts[0, i] = cuda.ballot_sync(0xFFFFFFFF, lane < 5)
+            counts[1, i] = cuda.all_sync(0xFFFFFFFF, lane < 32) * 10 + cuda.any_sync(0xFFFFFFFF, lane == 40)
+            counts[2, i] = cuda.match_any_sync(0xFFFFFFFF, i % 2)
+            mask, same = cuda.match_all_sync(0xFFFFFFFF, 7)
+            equal = cuda.eq_sync(0xFFFFFFFF, lane >= 0)
             counts[3, i] = same and equal
             total = value
             step = 16
             while step > 0:
-                total += cuda.shfl_down_sync(0xffffffff, total, step)
+                total += cuda.shfl_down_sync(0xFFFFFFFF, total, step)
                 step //= 2
             out[4, i] = total
             cuda.syncwarp()
             counts[4, i] = cuda.warpsize + cuda.popc(255) + cuda.clz(1) + cuda.ffs(8) + cuda.brev(1) % 7
             counts[5, i] = cuda.selp(i < 3, 1, 2)
-            out[5, i] = cuda.fma(value, 2.0, 1.0) + cuda.cbrt(8.0) + cuda.libdevice.sqrt(4.0) + cuda.libdevice.fabsf(-1.0)
+            out[5, i] = (
+                cuda.fma(value, 2.0, 1.0) + cuda.cbrt(8.0) + cuda.libdevice.sqrt(4.0) + cuda.libdevice.fabsf(-1.0)
+            )
 
         for dtype in (np.int32, np.float32, np.int64, np.float64):
             x = np.arange(32).astype(dtype)
@@ -766,9 +818,9 @@ class WarpTest(client_case.ClientCase):
         @cuda.jit
         def kernel(x, out):
             i = cuda.threadIdx.x
-            mask, same = cuda.match_all_sync(0xffffffff, x[i])
+            mask, same = cuda.match_all_sync(0xFFFFFFFF, x[i])
             out[0, i] = mask if same else 0
-            out[1, i] = cuda.eq_sync(0xffffffff, True)
+            out[1, i] = cuda.eq_sync(0xFFFFFFFF, True)
 
         for x, wanted in ((np.full(10, 3), 1023), (np.arange(10), 0)):
             out = np.zeros((2, 10), np.int64)
@@ -792,6 +844,7 @@ class WarpTest(client_case.ClientCase):
 
     def test_atomics(self):
         for dtype in (np.uint32, np.uint64):
+
             @cuda.jit
             def counters(x):
                 cuda.atomic.inc(x, 0, 5)
@@ -856,12 +909,16 @@ class UfuncTest(client_case.ClientCase):
         def product(a, b, c):
             for i in range(c.shape[0]):
                 for j in range(c.shape[1]):
-                    total = 0.
+                    total = 0.0
                     for k in range(a.shape[1]):
                         total += a[i, k] * b[k, j]
                     c[i, j] = total
 
-        @guvectorize(["void(int64[:], int64[:], int64[:])", "void(float64[:], float64[:], float64[:])"], "(n),()->(n)", target="cuda")
+        @guvectorize(
+            ["void(int64[:], int64[:], int64[:])", "void(float64[:], float64[:], float64[:])"],
+            "(n),()->(n)",
+            target="cuda",
+        )
         def shifted(x, y, out):
             for i in range(x.shape[0]):
                 out[i] = x[i] + y[0]
@@ -1001,7 +1058,11 @@ class RuntimeTest(client_case.ClientCase):
             for name in module.__all__:
                 with self.subTest(module=module.__name__, name=name):
                     value = getattr(module, name)
-                    if callable(value) and getattr(value, "__module__", "").startswith("stride.") and not isinstance(value, cuda.Intrinsic):
+                    if (
+                        callable(value)
+                        and getattr(value, "__module__", "").startswith("stride.")
+                        and not isinstance(value, cuda.Intrinsic)
+                    ):
                         self.assertTrue(value.__doc__)
         self.assertLess({"jit", "grid", "to_device", "random"}, set(cuda.__all__))
         with self.assertRaisesRegex(TypeError, "inside a kernel"):

@@ -26,13 +26,17 @@ class DeviceMethods:
 
     # --- CuPy's ---
 
-    def get(self, stream: Any = None, order: str = "C", out: Optional[np.ndarray] = None, blocking: bool = True) -> np.ndarray:
-        """A copy on the host; in `out` where it is given. `order` is the copy's: C, F or A (as C, since arrays of the service are C-contiguous)."""
+    def get(
+        self, stream: Any = None, order: str = "C", out: Optional[np.ndarray] = None, blocking: bool = True
+    ) -> np.ndarray:
+        """A copy on the host; in `out` where it is given. `order` is the copy's: C, F or A (as C, since arrays of the
+        service are C-contiguous)."""
         if out is not None:
             if not isinstance(out, np.ndarray):
                 raise TypeError(f"out= is a NumPy array, not {type(out).__name__}")
             if out.shape != self.shape or out.dtype != self.dtype:  # type: ignore[attr-defined]
-                raise ValueError(f"out= has the shape {out.shape} and type {out.dtype}, the array {self.shape} and {self.dtype}")  # type: ignore[attr-defined]
+                own = f"{self.shape} and {self.dtype}"  # type: ignore[attr-defined]
+                raise ValueError(f"out= has the shape {out.shape} and type {out.dtype}, the array {own}")
             out[...] = self.to_numpy()  # type: ignore[attr-defined]
             return out
         if order not in ("C", "F", "A"):
@@ -44,9 +48,11 @@ class DeviceMethods:
         """Takes the elements of an array of the host, of the same shape and type."""
         arr = np.asarray(arr)
         if arr.shape != self.shape:  # type: ignore[attr-defined]
-            raise ValueError(f"an array of shape {arr.shape} cannot be set to one of shape {self.shape}")  # type: ignore[attr-defined]
+            own = self.shape  # type: ignore[attr-defined]
+            raise ValueError(f"an array of shape {own} cannot be set to one of shape {arr.shape}")
         if arr.dtype != self.dtype:  # type: ignore[attr-defined]
-            raise TypeError(f"an array of {arr.dtype} cannot be set to one of {self.dtype}")  # type: ignore[attr-defined]
+            own = self.dtype  # type: ignore[attr-defined]
+            raise TypeError(f"an array of {own} cannot be set to one of {arr.dtype}")
         self[...] = arr  # type: ignore[index]
 
     def scatter_add(self, slices: Any, value: Any) -> None:
@@ -107,4 +113,4 @@ class DeviceMethods:
         if self.ndim != 1:  # type: ignore[attr-defined]
             raise ValueError("only an array of one axis is split")
         for begin in range(0, self.size, section):  # type: ignore[attr-defined]
-            yield self[begin:begin + section]  # type: ignore[index]
+            yield self[begin : begin + section]  # type: ignore[index]

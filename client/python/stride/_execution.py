@@ -1,7 +1,8 @@
 """Devices, streams and events as CuPy and Numba have them, over a session.
 
-A session's operations run in the order in which they were recorded, and what does not depend on each other overlaps by itself. Streams have therefore nothing
-to order: they are names for the session. An event is the moment at which everything recorded before it was done, which `record` waits for."""
+A session's operations run in the order in which they were recorded, and what does not depend on each other overlaps by
+itself. Streams have therefore nothing to order: they are names for the session. An event is the moment at which
+everything recorded before it was done, which `record` waits for."""
 
 import functools
 import re
@@ -11,7 +12,17 @@ from typing import Callable, List, Optional
 from stride import _errors, _session
 from stride._metrics import Device as _Described
 
-__all__ = ["DeviceName", "devices", "elapsed_milliseconds", "Event", "memory_info", "Place", "refused", "Stream", "synchronize"]
+__all__ = [
+    "DeviceName",
+    "devices",
+    "elapsed_milliseconds",
+    "Event",
+    "memory_info",
+    "Place",
+    "refused",
+    "Stream",
+    "synchronize",
+]
 
 
 def refused(name: str, why: str):
@@ -33,6 +44,7 @@ def synchronize() -> None:
 
 
 # --- devices ---
+
 
 def devices() -> List[_Described]:
     """Those that a number names: the daemon's GPUs, or, where it has none, its CPU devices."""
@@ -145,8 +157,10 @@ class DeviceName(str):
 
 # --- streams and events ---
 
+
 class Stream:
-    """A name for the session, whose operations run in order. Arguments of CuPy's and Numba's (`null`, `non_blocking`, `ptds`, `priority`) are accepted."""
+    """A name for the session, whose operations run in order. Arguments of CuPy's and Numba's (`null`, `non_blocking`,
+    `ptds`, `priority`) are accepted."""
 
     def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int = 0):
         self.is_null, self.non_blocking, self.ptds, self.priority = null, non_blocking, ptds, priority
@@ -225,7 +239,10 @@ class Stream:
 
     def begin_capture(self, mode=None):
         """Refused: use stride.jit, which records a function's operations once and replays them."""
-        refused("Stream.begin_capture", "use stride.jit, which records a function's operations once and replays them as one program")
+        refused(
+            "Stream.begin_capture",
+            "use stride.jit, which records a function's operations once and replays them as one program",
+        )
 
     end_capture = begin_capture
 
@@ -256,9 +273,12 @@ def current_stream() -> Stream:
 
 
 class Event:
-    """A moment at which everything recorded before it had been computed. `record` waits for that moment, so that times are those of the work itself."""
+    """A moment at which everything recorded before it had been computed. `record` waits for that moment, so that times
+    are those of the work itself."""
 
-    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False, timing: bool = True):
+    def __init__(
+        self, block: bool = False, disable_timing: bool = False, interprocess: bool = False, timing: bool = True
+    ):
         self.disable_timing = disable_timing or not timing
         self.time: Optional[float] = None  # seconds of the host's clock
 

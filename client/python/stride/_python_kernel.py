@@ -24,18 +24,28 @@ _MAX_BLOCKS = 1 << 16
 
 
 def _is_contiguous(node: Node) -> bool:
-    return node.strides is None or node.size <= 1 or all(
-        n == 1 or s == t for n, s, t in zip(node.shape, node.strides, _inference.contiguous_strides(node.shape)))
+    return (
+        node.strides is None
+        or node.size <= 1
+        or all(n == 1 or s == t for n, s, t in zip(node.shape, node.strides, _inference.contiguous_strides(node.shape)))
+    )
 
 
 class Kernel:
     """A Python function that many threads run: `kernel[grid, block](arguments)`. Made by stride.kernel and cuda.jit.
 
-    With `signatures` it takes arguments of these types only; numbers are converted to them. `options` are the compiler's, `links` CUDA C++ that it calls."""
+    With `signatures` it takes arguments of these types only; numbers are converted to them. `options` are the
+    compiler's, `links` CUDA C++ that it calls."""
 
     __name__: str
 
-    def __init__(self, function: Callable, signatures: Sequence[Signature] = (), options: Sequence[str] = (), links: Sequence[str] = ()):
+    def __init__(
+        self,
+        function: Callable,
+        signatures: Sequence[Signature] = (),
+        options: Sequence[str] = (),
+        links: Sequence[str] = (),
+    ):
         functools.update_wrapper(self, function)
         self.python_function = self.py_func = function
         self.signatures = tuple(signatures)
@@ -48,7 +58,10 @@ class Kernel:
 
     def __getitem__(self, configuration) -> Callable:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-            raise ValueError("a kernel is launched as kernel[grid, block](...) or kernel[grid, block, stream, shared_memory_bytes](...)")
+            raise ValueError(
+                "a kernel is launched as kernel[grid, block](...) or kernel[grid, block, stream, "
+                "shared_memory_bytes](...)"
+            )
         return self.configure(*configuration)
 
     def configure(self, griddim, blockdim, stream=0, sharedmem: int = 0) -> Callable:
@@ -57,7 +70,16 @@ class Kernel:
         _dim3(blockdim, "block")
         return functools.partial(self._launch, griddim, blockdim, sharedmem)
 
-    def forall(self, count: int, block: int = _BLOCK, stream=0, sharedmem: int = 0, *, ntasks: Optional[int] = None, tpb: int = 0) -> Callable:
+    def forall(
+        self,
+        count: int,
+        block: int = _BLOCK,
+        stream=0,
+        sharedmem: int = 0,
+        *,
+        ntasks: Optional[int] = None,
+        tpb: int = 0,
+    ) -> Callable:
         """With a thread for each of `count` items."""
         count, block = count if ntasks is None else ntasks, tpb or block or _BLOCK
         if count < 0:
@@ -65,7 +87,10 @@ class Kernel:
         return self.configure(max(1, -(-count // block)), block, stream, sharedmem)
 
     def __call__(self, *_):
-        raise ValueError(f"Kernel launch configuration was not specified: say with how many threads, as {self.__name__}[grid, block](...)")
+        raise ValueError(
+            f"Kernel launch configuration was not specified: say with how many threads, as {self.__name__}[grid, "
+            f"block](...)"
+        )
 
     def specialize(self, *arguments) -> "Kernel":
         """Translates it for such arguments; itself."""
@@ -99,12 +124,25 @@ class Kernel:
     def overloads(self) -> Dict[tuple, "Overload"]:
         """The kernels so far, and those of its signatures, by the types of their arguments."""
         for one in self.signatures:
-            self._translation(tuple(ArrayOf(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else TupleOf(tuple(Scalar(part.dtype) for part in kind.types))
-                                    if isinstance(kind, TupleType) else Scalar(kind.dtype) for kind in one.args))
+            self._translation(
+                tuple(
+                    (
+                        ArrayOf(kind.dtype, kind.ndim)
+                        if isinstance(kind, ArrayType)
+                        else (
+                            TupleOf(tuple(Scalar(part.dtype) for part in kind.types))
+                            if isinstance(kind, TupleType)
+                            else Scalar(kind.dtype)
+                        )
+                    )
+                    for kind in one.args
+                )
+            )
         return {numba_types(types): Overload(self, raw, made) for types, (raw, made) in self._translated.items()}
 
     def _compiled(self, field: str):
-        """A number that the compiler says of each kernel so far, by the types of its arguments; 0 where the device kind has no such notion."""
+        """A number that the compiler says of each kernel so far, by the types of its arguments; 0 where the device kind
+        has no such notion."""
         from stride._module import RawModule
 
         made = {}
@@ -135,7 +173,10 @@ class Kernel:
 
     def inspect_asm(self, *_):
         """Refused: `inspect_source` has the CUDA C++ that the daemon compiles."""
-        refused("inspect_asm", "the daemon compiles the kernel; inspect_source(arguments...) has the CUDA C++ that it is given")
+        refused(
+            "inspect_asm",
+            "the daemon compiles the kernel; inspect_source(arguments...) has the CUDA C++ that it is given",
+        )
 
     inspect_llvm = inspect_sass = inspect_types = inspect_asm
 
@@ -147,8 +188,14 @@ class Kernel:
             made = converted(one, arguments)
             if made is not None:
                 return made
-        given = ", ".join(f"{one.dtype}[{', '.join(':' * len(one.shape))}]" if hasattr(one, "shape") else type(one).__name__ for one in arguments)
-        raise TypeError(f"No matching definition for argument type(s): {self.__name__} takes {' or '.join(map(repr, self.signatures))}, not ({given})")
+        given = ", ".join(
+            f"{one.dtype}[{', '.join(':' * len(one.shape))}]" if hasattr(one, "shape") else type(one).__name__
+            for one in arguments
+        )
+        raise TypeError(
+            f"No matching definition for argument type(s): {self.__name__} takes "
+            f"{' or '.join(map(repr, self.signatures))}, not ({given})"
+        )
 
     def _launch(self, grid, block, shared_memory_bytes: int, *arguments, device: Optional[str] = None) -> None:
         from stride import _indexing
@@ -159,9 +206,15 @@ class Kernel:
         values, changed, copies, back = [], [], [], []
         for argument, writes in zip(arguments, made.written):
             if isinstance(argument, tuple):
-                values += [one if isinstance(one, np.generic) else parameter_type(one).dtype.type(one) for one in argument]
+                values += [
+                    one if isinstance(one, np.generic) else parameter_type(one).dtype.type(one) for one in argument
+                ]
                 continue
-            if not isinstance(argument, (Array, np.ndarray)) and hasattr(argument, "shape") and not isinstance(argument, np.generic):
+            if (
+                not isinstance(argument, (Array, np.ndarray))
+                and hasattr(argument, "shape")
+                and not isinstance(argument, np.generic)
+            ):
                 argument = np.asarray(argument)
             if isinstance(argument, (Array, np.ndarray)):
                 array = argument if isinstance(argument, Array) else wrap(node_of(argument, session))
@@ -177,8 +230,19 @@ class Kernel:
                 if writes:
                     changed.append(array)
             else:
-                values.append(argument if isinstance(argument, np.generic) else parameter_type(argument).dtype.type(argument))
-        raw.launch(grid, block, values, changed, shared_memory_bytes=shared_memory_bytes, cooperative=made.is_cooperative, session=session, device=device)
+                values.append(
+                    argument if isinstance(argument, np.generic) else parameter_type(argument).dtype.type(argument)
+                )
+        raw.launch(
+            grid,
+            block,
+            values,
+            changed,
+            shared_memory_bytes=shared_memory_bytes,
+            cooperative=made.is_cooperative,
+            session=session,
+            device=device,
+        )
         for argument, array in copies:
             _indexing.write(argument, array)
         for argument, array in back:  # as Numba: arrays of the host have the results when the call returns
@@ -187,8 +251,18 @@ class Kernel:
 
 def numba_types(types: tuple) -> tuple:
     """Types of arguments as Numba has them: `float32`, `int32[:, :]`."""
-    return tuple(ArrayType(one.dtype, one.ndim) if isinstance(one, ArrayOf) else TupleType([TYPES[part.dtype.name] for part in one.parts])
-                 if isinstance(one, TupleOf) else TYPES[one.dtype.name] for one in types)
+    return tuple(
+        (
+            ArrayType(one.dtype, one.ndim)
+            if isinstance(one, ArrayOf)
+            else (
+                TupleType([TYPES[part.dtype.name] for part in one.parts])
+                if isinstance(one, TupleOf)
+                else TYPES[one.dtype.name]
+            )
+        )
+        for one in types
+    )
 
 
 class Overload:
@@ -198,14 +272,18 @@ class Overload:
         self.kernel, self.raw, self.cooperative = kernel, raw, made.is_cooperative
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize: int = 0) -> int:
-        """How many blocks run at once and may meet on the device: of a GPU what the compiler says. A CPU device takes more than the number that is given,
-        which a launch that is too large names."""
+        """How many blocks run at once and may meet on the device: of a GPU what the compiler says. A CPU device takes
+        more than the number that is given, which a launch that is too large names."""
         from stride._module import RawModule
 
         threads = int(np.prod(blockdim))
         info = RawModule(self.raw.source, options=self.raw.options, entries=[self.raw.name])._there(None).kernels[0]
         blocks = max(1, info.max_threads_per_block // threads)
-        return blocks * info.max_active_blocks * devices()[0].num_compute_units if info.HasField("max_active_blocks") else blocks
+        return (
+            blocks * info.max_active_blocks * devices()[0].num_compute_units
+            if info.HasField("max_active_blocks")
+            else blocks
+        )
 
 
 def converted(signature: Signature, arguments: tuple) -> Optional[tuple]:
@@ -221,7 +299,11 @@ def converted(signature: Signature, arguments: tuple) -> Optional[tuple]:
             if given.dtype != wanted.dtype or len(given.shape) != wanted.ndim:
                 return None
         elif isinstance(wanted, ElementType):
-            if wanted.dtype.kind in "biuf" and isinstance(given, (complex, np.complexfloating)) and not isinstance(given, (bool, int, float)):
+            if (
+                wanted.dtype.kind in "biuf"
+                and isinstance(given, (complex, np.complexfloating))
+                and not isinstance(given, (bool, int, float))
+            ):
                 return None
             given = wanted.dtype.type(given)
         made.append(given)
@@ -238,15 +320,17 @@ def kernel(function: Callable) -> Kernel:
 
         add[32, 128](x, y, out)
 
-    It is translated to CUDA C++ for each combination of argument types. What Python has beyond the subset raises ExpressionError with the file and
-    line at the first launch: there are numbers, complex ones too, arrays with indices and slices, tuples, if, while, for over range, arrays and tuples,
-    arithmetic, math's functions, calls of other Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads, atomics,
-    warps). A view that is not contiguous is passed as a copy, which is copied back when the kernel writes it."""
+    It is translated to CUDA C++ for each combination of argument types. What Python has beyond the subset raises
+    ExpressionError with the file and line at the first launch: there are numbers, complex ones too, arrays with indices
+    and slices, tuples, if, while, for over range, arrays and tuples, arithmetic, math's functions, calls of other
+    Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads, atomics, warps). A
+    view that is not contiguous is passed as a copy, which is copied back when the kernel writes it."""
     return Kernel(function)
 
 
 class DeviceFunction:
-    """A Python function for kernels to call. With signatures its arguments and its result have one's types. Called outside a kernel it is Python's."""
+    """A Python function for kernels to call. With signatures its arguments and its result have one's types. Called
+    outside a kernel it is Python's."""
 
     __name__: str
 
@@ -269,18 +353,28 @@ def device_function(function: Callable) -> Callable:
 
 # --- elementwise functions with statements ---
 
+
 def elementwise_kernel(name: str, source: Source, operands: Sequence) -> Array:
     """One call of a translated function for each element of the operands, which broadcast."""
     nodes = [one for one in operands if type(one) is Node]
     shape = _inference.broadcast(*(one.shape for one in nodes))
     weak_type = np.result_type(*(one.dtype for one in nodes))
-    types = tuple(Scalar(one.dtype) if type(one) is Node else Scalar(np.result_type(weak_type, one.value) if not isinstance(one.type, np.dtype) else one.type)
-                  for one in operands)
+    types = tuple(
+        (
+            Scalar(one.dtype)
+            if type(one) is Node
+            else Scalar(np.result_type(weak_type, one.value) if not isinstance(one.type, np.dtype) else one.type)
+        )
+        for one in operands
+    )
     types = tuple(Scalar(_dtypes.float32) if one.dtype == _dtypes.float16 else one for one in types)
     unit = Unit()
     function = unit.call(source, types)
     if not isinstance(function.returned, Scalar):
-        raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} returns {'several numbers' if function.returned else 'nothing'}")
+        raise _errors.ExpressionError(
+            f"{source.file}:{source.definition.lineno}: {source.name} returns "
+            f"{'several numbers' if function.returned else 'nothing'}"
+        )
     dtype = function.returned.dtype
     if weak_type == _dtypes.float16 and dtype == _dtypes.float32:
         dtype = weak_type
@@ -293,12 +387,30 @@ def elementwise_kernel(name: str, source: Source, operands: Sequence) -> Array:
         else:
             parameters.append(f"{c_type(types[i].dtype)} p{i}")
             loads.append(f"p{i}")
-    text = (f"{unit.prelude()}\nextern \"C\" __global__ void py_{source.identifier}({', '.join(parameters)}, {memory_type(dtype)}* out, long long count) {{\n"
-            "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x)\n"
-            f"    out[i] = {function.entry}({', '.join(loads)});\n}}\n")
-    inputs = tuple(_plain(one, one.shape if one.size == 1 else shape) if type(one) is Node else Number(types[i].dtype.type(one.value))
-                   for i, one in enumerate(operands))
-    return _run(text, f"py_{source.identifier}", nodes[0].session, inputs, [(shape, dtype)], [int(np.prod(shape))], int(np.prod(shape)))[0]
+    text = (
+        f"{unit.prelude()}\nextern \"C\" __global__ void py_{source.identifier}({', '.join(parameters)}, "
+        f"{memory_type(dtype)}* out, long long count) {{\n"
+        "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * "
+        "blockDim.x)\n"
+        f"    out[i] = {function.entry}({', '.join(loads)});\n}}\n"
+    )
+    inputs = tuple(
+        (
+            _plain(one, one.shape if one.size == 1 else shape)
+            if type(one) is Node
+            else Number(types[i].dtype.type(one.value))
+        )
+        for i, one in enumerate(operands)
+    )
+    return _run(
+        text,
+        f"py_{source.identifier}",
+        nodes[0].session,
+        inputs,
+        [(shape, dtype)],
+        [int(np.prod(shape))],
+        int(np.prod(shape)),
+    )[0]
 
 
 def _plain(node: Node, shape) -> Node:
@@ -309,8 +421,16 @@ def _plain(node: Node, shape) -> Node:
     return _manipulation.copy(array if node.shape == shape else _manipulation.broadcast_to(array, shape))._node
 
 
-def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequence[int], num_threads: int,
-         options: Sequence[str] = ()) -> List[Array]:
+def _run(
+    text: str,
+    entry: str,
+    session,
+    inputs: tuple,
+    results,
+    numbers: Sequence[int],
+    num_threads: int,
+    options: Sequence[str] = (),
+) -> List[Array]:
     """A deferred launch: inputs, new arrays of zeros for the results, whole numbers."""
     grid = max(1, min(_MAX_BLOCKS, -(-num_threads // _BLOCK)))
 
@@ -334,11 +454,22 @@ def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequen
 
     if len(results) == 1:
         shape, dtype = results[0]
-        return [wrap(record(session, shape, dtype, lambda flush, node, operands: build(flush, operands, [node.handle], node.origin), inputs))]
+        return [
+            wrap(
+                record(
+                    session,
+                    shape,
+                    dtype,
+                    lambda flush, node, operands: build(flush, operands, [node.handle], node.origin),
+                    inputs,
+                )
+            )
+        ]
     return [wrap(node) for node in record_several(session, results, build, inputs)]
 
 
 # --- generalised ufuncs ---
+
 
 class Layout:
     """`(m,n?),(3)->(m)`: names, fixed sizes, and optional axes of inputs and outputs."""
@@ -350,21 +481,25 @@ class Layout:
         sides = self.text.split("->")
         if len(sides) != 2 or any(re.sub(r"\([^()]*\)", "", one).strip(",") for one in sides):
             raise ValueError(f"a layout is written like (m,n),(n)->(m), not {text}")
-        self.inputs, self.outputs = ([tuple(filter(None, one.split(","))) for one in self._PATTERN.findall(side)] for side in sides)
+        self.inputs, self.outputs = (
+            [tuple(filter(None, one.split(","))) for one in self._PATTERN.findall(side)] for side in sides
+        )
         names = {name.rstrip("?") for one in self.inputs for name in one}
         for one in (*self.inputs, *self.outputs):
             for name in one:
                 if not re.fullmatch(r"(\d+|[A-Za-z_]\w*)\??", name):
                     raise ValueError(f"{name!r} is no size in the layout {text}")
-        unknown = [name for one in self.outputs for name in one if name.rstrip("?") not in names and not name[0].isdigit()]
+        unknown = [
+            name for one in self.outputs for name in one if name.rstrip("?") not in names and not name[0].isdigit()
+        ]
         if unknown:
             raise ValueError(f"no input of {text} has the size {unknown[0]}")
         if not self.inputs or not self.outputs:
             raise ValueError(f"a layout has inputs and outputs: {text}")
 
     def match(self, shapes: Sequence[tuple]) -> Tuple[tuple, List[tuple], List[tuple], List[tuple]]:
-        """The common leading axes, the own extents of each input and of each output, in which absent optional axes are 1, and the outputs' without
-        these."""
+        """The common leading axes, the own extents of each input and of each output, in which absent optional axes are
+        1, and the outputs' without these."""
         sizes: Dict[str, int] = {}
         absent = set()
         for names, shape in zip(self.inputs, shapes):
@@ -372,12 +507,15 @@ class Layout:
             if missing > 0:
                 optional = [name for name in names if name.endswith("?")]
                 if missing > len(optional):
-                    raise _errors.ShapeMismatch(f"{self.text}: an input of shape {shape} has fewer than {len(names)} axes", reason="SHAPE_MISMATCH")
+                    raise _errors.ShapeMismatch(
+                        f"{self.text}: an input of shape {shape} has fewer than {len(names)} axes",
+                        reason="SHAPE_MISMATCH",
+                    )
                 absent.update(optional[:missing])
         loops, cores = [], []
         for names, shape in zip(self.inputs, shapes):
             there = [name for name in names if name not in absent]
-            loop, own = shape[:len(shape) - len(there)], list(shape[len(shape) - len(there):])
+            loop, own = shape[: len(shape) - len(there)], list(shape[len(shape) - len(there) :])
             core = []
             for name in names:
                 extent = 1 if name in absent else own.pop(0)
@@ -387,8 +525,13 @@ class Layout:
                 core.append(extent)
             loops.append(tuple(loop))
             cores.append(tuple(core))
-        outs = [tuple(int(name.rstrip("?")) if name[0].isdigit() else sizes[name.rstrip("?")] for name in names) for names in self.outputs]
-        shown = [tuple(n for n, name in zip(out, names) if name not in absent) for out, names in zip(outs, self.outputs)]
+        outs = [
+            tuple(int(name.rstrip("?")) if name[0].isdigit() else sizes[name.rstrip("?")] for name in names)
+            for names in self.outputs
+        ]
+        shown = [
+            tuple(n for n, name in zip(out, names) if name not in absent) for out, names in zip(outs, self.outputs)
+        ]
         return _inference.broadcast((), *loops), cores, outs, shown
 
 
@@ -403,10 +546,11 @@ def guvectorize(signatures, layout: Optional[str] = None, *, target: Optional[st
                     total += a[i, j] * x[j]
                 out[i] = total
 
-    The function gets one item's arrays (inputs without axes: numbers) and writes the outputs, which begin as zeros and have axes even where the
-    layout says `()`: `out[0] = ...`. It is called with arrays that have any number of common axes in front, over which it is mapped. Outputs have
-    the type to which the inputs promote, or what `signatures`, a list of dtypes for inputs and outputs or of Numba's signatures, says before the layout.
-    An input without axes whose type is an array's has one element, as in Numba. `target` and Numba's other options are accepted."""
+    The function gets one item's arrays (inputs without axes: numbers) and writes the outputs, which begin as zeros and
+    have axes even where the layout says `()`: `out[0] = ...`. It is called with arrays that have any number of common
+    axes in front, over which it is mapped. Outputs have the type to which the inputs promote, or what `signatures`, a
+    list of dtypes for inputs and outputs or of Numba's signatures, says before the layout. An input without axes whose
+    type is an array's has one element, as in Numba. `target` and Numba's other options are accepted."""
     if layout is None:
         signatures, layout = [], signatures
     parsed = Layout(layout)
@@ -448,8 +592,14 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
     numbers = [one for one in arguments if isinstance(one, _SCALARS)]
     given = [None if isinstance(one, _SCALARS) else node_of(one, session) for one in arguments]
     common = np.result_type(*(one.dtype for one in given if one is not None), *numbers)
-    nodes = [node_of(np.asarray(one, np.result_type(one, common) if not isinstance(one, np.generic) else None), session) if node is None else node
-             for node, one in zip(given, arguments)]
+    nodes = [
+        (
+            node_of(np.asarray(one, np.result_type(one, common) if not isinstance(one, np.generic) else None), session)
+            if node is None
+            else node
+        )
+        for node, one in zip(given, arguments)
+    ]
     types, arrays = _choose(source, signatures, nodes, common, len(layout.outputs))
     loop, cores, outs, shown = layout.match([node.shape for node in nodes])
     inputs = []
@@ -475,7 +625,7 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
         texts[key] = _gufunc_text(source, layout, types, cores, outs, [single for _, single in inputs], arrays)
     text, entry = texts[key]
     count = int(np.prod(loop))
-    results = [((*loop, *own), dtype) for own, dtype in zip(shown, types[len(inputs):])]
+    results = [((*loop, *own), dtype) for own, dtype in zip(shown, types[len(inputs) :])]
     extents = [n for own in (*cores, *outs) for n in own]
     session = nodes[0].session
     made = _run(text, entry, session, tuple(node for node, _ in inputs), results, [*extents, count], count)
@@ -485,7 +635,7 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
 def _with_absent(shape: tuple, core: tuple) -> tuple:
     """The shape with axes of one element where optional ones are absent."""
     there = [n for n in core if n != 1]
-    loop = shape[:len(shape) - len(there)] if there else shape
+    loop = shape[: len(shape) - len(there)] if there else shape
     return (*loop, *core)
 
 
@@ -504,8 +654,17 @@ def _gufunc_text(source: Source, layout: Layout, types, cores, outs, single, arr
     unit = Unit()
     ranks = [len(one) or int(is_array) for one, is_array in zip(cores, arrays)] + [max(1, len(one)) for one in outs]
     num_inputs = len(cores)
-    function = unit.call(source, tuple(Scalar(dtype if dtype != _dtypes.float16 else _dtypes.float32) if i < num_inputs and not rank else ArrayOf(dtype, rank)
-                                       for i, (dtype, rank) in enumerate(zip(types, ranks))))
+    function = unit.call(
+        source,
+        tuple(
+            (
+                Scalar(dtype if dtype != _dtypes.float16 else _dtypes.float32)
+                if i < num_inputs and not rank
+                else ArrayOf(dtype, rank)
+            )
+            for i, (dtype, rank) in enumerate(zip(types, ranks))
+        ),
+    )
     unit.needs_half |= _dtypes.float16 in types
     parameters, extents, arguments = [], [], []
     for i, (dtype, own) in enumerate(zip(types, (*cores, *outs))):
@@ -519,11 +678,17 @@ def _gufunc_text(source: Source, layout: Layout, types, cores, outs, single, arr
             continue
         # An input that the function writes is its own affair, as in Numba: not allowed, since other items may share it.
         if is_input and source.parameters[i] in function.written:
-            raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} writes its input {source.parameters[i]}")
+            raise _errors.ExpressionError(
+                f"{source.file}:{source.definition.lineno}: {source.name} writes its input {source.parameters[i]}"
+            )
         arguments.append(f"p{i} + {place}")
         arguments += names or ["1"]
     entry = f"py_{source.identifier}"
-    text = (f"{unit.prelude()}\nextern \"C\" __global__ void {entry}({', '.join((*parameters, *(f'long long {n}' for n in extents)))}, long long count) {{\n"
-            "  for (long long item = (long long)blockIdx.x * blockDim.x + threadIdx.x; item < count; item += (long long)gridDim.x * blockDim.x)\n"
-            f"    {function.entry}({', '.join(arguments)});\n}}\n")
+    text = (
+        f'{unit.prelude()}\nextern "C" __global__ void '
+        f"{entry}({', '.join((*parameters, *(f'long long {n}' for n in extents)))}, long long count) {{\n"
+        "  for (long long item = (long long)blockIdx.x * blockDim.x + threadIdx.x; item < count; item += (long "
+        "long)gridDim.x * blockDim.x)\n"
+        f"    {function.entry}({', '.join(arguments)});\n}}\n"
+    )
     return text, entry

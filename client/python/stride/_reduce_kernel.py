@@ -17,7 +17,8 @@ _PER_THREAD = 8
 
 # A block reduces a chunk: threads take turns over its elements, then halves of the block meet in shared memory.
 _TEXT = """
-extern "C" __global__ void {entry}(const {memory}* x, {c} start, {memory}* out, long long count, long long chunk, long long has_start) {{
+extern "C" __global__ void {entry}(const {memory}* x, {c} start, {memory}* out, long long count, long long chunk,
+                                   long long has_start) {{
   __shared__ __align__(16) unsigned char room[{block} * sizeof({c})];
   {c}* partial = ({c}*)room;
   long long begin = blockIdx.x * chunk, end = begin + chunk < count ? begin + chunk : count;
@@ -29,7 +30,9 @@ extern "C" __global__ void {entry}(const {memory}* x, {c} start, {memory}* out, 
   }}
   __syncthreads();
   for (int width = {block} / 2; width > 0; width /= 2) {{
-    if (threadIdx.x < width && threadIdx.x + width < size) partial[threadIdx.x] = {function}(partial[threadIdx.x], partial[threadIdx.x + width]);
+    if (threadIdx.x < width && threadIdx.x + width < size) {{
+      partial[threadIdx.x] = {function}(partial[threadIdx.x], partial[threadIdx.x + width]);
+    }}
     __syncthreads();
   }}
   if (threadIdx.x == 0) out[blockIdx.x] = has_start ? ({memory}){function}(start, partial[0]) : ({memory})partial[0];
@@ -50,17 +53,29 @@ def reduce_by_function(function: Callable, array: Array, start) -> Array:
     unit = Unit()
     made = unit.call(source, (Scalar(inner), Scalar(inner)))
     if not isinstance(made.returned, Scalar):
-        raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} does not return one number")
+        raise _errors.ExpressionError(
+            f"{source.file}:{source.definition.lineno}: {source.name} does not return one number"
+        )
     unit.needs_half |= dtype == _dtypes.float16
     unit.needs_complex |= dtype.kind == "c"
     entry = "py_reduce"
-    text = unit.prelude() + _TEXT.format(entry=entry, memory=memory_type(dtype), c=c_type(inner), block=_BLOCK, function=made.entry)
+    text = unit.prelude() + _TEXT.format(
+        entry=entry, memory=memory_type(dtype), c=c_type(inner), block=_BLOCK, function=made.entry
+    )
     session, node = array.session, _plain(array._node, array.shape)
     parts = max(1, min(_MAX_PARTS, -(-array.size // (_BLOCK * _PER_THREAD))))
     first = inner.type(start if start is not None else 0)
 
     def reduced(node, count: int, parts: int, has_start: bool, shape: tuple):
-        return _run(text, entry, session, (node, Number(first)), [(shape, dtype)], [count, -(-count // parts), int(has_start)], parts * _BLOCK)[0]
+        return _run(
+            text,
+            entry,
+            session,
+            (node, Number(first)),
+            [(shape, dtype)],
+            [count, -(-count // parts), int(has_start)],
+            parts * _BLOCK,
+        )[0]
 
     if parts > 1:
         # Chunks are of one size, so that the last of them may be fewer than was asked for.
@@ -69,5 +84,3 @@ def reduce_by_function(function: Callable, array: Array, start) -> Array:
     else:
         count = array.size
     return reduced(node, count, 1, start is not None, ())
-
-

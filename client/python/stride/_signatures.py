@@ -1,6 +1,8 @@
-"""Numba's element types and signatures: `float32`, `float32[:, ::1]`, `void(float32[:], int32)`, and the same as strings.
+"""Numba's element types and signatures: `float32`, `float32[:, ::1]`, `void(float32[:], int32)`, and the same as
+strings.
 
-An element type is what NumPy takes for a dtype (`np.zeros(3, float32)`), a conversion in a kernel (`float32(x)`), and, called outside one with other types, a signature."""
+An element type is what NumPy takes for a dtype (`np.zeros(3, float32)`), a conversion in a kernel (`float32(x)`), and,
+called outside one with other types, a signature."""
 
 import ast
 from typing import Dict, Optional, Tuple
@@ -36,7 +38,11 @@ class ElementType:
         return ArrayType(self, len(axes))
 
     def __call__(self, *arguments):
-        if not hasattr(self, "dtype") or not arguments or any(isinstance(one, (ElementType, ArrayType, TupleType)) for one in arguments):
+        if (
+            not hasattr(self, "dtype")
+            or not arguments
+            or any(isinstance(one, (ElementType, ArrayType, TupleType)) for one in arguments)
+        ):
             return Signature(self, arguments)
         return self.dtype.type(*arguments)
 
@@ -45,7 +51,11 @@ class ArrayType:
     """An array of `dtype` with `ndim` axes."""
 
     def __init__(self, dtype, ndim: int, layout: str = "A"):
-        self.element = dtype if isinstance(dtype, ElementType) else ElementType(str(_dtypes.dtype_of(dtype)), _dtypes.dtype_of(dtype))
+        self.element = (
+            dtype
+            if isinstance(dtype, ElementType)
+            else ElementType(str(_dtypes.dtype_of(dtype)), _dtypes.dtype_of(dtype))
+        )
         self.ndim, self.layout = ndim, layout
 
     @property
@@ -96,13 +106,36 @@ VOID = ElementType("void", None)
 
 def _made() -> Dict[str, object]:
     table: Dict[str, object] = {"void": VOID, "none": VOID, "None": VOID}
-    for dtype in (*(np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)), *(np.dtype(f"float{bits}") for bits in (16, 32, 64)),
-                  np.dtype("complex64"), np.dtype("complex128")):
+    for dtype in (
+        *(np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+        *(np.dtype(f"float{bits}") for bits in (16, 32, 64)),
+        np.dtype("complex64"),
+        np.dtype("complex128"),
+    ):
         table[dtype.name] = table[f"{dtype.kind}{dtype.itemsize}"] = ElementType(dtype.name, dtype)
-    for alias, name in {"intp": "int64", "uintp": "uint64", "intc": "int32", "uintc": "uint32", "long_": "int64", "ulong": "uint64", "longlong": "int64",
-                        "int_": "int64", "uint": "uint64", "float_": "float32", "double": "float64", "char": "int8", "uchar": "uint8", "byte": "uint8",
-                        "short": "int16", "ushort": "uint16", "ssize_t": "int64", "size_t": "uint64", "float": "float64", "int": "int64",
-                        "complex": "complex128"}.items():
+    for alias, name in {
+        "intp": "int64",
+        "uintp": "uint64",
+        "intc": "int32",
+        "uintc": "uint32",
+        "long_": "int64",
+        "ulong": "uint64",
+        "longlong": "int64",
+        "int_": "int64",
+        "uint": "uint64",
+        "float_": "float32",
+        "double": "float64",
+        "char": "int8",
+        "uchar": "uint8",
+        "byte": "uint8",
+        "short": "int16",
+        "ushort": "uint16",
+        "ssize_t": "int64",
+        "size_t": "uint64",
+        "float": "float64",
+        "int": "int64",
+        "complex": "complex128",
+    }.items():
         table[alias] = table[name]
     for alias in ("boolean", "bool_", "bool", "b1", "bool8"):
         table[alias] = ElementType("boolean", _dtypes.bool)
@@ -157,7 +190,12 @@ def parse_all(given) -> Tuple[Signature, ...]:
     """A signature, or a list of them; a tuple is one signature's types unless signatures or strings are in it."""
     if given is None:
         return ()
-    if isinstance(given, list) or isinstance(given, tuple) and given and all(isinstance(one, (Signature, str)) for one in given):
+    if (
+        isinstance(given, list)
+        or isinstance(given, tuple)
+        and given
+        and all(isinstance(one, (Signature, str)) for one in given)
+    ):
         return tuple(map(parse, given))
     return (parse(given),)
 

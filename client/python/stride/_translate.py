@@ -1,8 +1,9 @@
 """Python functions as CUDA C++: a subset of Python, types found from those of the arguments.
 
-Numbers have NumPy's types. Literals are weak, as in NumPy 2: `x[i] * 2.0` has the type of `x`; a variable that only literals are assigned to is
-int64 or float64. A variable has one type, to which everything assigned to it promotes. Arrays are pointers with their extents and, where they are slices
-that are not contiguous, the distances between their elements. A tuple is a variable for each of its numbers."""
+Numbers have NumPy's types. Literals are weak, as in NumPy 2: `x[i] * 2.0` has the type of `x`; a variable that only
+literals are assigned to is int64 or float64. A variable has one type, to which everything assigned to it promotes.
+Arrays are pointers with their extents and, where they are slices that are not contiguous, the distances between their
+elements. A tuple is a variable for each of its numbers."""
 
 import ast
 import importlib
@@ -19,7 +20,21 @@ from stride._translate_expressions import Expressions
 from stride._translate_loops import Loops
 from stride._translate_prelude import ATOMICS, COMPLEX, PRELUDE, SLICES
 from stride._translate_source import Source
-from stride._translate_types import C_TYPES, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, UnknownValue, Value, c_type, memory_type, promote, promote_parts
+from stride._translate_types import (
+    C_TYPES,
+    INT,
+    ArrayOf,
+    Object,
+    Scalar,
+    TupleOf,
+    Unknown,
+    UnknownValue,
+    Value,
+    c_type,
+    memory_type,
+    promote,
+    promote_parts,
+)
 
 _MAX_PASSES = 20
 _MAX_DEPTH = 8
@@ -50,7 +65,10 @@ class Unit:
         known = self.functions.get(key)
         if known is None:
             if sum(one is source.key or one == source.key for one in self.active) > _MAX_DEPTH:
-                raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} calls itself with other types at each call")
+                raise _errors.ExpressionError(
+                    f"{source.file}:{source.definition.lineno}: {source.name} calls itself with other types at each "
+                    f"call"
+                )
             # It is there while it is translated: a function that calls itself is called by its name.
             known = self.functions[key] = Function(self, source, types, f"st_{len(self.functions)}_{source.identifier}")
             try:
@@ -66,8 +84,17 @@ class Unit:
     def prelude(self) -> str:
         half = "#include <cuda_fp16.h>\n" if self.needs_half else ""
         groups = "#include <cooperative_groups.h>\n" if self.is_cooperative else ""
-        parts = [half, groups, *self.links, PRELUDE, SLICES if self.needs_slices else "", COMPLEX if self.needs_complex else "",
-                 ATOMICS if self.needs_atomics else "", *(self._constant_text(*one) for one in self.constants.values()), *self.texts]
+        parts = [
+            half,
+            groups,
+            *self.links,
+            PRELUDE,
+            SLICES if self.needs_slices else "",
+            COMPLEX if self.needs_complex else "",
+            ATOMICS if self.needs_atomics else "",
+            *(self._constant_text(*one) for one in self.constants.values()),
+            *self.texts,
+        ]
         return "".join(parts)
 
     def constant_array(self, values: np.ndarray) -> str:
@@ -89,13 +116,24 @@ class Unit:
 
 
 class Function(Expressions, Calls, Loops):
-    """One function with the types of its parameters. `translate` walks over it until its variables' types stay as they are."""
+    """One function with the types of its parameters. `translate` walks over it until its variables' types stay as they
+    are."""
 
     def __init__(self, unit: Unit, source: Source, types: tuple, entry: str, is_kernel: bool = False):
         self.unit, self.source, self.entry, self.is_kernel = unit, source, entry, is_kernel
-        self.types = [replace(one, root=name, extents=tuple(f"n_{name}_{i}" for i in range(one.ndim)),
-                              strides=tuple(f"w_{name}_{i}" for i in range(one.ndim)) if one.strided else ()) if isinstance(one, ArrayOf) else one
-                      for name, one in zip(source.parameters, types)]
+        self.types = [
+            (
+                replace(
+                    one,
+                    root=name,
+                    extents=tuple(f"n_{name}_{i}" for i in range(one.ndim)),
+                    strides=tuple(f"w_{name}_{i}" for i in range(one.ndim)) if one.strided else (),
+                )
+                if isinstance(one, ArrayOf)
+                else one
+            )
+            for name, one in zip(source.parameters, types)
+        ]
         self.variables: Dict[str, object] = {}
         self.returned: object = None  # Scalar or TupleOf
         self.written = set()  # parameters whose elements are stored to
@@ -104,7 +142,9 @@ class Function(Expressions, Calls, Loops):
         self.depth = 1
         self.num_loops = 0
         self.calls_itself = self.done = False
-        self.loops: List[Optional[str]] = []  # of each loop around the statement: the flag that a break sets, when it has an else
+        self.loops: List[Optional[str]] = (
+            []
+        )  # of each loop around the statement: the flag that a break sets, when it has an else
         self.conditional = 0  # within what C++ may evaluate later or not at all
 
     # --- the whole ---
@@ -135,7 +175,11 @@ class Function(Expressions, Calls, Loops):
                 break
         else:
             self.fail(source.definition, "the types of its variables do not settle")
-        if self.calls_itself and self.returned is None and any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(source.definition)):
+        if (
+            self.calls_itself
+            and self.returned is None
+            and any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(source.definition))
+        ):
             self.fail(source.definition, "it calls itself, and no return says of which type its result is")
 
     def parameters_text(self) -> str:
@@ -176,7 +220,11 @@ class Function(Expressions, Calls, Loops):
             elif isinstance(one, ArrayOf):
                 is_const = any(root and root not in self.written for root in one.root.split("|"))
                 lines.append(f"  {'const ' if is_const else ''}{memory_type(one.dtype)}* v_{name} = 0;")
-                lines += [f"  long long {own} = 0;" for own in (*one.extents, *one.strides) if own[:2] in ("e_", "w_") and own[2:].startswith(f"{name}_")]
+                lines += [
+                    f"  long long {own} = 0;"
+                    for own in (*one.extents, *one.strides)
+                    if own[:2] in ("e_", "w_") and own[2:].startswith(f"{name}_")
+                ]
         return lines
 
     def result_struct(self) -> str:
@@ -192,8 +240,21 @@ class Function(Expressions, Calls, Loops):
 
     def text(self) -> str:
         result = "" if self.calls_itself else self.result_struct()
-        head = f'extern "C" __global__ void {self.entry}' if self.is_kernel else f"__device__ {self.result_text()} {self.entry}"
-        return "\n".join([f"{result}{head}({self.parameters_text()}) {{", *self.declarations(), *self.declared.values(), *self.lines, "}", ""])
+        head = (
+            f'extern "C" __global__ void {self.entry}'
+            if self.is_kernel
+            else f"__device__ {self.result_text()} {self.entry}"
+        )
+        return "\n".join(
+            [
+                f"{result}{head}({self.parameters_text()}) {{",
+                *self.declarations(),
+                *self.declared.values(),
+                *self.lines,
+                "}",
+                "",
+            ]
+        )
 
     def fail(self, node, what: str, kind=_errors.ExpressionError):
         line = getattr(node, "lineno", self.source.definition.lineno)
@@ -214,8 +275,12 @@ class Function(Expressions, Calls, Loops):
         for statement in body:
             method = getattr(self, f"do_{type(statement).__name__}", None)
             if method is None:
-                self.fail(statement, f"{type(statement).__name__} cannot be translated; there are assignments, if, for, while, break, continue, "
-                                     "return, assert and calls")
+                self.fail(
+                    statement,
+                    f"{type(statement).__name__} cannot be translated; there are assignments, if, for, while, break, "
+                    f"continue, "
+                    "return, assert and calls",
+                )
             method(statement)
 
     def block(self, body) -> None:
@@ -229,7 +294,9 @@ class Function(Expressions, Calls, Loops):
     def do_Import(self, node) -> None:  # noqa: N802
         for one in node.names:
             module = importlib.import_module(one.name)
-            self.variables[one.asname or one.name.partition(".")[0]] = Object(module if one.asname else importlib.import_module(one.name.partition(".")[0]))
+            self.variables[one.asname or one.name.partition(".")[0]] = Object(
+                module if one.asname else importlib.import_module(one.name.partition(".")[0])
+            )
 
     def do_ImportFrom(self, node) -> None:  # noqa: N802
         module = importlib.import_module(node.module or "", None)
@@ -283,7 +350,8 @@ class Function(Expressions, Calls, Loops):
         if isinstance(self.returned, TupleOf):
             self.fail(node, "a function returns a number or a tuple, not both")
         kind = value.type.definite()
-        self.returned = replace(kind, never_negative=False) if self.returned is None else promote(self.returned, kind)  # type: ignore[arg-type]
+        kinds = [kind] if self.returned is None else [self.returned, kind]
+        self.returned = replace(promote(*kinds).definite(), never_negative=False)
         self.emit(f"return {self.cast(value, self.returned)};")
 
     def do_If(self, node) -> None:  # noqa: N802
@@ -310,14 +378,22 @@ class Function(Expressions, Calls, Loops):
         if isinstance(value, ast.Call):
             called = self.visit(value.func)
             if isinstance(called, Object) and called.value in (cuda.shared.array, cuda.local.array, cuda.shared_memory):
-                self.declare(target, value, called.value is not cuda.local.array, ("dtype", "shape") if called.value is cuda.shared_memory else ("shape", "dtype"))
+                self.declare(
+                    target,
+                    value,
+                    called.value is not cuda.local.array,
+                    ("dtype", "shape") if called.value is cuda.shared_memory else ("shape", "dtype"),
+                )
                 return
         self.store_value(target, self.visit(value), node)
 
     def store_value(self, target, value, node) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(value, Value) and isinstance(value.type, ArrayOf) and value.type.ndim == 1:
-                value = [self.element(value, [Value(f"{i}LL", Scalar(INT, None, True), i)], node) for i in range(len(target.elts))]
+                value = [
+                    self.element(value, [Value(f"{i}LL", Scalar(INT, None, True), i)], node)
+                    for i in range(len(target.elts))
+                ]
             if not isinstance(value, list) or len(value) != len(target.elts):
                 self.fail(node, f"{len(target.elts)} names need as many values")
             for one, part in zip(target.elts, self.held(value, node)):
@@ -390,14 +466,23 @@ class Function(Expressions, Calls, Loops):
 
     def assign_array(self, name: str, value: Value, node) -> None:
         known, kind = self.variables.get(name), value.type
-        if known is not None and (not isinstance(known, ArrayOf) or (known.dtype, known.ndim) != (kind.dtype, kind.ndim)
-                                  or name in self.source.parameters or name in self.declared):
+        if known is not None and (
+            not isinstance(known, ArrayOf)
+            or (known.dtype, known.ndim) != (kind.dtype, kind.ndim)
+            or name in self.source.parameters
+            or name in self.declared
+        ):
             self.fail(node, f"{name} stands for one thing only: a number, or arrays of one type and as many axes")
         if known is not None and known.root != kind.root:
             kind = replace(kind, root="|".join(sorted({*known.root.split("|"), *kind.root.split("|")})))
         strided = kind.strided or known is not None and known.strided
         # The extents of a parameter, and of a row of one, do not change; those of a slice are the variable's own.
-        own = strided or not all(_STABLE.fullmatch(one) for one in kind.extents) or known is not None and known.extents != kind.extents
+        own = (
+            strided
+            or not all(_STABLE.fullmatch(one) for one in kind.extents)
+            or known is not None
+            and known.extents != kind.extents
+        )
         if not own:
             self.variables[name] = kind
             self.emit(f"v_{name} = {value.text};")
@@ -441,7 +526,10 @@ class Function(Expressions, Calls, Loops):
         self.num_loops += 1
         indices = [Value(f"j{loop}_{i}", Scalar(INT, None, True)) for i in range(kind.ndim)]
         for index, extent in zip(indices, kind.extents):
-            self.emit(f"for (long long {index.text} = 0, end_{index.text} = {extent}; {index.text} < end_{index.text}; ++{index.text})")
+            self.emit(
+                f"for (long long {index.text} = 0, end_{index.text} = {extent}; {index.text} < end_{index.text}; "
+                f"++{index.text})"
+            )
         element = self.element(place, indices, node)
         source = self.element(value, indices, node) if isinstance(value.type, ArrayOf) else value
         self.emit(f"  {element.lvalue()} = {self.cast(source, Scalar(element.type.dtype))};")
@@ -479,7 +567,8 @@ class Function(Expressions, Calls, Loops):
             # Classes with a constructor may not be made in shared memory: their bytes may.
             text = f"  {'__shared__ ' if is_shared else ''}{c} v_{name}[{count}];"
             if dtype.kind == "c" and is_shared:
-                text = f"  __shared__ __align__(16) unsigned char m_{name}[{count * dtype.itemsize}];\n  {c}* v_{name} = ({c}*)m_{name};"
+                room = f"__shared__ __align__(16) unsigned char m_{name}[{count * dtype.itemsize}]"
+                text = f"  {room};\n  {c}* v_{name} = ({c}*)m_{name};"
         kind = ArrayOf(dtype, len(extents), "", tuple(map(str, extents)))
         if self.variables.get(name, kind) != kind or name in self.declared:
             self.fail(call, f"{name} stands for one thing only")
@@ -496,7 +585,11 @@ class Function(Expressions, Calls, Loops):
     def mark_root(self, roots: str, node) -> None:
         for root in filter(None, roots.split("|")):
             if root.startswith("="):
-                self.fail(node, f"{root[1:]} is an array from outside the kernel, which is a constant there; pass it as an argument to write it")
+                self.fail(
+                    node,
+                    f"{root[1:]} is an array from outside the kernel, which is a constant there; pass it as an "
+                    f"argument to write it",
+                )
             self.written.add(root)
 
 
@@ -517,4 +610,6 @@ def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
     function = Function(unit, source, types, entry, is_kernel=True)
     function.translate()
     text = function.text()
-    return Translated(unit.prelude() + text, entry, [name in function.written for name in source.parameters], unit.is_cooperative)
+    return Translated(
+        unit.prelude() + text, entry, [name in function.written for name in source.parameters], unit.is_cooperative
+    )

@@ -14,15 +14,62 @@ import numpy as np
 from stride import _dtypes, _errors, cuda
 from stride._signatures import ElementType
 from stride._translate_source import Source
-from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, UnknownValue, Value, c_type, promote
+from stride._translate_types import (
+    BOOL,
+    C_TYPES,
+    FLOAT,
+    INT,
+    ArrayOf,
+    Object,
+    Scalar,
+    TupleOf,
+    Unknown,
+    UnknownValue,
+    Value,
+    c_type,
+    promote,
+)
 
 
 def _float_functions() -> Dict[object, str]:
-    names = {"sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
-             "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
-             "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt", "erf": "erf", "erfc": "erfc", "gamma": "tgamma", "lgamma": "lgamma", "fabs": "fabs",
-             "exp2": "exp2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-             "rint": "rint", "exp10": "exp10", "sinpi": "sinpi", "cospi": "cospi"}
+    names = {
+        "sin": "sin",
+        "cos": "cos",
+        "tan": "tan",
+        "asin": "asin",
+        "acos": "acos",
+        "atan": "atan",
+        "sinh": "sinh",
+        "cosh": "cosh",
+        "tanh": "tanh",
+        "asinh": "asinh",
+        "acosh": "acosh",
+        "atanh": "atanh",
+        "exp": "exp",
+        "expm1": "expm1",
+        "log": "log",
+        "log2": "log2",
+        "log10": "log10",
+        "log1p": "log1p",
+        "sqrt": "sqrt",
+        "cbrt": "cbrt",
+        "erf": "erf",
+        "erfc": "erfc",
+        "gamma": "tgamma",
+        "lgamma": "lgamma",
+        "fabs": "fabs",
+        "exp2": "exp2",
+        "arcsin": "asin",
+        "arccos": "acos",
+        "arctan": "atan",
+        "arcsinh": "asinh",
+        "arccosh": "acosh",
+        "arctanh": "atanh",
+        "rint": "rint",
+        "exp10": "exp10",
+        "sinpi": "sinpi",
+        "cospi": "cospi",
+    }
     return _by_object(names)
 
 
@@ -31,8 +78,18 @@ def _by_object(names, *modules) -> Dict[object, str]:
     import stride
 
     if modules:
-        return {getattr(module, name): target for module in modules for name, target in names.items() if hasattr(module, name)}
-    return {getattr(module, name): target for module in (math, cmath, np, stride) for name, target in names.items() if hasattr(module, name)}
+        return {
+            getattr(module, name): target
+            for module in modules
+            for name, target in names.items()
+            if hasattr(module, name)
+        }
+    return {
+        getattr(module, name): target
+        for module in (math, cmath, np, stride)
+        for name, target in names.items()
+        if hasattr(module, name)
+    }
 
 
 class _Tables:
@@ -47,42 +104,114 @@ class _Tables:
         if cls._made is None:
             tables = cls()
             tables.floats = _float_functions()
-            tables.floats2 = _by_object({"atan2": "atan2", "arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmod": "fmod", "nextafter": "nextafter", "remainder": "remainder"})
+            tables.floats2 = _by_object(
+                {
+                    "atan2": "atan2",
+                    "arctan2": "atan2",
+                    "hypot": "hypot",
+                    "copysign": "copysign",
+                    "fmod": "fmod",
+                    "nextafter": "nextafter",
+                    "remainder": "remainder",
+                }
+            )
             tables.floats2.pop(np.remainder, None)  # Python's %, while math's is C's
             tables.floats2.pop(getattr(stride, "remainder", None), None)
             tables.modulo = _by_object({"mod": ""}, np, stride)
             tables.modulo.update(_by_object({"remainder": ""}, np, stride))
             tables.rounded = _by_object({"floor": "floor", "ceil": "ceil", "trunc": "trunc"})
             tables.asked = _by_object({"isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite"})
-            tables.least = {builtins.min: "min", builtins.max: "max", np.minimum: "min", np.maximum: "max", **_by_object({"minimum": "min", "maximum": "max"})}
+            tables.least = {
+                builtins.min: "min",
+                builtins.max: "max",
+                np.minimum: "min",
+                np.maximum: "max",
+                **_by_object({"minimum": "min", "maximum": "max"}),
+            }
             tables.absolute = [builtins.abs, *_by_object({"abs": "", "absolute": ""})]
             tables.square = _by_object({"square": ""})
             tables.sign = _by_object({"sign": ""})
             tables.conjugate = _by_object({"conj": "", "conjugate": ""}, np, stride)
             tables.power = [builtins.pow, *_by_object({"pow": "", "power": ""})]
             # Ours are Python functions, which are not to be translated themselves.
-            tables.all = {*tables.floats, *tables.floats2, *tables.rounded, *tables.asked, *tables.least, *tables.absolute, *tables.power, *tables.modulo,
-                          *tables.square, *tables.sign, *tables.conjugate}
+            tables.all = {
+                *tables.floats,
+                *tables.floats2,
+                *tables.rounded,
+                *tables.asked,
+                *tables.least,
+                *tables.absolute,
+                *tables.power,
+                *tables.modulo,
+                *tables.square,
+                *tables.sign,
+                *tables.conjugate,
+            }
             cls._made = tables
         return cls._made
 
 
-_ATOMIC = {getattr(cuda.atomic, name): name for name in ("add", "sub", "min", "max", "and_", "or_", "xor", "inc", "dec", "exch", "cas")}
+_ATOMIC = {
+    getattr(cuda.atomic, name): name
+    for name in ("add", "sub", "min", "max", "and_", "or_", "xor", "inc", "dec", "exch", "cas")
+}
 # What they are for numbers that are none: as min and max here.
 _ATOMIC.update({cuda.atomic.nanmin: "min", cuda.atomic.nanmax: "max", cuda.atomic.compare_and_swap: "compare_and_swap"})
-BARRIERS = {cuda.syncthreads: "__syncthreads", cuda.syncwarp: "__syncwarp", cuda.threadfence: "__threadfence", cuda.threadfence_block: "__threadfence_block",
-            cuda.threadfence_system: "__threadfence_system", cuda.grid_group.sync: "cooperative_groups::this_grid().sync", cuda.nanosleep: "__nanosleep"}
-_COUNTS = {cuda.syncthreads_count: "__syncthreads_count", cuda.syncthreads_and: "__syncthreads_and", cuda.syncthreads_or: "__syncthreads_or"}
-_SHUFFLES = {cuda.shfl_sync: "__shfl_sync", cuda.shfl_up_sync: "__shfl_up_sync", cuda.shfl_down_sync: "__shfl_down_sync",
-             cuda.shfl_xor_sync: "__shfl_xor_sync"}
-_VOTES = {cuda.all_sync: "__all_sync", cuda.any_sync: "__any_sync", cuda.ballot_sync: "__ballot_sync", cuda.eq_sync: "eq"}
+BARRIERS = {
+    cuda.syncthreads: "__syncthreads",
+    cuda.syncwarp: "__syncwarp",
+    cuda.threadfence: "__threadfence",
+    cuda.threadfence_block: "__threadfence_block",
+    cuda.threadfence_system: "__threadfence_system",
+    cuda.grid_group.sync: "cooperative_groups::this_grid().sync",
+    cuda.nanosleep: "__nanosleep",
+}
+_COUNTS = {
+    cuda.syncthreads_count: "__syncthreads_count",
+    cuda.syncthreads_and: "__syncthreads_and",
+    cuda.syncthreads_or: "__syncthreads_or",
+}
+_SHUFFLES = {
+    cuda.shfl_sync: "__shfl_sync",
+    cuda.shfl_up_sync: "__shfl_up_sync",
+    cuda.shfl_down_sync: "__shfl_down_sync",
+    cuda.shfl_xor_sync: "__shfl_xor_sync",
+}
+_VOTES = {
+    cuda.all_sync: "__all_sync",
+    cuda.any_sync: "__any_sync",
+    cuda.ballot_sync: "__ballot_sync",
+    cuda.eq_sync: "eq",
+}
 _BITS = {cuda.popc: "__popc", cuda.brev: "__brev", cuda.clz: "__clz", cuda.ffs: "__ffs"}
+_PRINTED = {"f": "double", "u": "unsigned long long"}
 # The functions of Python's module operator.
-_BINARY = {operator.add: ast.Add, operator.sub: ast.Sub, operator.mul: ast.Mult, operator.truediv: ast.Div, operator.floordiv: ast.FloorDiv,
-           operator.mod: ast.Mod, operator.pow: ast.Pow, operator.and_: ast.BitAnd, operator.or_: ast.BitOr, operator.xor: ast.BitXor,
-           operator.lshift: ast.LShift, operator.rshift: ast.RShift, operator.iadd: ast.Add, operator.isub: ast.Sub, operator.imul: ast.Mult,
-           operator.itruediv: ast.Div}
-_COMPARISONS = {operator.lt: ast.Lt, operator.le: ast.LtE, operator.gt: ast.Gt, operator.ge: ast.GtE, operator.eq: ast.Eq, operator.ne: ast.NotEq}
+_BINARY = {
+    operator.add: ast.Add,
+    operator.sub: ast.Sub,
+    operator.mul: ast.Mult,
+    operator.truediv: ast.Div,
+    operator.floordiv: ast.FloorDiv,
+    operator.mod: ast.Mod,
+    operator.pow: ast.Pow,
+    operator.and_: ast.BitAnd,
+    operator.or_: ast.BitOr,
+    operator.xor: ast.BitXor,
+    operator.lshift: ast.LShift,
+    operator.rshift: ast.RShift,
+    operator.iadd: ast.Add,
+    operator.isub: ast.Sub,
+    operator.imul: ast.Mult,
+    operator.itruediv: ast.Div,
+}
+_COMPARISONS = {
+    operator.lt: ast.Lt,
+    operator.le: ast.LtE,
+    operator.gt: ast.Gt,
+    operator.ge: ast.GtE,
+    operator.eq: ast.Eq,
+    operator.ne: ast.NotEq,
+}
 _UNARY = {operator.neg: ast.USub, operator.pos: ast.UAdd, operator.invert: ast.Invert, operator.not_: ast.Not}
 _COMPLEX = {"exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"}
 
@@ -143,7 +272,9 @@ class Calls:
             value = self.visit(one.value)
             if not isinstance(value, list):
                 self.fail(node, "only tuples can be given by *")
-            arguments += [ast.copy_location(ast.Subscript(one.value, ast.Constant(i), ast.Load()), one) for i in range(len(value))]
+            arguments += [
+                ast.copy_location(ast.Subscript(one.value, ast.Constant(i), ast.Load()), one) for i in range(len(value))
+            ]
         return ast.fix_missing_locations(ast.copy_location(ast.Call(node.func, arguments, node.keywords), node))
 
     def method_of(self, node):
@@ -181,8 +312,13 @@ class Calls:
         if function in _BITS:
             value = self.integer(node.args[0])
             wide = value.type.definite().dtype.itemsize == 8
-            kind = Scalar(_dtypes.uint64 if wide else _dtypes.uint32) if function is cuda.brev else Scalar(_dtypes.int32, None, True)
-            return Value(f"{_BITS[function]}{'ll' * wide}({self.cast(value, Scalar(_dtypes.uint64 if wide else _dtypes.uint32))})", kind)
+            bits = Scalar(_dtypes.uint64 if wide else _dtypes.uint32)
+            kind = (
+                Scalar(_dtypes.uint64 if wide else _dtypes.uint32)
+                if function is cuda.brev
+                else Scalar(_dtypes.int32, None, True)
+            )
+            return Value(f"{_BITS[function]}{'ll' * wide}({self.cast(value, bits)})", kind)
         if function is cuda.selp:
             choice = ast.copy_location(ast.IfExp(*node.args), node)
             return self.visit(choice)
@@ -192,7 +328,9 @@ class Calls:
             return self.float_call(node, "cbrt", 1)
         if isinstance(function, cuda.LibdeviceFunction):
             kind = Scalar(_dtypes.float32 if function.is_single else FLOAT)
-            return Value(f"{function.target}({', '.join(self.cast(self.number(one), kind) for one in node.args)})", kind)
+            return Value(
+                f"{function.target}({', '.join(self.cast(self.number(one), kind) for one in node.args)})", kind
+            )
         return None
 
     def barrier(self, node, function) -> str:
@@ -213,14 +351,21 @@ class Calls:
             text = f"__match_any_sync({mask}, {self.cast(value, value.type.definite())})"
             if function is cuda.match_any_sync:
                 return Value(text, Scalar(_dtypes.uint32, None, True))
-            found, there = self.temporary(f"unsigned {{}} = {text};", node), self.temporary(f"unsigned {{}} = __ballot_sync({mask}, true);", node)
-            return [Value(f"({found} == {there} ? {found} : 0u)", Scalar(_dtypes.uint32, None, True)), Value(f"({found} == {there})", Scalar(BOOL))]
+            found, there = self.temporary(f"unsigned {{}} = {text};", node), self.temporary(
+                f"unsigned {{}} = __ballot_sync({mask}, true);", node
+            )
+            return [
+                Value(f"({found} == {there} ? {found} : 0u)", Scalar(_dtypes.uint32, None, True)),
+                Value(f"({found} == {there})", Scalar(BOOL)),
+            ]
         if function in _VOTES:
             truth = self.truth(node.args[1])
             if function is cuda.ballot_sync:
                 return Value(f"__ballot_sync({mask}, {truth})", Scalar(_dtypes.uint32, None, True))
             if function is cuda.eq_sync:
-                found, there = (self.temporary(f"unsigned {{}} = __ballot_sync({mask}, {one});", node) for one in (truth, "true"))
+                found, there = (
+                    self.temporary(f"unsigned {{}} = __ballot_sync({mask}, {one});", node) for one in (truth, "true")
+                )
                 return Value(f"({found} == 0 || {found} == {there})", Scalar(BOOL))
             return Value(f"({_VOTES[function]}({mask}, {truth}) != 0)", Scalar(BOOL))
         value = self.number(node.args[1])
@@ -237,7 +382,10 @@ class Calls:
     def temporary(self, declaration: str, node) -> str:
         """The name of a variable that is made before the statement."""
         if self.conditional:
-            self.fail(node, "this call cannot stand in a condition, of which a part may not be evaluated; assign its result first")
+            self.fail(
+                node,
+                "this call cannot stand in a condition, of which a part may not be evaluated; assign its result first",
+            )
         name = f"z{self.num_loops}"
         self.num_loops += 1
         self.emit(declaration.format(name))
@@ -305,8 +453,10 @@ class Calls:
         kind = value.type.definite() if value.type.definite().dtype.kind == "f" else Scalar(FLOAT)
         result, target = Value(f"{name}({self.cast(value, kind)})", kind), self.element(out, [place], node)
         k = place.text
-        self.emit(f"for (long long {k} = 0, end_{k} = {out.type.extents[0]}; {k} < end_{k}; ++{k}) "
-                  f"{target.lvalue()} = {self.cast(result, Scalar(target.type.dtype))};")
+        self.emit(
+            f"for (long long {k} = 0, end_{k} = {out.type.extents[0]}; {k} < end_{k}; ++{k}) "
+            f"{target.lvalue()} = {self.cast(result, Scalar(target.type.dtype))};"
+        )
         return Value("(void)0", None)
 
     def split(self, node, is_modf: bool) -> list:
@@ -345,7 +495,10 @@ class Calls:
             if len(parts) == 1:
                 return Value(self.cast(parts[0], Scalar(_dtypes.complex128)), Scalar(_dtypes.complex128))
             self.unit.needs_complex = True
-            return Value(f"st_complex<double>({', '.join(self.cast(one, Scalar(FLOAT)) for one in parts)})", Scalar(_dtypes.complex128))
+            return Value(
+                f"st_complex<double>({', '.join(self.cast(one, Scalar(FLOAT)) for one in parts)})",
+                Scalar(_dtypes.complex128),
+            )
         if function in (tuple, list) and len(node.args) == 1:
             value = self.visit(node.args[0])
             return value if isinstance(value, list) else None
@@ -356,15 +509,26 @@ class Calls:
         if function in _BINARY and len(node.args) == 2:
             return self.binary(node, _BINARY[function](), *map(self.number, node.args))
         if function in _COMPARISONS and len(node.args) == 2:
-            return self.visit(ast.copy_location(ast.Compare(node.args[0], [_COMPARISONS[function]()], [node.args[1]]), node))
+            return self.visit(
+                ast.copy_location(ast.Compare(node.args[0], [_COMPARISONS[function]()], [node.args[1]]), node)
+            )
         if function in _UNARY and len(node.args) == 1:
             return self.visit(ast.copy_location(ast.UnaryOp(_UNARY[function](), node.args[0]), node))
         if function in (any, all) and len(node.args) == 1 and isinstance(self.visit(node.args[0]), list):
             either = ast.Or() if function is any else ast.And()
-            parts = [ast.copy_location(ast.Subscript(node.args[0], ast.Constant(i), ast.Load()), node) for i in range(len(self.visit(node.args[0])))]
+            parts = [
+                ast.copy_location(ast.Subscript(node.args[0], ast.Constant(i), ast.Load()), node)
+                for i in range(len(self.visit(node.args[0])))
+            ]
             return self.visit(ast.fix_missing_locations(ast.copy_location(ast.BoolOp(either, parts), node)))
-        if (function in (int, float, bool) or isinstance(function, type) and issubclass(function, np.generic)
-                or isinstance(function, np.dtype) or isinstance(function, ElementType) and hasattr(function, "dtype")):
+        if (
+            function in (int, float, bool)
+            or isinstance(function, type)
+            and issubclass(function, np.generic)
+            or isinstance(function, np.dtype)
+            or isinstance(function, ElementType)
+            and hasattr(function, "dtype")
+        ):
             return self.conversion(node, function)
         return None
 
@@ -374,7 +538,11 @@ class Calls:
         if len(node.args) == 2:
             if kind.dtype.kind != "f":
                 return value
-            return Value(f"({c_type(kind.dtype)})st_round({self.cast(value, Scalar(FLOAT))}, {self.cast(self.integer(node.args[1]), Scalar(INT))})", kind)
+            return Value(
+                f"({c_type(kind.dtype)})st_round({self.cast(value, Scalar(FLOAT))}, "
+                f"{self.cast(self.integer(node.args[1]), Scalar(INT))})",
+                kind,
+            )
         return value if kind.dtype.kind != "f" else Value(f"(long long)rint({value.text})", Scalar(INT))
 
     def total(self, node):
@@ -391,7 +559,10 @@ class Calls:
         element = self.element(value, [Value(index, Scalar(INT, None, True))], node)
         kind = promote(element.type, Scalar(None, int)).definite()
         result = self.temporary(f"{c_type(kind.dtype)} {{}} = 0;", node)
-        self.emit(f"for (long long {index} = 0, end_{index} = {value.type.extents[0]}; {index} < end_{index}; ++{index}) {result} += {element.text};")
+        self.emit(
+            f"for (long long {index} = 0, end_{index} = {value.type.extents[0]}; {index} < end_{index}; ++{index}) "
+            f"{result} += {element.text};"
+        )
         return Value(result, kind)
 
     def print(self, node) -> Value:
@@ -414,17 +585,21 @@ class Calls:
                     values += [f"({text}).re", f"({text}).im"]
                 else:
                     formats.append("%f" if dtype.kind == "f" else "%llu" if dtype.kind == "u" else "%lld")
-                    values.append(f"({'double' if dtype.kind == 'f' else 'unsigned long long' if dtype.kind == 'u' else 'long long'}){part.text}")
+                    values.append(f"({_PRINTED.get(dtype.kind, 'long long')}){part.text}")
         for one in node.keywords:
             if one.arg not in ("sep", "end") or not isinstance(one.value, ast.Constant):
                 self.fail(node, "print takes sep and end, as text, by keyword")
         options = {one.arg: str(one.value.value) for one in node.keywords}
         whole = options.get("sep", " ").join(formats) + options.get("end", "\n")
-        text = "".join(f"\\{ord(letter):03o}" if ord(letter) < 32 else f"\\{letter}" if letter in '"\\' else letter for letter in whole)
+        text = "".join(
+            f"\\{ord(letter):03o}" if ord(letter) < 32 else f"\\{letter}" if letter in '"\\' else letter
+            for letter in whole
+        )
         return Value(f'printf("{text}"{"".join(", " + one for one in values)})', None)
 
     def linked(self, node, function) -> Value:
-        """A function of CUDA C++ that `declare_device` named: `extern "C" __device__ int name(R* result, arguments...)`."""
+        """A function of CUDA C++ that `declare_device` named: `extern "C" __device__ int name(R* result,
+        arguments...)`."""
         signature = function.linked_signature
         if len(node.args) != len(signature.args):
             self.fail(node, f"{function.name} takes {len(signature.args)} arguments, not {len(node.args)}")
@@ -452,7 +627,11 @@ class Calls:
         axes = self.one(node).literal
         if axes not in (1, 2, 3):
             self.fail(node, "a grid has 1, 2 or 3 axes")
-        template = "((long long)blockIdx.{0} * blockDim.{0} + threadIdx.{0})" if is_place else "((long long)gridDim.{0} * blockDim.{0})"
+        template = (
+            "((long long)blockIdx.{0} * blockDim.{0} + threadIdx.{0})"
+            if is_place
+            else "((long long)gridDim.{0} * blockDim.{0})"
+        )
         values = [Value(template.format(axis), Scalar(INT, None, True)) for axis in "xyz"[:axes]]
         return values[0] if axes == 1 else values
 
@@ -462,10 +641,15 @@ class Calls:
             name = "compare_and_swap"
         if name == "compare_and_swap":  # it has no index
             name, count = "cas", 3
-            node = ast.copy_location(ast.Call(node.func, [node.args[0], ast.copy_location(ast.Constant(0), node), *node.args[1:]], []), node)
+            node = ast.copy_location(
+                ast.Call(node.func, [node.args[0], ast.copy_location(ast.Constant(0), node), *node.args[1:]], []), node
+            )
             count = 4
         if len(node.args) != count:
-            self.fail(node, f"cuda.atomic.{name} takes an array, an index and {'two numbers' if name == 'cas' else 'a number'}")
+            self.fail(
+                node,
+                f"cuda.atomic.{name} takes an array, an index and {'two numbers' if name == 'cas' else 'a number'}",
+            )
         place_node = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node)
         ast.fix_missing_locations(place_node)
         place = self.visit(place_node)
@@ -473,7 +657,14 @@ class Calls:
             self.fail(node, "an atomic changes one element of an array")
         dtype = place.type.dtype
         bits = name in ("and_", "or_", "xor", "cas")
-        if dtype.itemsize < 4 or dtype.kind in "bc" or bits and dtype.kind == "f" or name in ("inc", "dec") and dtype.kind != "u":
+        if (
+            dtype.itemsize < 4
+            or dtype.kind in "bc"
+            or bits
+            and dtype.kind == "f"
+            or name in ("inc", "dec")
+            and dtype.kind != "u"
+        ):
             self.fail(node, f"there is no cuda.atomic.{name} of {dtype}")
         memory = self.visit(node.args[0])
         if isinstance(memory, Value) and isinstance(memory.type, ArrayOf) and memory.type.dtype == _dtypes.float16:
@@ -535,8 +726,12 @@ class Calls:
         if kind.dtype.kind in "bu":
             return value
         if kind.dtype.kind == "c":
-            return Value(f"abs({self.cast(value, kind)})", Scalar(_dtypes.float32 if kind.dtype.itemsize == 8 else FLOAT))
-        return Value(f"({value.text} < 0 ? ({c_type(kind.dtype)})-{value.text} : {value.text})", Scalar(kind.dtype, None, True))
+            return Value(
+                f"abs({self.cast(value, kind)})", Scalar(_dtypes.float32 if kind.dtype.itemsize == 8 else FLOAT)
+            )
+        return Value(
+            f"({value.text} < 0 ? ({c_type(kind.dtype)})-{value.text} : {value.text})", Scalar(kind.dtype, None, True)
+        )
 
     def conversion(self, node, function) -> Value:
         value = self.one(node)
@@ -560,8 +755,13 @@ class Calls:
         if signatures and not fitting:
             self.fail(node, f"no signature takes {len(values)} arguments: {', '.join(map(repr, signatures))}")
         for one in fitting:
-            if all(not isinstance(value, Value) or not isinstance(value.type, Scalar) or not isinstance(wanted, ElementType)
-                   or np.can_cast(value.type.definite().dtype, wanted.dtype) for value, wanted in zip(values, one.args)):
+            if all(
+                not isinstance(value, Value)
+                or not isinstance(value.type, Scalar)
+                or not isinstance(wanted, ElementType)
+                or np.can_cast(value.type.definite().dtype, wanted.dtype)
+                for value, wanted in zip(values, one.args)
+            ):
                 return one
         return fitting[0] if fitting else None
 
@@ -572,11 +772,14 @@ class Calls:
             if one.arg is None or one.arg in given or one.arg not in source.parameters:
                 self.fail(node, f"{source.name} takes no argument {one.arg or '**'} here")
             given[one.arg] = self.visit(one.value)
-        for name, default in zip(source.parameters[len(source.parameters) - len(source.defaults):], source.defaults):
+        for name, default in zip(source.parameters[len(source.parameters) - len(source.defaults) :], source.defaults):
             if name not in given:
                 given[name] = self.constant(node, default)
         if len(node.args) > len(source.parameters) or len(given) != len(source.parameters):
-            self.fail(node, f"{source.name} takes {len(source.parameters)} arguments, not {len(node.args) + len(node.keywords)}")
+            self.fail(
+                node,
+                f"{source.name} takes {len(source.parameters)} arguments, not {len(node.args) + len(node.keywords)}",
+            )
         values = [given[name] for name in source.parameters]
         signature = self.signature_for(signatures, values, node)
         types = []
@@ -584,11 +787,19 @@ class Calls:
             if isinstance(value, Object):
                 types.append(value)  # known now: a function or a type
             elif isinstance(value, list):
-                types.append(TupleOf(tuple(replace(self.scalar(one, node).type.definite(), never_negative=False) for one in value)))
+                types.append(
+                    TupleOf(
+                        tuple(replace(self.scalar(one, node).type.definite(), never_negative=False) for one in value)
+                    )
+                )
             elif not isinstance(value, Value) or value.type is None:
                 self.fail(node, "a function takes numbers, arrays, tuples and functions")
             elif isinstance(value.type, Scalar):
-                types.append(Scalar(wanted.dtype) if isinstance(wanted, ElementType) else replace(value.type.definite(), never_negative=False))
+                types.append(
+                    Scalar(wanted.dtype)
+                    if isinstance(wanted, ElementType)
+                    else replace(value.type.definite(), never_negative=False)
+                )
             else:
                 types.append(value.type.signature())
         try:

@@ -7,23 +7,54 @@ import numpy as np
 
 from stride import _dtypes, cuda
 from stride._array import Array
-from stride._translate_types import BOOL, C_TYPES, FLOAT, INT, ArrayOf, Object, Scalar, Several, TupleOf, Value, c_type, promote
+from stride._translate_types import (
+    BOOL,
+    C_TYPES,
+    FLOAT,
+    INT,
+    ArrayOf,
+    Object,
+    Scalar,
+    Several,
+    TupleOf,
+    Value,
+    c_type,
+    promote,
+)
 
-_PLACES = {getattr(getattr(cuda, group), axis): f"{group}.{axis}" for group in ("threadIdx", "blockIdx", "blockDim", "gridDim") for axis in "xyz"}
-_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
+_PLACES = {
+    getattr(getattr(cuda, group), axis): f"{group}.{axis}"
+    for group in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+    for axis in "xyz"
+}
+_OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _KEEPS_SIGN = (ast.Add, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift)
 
 
 class Expressions:
-    """The part of Function that translates expressions. `visit` gives a Value, a list of them (a tuple), an Object, or None for a call that gives nothing."""
+    """The part of Function that translates expressions. `visit` gives a Value, a list of them (a tuple), an Object, or
+    None for a call that gives nothing."""
 
     def visit(self, node):
         """A Value, a list of them (a tuple), an Object, or None for a call that gives nothing."""
         method = getattr(self, f"of_{type(node).__name__}", None)
         if method is None:
-            self.fail(node, f"{type(node).__name__} cannot be translated; there are arithmetic, comparisons, and/or/not, if-else, indices, and calls "
-                            "of math's functions and of other functions")
+            self.fail(
+                node,
+                f"{type(node).__name__} cannot be translated; there are arithmetic, comparisons, and/or/not, if-else, "
+                f"indices, and calls "
+                "of math's functions and of other functions",
+            )
         return method(node)
 
     def number(self, node) -> Value:
@@ -48,7 +79,11 @@ class Expressions:
             return "true" if value else "false"
         value = self.scalar(value, node)
         dtype = value.type.definite().dtype
-        return value.text if dtype == BOOL else f"({value.text}) != {c_type(dtype)}(0)" if dtype.kind == "c" else f"({value.text}) != 0"
+        return (
+            value.text
+            if dtype == BOOL
+            else f"({value.text}) != {c_type(dtype)}(0)" if dtype.kind == "c" else f"({value.text}) != 0"
+        )
 
     def dtype(self, node) -> np.dtype:
         value = self.visit(node)
@@ -90,14 +125,22 @@ class Expressions:
             raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
         if value == -(2**63):
             return "(-9223372036854775807LL - 1)"
-        suffix = {4: "", 8: "LL"}.get(dtype.itemsize, "") if dtype.kind == "i" else {4: "U", 8: "ULL"}.get(dtype.itemsize, "")
+        suffix = (
+            {4: "", 8: "LL"}.get(dtype.itemsize, "")
+            if dtype.kind == "i"
+            else {4: "U", 8: "ULL"}.get(dtype.itemsize, "")
+        )
         return f"({value}{suffix})" if dtype.itemsize >= 4 else f"(({c_type(dtype)}){value})"
 
     def constant(self, node, value):
         if isinstance(value, np.generic) and value.dtype in C_TYPES:
             dtype = _dtypes.dtype_of(value.dtype)
             self.unit.needs_complex |= dtype.kind == "c"
-            return Value(self.literal(value.item(), dtype), Scalar(dtype, None, dtype.kind != "c" and bool(value >= 0)), value.item())
+            return Value(
+                self.literal(value.item(), dtype),
+                Scalar(dtype, None, dtype.kind != "c" and bool(value >= 0)),
+                value.item(),
+            )
         if isinstance(value, (bool, int, float, complex)):
             weak = next(one for one in (bool, int, float, complex) if isinstance(value, one))
             kind = Scalar(None, weak, weak is not complex and bool(value >= 0))
@@ -115,20 +158,37 @@ class Expressions:
             if value in _PLACES:
                 return Value(f"(long long){_PLACES[value]}", Scalar(INT, None, True))
             if value is cuda.laneid:
-                return Value("(long long)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32)", Scalar(INT, None, True))
+                return Value(
+                    "(long long)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32)",
+                    Scalar(INT, None, True),
+                )
             return self.constant(node, 32) if value is cuda.warpsize else Object(value)
         if isinstance(value, (dict, Array)):
-            self.fail(node, f"{'an array of the service' if not isinstance(value, dict) else 'a dict'} from outside cannot be used; pass it as an argument")
+            self.fail(
+                node,
+                f"{'an array of the service' if not isinstance(value, dict) else 'a dict'} from outside cannot be "
+                f"used; pass it as an argument",
+            )
         return Object(value)
 
     def constant_array(self, node, values: np.ndarray) -> Value:
         """An array of the host from outside the kernel: its elements now, as a constant."""
         if values.dtype not in C_TYPES or not values.size:
-            self.fail(node, f"an array of {values.dtype} and shape {values.shape} from outside cannot be used; pass it as an argument")
+            self.fail(
+                node,
+                f"an array of {values.dtype} and shape {values.shape} from outside cannot be used; pass it as an "
+                f"argument",
+            )
         if values.nbytes > self.unit.max_constant_bytes:
-            self.fail(node, f"an array of {values.nbytes} bytes from outside is too large for a constant; pass it as an argument")
+            self.fail(
+                node,
+                f"an array of {values.nbytes} bytes from outside is too large for a constant; pass it as an argument",
+            )
         self.memory(values.dtype, node)
-        return Value(self.unit.constant_array(values), ArrayOf(values.dtype, values.ndim, "=" + ast.unparse(node)[:40], tuple(map(str, values.shape))))
+        return Value(
+            self.unit.constant_array(values),
+            ArrayOf(values.dtype, values.ndim, "=" + ast.unparse(node)[:40], tuple(map(str, values.shape))),
+        )
 
     def of_Constant(self, node):  # noqa: N802
         if node.value is None:
@@ -146,7 +206,13 @@ class Expressions:
             return self.constant(node, kind.value)
         if isinstance(kind, TupleOf):
             literals = kind.literals or (None,) * len(kind.parts)
-            return Several([Value(f"t_{node.id}_{i}", part, literal) for i, (part, literal) in enumerate(zip(kind.parts, literals))], kind.fields)
+            return Several(
+                [
+                    Value(f"t_{node.id}_{i}", part, literal)
+                    for i, (part, literal) in enumerate(zip(kind.parts, literals))
+                ],
+                kind.fields,
+            )
         if kind is not None:
             return Value(f"v_{node.id}", kind)
         try:
@@ -160,7 +226,9 @@ class Expressions:
         if isinstance(value, Value) and isinstance(value.type, ArrayOf):
             kind = value.type
             if node.attr == "shape":
-                return [Value(one, Scalar(INT, None, True), int(one) if one.isdigit() else None) for one in kind.extents]
+                return [
+                    Value(one, Scalar(INT, None, True), int(one) if one.isdigit() else None) for one in kind.extents
+                ]
             if node.attr == "size":
                 return Value("(" + " * ".join(kind.extents or ("1LL",)) + ")", Scalar(INT, None, True))
             if node.attr == "ndim":
@@ -169,7 +237,17 @@ class Expressions:
                 return Object(kind.dtype)
             if node.attr == "T":
                 steps = kind.steps()
-                return Value(value.text, ArrayOf(kind.dtype, kind.ndim, kind.root, kind.extents[::-1], kind.ndim > 1, steps[::-1] if kind.ndim > 1 else ()))
+                return Value(
+                    value.text,
+                    ArrayOf(
+                        kind.dtype,
+                        kind.ndim,
+                        kind.root,
+                        kind.extents[::-1],
+                        kind.ndim > 1,
+                        steps[::-1] if kind.ndim > 1 else (),
+                    ),
+                )
             if node.attr in ("real", "imag"):
                 return self.parts_of_array(value, node.attr == "imag", node)
             self.fail(node, f"an array has shape, size, ndim, dtype, T, real and imag here, not {node.attr}")
@@ -194,7 +272,10 @@ class Expressions:
             return value
         part = np.dtype(_dtypes.float32 if kind.dtype.itemsize == 8 else FLOAT)
         strides = tuple(f"2 * ({one})" for one in kind.steps())
-        return Value(f"(({c_type(part)}*){value.text} + {int(is_imaginary)})", ArrayOf(part, kind.ndim, kind.root, kind.extents, True, strides))
+        return Value(
+            f"(({c_type(part)}*){value.text} + {int(is_imaginary)})",
+            ArrayOf(part, kind.ndim, kind.root, kind.extents, True, strides),
+        )
 
     def part_of(self, node, value: Value):
         """Attributes of a number."""
@@ -218,14 +299,17 @@ class Expressions:
         parts = [self.slice_of(one) if isinstance(one, ast.Slice) else one for one in parts]
         if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in parts):
             place = next(i for i, one in enumerate(parts) if isinstance(one, ast.Constant) and one.value is Ellipsis)
-            parts[place:place + 1] = [(None, None, None)] * (base.type.ndim - len(parts) + 1)
+            parts[place : place + 1] = [(None, None, None)] * (base.type.ndim - len(parts) + 1)
         indices: list = []
         for one in parts:
             if isinstance(one, tuple):
                 indices.append(one)
                 continue
             value = self.visit(one)
-            indices += [self.checked_index(part, one) for part in (value if isinstance(value, list) else [self.scalar(value, one)])]
+            indices += [
+                self.checked_index(part, one)
+                for part in (value if isinstance(value, list) else [self.scalar(value, one)])
+            ]
         if len(indices) > base.type.ndim:
             self.fail(node, f"{len(indices)} indices for an array of {base.type.ndim} axes")
         if all(isinstance(one, Value) for one in indices):
@@ -235,8 +319,14 @@ class Expressions:
     def item_of(self, base: list, node):
         """A number of a tuple, or a shorter tuple."""
         if isinstance(node.slice, ast.Slice):
-            bounds = [None if one is None else self.integer(one).literal for one in (node.slice.lower, node.slice.upper, node.slice.step)]
-            if any(given is not None and known is None for given, known in zip((node.slice.lower, node.slice.upper, node.slice.step), bounds)):
+            bounds = [
+                None if one is None else self.integer(one).literal
+                for one in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
+            if any(
+                given is not None and known is None
+                for given, known in zip((node.slice.lower, node.slice.upper, node.slice.step), bounds)
+            ):
                 self.fail(node, "the bounds of a tuple's slice must be known")
             return base[slice(*bounds)]
         index = self.number(node.slice)
@@ -248,8 +338,10 @@ class Expressions:
 
     def slice_of(self, node: ast.Slice) -> tuple:
         """Texts of start, stop and step, None where they are absent."""
-        return tuple(None if one is None or isinstance(one, ast.Constant) and one.value is None else self.integer(one)
-                     for one in (node.lower, node.upper, node.step))
+        return tuple(
+            None if one is None or isinstance(one, ast.Constant) and one.value is None else self.integer(one)
+            for one in (node.lower, node.upper, node.step)
+        )
 
     def place(self, index: Value, extent: str) -> str:
         """The text of an index, which counts from the end where it is negative."""
@@ -274,8 +366,13 @@ class Expressions:
         rest = kind.extents[count:]
         if rest:
             if kind.strided:
-                return Value(f"({base.text} + {text or '0'})", ArrayOf(kind.dtype, len(rest), kind.root, rest, True, kind.strides[count:]))
-            return Value(f"({base.text} + {' * '.join((text or '0', *rest))})", ArrayOf(kind.dtype, len(rest), kind.root, rest))
+                return Value(
+                    f"({base.text} + {text or '0'})",
+                    ArrayOf(kind.dtype, len(rest), kind.root, rest, True, kind.strides[count:]),
+                )
+            return Value(
+                f"({base.text} + {' * '.join((text or '0', *rest))})", ArrayOf(kind.dtype, len(rest), kind.root, rest)
+            )
         if kind.dtype == _dtypes.float16:
             # Half precision is for memory; arithmetic is float32's.
             place = f"{base.text}[{text or '0'}]"
@@ -298,7 +395,10 @@ class Expressions:
                 extents.append(extent)
                 strides.append(step)
                 continue
-            start, stop, by = (self.cast(part, Scalar(INT)) if part is not None else none for part, none in zip(one, ("ST_NONE", "ST_NONE", "1LL")))
+            start, stop, by = (
+                self.cast(part, Scalar(INT)) if part is not None else none
+                for part, none in zip(one, ("ST_NONE", "ST_NONE", "1LL"))
+            )
             if one[2] is not None and one[2].literal == 0:
                 self.fail(node, "a slice's step is not 0")
             offset.append(f"st_begin({start}, {by}, {extent}) * ({step})")
@@ -307,10 +407,24 @@ class Expressions:
             extents.append(f"st_count({start}, {stop}, {by}, {extent})")
             strides.append(f"{by} * ({step})" if one[2] is not None else step)
         text = f"({base.text} + ({' + '.join(offset) or '0'}))"
-        return Value(text, ArrayOf(kind.dtype, len(extents), kind.root, tuple(extents), not contiguous, () if contiguous else tuple(strides)))
+        return Value(
+            text,
+            ArrayOf(
+                kind.dtype,
+                len(extents),
+                kind.root,
+                tuple(extents),
+                not contiguous,
+                () if contiguous else tuple(strides),
+            ),
+        )
 
     def checked_index(self, value, node) -> Value:
-        if not isinstance(value, Value) or not isinstance(value.type, Scalar) or value.type.definite().dtype.kind not in "biu":
+        if (
+            not isinstance(value, Value)
+            or not isinstance(value.type, Scalar)
+            or value.type.definite().dtype.kind not in "biu"
+        ):
             self.fail(node, "an index is made of integers")
         return value
 
@@ -318,7 +432,12 @@ class Expressions:
         return self.binary(node, node.op, self.number(node.left), self.number(node.right))
 
     def binary(self, node, op, left: Value, right: Value) -> Value:
-        if left.literal is not None and right.literal is not None and left.type.dtype is None and right.type.dtype is None:
+        if (
+            left.literal is not None
+            and right.literal is not None
+            and left.type.dtype is None
+            and right.type.dtype is None
+        ):
             return self.folded(node, op, left, right)
         kind = promote(left.type, right.type).definite()
         if kind.dtype.kind == "c":
@@ -363,8 +482,19 @@ class Expressions:
 
     def folded(self, node, op, left: Value, right: Value) -> Value:
         try:
-            value = eval(compile(ast.Expression(ast.fix_missing_locations(ast.BinOp(  # noqa: S307, two literals
-                ast.Constant(left.literal), op, ast.Constant(right.literal)))), "", "eval"))
+            value = eval(
+                compile(
+                    ast.Expression(
+                        ast.fix_missing_locations(
+                            ast.BinOp(  # noqa: S307, two literals
+                                ast.Constant(left.literal), op, ast.Constant(right.literal)
+                            )
+                        )
+                    ),
+                    "",
+                    "eval",
+                )
+            )
         except (ArithmeticError, TypeError, ValueError) as error:
             self.fail(node, str(error))
         return self.constant(node, value)
@@ -378,7 +508,9 @@ class Expressions:
         exponent = right.type.definite().dtype
         if isinstance(right.literal, int) and right.literal < 0 and kind.dtype.kind != "f":
             kind = Scalar(FLOAT)
-        if exponent.kind in "biu" and (kind.dtype.kind != "f" or isinstance(right.literal, int) and abs(right.literal) <= 64):
+        if exponent.kind in "biu" and (
+            kind.dtype.kind != "f" or isinstance(right.literal, int) and abs(right.literal) <= 64
+        ):
             return Value(f"st_power({self.cast(left, kind)}, {self.cast(right, Scalar(INT))})", kind)
         if right.literal == 0.5:
             return Value(f"sqrt({self.cast(left, kind)})", kind)
@@ -389,7 +521,12 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             return Value(f"!({self.truth(node.operand)})", Scalar(BOOL))
         if value.literal is not None and value.type.dtype is None:
-            return self.constant(node, {ast.USub: lambda x: -x, ast.UAdd: lambda x: +x, ast.Invert: lambda x: ~x}[type(node.op)](value.literal))
+            return self.constant(
+                node,
+                {ast.USub: lambda x: -x, ast.UAdd: lambda x: +x, ast.Invert: lambda x: ~x}[type(node.op)](
+                    value.literal
+                ),
+            )
         kind = value.type.definite()
         kind = Scalar(INT) if kind.dtype == BOOL else Scalar(kind.dtype)
         if isinstance(node.op, ast.Invert) and kind.dtype.kind in "fc":
@@ -426,8 +563,14 @@ class Expressions:
             same = len(left) == len(right)
             text = " && ".join(self.compared(node, ast.Eq(), a, b) for a, b in zip(left, right)) if same else "false"
             return f"({text or 'true'})" if isinstance(op, ast.Eq) else f"!({text or 'true'})"
-        if isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and (isinstance(left, Object) or isinstance(right, Object)):
-            same = isinstance(left, Object) and isinstance(right, Object) and (left.value is right.value or left.value == right.value)
+        if isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and (
+            isinstance(left, Object) or isinstance(right, Object)
+        ):
+            same = (
+                isinstance(left, Object)
+                and isinstance(right, Object)
+                and (left.value is right.value or left.value == right.value)
+            )
             return "true" if same == isinstance(op, (ast.Is, ast.Eq)) else "false"
         left, right = self.scalar(left, node), self.scalar(right, node)
         if type(op) not in _COMPARED:
@@ -450,5 +593,7 @@ class Expressions:
         kind = promote(body.type, other.type)
         never_negative = body.type.never_negative and other.type.never_negative
         definite = kind.definite()
-        return Value(f"({self.truth(node.test)} ? {self.cast(body, definite)} : {self.cast(other, definite)})",
-                     Scalar(kind.dtype, kind.weak, never_negative))
+        return Value(
+            f"({self.truth(node.test)} ? {self.cast(body, definite)} : {self.cast(other, definite)})",
+            Scalar(kind.dtype, kind.weak, never_negative),
+        )

@@ -27,7 +27,8 @@ class Loops:
         self.emit("continue;")
 
     def loop_body(self, node, head: str, begin: Callable = lambda: None) -> None:
-        """A loop whose first line is `head`; `begin` writes what comes before the statements. An `else` runs unless a `break` ended the loop."""
+        """A loop whose first line is `head`; `begin` writes what comes before the statements. An `else` runs unless a
+        `break` ended the loop."""
         flag = f"broken{self.num_loops}" if node.orelse else None
         self.num_loops += 1
         if flag:
@@ -60,8 +61,11 @@ class Loops:
         loop = self.num_loops
         self.num_loops += 1
         index = Value(f"i{loop}", Scalar(INT, None, True))
-        self.loop_body(node, f"for (long long i{loop} = 0, end{loop} = {walk.count}; i{loop} < end{loop}; ++i{loop}) {{",
-                       lambda: self.store_value(node.target, walk.item(index), node))
+        self.loop_body(
+            node,
+            f"for (long long i{loop} = 0, end{loop} = {walk.count}; i{loop} < end{loop}; ++i{loop}) {{",
+            lambda: self.store_value(node.target, walk.item(index), node),
+        )
 
     def range_parts(self, call) -> List[Value]:
         """Start, stop and step."""
@@ -77,13 +81,24 @@ class Loops:
         kind = promote(*(one.type for one in (start, stop, step))).definite()
         rises = step.type.never_negative
         falls = isinstance(step.literal, int) and step.literal < 0
-        self.assign(node.target, Value("", Scalar(kind.dtype, None, start.type.never_negative and rises)), node, silent=True)
+        self.assign(
+            node.target, Value("", Scalar(kind.dtype, None, start.type.never_negative and rises)), node, silent=True
+        )
         loop, name = self.num_loops, f"v_{node.target.id}"
         self.num_loops += 1
         c, i = c_type(kind.dtype), f"i{loop}"
-        condition = f"{i} < end{loop}" if rises else f"{i} > end{loop}" if falls else f"(step{loop} > 0 ? {i} < end{loop} : {i} > end{loop})"
-        self.loop_body(node, f"for ({c} {i} = {self.cast(start, kind)}, end{loop} = {self.cast(stop, kind)}, step{loop} = {self.cast(step, kind)}; "
-                             f"{condition}; {i} += step{loop}) {{", lambda: self.emit(f"{name} = {i};"))
+        condition = (
+            f"{i} < end{loop}"
+            if rises
+            else f"{i} > end{loop}" if falls else f"(step{loop} > 0 ? {i} < end{loop} : {i} > end{loop})"
+        )
+        self.loop_body(
+            node,
+            f"for ({c} {i} = {self.cast(start, kind)}, end{loop} = {self.cast(stop, kind)}, step{loop} = "
+            f"{self.cast(step, kind)}; "
+            f"{condition}; {i} += step{loop}) {{",
+            lambda: self.emit(f"{name} = {i};"),
+        )
 
     def walk(self, node) -> Walk:
         """Of an array, a tuple, range, enumerate, zip and reversed."""
@@ -94,13 +109,24 @@ class Loops:
             self.unit.needs_slices = True
             a, b, c = (self.cast(one, Scalar(INT)) for one in (start, stop, step))
             never_negative = start.type.never_negative and step.type.never_negative
-            return Walk(f"({c} > 0 ? ({b} - {a} + {c} - 1) / {c} : ({a} - {b} - {c} - 1) / -({c}))",
-                        lambda i: Value(f"({a} + {i.text} * {c})", Scalar(INT, None, never_negative)))
+            return Walk(
+                f"({c} > 0 ? ({b} - {a} + {c} - 1) / {c} : ({a} - {b} - {c} - 1) / -({c}))",
+                lambda i: Value(f"({a} + {i.text} * {c})", Scalar(INT, None, never_negative)),
+            )
         if function is enumerate and 1 <= len(node.args) <= 2:
             inner = self.walk(node.args[0])
-            first = self.integer(node.args[1] if len(node.args) == 2 else next((one.value for one in node.keywords), ast.Constant(0)))
-            return Walk(inner.count, lambda i: [Value(f"({i.text} + {self.cast(first, Scalar(INT))})", Scalar(INT, None, first.type.never_negative)),
-                                                inner.item(i)])
+            first = self.integer(
+                node.args[1] if len(node.args) == 2 else next((one.value for one in node.keywords), ast.Constant(0))
+            )
+            return Walk(
+                inner.count,
+                lambda i: [
+                    Value(
+                        f"({i.text} + {self.cast(first, Scalar(INT))})", Scalar(INT, None, first.type.never_negative)
+                    ),
+                    inner.item(i),
+                ],
+            )
         if function is zip and node.args:
             parts = [self.walk(one) for one in node.args]
             count = parts[0].count
@@ -109,7 +135,9 @@ class Loops:
             return Walk(count, lambda i: [one.item(i) for one in parts])
         if function is reversed and len(node.args) == 1:
             inner = self.walk(node.args[0])
-            return Walk(inner.count, lambda i: inner.item(Value(f"({inner.count} - 1 - {i.text})", Scalar(INT, None, True))))
+            return Walk(
+                inner.count, lambda i: inner.item(Value(f"({inner.count} - 1 - {i.text})", Scalar(INT, None, True)))
+            )
         value = self.visit(node)
         if isinstance(value, list):
             array = self.tuple_as_array(value, node)

@@ -19,7 +19,11 @@ class Source:
             self.file = inspect.getsourcefile(function) or "?"
         except (OSError, TypeError):
             raise _errors.ExpressionError(f"the source of {self.name} is not there to translate") from None
-        self._set(_lambda(function, lines, first, self.file) if self.name == "<lambda>" else _definition(lines, first, self.file))
+        self._set(
+            _lambda(function, lines, first, self.file)
+            if self.name == "<lambda>"
+            else _definition(lines, first, self.file)
+        )
         self.defaults = function.__defaults__ or ()
 
     @classmethod
@@ -31,13 +35,18 @@ class Source:
         try:
             made.defaults = tuple(ast.literal_eval(one) for one in node.args.defaults)
         except ValueError:
-            raise _errors.ExpressionError(f"{outer.file}:{node.lineno}: {node.name}: a default of a nested function is a literal") from None
+            raise _errors.ExpressionError(
+                f"{outer.file}:{node.lineno}: {node.name}: a default of a nested function is a literal"
+            ) from None
         return made
 
     def _set(self, definition: ast.FunctionDef) -> None:
         arguments = definition.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
-            raise _errors.ExpressionError(f"{self.file}:{definition.lineno}: {self.name}: *args, **kwargs and keyword-only arguments cannot be translated")
+            raise _errors.ExpressionError(
+                f"{self.file}:{definition.lineno}: {self.name}: *args, **kwargs and keyword-only arguments cannot be "
+                f"translated"
+            )
         self.definition = definition
         self.parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
 
@@ -79,10 +88,12 @@ def _lambda(function, lines, first: int, file: str) -> ast.FunctionDef:
         if tree is not None and any(isinstance(node, ast.Lambda) for node in ast.walk(tree)):
             break
     found = [node for node in ast.walk(tree)] if tree is not None else []
-    names = list(function.__code__.co_varnames[:function.__code__.co_argcount])
+    names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
     lambdas = [node for node in found if isinstance(node, ast.Lambda) and [one.arg for one in node.args.args] == names]
     if len({ast.dump(node) for node in lambdas}) != 1:
-        raise _errors.ExpressionError(f"{file}:{first}: which of the lambdas on this line is meant cannot be found; use def")
+        raise _errors.ExpressionError(
+            f"{file}:{first}: which of the lambdas on this line is meant cannot be found; use def"
+        )
     node = lambdas[0]
     made = ast.parse("def f(): return 0").body[0]
     made.args, made.body = node.args, [ast.Return(value=node.body)]  # type: ignore[attr-defined]

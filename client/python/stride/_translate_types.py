@@ -8,10 +8,21 @@ import numpy as np
 from stride import _dtypes, _errors
 
 C_TYPES = {
-    _dtypes.bool: "bool", _dtypes.int8: "signed char", _dtypes.int16: "short", _dtypes.int32: "int", _dtypes.int64: "long long",
-    _dtypes.uint8: "unsigned char", _dtypes.uint16: "unsigned short", _dtypes.uint32: "unsigned int", _dtypes.uint64: "unsigned long long",
-    _dtypes.float16: "float", _dtypes.float32: "float", _dtypes.float64: "double", _dtypes.complex64: "st_complex<float>",
-    _dtypes.complex128: "st_complex<double>"}
+    _dtypes.bool: "bool",
+    _dtypes.int8: "signed char",
+    _dtypes.int16: "short",
+    _dtypes.int32: "int",
+    _dtypes.int64: "long long",
+    _dtypes.uint8: "unsigned char",
+    _dtypes.uint16: "unsigned short",
+    _dtypes.uint32: "unsigned int",
+    _dtypes.uint64: "unsigned long long",
+    _dtypes.float16: "float",
+    _dtypes.float32: "float",
+    _dtypes.float64: "double",
+    _dtypes.complex64: "st_complex<float>",
+    _dtypes.complex128: "st_complex<double>",
+}
 
 BOOL, INT, FLOAT, COMPLEX = _dtypes.bool, _dtypes.int64, _dtypes.float64, _dtypes.complex128
 _WEAK = {bool: BOOL, int: INT, float: FLOAT, complex: COMPLEX}
@@ -33,8 +44,9 @@ class Scalar:
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """`root` is the parameter that its memory is, or several with `|` between them; empty for shared and local arrays; `=` and a name for constants. Without `strided` it is C-contiguous;
-    else `strides`, in elements, tell where its elements are."""
+    """`root` is the parameter that its memory is, or several with `|` between them; empty for shared and local arrays;
+    `=` and a name for constants. Without `strided` it is C-contiguous; else `strides`, in elements, tell where its
+    elements are."""
 
     dtype: np.dtype
     ndim: int
@@ -51,7 +63,7 @@ class ArrayOf:
         """The distance between elements along each axis, in elements."""
         if self.strided:
             return self.strides
-        return tuple(" * ".join(("1LL", *self.extents[i + 1:])) for i in range(self.ndim))
+        return tuple(" * ".join(("1LL", *self.extents[i + 1 :])) for i in range(self.ndim))
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,11 @@ class Object:
     def __eq__(self, other) -> bool:
         if not isinstance(other, Object):
             return False
-        return self.value is other.value or self._is_known() and (type(self.value), self.value) == (type(other.value), other.value)
+        return (
+            self.value is other.value
+            or self._is_known()
+            and (type(self.value), self.value) == (type(other.value), other.value)
+        )
 
     def __hash__(self) -> int:
         return hash(self.value) if self._is_known() else id(self.value)
@@ -138,7 +154,9 @@ def promote(*types: Scalar) -> Scalar:
     if all(one.dtype is None for one in types):
         weak = max((one.weak for one in types), key=list(_WEAK).index)
         return Scalar(None, weak)
-    stand_ins = [one.dtype if one.dtype is not None else {bool: BOOL, int: 0, float: 0.0, complex: 0j}[one.weak] for one in types]
+    stand_ins = [
+        one.dtype if one.dtype is not None else {bool: BOOL, int: 0, float: 0.0, complex: 0j}[one.weak] for one in types
+    ]
     dtype = np.result_type(*stand_ins)
     return Scalar(dtype)
 

@@ -17,7 +17,8 @@ def _is_array(anything) -> bool:
 
 
 def to_device(obj, stream=0, copy: bool = True, to=None):
-    """An array of the service with the elements of `obj`. `to`: one that exists, which takes them. `copy=False` returns an array of the service itself."""
+    """An array of the service with the elements of `obj`. `to`: one that exists, which takes them. `copy=False` returns
+    an array of the service itself."""
     from stride import _creation
 
     if to is not None:
@@ -29,7 +30,8 @@ def to_device(obj, stream=0, copy: bool = True, to=None):
 
 
 def device_array(shape, dtype=np.float64, strides=None, order: str = "C", stream=0):
-    """Zeros: nothing of what was in memory before may be seen. Arrays are C-contiguous: `order` and `strides` change no element."""
+    """Zeros: nothing of what was in memory before may be seen. Arrays are C-contiguous: `order` and `strides` change no
+    element."""
     from stride import _creation
 
     return _creation.zeros(shape, dtype=np.dtype(dtype))
@@ -41,7 +43,8 @@ def device_array_like(ary, stream=0):
 
 
 def pinned_array(shape, dtype=np.float64, strides=None, order: str = "C") -> np.ndarray:
-    """An ordinary NumPy array: the client needs no page-locked memory. `Session.empty_shared` has memory that the daemon of this machine reads in place."""
+    """An ordinary NumPy array: the client needs no page-locked memory. `Session.empty_shared` has memory that the
+    daemon of this machine reads in place."""
     return np.zeros(shape, np.dtype(dtype), order)  # type: ignore[call-overload]
 
 
@@ -57,7 +60,8 @@ def pinned(*arrays: Any):
 
 
 class HostArray(np.ndarray):
-    """Memory of the host that launches take: each launch copies it to the device and brings back what its kernel wrote."""
+    """Memory of the host that launches take: each launch copies it to the device and brings back what its kernel
+    wrote."""
 
     def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
         """Its elements, which are on the host."""
@@ -71,9 +75,11 @@ class HostArray(np.ndarray):
         self[...] = np.asarray(ary)
 
 
-def mapped_array(shape, dtype=np.float64, strides=None, order: str = "C", stream=0, portable: bool = False, wc: bool = False) -> np.ndarray:
-    """An array of the host for kernels to use: a launch copies it to the device, and has copied back what the kernel wrote when it returns. The host does not
-    see writes of a kernel that still runs."""
+def mapped_array(
+    shape, dtype=np.float64, strides=None, order: str = "C", stream=0, portable: bool = False, wc: bool = False
+) -> np.ndarray:
+    """An array of the host for kernels to use: a launch copies it to the device, and has copied back what the kernel
+    wrote when it returns. The host does not see writes of a kernel that still runs."""
     return np.zeros(shape, np.dtype(dtype), order).view(HostArray)  # type: ignore[call-overload]
 
 
@@ -82,7 +88,9 @@ def mapped_array_like(ary, stream=0, portable: bool = False, wc: bool = False) -
     return mapped_array(np.shape(ary), ary.dtype)
 
 
-def managed_array(shape, dtype=np.float64, strides=None, order: str = "C", stream=0, attach_global: bool = True) -> np.ndarray:
+def managed_array(
+    shape, dtype=np.float64, strides=None, order: str = "C", stream=0, attach_global: bool = True
+) -> np.ndarray:
     """As mapped_array."""
     return mapped_array(shape, dtype)
 
@@ -101,4 +109,8 @@ def is_cuda_array(obj) -> bool:
 
 def open_ipc_array(*_, **__):
     """Refused: name the array instead (stride.save, stride.load)."""
-    refused("cuda.open_ipc_array", "memory of the device has no address in a client; give the array a name with stride.save and load it by that name")
+    refused(
+        "cuda.open_ipc_array",
+        "memory of the device has no address in a client; give the array a name with stride.save and load it by that "
+        "name",
+    )

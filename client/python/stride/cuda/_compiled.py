@@ -1,4 +1,5 @@
-"""Python functions for devices: kernels, device functions, reductions, elementwise and generalised ufuncs, under Numba's names."""
+"""Python functions for devices: kernels, device functions, reductions, elementwise and generalised ufuncs, under
+Numba's names."""
 
 import functools
 import os
@@ -11,23 +12,42 @@ from stride._execution import refused
 from stride._signatures import ElementType, is_signature, parse, parse_all
 
 
-def jit(func_or_sig=None, argtypes=None, device: bool = False, inline: Any = "never", bind: bool = True, link=(), debug: Any = None, opt: Any = None,
-        fastmath: bool = False, lineinfo: bool = False, cache: bool = False, max_registers: Optional[int] = None, **_):
+def jit(
+    func_or_sig=None,
+    argtypes=None,
+    device: bool = False,
+    inline: Any = "never",
+    bind: bool = True,
+    link=(),
+    debug: Any = None,
+    opt: Any = None,
+    fastmath: bool = False,
+    lineinfo: bool = False,
+    cache: bool = False,
+    max_registers: Optional[int] = None,
+    **_,
+):
     """A kernel, or with `device=True` a function for kernels to call.
 
-    `func_or_sig`: the function, or its signature (`"void(float32[:], int32)"`, `void(float32[:], int32)`, a tuple of types), or a list of them, with which
-    arguments of other types are refused and numbers converted. `fastmath` and `max_registers` are the compiler's; `link` names files of CUDA C++ with functions
-    that `declare_device` declares. Numba's other options (`debug`, `lineinfo`, `opt`, `cache`, `inline`) are accepted and change nothing: the daemon compiles."""
+    `func_or_sig`: the function, or its signature (`"void(float32[:], int32)"`, `void(float32[:], int32)`, a tuple of
+    types), or a list of them, with which arguments of other types are refused and numbers converted. `fastmath` and
+    `max_registers` are the compiler's; `link` names files of CUDA C++ with functions that `declare_device` declares.
+    Numba's other options (`debug`, `lineinfo`, `opt`, `cache`, `inline`) are accepted and change nothing: the daemon
+    compiles."""
     from stride._python_kernel import DeviceFunction, Kernel
 
-    signatures = parse_all(func_or_sig) if is_signature(func_or_sig) else parse_all(argtypes) if argtypes is not None else ()
+    signatures = (
+        parse_all(func_or_sig) if is_signature(func_or_sig) else parse_all(argtypes) if argtypes is not None else ()
+    )
     links = [_read(one) for one in ([link] if isinstance(link, str) else link)]
     options = (["--use_fast_math"] if fastmath else []) + ([f"--maxrregcount={max_registers}"] if max_registers else [])
 
     def decorate(function: Callable):
         function = getattr(function, "python_function", function)
         # A signature with a result is a device function's.
-        returns = any(isinstance(one.return_type, ElementType) and hasattr(one.return_type, "dtype") for one in signatures)
+        returns = any(
+            isinstance(one.return_type, ElementType) and hasattr(one.return_type, "dtype") for one in signatures
+        )
         if device or returns:
             return DeviceFunction(function, signatures)
         return Kernel(function, signatures, options, links)
@@ -43,15 +63,21 @@ def _read(path) -> str:
     """CUDA C++ of a file that is linked."""
     path = os.fspath(path)
     if not path.endswith((".cu", ".cuh", ".h")):
-        raise _errors.Unimplemented(f"link={path!r}: only CUDA C++ sources can be linked with a kernel of Python; PTX and binaries run by stride.RawKernel",
-                                    reason="NOT_IMPLEMENTED", metadata={"feature": "link"})
+        raise _errors.Unimplemented(
+            f"link={path!r}: only CUDA C++ sources can be linked with a kernel of Python; PTX and binaries run by "
+            f"stride.RawKernel",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": "link"},
+        )
     with open(path, encoding="utf-8") as file:
         return file.read() + "\n"
 
 
 def _compiled_here(name: str):
     def refuse(*_, **__):
-        refused(f"cuda.{name}", "the daemon compiles; kernel.inspect_source(arguments...) has the CUDA C++ that it is given")
+        refused(
+            f"cuda.{name}", "the daemon compiles; kernel.inspect_source(arguments...) has the CUDA C++ that it is given"
+        )
 
     refuse.__name__ = name
     refuse.__doc__ = "Refused: the daemon compiles; a kernel's inspect_source has the CUDA C++ that it is given."
@@ -59,18 +85,23 @@ def _compiled_here(name: str):
 
 
 compile_ptx, compile_ptx_for_current_device, compile_for_current_device = map(
-    _compiled_here, ("compile_ptx", "compile_ptx_for_current_device", "compile_for_current_device"))
+    _compiled_here, ("compile_ptx", "compile_ptx_for_current_device", "compile_for_current_device")
+)
 
 
 class DeclaredFunction:
-    """A function of CUDA C++ that kernels call: `extern "C" __device__ int name(R* result, arguments...)`, as Numba has them."""
+    """A function of CUDA C++ that kernels call: `extern "C" __device__ int name(R* result, arguments...)`, as Numba has
+    them."""
 
     def __init__(self, name: str, signature):
         self.name = self.__name__ = name
         self.linked_signature = parse(signature)
         self.sig = self.linked_signature
         if not isinstance(self.linked_signature.return_type, ElementType):
-            raise TypeError(f"Return type must be provided for device declarations: the signature of {name} has a result, as in float32(float32)")
+            raise TypeError(
+                f"Return type must be provided for device declarations: the signature of {name} has a result, as in "
+                f"float32(float32)"
+            )
 
     def __repr__(self) -> str:
         return f"<stride.cuda declared function {self.name}>"
@@ -87,22 +118,25 @@ def declare_device(name: str, sig) -> DeclaredFunction:
 class Reduce:
     """A reduction of an array to one number by a function of two numbers, whose order does not matter.
 
-        add = cuda.reduce(lambda a, b: a + b)
-        total = add(x, init=0)"""
+    add = cuda.reduce(lambda a, b: a + b)
+    total = add(x, init=0)"""
 
     def __init__(self, functor: Callable):
         functools.update_wrapper(self, functor)
         self._functor = functor
 
     def __call__(self, arr, size: Optional[int] = None, res=None, init=0, stream=0):
-        """`init` is reduced too. `size`: of the first so many elements. `res`: an array whose first element becomes the result, which is returned else."""
+        """`init` is reduced too. `size`: of the first so many elements. `res`: an array whose first element becomes the
+        result, which is returned else."""
         from stride import _creation, _reduce_kernel
 
         array = _creation.asarray(arr)
         if array.ndim != 1:
             raise TypeError(f"cuda.reduce takes an array of one axis, not of {array.ndim}")
         array = array if size is None else array[:size]
-        result = _reduce_kernel.reduce_by_function(getattr(self._functor, "python_function", self._functor), array, init)
+        result = _reduce_kernel.reduce_by_function(
+            getattr(self._functor, "python_function", self._functor), array, init
+        )
         if res is None:
             return result.to_numpy()[()]
         res[:1] = result.reshape(1)
@@ -127,7 +161,8 @@ def _given(result, out, on_host: bool):
 
 
 class UFunc:
-    """An elementwise function: of arrays of the host an array of the host, of arrays of the service one of the service."""
+    """An elementwise function: of arrays of the host an array of the host, of arrays of the service one of the
+    service."""
 
     def __init__(self, function: Callable, signatures):
         from stride._kernel import vectorize as vectorized
@@ -153,7 +188,8 @@ class UFunc:
 
 
 def vectorize(ftylist_or_function=None, target: str = "cuda", **_):
-    """An elementwise function from one of numbers, with Numba's signatures or without. Numba's other options are accepted and change nothing."""
+    """An elementwise function from one of numbers, with Numba's signatures or without. Numba's other options are
+    accepted and change nothing."""
     if callable(ftylist_or_function) and not is_signature(ftylist_or_function):
         return UFunc(ftylist_or_function, [])
     signatures = [] if ftylist_or_function is None else list(parse_all(ftylist_or_function))
@@ -173,12 +209,13 @@ class GUFunc:
 
     def __call__(self, *arguments, out=None, stream=0):
         """Arrays for the inputs; behind them, or as `out`, arrays that take the results."""
-        inputs, outs = arguments[:self._call.num_inputs], arguments[self._call.num_inputs:]
+        inputs, outs = arguments[: self._call.num_inputs], arguments[self._call.num_inputs :]
         results = self._call(*inputs)
         results = results if isinstance(results, tuple) else (results,)
         outs = outs or (out if isinstance(out, tuple) else (out,) * 1 if out is not None else (None,) * len(results))
         if len(outs) != len(results):
-            raise TypeError(f"{self.__name__} has {len(results)} results, not {len(outs)}")  # type: ignore[attr-defined]
+            name = getattr(self, "__name__", "the function")
+            raise TypeError(f"{name} has {len(results)} results, not {len(outs)}")
         made = tuple(_given(one, place, _is_host(inputs)) for one, place in zip(results, outs))
         return made[0] if len(made) == 1 else made
 

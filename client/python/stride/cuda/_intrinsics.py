@@ -26,15 +26,97 @@ class Group:
         return f"<stride.cuda.{self._name}>"
 
 
-threadIdx, blockIdx, blockDim, gridDim = (Group(name, "xyz") for name in ("threadIdx", "blockIdx", "blockDim", "gridDim"))  # noqa: N816
+threadIdx, blockIdx, blockDim, gridDim = (
+    Group(name, "xyz") for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+)  # noqa: N816
 shared, local, const = Group("shared", ["array"]), Group("local", ["array"]), Group("const", ["array_like"])
-atomic = Group("atomic", ["add", "sub", "min", "max", "nanmin", "nanmax", "and_", "or_", "xor", "inc", "dec", "exch", "cas", "compare_and_swap"])
-_NAMES = ("grid", "gridsize", "syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "syncwarp", "threadfence", "threadfence_block",
-          "threadfence_system", "laneid", "warpsize", "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "all_sync", "any_sync", "eq_sync",
-          "ballot_sync", "match_any_sync", "match_all_sync", "activemask", "lanemask_lt", "popc", "brev", "clz", "ffs", "fma", "cbrt", "selp", "nanosleep")
-(grid, gridsize, syncthreads, syncthreads_count, syncthreads_and, syncthreads_or, syncwarp, threadfence, threadfence_block, threadfence_system, laneid,
- warpsize, shfl_sync, shfl_up_sync, shfl_down_sync, shfl_xor_sync, all_sync, any_sync, eq_sync, ballot_sync, match_any_sync, match_all_sync, activemask,
- lanemask_lt, popc, brev, clz, ffs, fma, cbrt, selp, nanosleep) = map(Intrinsic, _NAMES)
+atomic = Group(
+    "atomic",
+    [
+        "add",
+        "sub",
+        "min",
+        "max",
+        "nanmin",
+        "nanmax",
+        "and_",
+        "or_",
+        "xor",
+        "inc",
+        "dec",
+        "exch",
+        "cas",
+        "compare_and_swap",
+    ],
+)
+_NAMES = (
+    "grid",
+    "gridsize",
+    "syncthreads",
+    "syncthreads_count",
+    "syncthreads_and",
+    "syncthreads_or",
+    "syncwarp",
+    "threadfence",
+    "threadfence_block",
+    "threadfence_system",
+    "laneid",
+    "warpsize",
+    "shfl_sync",
+    "shfl_up_sync",
+    "shfl_down_sync",
+    "shfl_xor_sync",
+    "all_sync",
+    "any_sync",
+    "eq_sync",
+    "ballot_sync",
+    "match_any_sync",
+    "match_all_sync",
+    "activemask",
+    "lanemask_lt",
+    "popc",
+    "brev",
+    "clz",
+    "ffs",
+    "fma",
+    "cbrt",
+    "selp",
+    "nanosleep",
+)
+(
+    grid,
+    gridsize,
+    syncthreads,
+    syncthreads_count,
+    syncthreads_and,
+    syncthreads_or,
+    syncwarp,
+    threadfence,
+    threadfence_block,
+    threadfence_system,
+    laneid,
+    warpsize,
+    shfl_sync,
+    shfl_up_sync,
+    shfl_down_sync,
+    shfl_xor_sync,
+    all_sync,
+    any_sync,
+    eq_sync,
+    ballot_sync,
+    match_any_sync,
+    match_all_sync,
+    activemask,
+    lanemask_lt,
+    popc,
+    brev,
+    clz,
+    ffs,
+    fma,
+    cbrt,
+    selp,
+    nanosleep,
+) = map(Intrinsic, _NAMES)
 grid_group = Group("cg.this_grid()", ["sync"])
 this_grid = Intrinsic("cg.this_grid")
 shared_memory = Intrinsic("shared_memory")  # CuPy's: a type, then a number of elements

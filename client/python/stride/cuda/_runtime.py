@@ -166,7 +166,8 @@ def require_context(function):
 
 
 def close() -> None:
-    """Waits until everything recorded has been computed. The session's arrays stay; `stride.current_session().close()` ends it."""
+    """Waits until everything recorded has been computed. The session's arrays stay; `stride.current_session().close()`
+    ends it."""
     _execution.synchronize()
 
 
@@ -190,7 +191,10 @@ legacy_default_stream = per_thread_default_stream = default_stream
 
 def external_stream(ptr):
     """Refused: a stream of another library has no meaning to the service."""
-    refused("cuda.external_stream", "the devices are the daemon's, where no stream of this process is known; use cuda.stream()")
+    refused(
+        "cuda.external_stream",
+        "the devices are the daemon's, where no stream of this process is known; use cuda.stream()",
+    )
 
 
 def event(timing: bool = True) -> Event:

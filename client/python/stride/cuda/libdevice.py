@@ -1,12 +1,15 @@
-"""CUDA's mathematical library, by the names that Numba's `cuda.libdevice` has: `libdevice.sinf(x)` in a kernel. Names that end with `f` compute in float32."""
+"""CUDA's mathematical library, by the names that Numba's `cuda.libdevice` has: `libdevice.sinf(x)` in a kernel. Names
+that end with `f` compute in float32."""
 
 from stride.cuda._intrinsics import Intrinsic
 
 __all__ = ["LibdeviceFunction"]
 
-_NAMES = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv exp exp10 exp2 expm1 fabs fdim floor fma
-fmax fmin fmod hypot j0 j1 lgamma log log10 log1p log2 logb nearbyint nextafter normcdf normcdfinv pow rcbrt remainder rhypot rint round rsqrt sin sinh sinpi
-sqrt tan tanh tgamma trunc y0 y1""".split()
+_NAMES = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv exp exp10 exp2
+expm1 fabs fdim floor fma fmax fmin fmod hypot j0 j1 lgamma log log10 log1p log2 logb nearbyint nextafter normcdf
+normcdfinv pow rcbrt remainder rhypot rint round rsqrt sin sinh sinpi sqrt tan tanh tgamma trunc y0 y1
+""".split()
 _FAST = ("cosf", "exp10f", "expf", "fdividef", "log10f", "log2f", "logf", "powf", "sinf", "tanf")
 
 

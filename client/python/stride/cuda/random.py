@@ -1,4 +1,5 @@
-"""Random numbers in kernels, with the generator and the names of Numba's `cuda.random`: xoroshiro128+, one state for each thread.
+"""Random numbers in kernels, with the generator and the names of Numba's `cuda.random`: xoroshiro128+, one state for
+each thread.
 
     states = create_xoroshiro128p_states(threads, seed=1)
 
@@ -7,7 +8,8 @@
         i = cuda.grid(1)
         out[i] = xoroshiro128p_uniform_float32(states, i)
 
-States are an array of uint64 and shape (n, 2). State i begins 2**64 numbers after state i - 1. The numbers are Numba's own."""
+States are an array of uint64 and shape (n, 2). State i begins 2**64 numbers after state i - 1. The numbers are Numba's
+own."""
 
 import math
 
@@ -15,8 +17,17 @@ import numpy as np
 
 from stride._python_kernel import device_function
 
-__all__ = ["create_xoroshiro128p_states", "init_xoroshiro128p_states", "xoroshiro128p_dtype", "xoroshiro128p_jump", "xoroshiro128p_next",
-           "xoroshiro128p_normal_float32", "xoroshiro128p_normal_float64", "xoroshiro128p_uniform_float32", "xoroshiro128p_uniform_float64"]
+__all__ = [
+    "create_xoroshiro128p_states",
+    "init_xoroshiro128p_states",
+    "xoroshiro128p_dtype",
+    "xoroshiro128p_jump",
+    "xoroshiro128p_next",
+    "xoroshiro128p_normal_float32",
+    "xoroshiro128p_normal_float64",
+    "xoroshiro128p_uniform_float32",
+    "xoroshiro128p_uniform_float64",
+]
 
 xoroshiro128p_dtype = np.dtype(np.uint64)
 _MASK = (1 << 64) - 1
@@ -77,13 +88,15 @@ def xoroshiro128p_normal_float32(states, index):
 
 @device_function
 def xoroshiro128p_normal_float64(states, index):
-    """A float64 of the standard normal distribution, by the transformation of Box and Muller. As in Numba it is made of two float32."""
+    """A float64 of the standard normal distribution, by the transformation of Box and Muller. As in Numba it is made of
+    two float32."""
     u1 = np.float64(xoroshiro128p_uniform_float32(states, index))
     u2 = np.float64(xoroshiro128p_uniform_float32(states, index))
     return math.sqrt(-2.0 * math.log(u1)) * math.cos(_TWO_PI * u2)
 
 
 # --- states, on the host ---
+
 
 def _step(s0: np.ndarray, s1: np.ndarray) -> tuple:
     """Each state's next."""
@@ -142,7 +155,8 @@ def _states(n: int, seed: int, subsequence_start: int) -> np.ndarray:
 
 
 def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, stream=0):
-    """States for n threads, of which the first begins `subsequence_start` times 2**64 numbers after what the seed gives: uint64 of shape (n, 2)."""
+    """States for n threads, of which the first begins `subsequence_start` times 2**64 numbers after what the seed
+    gives: uint64 of shape (n, 2)."""
     from stride import _creation
 
     return _creation.asarray(_states(n, seed, subsequence_start))

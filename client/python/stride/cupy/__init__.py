@@ -1,11 +1,12 @@
 """CuPy's module over the service's arrays: `import stride.cupy as cp`.
 
-Every function of `stride` is here, under the names that NumPy and CuPy share; with them CuPy's kernels (`ElementwiseKernel`, `ReductionKernel`, `RawKernel`,
-`RawModule`, `fuse`), `cuda` with devices, streams and events, memory numbers, and NumPy's types. `stride.cupyx` has what CuPy's cupyx has. Arrays are stride's:
-`cp.ndarray` is `stride.Array`, `x.get()` and `cp.asnumpy(x)` are copies on the host.
+Every function of `stride` is here, under the names that NumPy and CuPy share; with them CuPy's kernels
+(`ElementwiseKernel`, `ReductionKernel`, `RawKernel`, `RawModule`, `fuse`), `cuda` with devices, streams and events,
+memory numbers, and NumPy's types. `stride.cupyx` has what CuPy's cupyx has. Arrays are stride's: `cp.ndarray` is
+`stride.Array`, `x.get()` and `cp.asnumpy(x)` are copies on the host.
 
-A name without a meaning here raises AttributeError with what to use; functions without a meaning that programs call anyway do nothing, and say so in
-their documentation."""
+A name without a meaning here raises AttributeError with what to use; functions without a meaning that programs call
+anyway do nothing, and say so in their documentation."""
 
 import importlib
 from typing import Any, List, Optional
@@ -22,19 +23,42 @@ from stride.cupy._pools import get_default_memory_pool, get_default_pinned_memor
 from stride.cupy._raw import RawKernel, RawModule
 from stride.cupy._reduction import ReductionKernel
 
-_OWN = ["ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel", "asarray", "asnumpy", "clear_memo", "cuda", "fft", "from_dlpack", "fuse",
-        "get_array_module", "get_default_memory_pool", "get_default_pinned_memory_pool", "is_available", "linalg", "memoize", "ndarray", "random",
-        "show_config", "testing"]
+_OWN = [
+    "ElementwiseKernel",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "asarray",
+    "asnumpy",
+    "clear_memo",
+    "cuda",
+    "fft",
+    "from_dlpack",
+    "fuse",
+    "get_array_module",
+    "get_default_memory_pool",
+    "get_default_pinned_memory_pool",
+    "is_available",
+    "linalg",
+    "memoize",
+    "ndarray",
+    "random",
+    "show_config",
+    "testing",
+]
 _MODULES = ("cuda", "fft", "linalg", "random", "testing")
 __version__ = _stride.__version__
 
 
 def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False):
-    """An array of the service: `a` itself where it is one of that type, else a copy of its elements. Arrays are C-contiguous whatever `order`."""
+    """An array of the service: `a` itself where it is one of that type, else a copy of its elements. Arrays are
+    C-contiguous whatever `order`."""
     return _stride.asarray(a, dtype=dtype)
 
 
-def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Optional[_numpy.ndarray] = None, *, blocking: bool = True) -> _numpy.ndarray:
+def asnumpy(
+    a: Any, stream: Any = None, order: str = "C", out: Optional[_numpy.ndarray] = None, *, blocking: bool = True
+) -> _numpy.ndarray:
     """A copy on the host; in `out` where it is given. What is no array of the service becomes an array of NumPy."""
     if isinstance(a, _Array):
         return a.get(order=order, out=out)
@@ -114,8 +138,14 @@ def __getattr__(name: str):
 
 
 def _public() -> List[str]:
-    return sorted({*_OWN, *(one for one in _stride.__all__ if one not in _names.REFUSED), *(one for one in _names.FROM_NUMPY if hasattr(_numpy, one)),
-                   *(one for one, target in _names.ALIASES.items() if hasattr(_stride, target))})
+    return sorted(
+        {
+            *_OWN,
+            *(one for one in _stride.__all__ if one not in _names.REFUSED),
+            *(one for one in _names.FROM_NUMPY if hasattr(_numpy, one)),
+            *(one for one, target in _names.ALIASES.items() if hasattr(_stride, target)),
+        }
+    )
 
 
 __all__ = _public()

@@ -33,15 +33,30 @@ class ElementwiseKernel:
         squared_difference = cp.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "squared_difference")
         z = squared_difference(x, y)
 
-    `in_params` and `out_params` declare arrays and numbers: `T x` with a placeholder for any type, `float32 x`, `raw T x` for an array that the operation
-    indexes itself. `operation` is CUDA C++ with the index `i`, the number of elements `n` and `_ind.size()`; `preamble` stands in front of the kernel,
-    `loop_prep` and `after_loop` before and after each thread's loop. An index of a raw array counts in C order, or is an array of one number for each axis.
+    `in_params` and `out_params` declare arrays and numbers: `T x` with a placeholder for any type, `float32 x`, `raw T
+    x` for an array that the operation indexes itself. `operation` is CUDA C++ with the index `i`, the number of
+    elements `n` and `_ind.size()`; `preamble` stands in front of the kernel, `loop_prep` and `after_loop` before and
+    after each thread's loop. An index of a raw array counts in C order, or is an array of one number for each axis.
 
-    Called with the inputs, or with inputs and outputs; `size` is needed where all arrays are raw. Inputs are not written: what is written is an output."""
+    Called with the inputs, or with inputs and outputs; `size` is needed where all arrays are raw. Inputs are not
+    written: what is written is an output."""
 
-    def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel", reduce_dims: bool = True, preamble: str = "",
-                 no_return: bool = False, return_tuple: bool = False, loop_prep: str = "", after_loop: str = "", options: Sequence[str] = (),
-                 doc: str = "", **_):
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str = "kernel",
+        reduce_dims: bool = True,
+        preamble: str = "",
+        no_return: bool = False,
+        return_tuple: bool = False,
+        loop_prep: str = "",
+        after_loop: str = "",
+        options: Sequence[str] = (),
+        doc: str = "",
+        **_,
+    ):
         self.in_params, self.out_params = tuple(parse(in_params, True)), tuple(parse(out_params, False))
         self.params = (*self.in_params, *self.out_params)
         if len({one.name for one in self.params}) != len(self.params):
@@ -61,24 +76,34 @@ class ElementwiseKernel:
         return f"<stride.cupy.ElementwiseKernel {self.name}>"
 
     def __call__(self, *args, size: Optional[int] = None, block_size: int = -1, stream=None, out=None):
-        """The outputs. `size` is the number of threads' items where all arrays are raw. `block_size` and `stream` change nothing."""
+        """The outputs. `size` is the number of threads' items where all arrays are raw. `block_size` and `stream`
+        change nothing."""
         if block_size == 0 or block_size < -1:
             raise ValueError(f"Invalid block_size: {block_size}")
         if out is not None:
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
         if len(args) not in (self.nin, self.nargs):
-            raise TypeError(f"Wrong number of arguments for {self.name!r}. It must be either {self.nin} or {self.nargs} (with outputs), but given {len(args)}.")
-        for parameter, one in zip(self.out_params, args[self.nin:]):
+            raise TypeError(
+                f"Wrong number of arguments for {self.name!r}. It must be either {self.nin} or {self.nargs} (with "
+                f"outputs), but given {len(args)}."
+            )
+        for parameter, one in zip(self.out_params, args[self.nin :]):
             if not isinstance(one, Array):
-                raise TypeError(f"{self.name}: the output {parameter.name} is an array of the service, not {type(one).__name__}")
+                raise TypeError(
+                    f"{self.name}: the output {parameter.name} is an array of the service, not {type(one).__name__}"
+                )
         values = on_device(args)
-        types = infer(self.name, (*self.params[self.nin:len(values)], *self.in_params), (*values[self.nin:], *values[:self.nin]))
+        types = infer(
+            self.name,
+            (*self.params[self.nin : len(values)], *self.in_params),
+            (*values[self.nin :], *values[: self.nin]),
+        )
         dtypes = [type_of(self.name, one, types) for one in self.params]
         shape = self._shape(values, size)
         if len(values) == self.nin and size is not None and any(one.raw for one in self.out_params):
             from stride import _creation
 
-            values = [*values, *(_creation.zeros(shape, dtype=dtype) for dtype in dtypes[self.nin:])]
+            values = [*values, *(_creation.zeros(shape, dtype=dtype) for dtype in dtypes[self.nin :])]
         if len(values) == self.nargs:
             results = self._launch(values, dtypes, shape)
         else:
@@ -88,8 +113,10 @@ class ElementwiseKernel:
         return results[0] if len(results) == 1 and not self.return_tuple else tuple(results)
 
     def _shape(self, values: Sequence, size: Optional[int]) -> tuple:
-        shapes = [one.shape for one, parameter in zip(values, self.params) if isinstance(one, Array) and not parameter.raw]
-        outputs = [one.shape for one, parameter in zip(values[self.nin:], self.out_params) if not parameter.raw]
+        shapes = [
+            one.shape for one, parameter in zip(values, self.params) if isinstance(one, Array) and not parameter.raw
+        ]
+        outputs = [one.shape for one, parameter in zip(values[self.nin :], self.out_params) if not parameter.raw]
         if size is not None:
             if shapes:
                 raise ValueError("Specified 'size' can be used only if all of the ndarray are 'raw'.")
@@ -98,14 +125,25 @@ class ElementwiseKernel:
             raise ValueError("Loop size is undecided.")
         shape = _inference.broadcast(*shapes)
         if any(one != shape for one in outputs):
-            raise ValueError(f"Out shape is mismatched: {self.name} has an output of {next(one for one in outputs if one != shape)}, where "
-                             f"the operation is of {shape}")
+            raise ValueError(
+                f"Out shape is mismatched: {self.name} has an output of "
+                f"{next(one for one in outputs if one != shape)}, where "
+                f"the operation is of {shape}"
+            )
         return shape
 
     # --- text ---
 
-    def _text(self, key: tuple, dtypes: Sequence[np.dtype], ranks: Sequence[Optional[int]], indexed: Sequence[bool], num_axes: int) -> Tuple[str, str]:
-        """`ranks`: None of a number passed by value. `indexed`: whether the array has an element for each index, rather than one for all."""
+    def _text(
+        self,
+        key: tuple,
+        dtypes: Sequence[np.dtype],
+        ranks: Sequence[Optional[int]],
+        indexed: Sequence[bool],
+        num_axes: int,
+    ) -> Tuple[str, str]:
+        """`ranks`: None of a number passed by value. `indexed`: whether the array has an element for each index, rather
+        than one for all."""
         known = self._texts.get(key)
         if known is None:
             known = self._texts[key] = self._make(dtypes, ranks, indexed, num_axes), self.name
@@ -130,12 +168,27 @@ class ElementwiseKernel:
         shape = [f"_s{axis}" for axis in range(num_axes)] if "_ind" in body else []
         parameters += [f"long long {extent}" for extent in shape] + ["long long _size"]
         size = [] if any(one.name == "n" for one in self.params) else ["  const long long n = _size;"]
-        return "\n".join([
-            prelude(dtypes, body + self.preamble), *(f"typedef {type_name(dtype)} {ctype};" for ctype, dtype in typedefs.items()), self.preamble,
-            f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{', *before, *size,
-            f"  CIndexer<{len(shape)}> _ind({', '.join(('_size', *shape))});", f"  {self.loop_prep};",
-            "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < _size; i += (long long)gridDim.x * blockDim.x) {",
-            "    _ind.set(i);" if shape else "", *inside, f"    {self.operation};", "  }", f"  {self.after_loop};", "}", ""])
+        return "\n".join(
+            [
+                prelude(dtypes, body + self.preamble),
+                *(f"typedef {type_name(dtype)} {ctype};" for ctype, dtype in typedefs.items()),
+                self.preamble,
+                f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{',
+                *before,
+                *size,
+                f"  CIndexer<{len(shape)}> _ind({', '.join(('_size', *shape))});",
+                f"  {self.loop_prep};",
+                "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < _size; i += (long "
+                "long)gridDim.x * blockDim.x) {",
+                "    _ind.set(i);" if shape else "",
+                *inside,
+                f"    {self.operation};",
+                "  }",
+                f"  {self.after_loop};",
+                "}",
+                "",
+            ]
+        )
 
     # --- launches ---
 
@@ -178,7 +231,16 @@ class ElementwiseKernel:
             session = current_session()
         count = int(np.prod(shape))
         extents = list(shape) if "_ind" in f"{self.operation}{self.loop_prep}{self.after_loop}" else []
-        return _run(text, entry, session, tuple(inputs), [(shape, dtype) for dtype in dtypes[self.nin:]], [*extents, count], count, options=self.options)
+        return _run(
+            text,
+            entry,
+            session,
+            tuple(inputs),
+            [(shape, dtype) for dtype in dtypes[self.nin :]],
+            [*extents, count],
+            count,
+            options=self.options,
+        )
 
     def _launch(self, values: Sequence, dtypes, shape: tuple) -> List[Array]:
         """Into arrays that exist."""
@@ -190,7 +252,7 @@ class ElementwiseKernel:
             flat.append(one if rank is None else wrap(one) if not one.held else _held(one, values))
             if parameter.raw and rank:
                 flat += [np.int64(extent) for extent in one.shape]
-        for parameter, given in zip(self.out_params, values[self.nin:]):
+        for parameter, given in zip(self.out_params, values[self.nin :]):
             _indexing.check_writable(given)
             array = given
             if not _is_contiguous(given._node):
@@ -210,10 +272,12 @@ class ElementwiseKernel:
         flat.append(np.int64(count))
         if count:
             grid = max(1, min(_MAX_BLOCKS, -(-count // _BLOCK)))
-            RawKernel(text, entry, self.options).launch(grid, _BLOCK, flat, written, session=written[0].session if written else None)
+            RawKernel(text, entry, self.options).launch(
+                grid, _BLOCK, flat, written, session=written[0].session if written else None
+            )
         for given, array in copies:
             _indexing.write(given, array)
-        return list(values[self.nin:])
+        return list(values[self.nin :])
 
     @property
     def kwargs(self) -> dict:
@@ -224,6 +288,3 @@ class ElementwiseKernel:
 def _held(node, values: Sequence) -> Array:
     """The array that has a node."""
     return next(one for one in values if isinstance(one, Array) and one._node is node)
-
-
-

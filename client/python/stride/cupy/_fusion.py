@@ -11,14 +11,15 @@ from stride._trace import jit
 
 
 def fuse(*args, kernel_name: Optional[str] = None, **_):
-    """Records a function's operations once for each shape and type of its arguments, which are then one program of the daemon (stride.jit).
+    """Records a function's operations once for each shape and type of its arguments, which are then one program of the
+    daemon (stride.jit).
 
         @cp.fuse()
         def squared_difference(x, y):
             return (x - y) * (x - y)
 
-    Elementwise operations fuse without it too: it saves the recording. A call with numbers among its arguments, or of a function that reads values or writes into
-    its arguments, is recorded as it stands."""
+    Elementwise operations fuse without it too: it saves the recording. A call with numbers among its arguments, or of a
+    function that reads values or writes into its arguments, is recorded as it stands."""
 
     def decorate(function: Callable) -> Callable:
         def checked(*arguments, **kwargs):

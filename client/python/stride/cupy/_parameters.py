@@ -12,7 +12,8 @@ _DECLARATION = re.compile(r"(?:(raw|nonraw)\s+)?(?:const\s+)?([A-Za-z_]\w*)\s+([
 
 
 class Parameter(NamedTuple):
-    """`dtype` is None of a placeholder such as T; `ctype` is what the text says. A raw one is indexed by the operation itself."""
+    """`dtype` is None of a placeholder such as T; `ctype` is what the text says. A raw one is indexed by the operation
+    itself."""
 
     name: str
     ctype: str
@@ -46,11 +47,17 @@ def parse(text: str, is_const: bool) -> List[Parameter]:
 
 def _number_type(values: Sequence) -> np.dtype:
     """Of numbers alone, as NumPy has them."""
-    return np.result_type(*(one.dtype if isinstance(one, np.generic) else np.min_scalar_type(1) if isinstance(one, bool) else type(one) for one in values))
+    return np.result_type(
+        *(
+            one.dtype if isinstance(one, np.generic) else np.min_scalar_type(1) if isinstance(one, bool) else type(one)
+            for one in values
+        )
+    )
 
 
 def infer(kernel: str, parameters: Sequence[Parameter], arguments: Sequence) -> Dict[str, np.dtype]:
-    """The dtype of each placeholder: arrays decide, then NumPy's scalars, then numbers. `arguments` may be fewer than `parameters`."""
+    """The dtype of each placeholder: arrays decide, then NumPy's scalars, then numbers. `arguments` may be fewer than
+    `parameters`."""
     types: Dict[str, np.dtype] = {}
     numbers: Dict[str, list] = {}
     for parameter, value in zip(parameters, arguments):
@@ -59,9 +66,15 @@ def infer(kernel: str, parameters: Sequence[Parameter], arguments: Sequence) -> 
                 raise TypeError(f"{kernel}: {parameter.name} is an array or a number, not {type(value).__name__}")
             numbers.setdefault(parameter.ctype, []).append(value)
             continue
-        known = parameter.dtype if parameter.dtype is not None else types.setdefault(parameter.ctype, _dtypes.dtype_of(value.dtype))
+        known = (
+            parameter.dtype
+            if parameter.dtype is not None
+            else types.setdefault(parameter.ctype, _dtypes.dtype_of(value.dtype))
+        )
         if known != value.dtype:
-            raise TypeError(f"Type is mismatched. {kernel}: {parameter.name} is {value.dtype}, where {parameter.ctype} is {known}")
+            raise TypeError(
+                f"Type is mismatched. {kernel}: {parameter.name} is {value.dtype}, where {parameter.ctype} is {known}"
+            )
     for ctype, values in numbers.items():
         if ctype not in types and any(one.ctype == ctype and one.dtype is None for one in parameters):
             types[ctype] = _dtypes.dtype_of(_number_type(values))
@@ -73,5 +86,7 @@ def type_of(kernel: str, parameter: Parameter, types: Dict[str, np.dtype]) -> np
     if parameter.dtype is not None:
         return parameter.dtype
     if parameter.ctype not in types:
-        raise ValueError(f"{kernel}: no argument says what {parameter.ctype} of {parameter.name} is; give the output array")
+        raise ValueError(
+            f"{kernel}: no argument says what {parameter.ctype} of {parameter.name} is; give the output array"
+        )
     return types[parameter.ctype]

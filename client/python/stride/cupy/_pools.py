@@ -1,4 +1,5 @@
-"""Memory pools, as CuPy's programs ask for them. Memory is the daemon's: what has no meaning here does nothing and says so."""
+"""Memory pools, as CuPy's programs ask for them. Memory is the daemon's: what has no meaning here does nothing and says
+so."""
 
 import contextlib
 from typing import Any
@@ -8,7 +9,8 @@ from stride._execution import refused
 
 
 class MemoryPool:
-    """Numbers of the device's memory. What would free or limit memory does nothing: the daemon keeps memory and each tenant's quota."""
+    """Numbers of the device's memory. What would free or limit memory does nothing: the daemon keeps memory and each
+    tenant's quota."""
 
     def __init__(self, allocator: Any = None):
         pass
@@ -45,7 +47,10 @@ class MemoryPool:
 
     def malloc(self, size: int):
         """Refused: make an array, such as cp.empty(size, dtype=cp.uint8)."""
-        refused("MemoryPool.malloc", "memory of the device has no address in a client; make an array, such as cp.empty(size, dtype=cp.uint8)")
+        refused(
+            "MemoryPool.malloc",
+            "memory of the device has no address in a client; make an array, such as cp.empty(size, dtype=cp.uint8)",
+        )
 
 
 class PinnedMemoryPool:
@@ -67,7 +72,9 @@ class PinnedMemoryPool:
 
     def malloc(self, size: int):
         """Refused: use cupyx.empty_pinned, an ordinary array."""
-        refused("PinnedMemoryPool.malloc", "the client needs no page-locked memory; use cupyx.empty_pinned or a NumPy array")
+        refused(
+            "PinnedMemoryPool.malloc", "the client needs no page-locked memory; use cupyx.empty_pinned or a NumPy array"
+        )
 
 
 class ManagedMemory:

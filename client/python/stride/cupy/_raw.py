@@ -12,13 +12,17 @@ from stride._execution import refused
 from stride.cupy._text import own_headers
 
 # Options that say how a local compiler works, or what the daemon decides: the target, debug information, warnings.
-_NEEDLESS = re.compile(r"-default-device|--?device-debug|-G|-g|--?generate-line-info|--?lineinfo|-lineinfo|-w|--?restrict|--?gpu-architecture=.*|-arch=.*|"
-                       r"--?ptxas-options=.*|-Xptxas.*|--?device-int128|--?extra-device-vectorization|--?relocatable-device-code=.*|-rdc=.*|"
-                       r"--?diag-.*|--?ftz=.*|--?prec-.*|--?expt-.*|-ewp|-I.*|--?include-path=.*")
+_NEEDLESS = re.compile(
+    r"-default-device|--?device-debug|-G|-g|--?generate-line-info|--?lineinfo|-lineinfo|-w|--?restrict|"
+    r"--?gpu-architecture=.*|-arch=.*|--?ptxas-options=.*|-Xptxas.*|--?device-int128|--?extra-device-vectorization|"
+    r"--?relocatable-device-code=.*|-rdc=.*|"
+    r"--?diag-.*|--?ftz=.*|--?prec-.*|--?expt-.*|-ewp|-I.*|--?include-path=.*"
+)
 
 
 def compiler_options(options: Sequence[str]) -> List[str]:
-    """Those of a user's that the service's compilers take; a path to headers is dropped, and a header that is missing then is the compiler's error."""
+    """Those of a user's that the service's compilers take; a path to headers is dropped, and a header that is missing
+    then is the compiler's error."""
     made = []
     for one in options:
         if not isinstance(one, str):
@@ -39,11 +43,21 @@ def _argument(value):
 class RawKernel:
     """A kernel in CUDA C++, compiled by the daemon: `kernel(grid, block, args, shared_mem=0)`.
 
-    `args` are arrays (whose type must be what the parameter points to), numbers (converted to the parameter's type) and NumPy's structs. `options` are the
-    compiler's; those that name a target, debug information or paths are dropped. `backend`, `translate_cucomplex` and `jitify` change nothing."""
+    `args` are arrays (whose type must be what the parameter points to), numbers (converted to the parameter's type) and
+    NumPy's structs. `options` are the compiler's; those that name a target, debug information or paths are dropped.
+    `backend`, `translate_cucomplex` and `jitify` change nothing."""
 
-    def __init__(self, code: str, name: str, options: Sequence[str] = (), backend: str = "nvrtc", *, translate_cucomplex: bool = False,
-                 enable_cooperative_groups: bool = False, jitify: bool = False):
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        *,
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool = False,
+    ):
         self.code, self.name, self.options, self.backend = code, name, tuple(options), backend
         self.enable_cooperative_groups = enable_cooperative_groups
         self._module: Optional["RawModule"] = None
@@ -60,10 +74,17 @@ class RawKernel:
         return f"<stride.cupy.RawKernel {self.name}>"
 
     def __call__(self, grid, block, args=(), *, shared_mem: int = 0, stream=None) -> None:
-        """Launches it: `grid` blocks of `block` threads, each one to three numbers. `stream` is accepted, since operations run in order."""
+        """Launches it: `grid` blocks of `block` threads, each one to three numbers. `stream` is accepted, since
+        operations run in order."""
         constants = None if self._module is None else self._module._constants()
-        self._raw(grid, block, [_argument(one) for one in args], shared_memory_bytes=shared_mem, constants=constants,
-                  cooperative=self.enable_cooperative_groups)
+        self._raw(
+            grid,
+            block,
+            [_argument(one) for one in args],
+            shared_memory_bytes=shared_mem,
+            constants=constants,
+            cooperative=self.enable_cooperative_groups,
+        )
 
     def compile(self, log_stream=None) -> None:
         """Compiles it now; raises what is wrong with the code. Warnings go to `log_stream`."""
@@ -79,21 +100,40 @@ class RawKernel:
     @functools.cached_property
     def attributes(self) -> Dict[str, int]:
         """What the compiler says of it; 0 of what the device kind has no notion of."""
-        infos = [one for one in self._info_module()._there(None).kernels if one.entry == self.name] or list(self._info_module()._there(None).kernels)
+        infos = [one for one in self._info_module()._there(None).kernels if one.entry == self.name] or list(
+            self._info_module()._there(None).kernels
+        )
         info = infos[0]
         digits = re.search(r"sm_(\d+)", info.target)
         version = int(digits[1]) if digits else 0
-        return {"max_threads_per_block": info.max_threads_per_block, "shared_size_bytes": info.shared_bytes, "const_size_bytes": info.constant_bytes,
-                "local_size_bytes": info.local_bytes, "num_regs": info.registers, "ptx_version": version, "binary_version": version, "cache_mode_ca": 0,
-                "max_dynamic_shared_size_bytes": self.max_dynamic_shared_size_bytes, "preferred_shared_memory_carveout": -1}
+        return {
+            "max_threads_per_block": info.max_threads_per_block,
+            "shared_size_bytes": info.shared_bytes,
+            "const_size_bytes": info.constant_bytes,
+            "local_size_bytes": info.local_bytes,
+            "num_regs": info.registers,
+            "ptx_version": version,
+            "binary_version": version,
+            "cache_mode_ca": 0,
+            "max_dynamic_shared_size_bytes": self.max_dynamic_shared_size_bytes,
+            "preferred_shared_memory_carveout": -1,
+        }
 
     # What a launch asks for is what it gets: nothing is set before.
     max_dynamic_shared_size_bytes = 48 << 10
     preferred_shared_memory_carveout = -1
 
     def __getattr__(self, name: str):
-        if name in ("max_threads_per_block", "shared_size_bytes", "const_size_bytes", "local_size_bytes", "num_regs", "ptx_version", "binary_version",
-                    "cache_mode_ca"):
+        if name in (
+            "max_threads_per_block",
+            "shared_size_bytes",
+            "const_size_bytes",
+            "local_size_bytes",
+            "num_regs",
+            "ptx_version",
+            "binary_version",
+            "cache_mode_ca",
+        ):
             return self.attributes[name]
         if name == "kernel":
             refused("RawKernel.kernel", "the compiled function is the daemon's; call the RawKernel itself")
@@ -126,11 +166,21 @@ class GlobalVariable:
 class RawModule:
     """A module of CUDA C++, with `code` or the file at `path`; or a cubin or PTX file, which runs on GPUs alone.
 
-    `name_expressions` are templates' instances that `get_function` then finds. `get_global(name).set(values)` gives a variable its value for all later launches."""
+    `name_expressions` are templates' instances that `get_function` then finds. `get_global(name).set(values)` gives a
+    variable its value for all later launches."""
 
-    def __init__(self, *, code: Optional[str] = None, path: Optional[str] = None, options: Sequence[str] = (), backend: str = "nvrtc",
-                 translate_cucomplex: bool = False, enable_cooperative_groups: bool = False, name_expressions: Optional[Sequence[str]] = None,
-                 jitify: bool = False):
+    def __init__(
+        self,
+        *,
+        code: Optional[str] = None,
+        path: Optional[str] = None,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        name_expressions: Optional[Sequence[str]] = None,
+        jitify: bool = False,
+    ):
         if (code is None) == (path is None):
             raise TypeError("Exactly one of `code` and `path` keyword arguments must be given.")
         if path is not None and name_expressions is not None:
@@ -164,7 +214,13 @@ class RawModule:
         key = (entries, frozenset(self._names))
         if key not in self._made:
             text, is_ptx = self._text()
-            self._made[key] = _module.RawModule(text, options=compiler_options(self.options), entries=entries or (), globals=sorted(self._names), ptx=is_ptx)
+            self._made[key] = _module.RawModule(
+                text,
+                options=compiler_options(self.options),
+                entries=entries or (),
+                globals=sorted(self._names),
+                ptx=is_ptx,
+            )
         return self._made[key]
 
     def get_function(self, name: str) -> RawKernel:
@@ -195,5 +251,8 @@ class _LateKernel:
 
 def compile_with_cache(*_, **__):
     """Refused: RawModule compiles, and the daemon keeps what it compiled."""
-    raise _errors.Unimplemented("compile_with_cache is not there: the daemon compiles and keeps its code; use RawModule", reason="NOT_IMPLEMENTED",
-                                metadata={"feature": "compile_with_cache"})
+    raise _errors.Unimplemented(
+        "compile_with_cache is not there: the daemon compiles and keeps its code; use RawModule",
+        reason="NOT_IMPLEMENTED",
+        metadata={"feature": "compile_with_cache"},
+    )

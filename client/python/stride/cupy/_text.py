@@ -8,10 +8,21 @@ from stride import _dtypes, _errors
 from stride._translate_prelude import COMPLEX
 
 _NAMES = {
-    _dtypes.bool: "bool", _dtypes.int8: "signed char", _dtypes.int16: "short", _dtypes.int32: "int", _dtypes.int64: "long long",
-    _dtypes.uint8: "unsigned char", _dtypes.uint16: "unsigned short", _dtypes.uint32: "unsigned int", _dtypes.uint64: "unsigned long long",
-    _dtypes.float16: "float16", _dtypes.float32: "float", _dtypes.float64: "double", _dtypes.complex64: "complex<float>",
-    _dtypes.complex128: "complex<double>"}
+    _dtypes.bool: "bool",
+    _dtypes.int8: "signed char",
+    _dtypes.int16: "short",
+    _dtypes.int32: "int",
+    _dtypes.int64: "long long",
+    _dtypes.uint8: "unsigned char",
+    _dtypes.uint16: "unsigned short",
+    _dtypes.uint32: "unsigned int",
+    _dtypes.uint64: "unsigned long long",
+    _dtypes.float16: "float16",
+    _dtypes.float32: "float",
+    _dtypes.float64: "double",
+    _dtypes.complex64: "complex<float>",
+    _dtypes.complex128: "complex<double>",
+}
 
 _HALF = """#include <cuda_fp16.h>
 typedef __half float16;
@@ -42,7 +53,8 @@ template <class T, int N> struct CArray {
   __device__ const long long* strides() const { return strides_; }
 #define ST_INDEX(I) __device__ T& operator[](I i) const { return data_[i]; }
   ST_INDEX(char) ST_INDEX(signed char) ST_INDEX(short) ST_INDEX(int) ST_INDEX(long) ST_INDEX(long long)
-  ST_INDEX(unsigned char) ST_INDEX(unsigned short) ST_INDEX(unsigned) ST_INDEX(unsigned long) ST_INDEX(unsigned long long)
+  ST_INDEX(unsigned char) ST_INDEX(unsigned short) ST_INDEX(unsigned) ST_INDEX(unsigned long)
+  ST_INDEX(unsigned long long)
 #undef ST_INDEX
   template <class I> __device__ T& operator[](const I* index) const {
     long long place = 0;
@@ -99,7 +111,9 @@ def own_headers(source: str) -> str:
             # On one line, so that errors name the lines that the user sees.
             lines.append("" if has_complex else "#define ST_COMPLEX_HERE 1")
             has_complex = True
-        elif name.startswith("#include") and ("cupy/carray" in name or "cupy/atomics" in name or "cupy/math_constants" in name):
+        elif name.startswith("#include") and (
+            "cupy/carray" in name or "cupy/atomics" in name or "cupy/math_constants" in name
+        ):
             lines.append("")
         else:
             lines.append(line)

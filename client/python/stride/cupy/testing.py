@@ -1,10 +1,10 @@
 """CuPy's `testing`: comparisons of arrays of the service and of NumPy, and the decorators that run one test with both.
 
-    class Test:
-        @testing.for_all_dtypes()
-        @testing.numpy_cupy_allclose(rtol=1e-6)
-        def test_sum(self, xp, dtype):
-            return testing.shaped_arange((2, 3), xp, dtype).sum()"""
+class Test:
+    @testing.for_all_dtypes()
+    @testing.numpy_cupy_allclose(rtol=1e-6)
+    def test_sum(self, xp, dtype):
+        return testing.shaped_arange((2, 3), xp, dtype).sum()"""
 
 import functools
 import inspect
@@ -37,7 +37,9 @@ def _host(values: Any):
     return values.to_numpy() if isinstance(values, Array) else values
 
 
-def assert_allclose(actual, desired, rtol: float = 1e-7, atol: float = 0, err_msg: str = "", verbose: bool = True) -> None:
+def assert_allclose(
+    actual, desired, rtol: float = 1e-7, atol: float = 0, err_msg: str = "", verbose: bool = True
+) -> None:
     """As NumPy's, of arrays of either kind."""
     np.testing.assert_allclose(_host(actual), _host(desired), rtol=rtol, atol=atol, err_msg=err_msg, verbose=verbose)
 
@@ -57,7 +59,9 @@ def assert_array_max_ulp(a, b, maxulp: int = 1, dtype=None) -> None:
     np.testing.assert_array_max_ulp(_host(a), _host(b), maxulp=maxulp, dtype=dtype)
 
 
-def assert_array_equal(x, y, err_msg: str = "", verbose: bool = True, strides_check: bool = False, **options: Any) -> None:
+def assert_array_equal(
+    x, y, err_msg: str = "", verbose: bool = True, strides_check: bool = False, **options: Any
+) -> None:
     """As NumPy's, of arrays of either kind. Distances between elements are not compared."""
     np.testing.assert_array_equal(_host(x), _host(y), err_msg=err_msg, verbose=verbose, **options)
 
@@ -105,27 +109,47 @@ def _call(function: Callable, arguments: tuple, kwargs: dict, name: str, module:
         return None, error
 
 
+def _traceback(error: Any) -> str:
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
 def _check_errors(ours: Optional[Exception], theirs: Optional[Exception], accept_error: Any) -> bool:
     """Whether both raised what is accepted; AssertionError where only one did."""
     if ours is None and theirs is None:
         return False
-    accepted = (Exception if accept_error is True else tuple(accept_error) if isinstance(accept_error, (list, tuple)) else accept_error) or ()
+    accepted = (
+        Exception
+        if accept_error is True
+        else tuple(accept_error) if isinstance(accept_error, (list, tuple)) else accept_error
+    ) or ()
     if ours is None or theirs is None:
         who, error = ("cupy", ours) if ours is not None else ("numpy", theirs)
-        raise AssertionError(f"Only {who} raises error\n\n" + "".join(traceback.format_exception(type(error), error, error.__traceback__)))  # type: ignore
-    alike = isinstance(ours, type(theirs)) or isinstance(theirs, type(ours)) or {type(ours).__mro__[1], type(theirs).__mro__[1]} <= {ValueError, TypeError}
+        raise AssertionError(f"Only {who} raises error\n\n{_traceback(error)}")
+    alike = (
+        isinstance(ours, type(theirs))
+        or isinstance(theirs, type(ours))
+        or {type(ours).__mro__[1], type(theirs).__mro__[1]} <= {ValueError, TypeError}
+    )
     if accepted and isinstance(theirs, accepted) and (isinstance(ours, accepted) or alike):
         return True
     if accepted:
-        raise AssertionError(f"Different types of errors occurred: {type(ours).__name__}: {ours}; numpy: {type(theirs).__name__}: {theirs}")
-    raise AssertionError("Both cupy and numpy raise exceptions\n\n" + "".join(traceback.format_exception(type(ours), ours, ours.__traceback__)))
+        raise AssertionError(
+            f"Different types of errors occurred: {type(ours).__name__}: {ours}; numpy: {type(theirs).__name__}: "
+            f"{theirs}"
+        )
+    raise AssertionError(
+        "Both cupy and numpy raise exceptions\n\n"
+        + "".join(traceback.format_exception(type(ours), ours, ours.__traceback__))
+    )
 
 
 def _parts(value: Any) -> list:
     return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
-def _comparison(compare: Callable, name: str, type_check: bool, accept_error: Any, scipy_name: Optional[str] = None) -> Callable:
+def _comparison(
+    compare: Callable, name: str, type_check: bool, accept_error: Any, scipy_name: Optional[str] = None
+) -> Callable:
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def test(*arguments, **kwargs):
@@ -151,7 +175,8 @@ def _without(test: Callable, function: Callable, names: Iterable) -> Callable:
     """A test whose signature, which pytest reads, lacks what the decorator gives."""
     signature = inspect.signature(function)
     test.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[one for one in signature.parameters.values() if one.name not in names])
+        parameters=[one for one in signature.parameters.values() if one.name not in names]
+    )
     return test
 
 
@@ -176,10 +201,22 @@ def _tolerance(given: Any, dtype: Any) -> float:
     return given.get("default", 1e-7)
 
 
-def numpy_cupy_allclose(rtol: Any = 1e-7, atol: Any = 0, err_msg: str = "", verbose: bool = True, name: str = "xp", type_check: bool = True,
-                        accept_error: Any = False, sp_name: Optional[str] = None, scipy_name: Optional[str] = None, contiguous_check: bool = True, *,
-                        _check_sparse_format: bool = True) -> Callable:
+def numpy_cupy_allclose(
+    rtol: Any = 1e-7,
+    atol: Any = 0,
+    err_msg: str = "",
+    verbose: bool = True,
+    name: str = "xp",
+    type_check: bool = True,
+    accept_error: Any = False,
+    sp_name: Optional[str] = None,
+    scipy_name: Optional[str] = None,
+    contiguous_check: bool = True,
+    *,
+    _check_sparse_format: bool = True,
+) -> Callable:
     """The results of both are close. Tolerances may be dicts by type."""
+
     def compare(ours, theirs):
         dtype = getattr(theirs, "dtype", np.float64)
         assert_allclose(ours, theirs, _tolerance(rtol, dtype), _tolerance(atol, dtype), err_msg, verbose)
@@ -187,41 +224,92 @@ def numpy_cupy_allclose(rtol: Any = 1e-7, atol: Any = 0, err_msg: str = "", verb
     return _comparison(compare, name, type_check, accept_error, scipy_name)
 
 
-def numpy_cupy_array_almost_equal(decimal: int = 6, err_msg: str = "", verbose: bool = True, name: str = "xp", type_check: bool = True,
-                                  accept_error: Any = False, sp_name=None, scipy_name: Optional[str] = None) -> Callable:
+def numpy_cupy_array_almost_equal(
+    decimal: int = 6,
+    err_msg: str = "",
+    verbose: bool = True,
+    name: str = "xp",
+    type_check: bool = True,
+    accept_error: Any = False,
+    sp_name=None,
+    scipy_name: Optional[str] = None,
+) -> Callable:
     """The results of both are equal to so many decimals."""
-    return _comparison(lambda a, b: assert_array_almost_equal(a, b, decimal, err_msg, verbose), name, type_check, accept_error, scipy_name)
+    return _comparison(
+        lambda a, b: assert_array_almost_equal(a, b, decimal, err_msg, verbose),
+        name,
+        type_check,
+        accept_error,
+        scipy_name,
+    )
 
 
-def numpy_cupy_array_almost_equal_nulp(nulp: int = 1, name: str = "xp", type_check: bool = True, accept_error: Any = False, sp_name=None,
-                                       scipy_name: Optional[str] = None) -> Callable:
+def numpy_cupy_array_almost_equal_nulp(
+    nulp: int = 1,
+    name: str = "xp",
+    type_check: bool = True,
+    accept_error: Any = False,
+    sp_name=None,
+    scipy_name: Optional[str] = None,
+) -> Callable:
     """The results of both differ by so many units in the last place."""
-    return _comparison(lambda a, b: assert_array_almost_equal_nulp(a, b, nulp), name, type_check, accept_error, scipy_name)
+    return _comparison(
+        lambda a, b: assert_array_almost_equal_nulp(a, b, nulp), name, type_check, accept_error, scipy_name
+    )
 
 
-def numpy_cupy_array_max_ulp(maxulp: int = 1, dtype=None, name: str = "xp", type_check: bool = True, accept_error: Any = False, sp_name=None,
-                             scipy_name: Optional[str] = None) -> Callable:
+def numpy_cupy_array_max_ulp(
+    maxulp: int = 1,
+    dtype=None,
+    name: str = "xp",
+    type_check: bool = True,
+    accept_error: Any = False,
+    sp_name=None,
+    scipy_name: Optional[str] = None,
+) -> Callable:
     """The results of both differ by so many units in the last place."""
-    return _comparison(lambda a, b: assert_array_max_ulp(a, b, maxulp, dtype), name, type_check, accept_error, scipy_name)
+    return _comparison(
+        lambda a, b: assert_array_max_ulp(a, b, maxulp, dtype), name, type_check, accept_error, scipy_name
+    )
 
 
-def numpy_cupy_array_equal(err_msg: str = "", verbose: bool = True, name: str = "xp", type_check: bool = True, accept_error: Any = False, sp_name=None,
-                           scipy_name: Optional[str] = None, strides_check: bool = False) -> Callable:
+def numpy_cupy_array_equal(
+    err_msg: str = "",
+    verbose: bool = True,
+    name: str = "xp",
+    type_check: bool = True,
+    accept_error: Any = False,
+    sp_name=None,
+    scipy_name: Optional[str] = None,
+    strides_check: bool = False,
+) -> Callable:
     """The results of both are equal."""
-    return _comparison(lambda a, b: assert_array_equal(a, b, err_msg, verbose), name, type_check, accept_error, scipy_name)
+    return _comparison(
+        lambda a, b: assert_array_equal(a, b, err_msg, verbose), name, type_check, accept_error, scipy_name
+    )
 
 
 numpy_cupy_array_list_equal = numpy_cupy_array_equal
 
 
-def numpy_cupy_array_less(err_msg: str = "", verbose: bool = True, name: str = "xp", type_check: bool = True, accept_error: Any = False, sp_name=None,
-                          scipy_name: Optional[str] = None) -> Callable:
+def numpy_cupy_array_less(
+    err_msg: str = "",
+    verbose: bool = True,
+    name: str = "xp",
+    type_check: bool = True,
+    accept_error: Any = False,
+    sp_name=None,
+    scipy_name: Optional[str] = None,
+) -> Callable:
     """The results of this module are less than NumPy's."""
-    return _comparison(lambda a, b: assert_array_less(a, b, err_msg, verbose), name, type_check, accept_error, scipy_name)
+    return _comparison(
+        lambda a, b: assert_array_less(a, b, err_msg, verbose), name, type_check, accept_error, scipy_name
+    )
 
 
 def numpy_cupy_equal(name: str = "xp", sp_name=None, scipy_name: Optional[str] = None) -> Callable:
     """The results of both are equal, as Python compares them."""
+
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def test(*arguments, **kwargs):
@@ -247,6 +335,7 @@ _COMPLEX = (np.complex64, np.complex128)
 
 def _loop(values: Callable[[], Iterable], name: str) -> Callable:
     """A test for each value of an argument; the failure names the value."""
+
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def test(*arguments, **kwargs):
@@ -271,10 +360,18 @@ def for_dtypes(dtypes: Sequence, name: str = "dtype") -> Callable:
 
 
 def _all_dtypes(no_float16: bool, no_bool: bool, no_complex: bool) -> tuple:
-    return ((_FLOATS[:2] if no_float16 else _FLOATS) + _SIGNED + _UNSIGNED + (() if no_bool else (np.bool_,)) + (() if no_complex else _COMPLEX))
+    return (
+        (_FLOATS[:2] if no_float16 else _FLOATS)
+        + _SIGNED
+        + _UNSIGNED
+        + (() if no_bool else (np.bool_,))
+        + (() if no_complex else _COMPLEX)
+    )
 
 
-def for_all_dtypes(name: str = "dtype", no_float16: bool = False, no_bool: bool = False, no_complex: bool = False) -> Callable:
+def for_all_dtypes(
+    name: str = "dtype", no_float16: bool = False, no_bool: bool = False, no_complex: bool = False
+) -> Callable:
     """For each type of the service."""
     return for_dtypes(_all_dtypes(no_float16, no_bool, no_complex), name)
 
@@ -310,7 +407,9 @@ def for_dtypes_combination(types: Sequence, names: Sequence[str] = ("dtype",), f
     if full is None:
         full = int(os.environ.get("CUPY_TEST_FULL_COMBINATION", "0")) != 0
     if full:
-        combinations: List[Dict[str, Any]] = [dict(zip(names, one)) for one in itertools.product(types, repeat=len(names))]
+        combinations: List[Dict[str, Any]] = [
+            dict(zip(names, one)) for one in itertools.product(types, repeat=len(names))
+        ]
     else:
         generator = _random.Random(0)
         columns = []
@@ -337,8 +436,13 @@ def for_dtypes_combination(types: Sequence, names: Sequence[str] = ("dtype",), f
     return decorate
 
 
-def for_all_dtypes_combination(names: Sequence[str] = ("dtyes",), no_float16: bool = False, no_bool: bool = False, full: Optional[bool] = None,
-                               no_complex: bool = False) -> Callable:
+def for_all_dtypes_combination(
+    names: Sequence[str] = ("dtyes",),
+    no_float16: bool = False,
+    no_bool: bool = False,
+    full: Optional[bool] = None,
+    no_complex: bool = False,
+) -> Callable:
     """For combinations of all types."""
     return for_dtypes_combination(_all_dtypes(no_float16, no_bool, no_complex), names, full)
 
@@ -353,7 +457,9 @@ def for_unsigned_dtypes_combination(names: Sequence[str] = ("dtype",), full: Opt
     return for_dtypes_combination(_UNSIGNED, names, full)
 
 
-def for_int_dtypes_combination(names: Sequence[str] = ("dtype",), no_bool: bool = False, full: Optional[bool] = None) -> Callable:
+def for_int_dtypes_combination(
+    names: Sequence[str] = ("dtype",), no_bool: bool = False, full: Optional[bool] = None
+) -> Callable:
     """For combinations of types of integers."""
     return for_dtypes_combination(_SIGNED + _UNSIGNED + (() if no_bool else (np.bool_,)), names, full)
 
@@ -390,12 +496,18 @@ def product_dict(*parameters: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
 
 
 def parameterize(*params: Dict[str, Any], _ids: bool = True) -> Callable:
-    """A class of tests for each dict, whose items are attributes of the test: of unittest's classes subclasses in their module, of others by pytest."""
+    """A class of tests for each dict, whose items are attributes of the test: of unittest's classes subclasses in their
+    module, of others by pytest."""
+
     def subclassed(cls: type) -> type:
         module = sys.modules[cls.__module__]
         for i, one in enumerate(params):
             name = f"{cls.__name__}_param_{i}"
-            setattr(module, name, type(name, (cls,), {**one, "__test__": True, "__module__": cls.__module__, "__doc__": cls.__doc__}))
+            setattr(
+                module,
+                name,
+                type(name, (cls,), {**one, "__test__": True, "__module__": cls.__module__, "__doc__": cls.__doc__}),
+            )
         cls.__test__ = False  # type: ignore[attr-defined]
         return cls
 
@@ -467,7 +579,10 @@ def generate_matrix(shape, xp=cp, dtype=np.float32, *, singular_values=None):
         values = values + 1j * generator.randn(*shape)
     left, _, right = np.linalg.svd(values, full_matrices=False)
     count = min(shape[-2:])
-    singular = np.broadcast_to(generator.uniform(0.9, 1.1, count) if singular_values is None else np.asarray(singular_values), (*shape[:-2], count))
+    singular = np.broadcast_to(
+        generator.uniform(0.9, 1.1, count) if singular_values is None else np.asarray(singular_values),
+        (*shape[:-2], count),
+    )
     return xp.asarray((left * singular[..., None, :] @ right).astype(dtype))
 
 
@@ -513,6 +628,7 @@ def multi_gpu(num: int) -> Callable:
 
 def fix_random() -> Callable:
     """A test whose random numbers of NumPy and Python are the same at each run."""
+
     def decorate(function):
         if isinstance(function, type):
             return function
@@ -528,4 +644,8 @@ def fix_random() -> Callable:
     return decorate
 
 
-__all__ = [name for name, one in list(globals().items()) if not name.startswith("_") and getattr(one, "__module__", "") == __name__]
+__all__ = [
+    name
+    for name, one in list(globals().items())
+    if not name.startswith("_") and getattr(one, "__module__", "") == __name__
+]

@@ -1,7 +1,7 @@
 """CuPy's cupyx over the service's arrays: `import stride.cupyx as cupyx`, or `cp.cupyx`.
 
-There are scatter_add, scatter_max and scatter_min, rsqrt, arrays of the host, `profiler.benchmark`, `time.repeat`, and `jit.rawkernel`, whose kernels are Python
-translated as stride.kernel's are."""
+There are scatter_add, scatter_max and scatter_min, rsqrt, arrays of the host, `profiler.benchmark`, `time.repeat`, and
+`jit.rawkernel`, whose kernels are Python translated as stride.kernel's are."""
 
 import contextlib
 import importlib
@@ -12,8 +12,25 @@ import numpy as _numpy
 from stride._array import Array as _Array
 from stride.cupy._elementwise import ElementwiseKernel as _ElementwiseKernel
 
-__all__ = ["allow_synchronize", "empty_like_pinned", "empty_pinned", "errstate", "get_runtime_info", "geterr", "jit", "profiler", "rsqrt", "scatter_add",
-           "scatter_max", "scatter_min", "scipy", "seterr", "time", "zeros_like_pinned", "zeros_pinned"]
+__all__ = [
+    "allow_synchronize",
+    "empty_like_pinned",
+    "empty_pinned",
+    "errstate",
+    "get_runtime_info",
+    "geterr",
+    "jit",
+    "profiler",
+    "rsqrt",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scipy",
+    "seterr",
+    "time",
+    "zeros_like_pinned",
+    "zeros_pinned",
+]
 
 
 def _scattered(name: str, a: Any, slices: Any, value: Any) -> None:
@@ -53,13 +70,16 @@ def rsqrt(x, out=None):
 
 
 def empty_pinned(shape, dtype=float, order: str = "C") -> _numpy.ndarray:
-    """An ordinary NumPy array: the client needs no page-locked memory. `Session.empty_shared` has memory that the daemon of this machine reads in place."""
+    """An ordinary NumPy array: the client needs no page-locked memory. `Session.empty_shared` has memory that the
+    daemon of this machine reads in place."""
     return _numpy.empty(shape, dtype, order)  # type: ignore[call-overload]
 
 
 def empty_like_pinned(a, dtype=None, order: str = "K", subok=None, shape=None) -> _numpy.ndarray:
     """An ordinary NumPy array of the shape and type of `a`."""
-    return _numpy.empty(a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C")
+    return _numpy.empty(
+        a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C"
+    )
 
 
 def zeros_pinned(shape, dtype=float, order: str = "C") -> _numpy.ndarray:
@@ -69,14 +89,17 @@ def zeros_pinned(shape, dtype=float, order: str = "C") -> _numpy.ndarray:
 
 def zeros_like_pinned(a, dtype=None, order: str = "K", subok=None, shape=None) -> _numpy.ndarray:
     """An ordinary NumPy array of zeros of the shape and type of `a`."""
-    return _numpy.zeros(a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C")
+    return _numpy.zeros(
+        a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C"
+    )
 
 
 _errors = {"divide": None, "over": None, "under": None, "invalid": None, "linalg": "raise", "fallback_mode": "ignore"}
 
 
 def geterr() -> dict:
-    """What seterr has set. Devices compute on whatever it is: infinities and NaN show what went wrong, and linear algebra raises."""
+    """What seterr has set. Devices compute on whatever it is: infinities and NaN show what went wrong, and linear
+    algebra raises."""
     return dict(_errors)
 
 
@@ -117,10 +140,20 @@ def get_runtime_info(**_: Any) -> dict:
     return show_config("dicts") or {}
 
 
-_REFUSED = {"GeneralizedUFunc": "use stride.guvectorize", "fallback_mode": "NumPy's own functions take the service's arrays",
-            "optimizing": "the service plans its launches itself", "lapack": "use cp.linalg", "cusparse": "the service has no sparse matrices",
-            "cusolver": "use cp.linalg", "cutensor": "use cp.einsum", "distributed": "use stride.Sharding", "signal": "use NumPy's and SciPy's on the host",
-            "scatter_update": "assign: a[indices] = values", "tools": "it is CuPy's own machinery", "linalg": "use cp.linalg"}
+_REFUSED = {
+    "GeneralizedUFunc": "use stride.guvectorize",
+    "fallback_mode": "NumPy's own functions take the service's arrays",
+    "optimizing": "the service plans its launches itself",
+    "lapack": "use cp.linalg",
+    "cusparse": "the service has no sparse matrices",
+    "cusolver": "use cp.linalg",
+    "cutensor": "use cp.einsum",
+    "distributed": "use stride.Sharding",
+    "signal": "use NumPy's and SciPy's on the host",
+    "scatter_update": "assign: a[indices] = values",
+    "tools": "it is CuPy's own machinery",
+    "linalg": "use cp.linalg",
+}
 
 
 def __getattr__(name: str):

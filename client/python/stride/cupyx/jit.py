@@ -1,28 +1,99 @@
 """cupyx.jit: kernels in Python, translated to CUDA C++ as stride.kernel's are.
 
-    from stride.cupyx import jit
+from stride.cupyx import jit
 
-    @jit.rawkernel()
-    def copy(x, y, size):
-        i = jit.blockIdx.x * jit.blockDim.x + jit.threadIdx.x
-        if i < size:
-            y[i] = x[i]
+@jit.rawkernel()
+def copy(x, y, size):
+    i = jit.blockIdx.x * jit.blockDim.x + jit.threadIdx.x
+    if i < size:
+        y[i] = x[i]
 
-    copy((8,), (128,), (x, y, cp.uint32(1000)))      # or copy[8, 128](x, y, cp.uint32(1000))"""
+copy((8,), (128,), (x, y, cp.uint32(1000)))      # or copy[8, 128](x, y, cp.uint32(1000))"""
 
 from typing import Any, Callable
 
 from stride import cuda
 from stride._python_kernel import DeviceFunction, Kernel
-from stride.cuda import (all_sync, any_sync, atomic, ballot_sync, blockDim, blockIdx, grid, gridDim, gridsize, laneid, shfl_down_sync, shfl_sync, shfl_up_sync,
-                         shfl_xor_sync, syncthreads, syncwarp, threadIdx, warpsize)
+from stride.cuda import (
+    all_sync,
+    any_sync,
+    atomic,
+    ballot_sync,
+    blockDim,
+    blockIdx,
+    grid,
+    gridDim,
+    gridsize,
+    laneid,
+    shfl_down_sync,
+    shfl_sync,
+    shfl_up_sync,
+    shfl_xor_sync,
+    syncthreads,
+    syncwarp,
+    threadIdx,
+    warpsize,
+)
 
-__all__ = ["all_sync", "any_sync", "atomic_add", "atomic_and", "atomic_cas", "atomic_dec", "atomic_exch", "atomic_inc", "atomic_max", "atomic_min", "atomic_or",
-           "atomic_sub", "atomic_xor", "ballot_sync", "blockDim", "blockIdx", "grid", "gridDim", "gridsize", "laneid", "range", "rawkernel", "shared_memory",
-           "shfl_down_sync", "shfl_sync", "shfl_up_sync", "shfl_xor_sync", "syncthreads", "syncwarp", "threadIdx", "warpsize"]
+__all__ = [
+    "all_sync",
+    "any_sync",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_dec",
+    "atomic_exch",
+    "atomic_inc",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
+    "ballot_sync",
+    "blockDim",
+    "blockIdx",
+    "grid",
+    "gridDim",
+    "gridsize",
+    "laneid",
+    "range",
+    "rawkernel",
+    "shared_memory",
+    "shfl_down_sync",
+    "shfl_sync",
+    "shfl_up_sync",
+    "shfl_xor_sync",
+    "syncthreads",
+    "syncwarp",
+    "threadIdx",
+    "warpsize",
+]
 
-(atomic_add, atomic_sub, atomic_max, atomic_min, atomic_and, atomic_or, atomic_xor, atomic_inc, atomic_dec, atomic_exch, atomic_cas) = (
-    atomic.add, atomic.sub, atomic.max, atomic.min, atomic.and_, atomic.or_, atomic.xor, atomic.inc, atomic.dec, atomic.exch, atomic.cas)
+(
+    atomic_add,
+    atomic_sub,
+    atomic_max,
+    atomic_min,
+    atomic_and,
+    atomic_or,
+    atomic_xor,
+    atomic_inc,
+    atomic_dec,
+    atomic_exch,
+    atomic_cas,
+) = (
+    atomic.add,
+    atomic.sub,
+    atomic.max,
+    atomic.min,
+    atomic.and_,
+    atomic.or_,
+    atomic.xor,
+    atomic.inc,
+    atomic.dec,
+    atomic.exch,
+    atomic.cas,
+)
 shared_memory = cuda.shared_memory
 range = range  # noqa: A001, PLW0127: CuPy's name for Python's own
 cg = cuda.cg
@@ -30,7 +101,10 @@ cg = cuda.cg
 
 def __getattr__(name: str):
     if name in ("cub", "thrust"):
-        raise AttributeError(f"cupyx.jit.{name} is not there: use cp.sort, cp.cumsum and the like before or after the kernel, or RawKernel")
+        raise AttributeError(
+            f"cupyx.jit.{name} is not there: use cp.sort, cp.cumsum and the like before or after the kernel, or "
+            f"RawKernel"
+        )
     raise AttributeError(f"stride.cupyx.jit has no {name}")
 
 

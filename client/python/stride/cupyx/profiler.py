@@ -12,7 +12,8 @@ __all__ = ["PerformanceResult", "benchmark", "profile", "time_range"]
 
 
 class PerformanceResult:
-    """Times of the calls, in seconds: `cpu_times`, that of the call itself, and `gpu_times`, one row for each device, until its results were there."""
+    """Times of the calls, in seconds: `cpu_times`, that of the call itself, and `gpu_times`, one row for each device,
+    until its results were there."""
 
     def __init__(self, name: str, cpu_times: np.ndarray, gpu_times: np.ndarray):
         self.name, self.cpu_times, self.gpu_times = name, cpu_times, gpu_times
@@ -28,7 +29,11 @@ class PerformanceResult:
     def _line(device: str, seconds: np.ndarray) -> str:
         micro = seconds * 1e6
         text = f"{device:>7s}: {micro.mean():9.03f} us"
-        return text + (f"   +/- {micro.std():6.03f} (min: {micro.min():9.03f} / max: {micro.max():9.03f}) us" if micro.size > 1 else "")
+        return text + (
+            f"   +/- {micro.std():6.03f} (min: {micro.min():9.03f} / max: {micro.max():9.03f}) us"
+            if micro.size > 1
+            else ""
+        )
 
     def __str__(self) -> str:
         return self.to_str(show_gpu=True)
@@ -36,12 +41,21 @@ class PerformanceResult:
     __repr__ = __str__
 
 
-def benchmark(func: Callable, args: Sequence = (), kwargs: Optional[dict] = None, n_repeat: int = 10000, *, name: Optional[str] = None, n_warmup: int = 10,
-              max_duration: float = float("inf"), devices: Any = None) -> PerformanceResult:
+def benchmark(
+    func: Callable,
+    args: Sequence = (),
+    kwargs: Optional[dict] = None,
+    n_repeat: int = 10000,
+    *,
+    name: Optional[str] = None,
+    n_warmup: int = 10,
+    max_duration: float = float("inf"),
+    devices: Any = None,
+) -> PerformanceResult:
     """Calls a function `n_warmup` times, then up to `n_repeat` times or `max_duration` seconds.
 
-    A result that nothing reads would not be computed: each call's results are sent and waited for. `devices` are those that are named in the result; the
-    operations run where the session has them."""
+    A result that nothing reads would not be computed: each call's results are sent and waited for. `devices` are those
+    that are named in the result; the operations run where the session has them."""
     from stride._array import Array
 
     kwargs = {} if kwargs is None else kwargs
@@ -81,7 +95,8 @@ def profile():
 
 
 class time_range(contextlib.ContextDecorator):  # noqa: N801, CuPy's name
-    """A range for a profiler, as a context and a decorator. It does nothing: the work is the daemon's, which has traces of its own."""
+    """A range for a profiler, as a context and a decorator. It does nothing: the work is the daemon's, which has traces
+    of its own."""
 
     def __init__(self, message: Optional[str] = None, color_id: Any = None, argb_color: Any = None, sync: bool = False):
         self.message = message

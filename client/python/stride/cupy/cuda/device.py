@@ -9,7 +9,8 @@ __all__ = ["Device", "get_compute_capability", "get_device_id"]
 
 
 class Device(Place):
-    """The daemon's device numbered `device` (default: the current one). `with Device(1): ...` runs operations on it, `use()` from here on."""
+    """The daemon's device numbered `device` (default: the current one). `with Device(1): ...` runs operations on it,
+    `use()` from here on."""
 
     def __init__(self, device=None):
         super().__init__(device.id if isinstance(device, Place) else device)
@@ -33,10 +34,24 @@ class Device(Place):
     def attributes(self) -> Dict[str, int]:
         """Those that the daemon knows, by the runtime's names."""
         major, minor = _execution.compute_capability(self.described)
-        return {"MultiProcessorCount": self.described.num_compute_units, "ComputeCapabilityMajor": major, "ComputeCapabilityMinor": minor, "WarpSize": 32,
-                "MaxThreadsPerBlock": 1024, "MaxBlockDimX": 1024, "MaxBlockDimY": 1024, "MaxBlockDimZ": 64, "MaxGridDimX": 2**31 - 1, "MaxGridDimY": 65535,
-                "MaxGridDimZ": 65535, "MaxSharedMemoryPerBlock": 48 << 10, "CooperativeLaunch": 1, "ConcurrentKernels": 1, "UnifiedAddressing": 0,
-                "ManagedMemory": 0}
+        return {
+            "MultiProcessorCount": self.described.num_compute_units,
+            "ComputeCapabilityMajor": major,
+            "ComputeCapabilityMinor": minor,
+            "WarpSize": 32,
+            "MaxThreadsPerBlock": 1024,
+            "MaxBlockDimX": 1024,
+            "MaxBlockDimY": 1024,
+            "MaxBlockDimZ": 64,
+            "MaxGridDimX": 2**31 - 1,
+            "MaxGridDimY": 65535,
+            "MaxGridDimZ": 65535,
+            "MaxSharedMemoryPerBlock": 48 << 10,
+            "CooperativeLaunch": 1,
+            "ConcurrentKernels": 1,
+            "UnifiedAddressing": 0,
+            "ManagedMemory": 0,
+        }
 
     @property
     def cublas_handle(self):

@@ -6,9 +6,24 @@ from stride import _execution
 from stride._errors import StrideError as CUDARuntimeError
 from stride._execution import Place
 
-__all__ = ["CUDARuntimeError", "deviceCanAccessPeer", "deviceEnablePeerAccess", "deviceGetAttribute", "deviceGetPCIBusId", "deviceSynchronize",
-           "driverGetVersion", "eventElapsedTime", "eventSynchronize", "getDevice", "getDeviceCount", "getDeviceProperties", "memGetInfo", "runtimeGetVersion",
-           "setDevice", "streamSynchronize"]
+__all__ = [
+    "CUDARuntimeError",
+    "deviceCanAccessPeer",
+    "deviceEnablePeerAccess",
+    "deviceGetAttribute",
+    "deviceGetPCIBusId",
+    "deviceSynchronize",
+    "driverGetVersion",
+    "eventElapsedTime",
+    "eventSynchronize",
+    "getDevice",
+    "getDeviceCount",
+    "getDeviceProperties",
+    "memGetInfo",
+    "runtimeGetVersion",
+    "setDevice",
+    "streamSynchronize",
+]
 
 is_hip = False
 memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = range(5)  # noqa: N816
@@ -85,28 +100,84 @@ def getDeviceProperties(device: int) -> Dict[str, Any]:  # noqa: N802
     """What the daemon knows of a device, by the runtime's names."""
     described = Place(device).described
     major, minor = _execution.compute_capability(described)
-    return {"name": described.model.encode(), "totalGlobalMem": described.memory_total_bytes, "sharedMemPerBlock": 48 << 10, "regsPerBlock": 65536,
-            "warpSize": 32, "maxThreadsPerBlock": 1024, "maxThreadsDim": (1024, 1024, 64), "maxGridSize": (2**31 - 1, 65535, 65535), "major": major,
-            "minor": minor, "multiProcessorCount": described.num_compute_units, "totalConstMem": 64 << 10, "pciBusID": described.pci_bus_id,
-            "integrated": int(described.kind == "cpu"), "concurrentKernels": 1, "cooperativeLaunch": 1}
+    return {
+        "name": described.model.encode(),
+        "totalGlobalMem": described.memory_total_bytes,
+        "sharedMemPerBlock": 48 << 10,
+        "regsPerBlock": 65536,
+        "warpSize": 32,
+        "maxThreadsPerBlock": 1024,
+        "maxThreadsDim": (1024, 1024, 64),
+        "maxGridSize": (2**31 - 1, 65535, 65535),
+        "major": major,
+        "minor": minor,
+        "multiProcessorCount": described.num_compute_units,
+        "totalConstMem": 64 << 10,
+        "pciBusID": described.pci_bus_id,
+        "integrated": int(described.kind == "cpu"),
+        "concurrentKernels": 1,
+        "cooperativeLaunch": 1,
+    }
 
 
 def deviceGetAttribute(attribute: int, device: int) -> int:  # noqa: N802
     """Of a device: maximal threads of a block, warp size, multiprocessors, compute capability."""
     properties = getDeviceProperties(device)
-    names = {1: "maxThreadsPerBlock", 10: "warpSize", 16: "multiProcessorCount", 75: "major", 76: "minor", 8: "sharedMemPerBlock", 12: "regsPerBlock"}
+    names = {
+        1: "maxThreadsPerBlock",
+        10: "warpSize",
+        16: "multiProcessorCount",
+        75: "major",
+        76: "minor",
+        8: "sharedMemPerBlock",
+        12: "regsPerBlock",
+    }
     if attribute not in names:
         raise ValueError(f"the attribute {attribute} is not known of a daemon's device")
     return properties[names[attribute]]
 
 
-_REFUSED = ("malloc", "mallocManaged", "mallocAsync", "mallocArray", "free", "freeAsync", "hostAlloc", "hostRegister", "hostUnregister", "freeHost", "memcpy",
-            "memcpyAsync", "memcpyPeer", "memset", "memsetAsync", "memPrefetchAsync", "memAdvise", "pointerGetAttributes", "streamCreate",
-            "streamCreateWithFlags", "streamDestroy", "streamAddCallback", "launchHostFunc", "eventCreate", "eventDestroy", "eventRecord", "streamWaitEvent",
-            "ipcGetMemHandle", "ipcOpenMemHandle", "createTextureObject", "createSurfaceObject", "profilerStart", "graphLaunch")
+_REFUSED = (
+    "malloc",
+    "mallocManaged",
+    "mallocAsync",
+    "mallocArray",
+    "free",
+    "freeAsync",
+    "hostAlloc",
+    "hostRegister",
+    "hostUnregister",
+    "freeHost",
+    "memcpy",
+    "memcpyAsync",
+    "memcpyPeer",
+    "memset",
+    "memsetAsync",
+    "memPrefetchAsync",
+    "memAdvise",
+    "pointerGetAttributes",
+    "streamCreate",
+    "streamCreateWithFlags",
+    "streamDestroy",
+    "streamAddCallback",
+    "launchHostFunc",
+    "eventCreate",
+    "eventDestroy",
+    "eventRecord",
+    "streamWaitEvent",
+    "ipcGetMemHandle",
+    "ipcOpenMemHandle",
+    "createTextureObject",
+    "createSurfaceObject",
+    "profilerStart",
+    "graphLaunch",
+)
 
 
 def __getattr__(name: str):
     if name in _REFUSED:
-        raise AttributeError(f"cuda.runtime.{name} is not there: memory, streams and events are the daemon's; use arrays, cuda.Stream and cuda.Event")
+        raise AttributeError(
+            f"cuda.runtime.{name} is not there: memory, streams and events are the daemon's; use arrays, cuda.Stream "
+            f"and cuda.Event"
+        )
     raise AttributeError(f"stride.cupy.cuda.runtime has no {name}")

@@ -28,4 +28,7 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
 
 def ExternalStream(ptr, device_id: int = -1):  # noqa: N802, CuPy's name
     """Refused: a stream of another library has no meaning to the service."""
-    refused("cuda.ExternalStream", "the devices are the daemon's, where no stream of this process is known; use cuda.Stream()")
+    refused(
+        "cuda.ExternalStream",
+        "the devices are the daemon's, where no stream of this process is known; use cuda.Stream()",
+    )
