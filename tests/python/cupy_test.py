@@ -1,4 +1,4 @@
-"""Programs written for CuPy with `stride.cupy` in its place, each result beside NumPy's."""
+"""Programs written for CuPy with `stride.cupy` in its place, each result compared with NumPy's."""
 
 import io
 import math

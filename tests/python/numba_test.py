@@ -1,5 +1,5 @@
 """Programs written for Numba's CUDA target, with `from stride import cuda` or `from stride.numba import ...`, each
-result beside NumPy's."""
+result compared with NumPy's."""
 
 import cmath
 import collections
@@ -437,7 +437,7 @@ class JitTest(client_case.ClientCase):
 
 
 class PythonTest(client_case.ClientCase):
-    """What the translator takes of Python: each kernel beside the same function run by Python."""
+    """The Python that the translator takes: each kernel is compared with the same function run by Python."""
 
     def check(self, function, *arguments, threads=1, **tolerance):
         ours = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]

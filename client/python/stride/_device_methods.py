@@ -1,4 +1,4 @@
-"""The methods that CuPy's and Numba's arrays have beside NumPy's."""
+"""The methods of CuPy's and Numba's arrays that NumPy's arrays lack."""
 
 from typing import TYPE_CHECKING, Any, Optional
 

@@ -65,7 +65,8 @@ class Kernel:
         return self.configure(*configuration)
 
     def configure(self, griddim, blockdim, stream=0, sharedmem: int = 0) -> Callable:
-        """What launches it with so many blocks and threads; `stream` is accepted, since operations run in order."""
+        """A callable that launches the kernel with so many blocks and threads; `stream` is accepted, since operations
+        run in order."""
         _dim3(griddim, "grid")
         _dim3(blockdim, "block")
         return functools.partial(self._launch, griddim, blockdim, sharedmem)
@@ -320,7 +321,7 @@ def kernel(function: Callable) -> Kernel:
 
         add[32, 128](x, y, out)
 
-    It is translated to CUDA C++ for each combination of argument types. What Python has beyond the subset raises
+    It is translated to CUDA C++ for each combination of argument types. Python outside the subset raises
     ExpressionError with the file and line at the first launch: there are numbers, complex ones too, arrays with indices
     and slices, tuples, if, while, for over range, arrays and tuples, arithmetic, math's functions, calls of other
     Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads, atomics, warps). A

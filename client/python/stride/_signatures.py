@@ -89,7 +89,8 @@ class TupleType:
 
 
 class Signature:
-    """What a function takes (`args`) and returns (`return_type`, None where the text does not say)."""
+    """The types of a function's arguments (`args`) and of its result (`return_type`, None where the text does not
+    say)."""
 
     def __init__(self, return_type, args):
         self.return_type, self.args = return_type, tuple(args)

@@ -38,7 +38,7 @@ from stride._translate_types import (
 
 _MAX_PASSES = 20
 _MAX_DEPTH = 8
-# Of an array from outside a kernel, which becomes a part of its text.
+# The limit for an array from outside a kernel, which becomes a part of its text.
 _MAX_CONSTANT_BYTES = 1 << 18
 _STABLE = re.compile(r"\d+|n_\w+_\d+")
 
@@ -228,7 +228,7 @@ class Function(Expressions, Calls, Loops):
         return lines
 
     def result_struct(self) -> str:
-        """What a function of several results returns."""
+        """The struct that a function of several results returns."""
         if not isinstance(self.returned, TupleOf):
             return ""
         members = "".join(f" {c_type(one.dtype)} f{i};" for i, one in enumerate(self.returned.parts))
@@ -491,7 +491,7 @@ class Function(Expressions, Calls, Loops):
         strides = tuple(f"w_{name}_{i}" for i in range(kind.ndim)) if strided else ()
         self.variables[name] = replace(kind, extents=extents, strided=strided, strides=strides)
         parts = [(f"v_{name}", value.text), *zip(extents, kind.extents), *zip(strides, kind.steps())]
-        # What is assigned may be made of the variable itself.
+        # The assigned slice may be one of the variable itself.
         for i, (_, text) in enumerate(parts):
             self.emit(f"auto x{self.num_loops}_{i} = {text};")
         for i, (variable, _) in enumerate(parts):

@@ -155,7 +155,7 @@ _ATOMIC = {
     getattr(cuda.atomic, name): name
     for name in ("add", "sub", "min", "max", "and_", "or_", "xor", "inc", "dec", "exch", "cas")
 }
-# What they are for numbers that are none: as min and max here.
+# The minimum and maximum here ignore NaN, as Numba's nanmin and nanmax do.
 _ATOMIC.update({cuda.atomic.nanmin: "min", cuda.atomic.nanmax: "max", cuda.atomic.compare_and_swap: "compare_and_swap"})
 BARRIERS = {
     cuda.syncthreads: "__syncthreads",
@@ -217,7 +217,7 @@ _COMPLEX = {"exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", 
 
 
 def known_object(value, kind):
-    """What stands for a number, or for a tuple of numbers, that is known, in place of its type."""
+    """An Object for a known number or tuple of numbers, in place of its type."""
     if isinstance(kind, Scalar) and value.literal is not None:
         return Object(value.literal)
     if isinstance(kind, TupleOf) and all(one.literal is not None for one in value):
@@ -289,7 +289,7 @@ class Calls:
         return Value(f"conj({self.cast(value, kind)})", kind) if kind.dtype.kind == "c" else value
 
     def cuda_call(self, node, function):
-        """What `stride.cuda` has."""
+        """Translates calls of `stride.cuda`'s functions."""
         if function in (cuda.grid, cuda.gridsize):
             return self.grid(node, function is cuda.grid)
         if function in _ATOMIC:

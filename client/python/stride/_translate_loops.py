@@ -8,7 +8,7 @@ from stride._translate_types import INT, ArrayOf, Object, Scalar, Value, c_type,
 
 
 class Walk(NamedTuple):
-    """What a loop walks over: how many items (a text), and the item at an index."""
+    """The items of a loop: their count (a text), and the item at an index."""
 
     count: str
     item: Callable
@@ -101,7 +101,7 @@ class Loops:
         )
 
     def walk(self, node) -> Walk:
-        """Of an array, a tuple, range, enumerate, zip and reversed."""
+        """The items of an array, a tuple, range, enumerate, zip and reversed."""
         called = self.visit(node.func) if isinstance(node, ast.Call) else None
         function = called.value if isinstance(called, Object) else None
         if function is range:

@@ -77,7 +77,7 @@ def _lambda(function, lines, first: int, file: str) -> ast.FunctionDef:
     """As a function of one statement. Its lines may begin or end within a larger statement."""
     text = textwrap.dedent("".join(lines)).strip()
     tree = None
-    # The text of a lambda in a call, or behind a decorator, is seldom a whole statement.
+    # The text of a lambda in a call, or after a decorator, is seldom a whole statement.
     for start in (0, text.find("lambda")):
         for end in range(len(text), start, -1):
             try:

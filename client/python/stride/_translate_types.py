@@ -1,4 +1,4 @@
-"""What the translator knows of a value: a number's type or an array's, and its text in CUDA C++."""
+"""The translator's knowledge of a value: a number's type or an array's, and its text in CUDA C++."""
 
 from dataclasses import dataclass, field
 from typing import Optional, Tuple
@@ -45,7 +45,7 @@ class Scalar:
 @dataclass(frozen=True)
 class ArrayOf:
     """`root` is the parameter that its memory is, or several with `|` between them; empty for shared and local arrays;
-    `=` and a name for constants. Without `strided` it is C-contiguous; else `strides`, in elements, tell where its
+    `=` and a name for constants. Without `strided` it is C-contiguous; else `strides`, in elements, say where its
     elements are."""
 
     dtype: np.dtype
@@ -83,7 +83,7 @@ class Value:
     place: str = ""  # of an element that is read by a conversion: where it is
 
     def lvalue(self) -> str:
-        """What is assigned to."""
+        """The text to which a value is assigned."""
         return self.place or self.text
 
 
@@ -100,7 +100,7 @@ class UnknownValue(_errors.ExpressionError):
 
 
 class Unknown(Value):
-    """What a function gives that calls itself, before its other results tell the type."""
+    """The result of a recursive call before the other results of the function determine its type."""
 
 
 class Object:
@@ -162,7 +162,7 @@ def promote(*types: Scalar) -> Scalar:
 
 
 def promote_parts(node, one: tuple, other: tuple, fail) -> tuple:
-    """Of two tuples, part by part."""
+    """The types of two tuples, promoted part by part."""
     if len(one) != len(other):
         fail(node, f"a tuple of {len(one)} and one of {len(other)} numbers under one name")
     return tuple(promote(a, b).definite() for a, b in zip(one, other))

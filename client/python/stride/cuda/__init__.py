@@ -1,4 +1,4 @@
-"""What Python kernels are made of, under the names that Numba's `cuda` has; see stride.kernel.
+"""The parts of Python kernels, under the names that Numba's `cuda` has; see stride.kernel.
 
     from stride import cuda
 

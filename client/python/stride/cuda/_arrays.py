@@ -7,7 +7,7 @@ import numpy as np
 
 from stride._execution import refused
 
-# What NumPy's names mean here is imported when it is needed: stride._translate stands on this package.
+# The array modules are imported at their first use, since stride._translate imports this package.
 
 
 def _is_array(anything) -> bool:

@@ -208,7 +208,7 @@ class GUFunc:
         self.max_blocksize = 1024
 
     def __call__(self, *arguments, out=None, stream=0):
-        """Arrays for the inputs; behind them, or as `out`, arrays that take the results."""
+        """Takes arrays for the inputs; after them, or as `out`, arrays that take the results."""
         inputs, outs = arguments[: self._call.num_inputs], arguments[self._call.num_inputs :]
         results = self._call(*inputs)
         results = results if isinstance(results, tuple) else (results,)

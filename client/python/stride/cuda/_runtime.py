@@ -120,7 +120,7 @@ def select_device(device_id: int) -> "Context":
 
 
 class Context:
-    """What Numba asks a context for."""
+    """A device's context, with the methods that Numba's programs call."""
 
     def __init__(self, device: Device):
         self.device = device

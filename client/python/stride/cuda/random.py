@@ -139,7 +139,7 @@ def _states(n: int, seed: int, subsequence_start: int) -> np.ndarray:
     s0, s1 = _first(seed)
     bits = np.uint64(1) << np.arange(64, dtype=np.uint64)
     zeros = np.zeros(64, np.uint64)
-    # What a jump does to each bit; a jump of twice as many is that map applied to itself.
+    # A jump is a linear map over bits; applied to itself it is a jump of twice as many numbers.
     with np.errstate(over="ignore"):
         images = _jumped(np.concatenate([bits, zeros]), np.concatenate([zeros, bits]))
         skip, power = subsequence_start, images

@@ -59,7 +59,7 @@ def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking:
 def asnumpy(
     a: Any, stream: Any = None, order: str = "C", out: Optional[_numpy.ndarray] = None, *, blocking: bool = True
 ) -> _numpy.ndarray:
-    """A copy on the host; in `out` where it is given. What is no array of the service becomes an array of NumPy."""
+    """A copy on the host; in `out` where it is given. Other values become an array of NumPy."""
     if isinstance(a, _Array):
         return a.get(order=order, out=out)
     values = _numpy.asarray(a, order=order if order in ("C", "F") else None)  # type: ignore[call-overload]

@@ -281,7 +281,7 @@ class ElementwiseKernel:
 
     @property
     def kwargs(self) -> dict:
-        """What it was made with beside its parameters and operation."""
+        """The options of the constructor other than parameters and operation."""
         return {"loop_prep": self.loop_prep, "after_loop": self.after_loop, "options": self.options}
 
 

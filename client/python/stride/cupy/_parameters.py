@@ -46,7 +46,7 @@ def parse(text: str, is_const: bool) -> List[Parameter]:
 
 
 def _number_type(values: Sequence) -> np.dtype:
-    """Of numbers alone, as NumPy has them."""
+    """The dtype of numbers alone, as NumPy has it."""
     return np.result_type(
         *(
             one.dtype if isinstance(one, np.generic) else np.min_scalar_type(1) if isinstance(one, bool) else type(one)

@@ -9,7 +9,7 @@ from stride._execution import refused
 
 
 class MemoryPool:
-    """Numbers of the device's memory. What would free or limit memory does nothing: the daemon keeps memory and each
+    """Numbers of the device's memory. Methods that free or limit memory do nothing: the daemon keeps memory and each
     tenant's quota."""
 
     def __init__(self, allocator: Any = None):

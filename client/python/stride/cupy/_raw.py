@@ -99,7 +99,7 @@ class RawKernel:
 
     @functools.cached_property
     def attributes(self) -> Dict[str, int]:
-        """What the compiler says of it; 0 of what the device kind has no notion of."""
+        """The compiler's numbers for the kernel; 0 where the device kind has no such number."""
         infos = [one for one in self._info_module()._there(None).kernels if one.entry == self.name] or list(
             self._info_module()._there(None).kernels
         )
@@ -119,7 +119,7 @@ class RawKernel:
             "preferred_shared_memory_carveout": -1,
         }
 
-    # What a launch asks for is what it gets: nothing is set before.
+    # A launch gets the shared memory that it asks for: nothing is set before.
     max_dynamic_shared_size_bytes = 48 << 10
     preferred_shared_memory_carveout = -1
 

@@ -13,7 +13,7 @@ from stride.cupy._elementwise import on_device
 from stride.cupy._parameters import infer, parse, type_of
 from stride.cupy._text import parameter_type, prelude, type_name
 
-# Of what a block hands to the launch that reduces parts; a type of the preamble must fit.
+# The size of one partial result; a type of the preamble must fit.
 _ITEM_BYTES = 64
 _MAX_PARTS = 512
 _ELEMENTS_OF_PART = 1 << 14

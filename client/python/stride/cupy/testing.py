@@ -67,7 +67,7 @@ def assert_array_equal(
 
 
 def assert_array_list_equal(xlist, ylist, err_msg: str = "", verbose: bool = True) -> None:
-    """Of lists of arrays, pair by pair."""
+    """Compares lists of arrays, pair by pair."""
     if len(xlist) != len(ylist):
         raise AssertionError(f"List size is different: {len(xlist)} and {len(ylist)}")
     for x, y in zip(xlist, ylist):

@@ -98,7 +98,7 @@ _errors = {"divide": None, "over": None, "under": None, "invalid": None, "linalg
 
 
 def geterr() -> dict:
-    """What seterr has set. Devices compute on whatever it is: infinities and NaN show what went wrong, and linear
+    """The settings of seterr. Devices compute on whatever they are: infinities and NaN show what went wrong, and linear
     algebra raises."""
     return dict(_errors)
 

@@ -27,7 +27,7 @@ class Device(Place):
 
     @property
     def pci_bus_id(self) -> str:
-        """Of a GPU; empty of a CPU device."""
+        """The PCI bus id of a GPU; empty for a CPU device."""
         return self.described.pci_bus_id
 
     @property

@@ -29,7 +29,7 @@ is_hip = False
 memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = range(5)  # noqa: N816
 cudaDevAttrMaxThreadsPerBlock, cudaDevAttrWarpSize, cudaDevAttrMultiProcessorCount = 1, 10, 16  # noqa: N816
 cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor = 75, 76  # noqa: N816
-# What the compilers of both device kinds take for their version (CUDART_VERSION).
+# CUDART_VERSION of the compilers of both device kinds.
 _RUNTIME_VERSION = 12000
 
 
@@ -83,7 +83,7 @@ def memGetInfo() -> Tuple[int, int]:  # noqa: N802
 
 
 def deviceGetPCIBusId(device: int) -> str:  # noqa: N802
-    """Of a GPU; empty of a CPU device."""
+    """The PCI bus id of a GPU; empty for a CPU device."""
     return Place(device).described.pci_bus_id
 
 
@@ -97,7 +97,7 @@ def deviceEnablePeerAccess(peer: int) -> None:  # noqa: N802
 
 
 def getDeviceProperties(device: int) -> Dict[str, Any]:  # noqa: N802
-    """What the daemon knows of a device, by the runtime's names."""
+    """The daemon's description of a device, by the runtime's names."""
     described = Place(device).described
     major, minor = _execution.compute_capability(described)
     return {
@@ -121,7 +121,7 @@ def getDeviceProperties(device: int) -> Dict[str, Any]:  # noqa: N802
 
 
 def deviceGetAttribute(attribute: int, device: int) -> int:  # noqa: N802
-    """Of a device: maximal threads of a block, warp size, multiprocessors, compute capability."""
+    """An attribute of a device: threads of a block, warp size, multiprocessors, compute capability."""
     properties = getDeviceProperties(device)
     names = {
         1: "maxThreadsPerBlock",
