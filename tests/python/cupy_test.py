@@ -126,6 +126,9 @@ class NamesTest(client_case.ClientCase):
         self.assertIs(linalg.inv, st.linalg.inv)
         self.assertTrue(callable(repeat) and Device and Stream and runtime)
         self.assertIs(cp.ndarray, st.Array)
+        self.assertEqual(cp.fft.config.get_plan_cache().get_curr_size(), 0)
+        with self.assertRaises(st.Unimplemented):
+            cp.fft.config.set_cufft_callbacks()
 
 
 class ArraysTest(client_case.ClientCase):

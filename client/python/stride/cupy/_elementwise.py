@@ -10,7 +10,7 @@ from stride._graph import Number
 from stride._kernel import RawKernel
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous, _plain, _run
 from stride.cupy._parameters import infer, parse, type_of
-from stride.cupy._text import parameter_type, prelude, type_name
+from stride.cupy._text import entry_of, parameter_type, prelude, type_name
 
 
 def on_device(values: Sequence) -> list:
@@ -146,7 +146,7 @@ class ElementwiseKernel:
         than one for all."""
         known = self._texts.get(key)
         if known is None:
-            known = self._texts[key] = self._make(dtypes, ranks, indexed, num_axes), self.name
+            known = self._texts[key] = self._make(dtypes, ranks, indexed, num_axes), entry_of(self.name)
         return known
 
     def _make(self, dtypes, ranks, indexed, num_axes: int) -> str:
@@ -173,7 +173,7 @@ class ElementwiseKernel:
                 prelude(dtypes, body + self.preamble),
                 *(f"typedef {type_name(dtype)} {ctype};" for ctype, dtype in typedefs.items()),
                 self.preamble,
-                f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{',
+                f'extern "C" __global__ void {entry_of(self.name)}({", ".join(parameters)}) {{',
                 *before,
                 *size,
                 f"  CIndexer<{len(shape)}> _ind({', '.join(('_size', *shape))});",

@@ -11,7 +11,7 @@ from stride._graph import Number
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _plain, _run
 from stride.cupy._elementwise import on_device
 from stride.cupy._parameters import infer, parse, type_of
-from stride.cupy._text import parameter_type, prelude, type_name
+from stride.cupy._text import entry_of, parameter_type, prelude, type_name
 
 # The size of one partial result; a type of the preamble must fit.
 _ITEM_BYTES = 64
@@ -133,17 +133,17 @@ class ReductionKernel:
             if parameter.raw:
                 inputs += [Number(np.int64(extent)) for extent in array.shape]
             parts.append((array.ndim, single))
-        plan = _plan(num_outputs, num_reduced)
+        plan, entry = _plan(num_outputs, num_reduced), entry_of(self.name)
         numbers = [num_outputs, num_reduced]
         results = [(out_shape, dtype) for dtype in dtypes[self.nin :]]
         if plan.num_parts == 1:
             text = self._text("thread" if plan.by_thread else "block", dtypes, parts)
             threads = num_outputs if plan.by_thread else min(_MAX_BLOCKS, num_outputs) * _BLOCK
-            return _run(text, self.name, session, tuple(inputs), results, [*numbers, 1], threads, options=self.options)
+            return _run(text, entry, session, tuple(inputs), results, [*numbers, 1], threads, options=self.options)
         num_blocks = num_outputs * plan.num_parts
         scratch = _run(
             self._text("parts", dtypes, parts),
-            self.name,
+            entry,
             session,
             tuple(inputs),
             [((num_blocks * _ITEM_BYTES,), np.dtype(np.uint8))],
@@ -153,7 +153,7 @@ class ReductionKernel:
         )[0]
         return _run(
             self._text("last", dtypes, parts),
-            self.name,
+            entry,
             session,
             (*inputs, scratch._node),
             results,
@@ -216,7 +216,7 @@ class ReductionKernel:
                 "__device__ _type_reduce _reduce(const _type_reduce& a, const _type_reduce& b) {",
                 f"  return static_cast<_type_reduce>({self.reduce_expr});",
                 "}",
-                f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{',
+                f'extern "C" __global__ void {entry_of(self.name)}({", ".join(parameters)}) {{',
                 "  const _Extent _out_ind = {_num_outputs}, _in_ind = {_num_outputs * _num_reduced};",
                 "  (void)_out_ind, (void)_in_ind;",
                 *(

@@ -89,6 +89,11 @@ def type_name(dtype: np.dtype) -> str:
     return name
 
 
+def entry_of(name: str) -> str:
+    """The name of a kernel in its text, which no function of CUDA's own has, as `norm` would."""
+    return f"cupy_{name}"
+
+
 def parameter_type(dtype: np.dtype) -> str:
     """As type_name, by the names that the service finds a number's type by."""
     return "__half" if dtype == _dtypes.float16 else type_name(dtype)
