@@ -167,6 +167,15 @@ class ArraysTest(client_case.ClientCase):
         self.assertEqual(y.device, str(y.device))
         self.assertIsInstance(y.device.id, int)
 
+    def test_broadcast(self):
+        theirs = np.broadcast(np.ones((3, 1)), np.ones(4), 2.0)
+        ours = cp.broadcast(cp.ones((3, 1)), cp.asarray(np.arange(4.0)), 2.0)
+        self.assertEqual((ours.shape, ours.nd, ours.size), (theirs.shape, theirs.nd, theirs.size))
+        self.same(ours.values[1], np.broadcast_to(np.arange(4.0), (3, 4)))
+        self.assertEqual(ours.values[2], 2.0)
+        with self.assertRaises(st.ShapeMismatch):
+            cp.broadcast(cp.ones(3), cp.ones(4))
+
     def test_scatter(self):
         for name, ufunc in (("add", np.add), ("max", np.maximum), ("min", np.minimum)):
             with self.subTest(name=name):

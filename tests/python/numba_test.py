@@ -896,6 +896,9 @@ class UfuncTest(client_case.ClientCase):
         np.testing.assert_array_equal(stepped(np.arange(6)), [0, 2, 4, 6, 4, 5])
         self.assertEqual(stepped(3.0), 6.0)
 
+        tripled = vectorize([float64(float64)], target="cuda")(lambda x: x * 3)
+        np.testing.assert_array_equal(tripled(np.arange(3.0)), [0, 3, 6])
+
         @vectorize([int64(int64, int64)], target="cuda")
         def added(a, b):
             return a + b

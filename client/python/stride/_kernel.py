@@ -4,7 +4,6 @@ import ast
 import functools
 import inspect
 import operator
-import textwrap
 from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -285,15 +284,9 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
         signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
         title, wrapped, lookup = function, lambda *_: None, None
     else:
-        try:
-            source = textwrap.dedent(inspect.getsource(function))
-        except OSError:
-            raise _errors.ExpressionError(f"the source of {function.__name__} is not there to translate") from None
-        definition = next((node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)), None)
-        if definition is None:
-            raise _errors.ExpressionError("a function made by def is needed; of a lambda's expression make a string")
-        statements, signature, title, wrapped = definition.body, inspect.signature(function), function.__name__, function
-        lookup = _python_kernel.Source(function).lookup
+        source = _python_kernel.Source(function)
+        statements, lookup = source.definition.body, source.lookup
+        signature, title, wrapped = inspect.signature(function), function.__name__, function
 
     simple = isinstance(function, str) or _is_expression(statements)
 

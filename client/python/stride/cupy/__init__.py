@@ -17,6 +17,7 @@ import stride as _stride
 from stride import Array as ndarray
 from stride._array import Array as _Array
 from stride.cupy import _names
+from stride.cupy._broadcast import broadcast
 from stride.cupy._elementwise import ElementwiseKernel
 from stride.cupy._fusion import fuse
 from stride.cupy._pools import get_default_memory_pool, get_default_pinned_memory_pool
@@ -30,6 +31,7 @@ _OWN = [
     "ReductionKernel",
     "asarray",
     "asnumpy",
+    "broadcast",
     "clear_memo",
     "cuda",
     "fft",
@@ -123,7 +125,7 @@ def __getattr__(name: str):
         return importlib.import_module(f"stride.cupy.{name}")
     if name == "cupyx":
         return importlib.import_module("stride.cupyx")
-    if name in _names.REFUSED:
+    if name in _names.REFUSED and not hasattr(_stride, name):
         raise AttributeError(f"cupy.{name} is not there: {_names.REFUSED[name]}")
     if not name.startswith("_") or name in _stride.__all__:
         found = getattr(_stride, _names.ALIASES.get(name, name), None)
@@ -141,7 +143,7 @@ def _public() -> List[str]:
     return sorted(
         {
             *_OWN,
-            *(one for one in _stride.__all__ if one not in _names.REFUSED),
+            *_stride.__all__,
             *(one for one in _names.FROM_NUMPY if hasattr(_numpy, one)),
             *(one for one, target in _names.ALIASES.items() if hasattr(_stride, target)),
         }

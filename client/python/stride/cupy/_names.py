@@ -40,7 +40,6 @@ REFUSED = {
     ),
     "polynomial": "polynomials as objects are not there; use numpy.polynomial with cp.asnumpy",
     "flatiter": "arrays are walked over by x.ravel()",
-    "broadcast": "use broadcast_arrays, broadcast_to and broadcast_shapes",
     "nditer": "element loops belong on the host or in a kernel",
     "char": "the service has no strings",
     "str_": "the service has no strings",

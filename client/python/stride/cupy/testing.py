@@ -511,10 +511,15 @@ def parameterize(*params: Dict[str, Any], _ids: bool = True) -> Callable:
         cls.__test__ = False  # type: ignore[attr-defined]
         return cls
 
-    def decorate(cls: type) -> type:
-        if issubclass(cls, unittest.TestCase):
+    def decorate(cls: Any) -> Any:
+        if isinstance(cls, type) and issubclass(cls, unittest.TestCase):
             return subclassed(cls)
         import pytest
+
+        if not isinstance(cls, type):
+            names = sorted(params[0])
+            values = [tuple(one[name] for name in names) for one in params]
+            return pytest.mark.parametrize(",".join(names), values)(cls)
 
         @pytest.fixture(autouse=True)
         def _cupy_testing_attributes(self, _cupy_testing_param):
@@ -584,6 +589,48 @@ def generate_matrix(shape, xp=cp, dtype=np.float32, *, singular_values=None):
         (*shape[:-2], count),
     )
     return xp.asarray((left * singular[..., None, :] @ right).astype(dtype))
+
+
+# --- bases of tests ---
+
+
+class NumpyAliasTestBase(unittest.TestCase):
+    """A test of a function that is NumPy's own by another name: `func` is its name."""
+
+    __test__ = False
+
+    @property
+    def func(self) -> str:
+        """The function's name."""
+        raise NotImplementedError
+
+    @property
+    def cupy_func(self):
+        """This module's."""
+        return getattr(cp, self.func)
+
+    @property
+    def numpy_func(self):
+        """NumPy's."""
+        return getattr(np, self.func)
+
+
+class NumpyAliasBasicTestBase(NumpyAliasTestBase):
+    """That the function is there and documented."""
+
+    def test_docstring(self) -> None:
+        """It has a docstring."""
+        assert self.cupy_func.__doc__
+
+    test_argspec = test_docstring
+
+
+class NumpyAliasValuesTestBase(NumpyAliasTestBase):
+    """That the function gives NumPy's value for `args`."""
+
+    def test_values(self) -> None:
+        """The values are equal."""
+        assert self.cupy_func(*self.args) == self.numpy_func(*self.args)  # type: ignore[attr-defined]
 
 
 # --- conditions ---
