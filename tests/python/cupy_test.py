@@ -212,6 +212,39 @@ class ArraysTest(client_case.ClientCase):
         with self.assertRaisesRegex(AttributeError, "scipy.ndimage"):
             cupyx.scipy.ndimage  # noqa: B018
 
+    def test_special_functions(self):
+        special = cupyx.scipy.special
+        x = np.array([-2.5, -0.75, 0.0, 0.25, 0.5, 3.0])
+        positive = np.array([0.0, 0.125, 0.5, 0.75])
+        expected = {
+            "erf": np.vectorize(math.erf)(x), "erfc": np.vectorize(math.erfc)(x), "expit": 1 / (1 + np.exp(-x)),
+            "ndtr": np.vectorize(math.erfc)(-x / math.sqrt(2)) / 2, "exp10": 10.0**x, "exp2": 2.0**x,
+            "expm1": np.expm1(x), "cbrt": np.cbrt(x), "log_expit": -np.log1p(np.exp(-x)),
+        }  # fmt: skip
+        for name, values in expected.items():
+            with self.subTest(name=name):
+                self.same(getattr(special, name)(cp.asarray(x)), values, rtol=1e-13, atol=1e-300)
+                single = getattr(special, name)(cp.asarray(x.astype(np.float32)))
+                self.same(single, values.astype(np.float32), rtol=1e-4, atol=1e-6)
+        self.same(special.gamma(cp.asarray([1, 2, 5])), np.array([1.0, 1, 24]), rtol=1e-14)
+        self.same(special.gammaln(cp.asarray(positive[1:])), np.vectorize(math.lgamma)(positive[1:]), rtol=1e-13)
+        self.same(special.logit(cp.asarray(positive[1:])), np.log(positive[1:] / (1 - positive[1:])), rtol=1e-14)
+        entropy = np.array([0.0, *(-positive[1:] * np.log(positive[1:]))])
+        self.same(special.entr(cp.asarray(positive)), entropy, rtol=1e-14)
+        self.same(special.entr(cp.asarray([-1.0, np.nan])), np.array([-np.inf, np.nan]))
+        self.same(special.exprel(cp.asarray([0.0, 1.0])), np.array([1.0, math.e - 1]), rtol=1e-14)
+        self.same(special.xlogy(cp.asarray([0.0, 2, 0]), cp.asarray([0.0, 3, np.nan])),
+                  np.array([0.0, 2 * math.log(3), np.nan]), rtol=1e-14)  # fmt: skip
+        self.same(special.xlog1py(cp.asarray([0, 2]), 0.5), np.array([0.0, 2 * math.log(1.5)]), rtol=1e-14)
+        self.same(
+            special.rel_entr(cp.asarray([0.5, 0.0, -1.0]), 0.25), np.array([0.5 * math.log(2), 0.0, np.inf]), rtol=1e-14
+        )
+        half = special.expit(cp.asarray(x.astype(np.float16)))
+        self.same(half, (1 / (1 + np.exp(-x))).astype(np.float16), rtol=1e-2)
+        with self.assertRaisesRegex(AttributeError, "scipy.special.zeta"):
+            special.zeta  # noqa: B018
+        self.assertIs(cupyx.scipy.fft.fft, st.fft.fft)
+
 
 class ElementwiseTest(client_case.ClientCase):
     def test_inferred_types_and_broadcasting(self):

@@ -71,21 +71,12 @@ class Kernel:
         _dim3(blockdim, "block")
         return functools.partial(self._launch, griddim, blockdim, sharedmem)
 
-    def forall(
-        self,
-        count: int,
-        block: int = _BLOCK,
-        stream=0,
-        sharedmem: int = 0,
-        *,
-        ntasks: Optional[int] = None,
-        tpb: int = 0,
-    ) -> Callable:
-        """With a thread for each of `count` items."""
-        count, block = count if ntasks is None else ntasks, tpb or block or _BLOCK
-        if count < 0:
-            raise ValueError(f"Can't create ForAll with negative task count: {count}")
-        return self.configure(max(1, -(-count // block)), block, stream, sharedmem)
+    def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> Callable:
+        """With a thread for each of `ntasks` items, `tpb` of them in a block."""
+        if ntasks < 0:
+            raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
+        block = tpb or _BLOCK
+        return self.configure(max(1, -(-ntasks // block)), block, stream, sharedmem)
 
     def __call__(self, *_):
         raise ValueError(

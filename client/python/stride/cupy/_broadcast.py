@@ -7,7 +7,7 @@ from stride._array import Array
 
 
 class broadcast:  # noqa: N801, CuPy's name
-    """Arrays and numbers that are broadcast against each other: `shape`, `nd`, `size`, and `values`, which are views."""
+    """Arrays and numbers, broadcast against each other: `shape`, `nd`, `size`, and `values`, which are views."""
 
     def __init__(self, *arrays: Any):
         places = [i for i, one in enumerate(arrays) if isinstance(one, Array)]

@@ -1,9 +1,10 @@
-"""SciPy's functions are not there but `get_array_module`; scipy's own take `cp.asnumpy(x)`, and array functions of
-SciPy take the service's arrays where they follow the array API standard (SCIPY_ARRAY_API=1)."""
+"""cupyx.scipy: `special`, `fft` and `get_array_module`. Other functions of SciPy take `cp.asnumpy(x)`, and its
+functions that follow the array API standard take the service's arrays (SCIPY_ARRAY_API=1)."""
 
+import importlib
 from typing import Any
 
-__all__ = ["get_array_module"]
+__all__ = ["fft", "get_array_module", "special"]
 
 
 def get_array_module(*args: Any):
@@ -14,21 +15,13 @@ def get_array_module(*args: Any):
 
 
 def __getattr__(name: str):
-    if name in (
-        "fft",
-        "fftpack",
-        "interpolate",
-        "linalg",
-        "ndimage",
-        "optimize",
-        "signal",
-        "sparse",
-        "spatial",
-        "special",
-        "stats",
-    ):
+    if name == "special":
+        return importlib.import_module("stride.cupyx.scipy.special")
+    if name == "fft":
+        return importlib.import_module("stride.cupy.fft")
+    if name in ("fftpack", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "stats"):
         raise AttributeError(
             f"cupyx.scipy.{name} is not there: use scipy.{name} with cp.asnumpy(x), or cp.fft, cp.linalg and the "
-            f"functions of cp"
+            "functions of cp"
         )
     raise AttributeError(f"stride.cupyx.scipy has no {name}")
