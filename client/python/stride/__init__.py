@@ -31,6 +31,7 @@ from stride import aio, fft, linalg, random
 from stride._about import devices, show_config
 from stride._array import Array
 from stride._creation import *  # noqa: F401,F403
+from stride._einsum import einsum, einsum_path
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
 from stride._functions import *  # noqa: F401,F403
@@ -66,6 +67,7 @@ __all__ = [
     "uint32", "uint64", "uint8", "vectorize", "vmap",
 ]
 __all__ += _creation.__all__
+__all__ += ["einsum", "einsum_path"]
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__
 __all__ += _functions.__all__

@@ -6,6 +6,7 @@ import numpy as np
 
 from stride import (
     _creation,
+    _einsum,
     _elementwise,
     _errors,
     _functions,
@@ -158,6 +159,10 @@ _FUNCTIONS = {
     np.triu: lambda m, k=0: _creation.triu(m, k=k),
     np.dot: _linear_algebra.dot,
     np.tensordot: lambda a, b, axes=2: _linear_algebra.tensordot(a, b, axes=axes),
+    np.inner: _linear_algebra.inner,
+    np.vdot: _linear_algebra.vdot,
+    np.einsum: _einsum.einsum,
+    np.einsum_path: _einsum.einsum_path,
     np.outer: lambda a, b: linalg.outer(_manipulation.reshape(a, (a.size,)), _manipulation.reshape(b, (b.size,))),
     # NumPy's are of the first two axes, the standard's, in linalg, of the last two.
     np.trace: lambda a, offset=0, axis1=0, axis2=1, dtype=None: linalg.trace(
@@ -237,27 +242,17 @@ def _unique(x, return_index, return_inverse, return_counts, axis=None, *, equal_
 
 # What has NumPy's own signature; keywords that we lack are told by Python.
 for _name in ("cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
-              "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
-              "vecdot", "vector_norm"):
+              "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
+              "tensorsolve", "trace", "vecdot", "vector_norm"):
     if hasattr(np.linalg, _name):
         _FUNCTIONS[getattr(np.linalg, _name)] = getattr(linalg, _name)
 
 _FUNCTIONS[np.linalg.eig], _FUNCTIONS[np.linalg.eigvals] = linalg.eig_as_numpy, linalg.eigvals_as_numpy
 
 
-def _fourier(function, several: bool):
-    """NumPy's arguments may be given by position."""
-    if several:
-        return lambda a, s=None, axes=None, norm=None: function(a, s=s, norm=norm, **({} if axes is None else {"axes": axes}))
-    return lambda a, n=None, axis=-1, norm=None: function(a, n=n, axis=axis, norm=norm)
-
-
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _FUNCTIONS[getattr(np.fft, _name)] = _fourier(getattr(fft, _name), False)
-for _name in ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2"):
-    _FUNCTIONS[getattr(np.fft, _name)] = _fourier(getattr(fft, _name), True)
-_FUNCTIONS[np.fft.fftshift] = lambda x, axes=None: fft.fftshift(x, axes=axes)
-_FUNCTIONS[np.fft.ifftshift] = lambda x, axes=None: fft.ifftshift(x, axes=axes)
+for _name in fft.__all__:
+    if _name not in ("fftfreq", "rfftfreq"):  # which take no arrays
+        _FUNCTIONS[getattr(np.fft, _name)] = getattr(fft, _name)
 
 
 def _no_decimals():
