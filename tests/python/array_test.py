@@ -135,9 +135,6 @@ class ArrayTest(client_case.ClientCase):
         self.same(np.linalg.norm(x), np.asarray(np.linalg.norm(host)), rtol=1e-12)
         self.same(np.zeros_like(x), np.zeros_like(host))
         self.assertTrue(np.allclose(x, host))
-        with self.assertRaises(NotImplementedError) as raised:
-            np.linalg.tensorsolve(x, x)
-        self.assertIn("tensorsolve", str(raised.exception))
 
     @unittest.skipIf("sort" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has them")
     def test_what_is_missing_names_itself(self):
@@ -320,8 +317,7 @@ class ArrayTest(client_case.ClientCase):
         ):
             self.both(expression, n=np.array(3))
         self.same(st.linspace(0, n, 4), np.linspace(0, 3, 4))
-        with self.assertRaisesRegex(NotImplementedError, "linspace's start"):
-            st.linspace(st.zeros(2), 1, 3)
+        self.same(st.linspace(st.zeros(2), 1, 3), np.linspace(np.zeros(2), 1, 3))
         with self.assertRaisesRegex(NotImplementedError, "a bound of integers"):
             st.random.Generator(1).integers(1, np.array([3, 5, 10]))
         for expression, kind in (

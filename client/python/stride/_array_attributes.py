@@ -231,10 +231,10 @@ def reinterpreted(array: Array, dtype: Any) -> Array:
 
 def _as_real_words(array: Array, dtype: np.dtype, shape: Tuple[int, ...]) -> Optional[Array]:
     """Complex numbers as pairs of their parts and back, and integers of one size, which need no kernel."""
-    part = {_dtypes.complex64: _dtypes.float32, _dtypes.complex128: _dtypes.float64}
-    if part.get(array.dtype) == dtype and array.ndim:
+    parts = ((_dtypes.complex64, _dtypes.float32), (_dtypes.complex128, _dtypes.float64))
+    if (array.dtype, dtype) in parts and array.ndim:
         return _manipulation.reshape(_manipulation.stack([array.real, array.imag], -1), shape)
-    if part.get(dtype) == array.dtype:
+    if (dtype, array.dtype) in parts:
         return complex_of(array[..., 0::2], array[..., 1::2])
     if array.dtype.kind in "iu" and dtype.kind in "iu" and array.dtype.itemsize == dtype.itemsize:
         return array.astype(dtype)

@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _inference, _linear_algebra, _manipulation
+from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _linear_algebra, _manipulation
 from stride import _reductions, _routines
 from stride._array import _SCALARS, Array, array_of, host_array
 from stride._elementwise import where
@@ -107,6 +107,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1):
     values = array_of(f)
     axes = _inference.normal_axes(axis, values.ndim)
     count = len(axes)
+    if not count and not varargs:
+        return ()
     if not varargs:
         steps: List[Any] = [1.0] * count
     elif len(varargs) == 1 and not (isinstance(varargs[0], Array) and varargs[0].ndim) and np.ndim(varargs[0]) == 0:
@@ -117,6 +119,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1):
         raise TypeError("invalid number of arguments")
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
+    if values.dtype.kind == "b":
+        raise _errors.DataTypeMismatch("gradient subtracts elements, which bools do not", reason="DATA_TYPE_MISMATCH")
     if values.dtype.kind not in "fc":
         values = values.astype(_dtypes.float64)
     results = tuple(_derivative(values, along, step, edge_order) for along, step in zip(axes, steps))
@@ -303,10 +307,10 @@ def _mode(mode: Any) -> str:
 
 
 def _vectors(a: Any, v: Any) -> Tuple[Array, Array]:
-    first, second = (reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v))
+    first, second = _arguments.arrays(a, v)
     for one, name in ((first, "a"), (second, "v")):
         if one.ndim != 1:
-            raise ValueError("object too deep for desired array")
+            raise ValueError(f"vectors have one axis, {name} has {one.ndim}")
         if not one.size:
             raise ValueError(f"{name} cannot be empty")
     return first, second
@@ -319,21 +323,35 @@ def _slid(a: Array, v: Array, mode: str) -> Array:
     length = v.size
     before = {"valid": 0, "same": length // 2, "full": length - 1}[mode]
     after = {"valid": 0, "same": length - length // 2 - 1, "full": length - 1}[mode]
-    zeros = _creation.zeros
-    wide = concat([zeros((before,), kind), a, zeros((after,), kind)])
-    count = wide.size - length + 1
-    rows = max(1, _MAX_SHIFTED // length)
-    parts = []
-    column = _creation.arange(length)
-    for begin in range(0, count, rows):
-        end = min(count, begin + rows)
-        places = reshape(_creation.arange(begin, end), (end - begin, 1)) + column
-        shifted = _routines.gather(wide, [places], 0)
-        if kind.kind == "b":
-            parts.append(_reductions.any(shifted & v, axis=1))
-        else:
-            parts.append(_linear_algebra.matmul(shifted, v))
+    whole = a.size - length + 1
+    # At the ends only what overlaps counts, also where the other elements are infinite.
+    parts = [
+        *_products(a, v, -before, 0, False),
+        *_products(a, v, 0, whole, True),
+        *_products(a, v, whole, whole + after, False),
+    ]
     return parts[0] if len(parts) == 1 else concat(parts)
+
+
+def _products(a: Array, v: Array, first: int, end: int, overlaps: bool) -> List[Array]:
+    """For each place at which `v` begins one number; in parts of limited memory."""
+    rows = max(1, _MAX_SHIFTED // v.size)
+    column = _creation.arange(v.size)
+    parts = []
+    for begin in range(first, end, rows):
+        stop = min(end, begin + rows)
+        places = reshape(_creation.arange(begin, stop), (stop - begin, 1)) + column
+        shifted = _routines.gather(a, [places if overlaps else _elementwise.clip(places, 0, a.size - 1)], 0)
+        if overlaps and a.dtype.kind != "b":
+            parts.append(_linear_algebra.matmul(shifted, v))
+            continue
+        products = shifted & v if a.dtype.kind == "b" else shifted * v
+        if not overlaps:
+            products = where((places >= 0) & (places < a.size), products, np.zeros((), a.dtype)[()])
+        parts.append(
+            _reductions.any(products, axis=1) if a.dtype.kind == "b" else _reductions.sum(products, axis=1, dtype=a.dtype)
+        )
+    return parts
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Array:
@@ -374,7 +392,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
         [0, 1, 2, 3]
     """
     mode = _mode(mode)
-    first, second = _vectors(a, v)
+    first, second = _vectors(*(reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v)))
     if second.size > first.size:
         first, second = second, first
     return _slid(first, second[::-1], mode)

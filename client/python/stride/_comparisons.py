@@ -198,7 +198,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     if array.dtype.kind == "c":
         result = _elementwise.arctan2(array.imag, array.real)
     else:
-        result = _elementwise.arctan2(np.zeros((), array.dtype)[()], array)
+        result = _elementwise.arctan2(0, array)
     return result * (180 / np.pi) if deg else result
 
 

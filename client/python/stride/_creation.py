@@ -318,17 +318,18 @@ def linspace(
     if not retstep:
         return result
     intervals = num - 1 if endpoint else num
-    return result, (np.float64(stop) - start if not is_complex else np.complex128(stop) - start) / intervals if (
-        intervals > 0
-    ) else np.float64("nan")
+    if intervals <= 0:
+        return result, np.nan
+    return result, (np.complex128(stop) - start if is_complex else np.float64(stop) - start) / intervals
 
 
 def _spaced_between(start, stop, num: int, endpoint: bool, dtype, axis: int):
     """linspace between the elements of arrays, as NumPy computes it: by the step, or where one is 0 by the share."""
     from stride import _arguments, _elementwise, _reductions
 
+    types = [one if isinstance(one, _SCALARS) else array_of(one).dtype for one in (start, stop)]
+    kind = _inference.promote(np.result_type(*types), float)
     start, stop = _arguments.arrays(*(one if isinstance(one, Array) else host_array(one) for one in (start, stop)))
-    kind = _inference.promote(start.dtype, stop.dtype, float)
     target = kind if dtype is None else _dtypes.dtype_of(dtype)
     start, stop = start.astype(kind, copy=False), stop.astype(kind, copy=False)
     distance = stop - start

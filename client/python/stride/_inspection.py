@@ -76,4 +76,5 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
+    """What the array API standard asks of a namespace: its devices, types and abilities."""
     return _Info()

@@ -389,6 +389,8 @@ def _split_at(array: Array, sections: Any, axis: int, even: bool) -> List[Array]
         edges = [0, *places, extent]
     else:
         number = operator.index(sections)
+        if even and not number:
+            raise ZeroDivisionError("an array is not split into 0 parts")
         if number <= 0:
             raise ValueError("number sections must be larger than 0.")
         if even and extent % number:
@@ -411,7 +413,7 @@ def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> List[
     Returns
         A list of arrays.
     Raises
-        ValueError for no parts; AxisError for an axis that `ary` lacks.
+        ValueError for no parts, ZeroDivisionError from `split`; AxisError for an axis that `ary` lacks.
     Example
         >>> [one.tolist() for one in st.array_split(st.arange(5), 2)]
         [[0, 1, 2], [3, 4]]

@@ -88,7 +88,7 @@ def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Ar
     is_empty = _reductions.all(nothing, axis, None, keepdims)
     if initial is None:
         result = choose(is_empty, np.asarray(math.nan, array.dtype)[()], result)
-    return _arguments.give(result, out)
+    return _arguments.give(result, out, "unsafe")
 
 
 def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:

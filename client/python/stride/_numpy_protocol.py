@@ -39,16 +39,25 @@ def apply_ufunc(ufunc, method: str, inputs, kwargs):
     if method == "at" and not isinstance(inputs[0], Array):
         raise _unimplemented(f"numpy.{name}.at on an array of the host")
     apply = functools.partial(getattr(_ufunc, method), name, *inputs)
-    return apply(**kwargs) if method in ("at", "outer") else _with_host_outs(lambda out: apply(out=out, **kwargs), kwargs)
+    if method in ("at", "outer"):
+        return apply(**kwargs)
+    out = kwargs.pop("out", None)
+    return _with_host_outs(lambda out: apply(out=out, **kwargs), {"out": out, "casting": "unsafe"})
 
 
 def _gufunc(name: str, inputs, kwargs):
+    kwargs.pop("order", None)  # there is one
+    if kwargs.get("subok", True):
+        kwargs.pop("subok", None)  # there are no subclasses to keep
     placed = {key: kwargs.pop(key) for key in ("axes", "axis", "keepdims") if kwargs.get(key) is not None}
+    if not placed:
+        casting, dtype = kwargs.pop("casting", "same_kind"), kwargs.pop("dtype", None)
     if set(kwargs) - {"out"}:
         raise _unimplemented(f"numpy.{name} with {', '.join(sorted(set(kwargs) - {'out'}))}")
+    if not placed:
+        function = getattr(_linear_algebra, name)
+        return _with_host_outs(lambda out: function(*inputs, out, casting=casting, dtype=dtype), {**kwargs, "casting": casting})
     inputs = tuple(_ufunc._array_of(one) for one in inputs)
-    if name == "matmul" and not placed:
-        return _with_host_outs(lambda out: _ufunc._give(_linear_algebra.matmul(*inputs), out, None, "same_kind"), kwargs)
     return _with_host_outs(lambda out: _ufunc._give(_functions.BUILT_IN_GUFUNCS[name](*inputs, **placed), out, None, "same_kind"), kwargs)
 
 
@@ -76,9 +85,8 @@ def _with_host_outs(apply, kwargs):
     out = (kwargs.pop("out", None) or (None,))[0]
     if out is None or isinstance(out, Array):
         return apply(out)
-    if kwargs.get("where", True) is not True:
-        raise _unimplemented("where= with out= on the host")
-    np.copyto(out, np.asarray(apply(None)), casting=kwargs.get("casting", "same_kind"))
+    where = _on_host(kwargs.get("where", True))
+    np.copyto(out, np.asarray(apply(None)), casting=kwargs.get("casting", "same_kind"), where=where)
     return out
 
 

@@ -17,6 +17,13 @@ def _coefficients(*given: Any):
     return tuple(reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(*given))
 
 
+def _with_axis(p: Any) -> Array:
+    array = array_of(p)
+    if not array.ndim:
+        raise TypeError("a polynomial's coefficients have an axis")
+    return array
+
+
 def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with these zeros, or the characteristic one of a square matrix.
 
@@ -102,10 +109,10 @@ def polyval(p: Any, x: Any) -> Array:
         >>> int(st.polyval([3, 0, 1], 5))
         76
     """
-    array = array_of(p)
+    array = _with_axis(p)
     place = array_of(x, array.session)
     result: Any = _creation.zeros_like(place)
-    for i in range(array.shape[0] if array.ndim else 0):
+    for i in range(array.shape[0]):
         result = result * place + array[i]
     return result
 
@@ -207,10 +214,9 @@ def polyder(p: Any, m: int = 1) -> Array:
     m = int(m)
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
-    (array,) = _coefficients(p)
+    array = _with_axis(p)
     for _ in range(m):
-        degree = array.size - 1
-        array = array[:-1] * _creation.arange(degree, 0, -1) if degree >= 0 else array
+        array = array[:-1] * _creation.arange(array.shape[0] - 1, 0, -1)
     return array
 
 
@@ -232,7 +238,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    (array,) = _coefficients(p)
+    array = _with_axis(p)
     constants = _coefficients(0.0 if k is None else k)[0]
     if constants.size == 1 and m > 1:
         constants = _manipulation.broadcast_to(constants, (m,))

@@ -126,9 +126,9 @@ def _summing_into(function: int, x, axis, dtype, out, keepdims: bool, initial, w
     if out is None:
         return _summing(function, x, axis, dtype, keepdims, initial, where)
     x, out = array_of(x), _one_out(out)
-    if dtype is None and np.can_cast(_SUMS.get(x.dtype.kind, x.dtype), out.dtype, "same_kind"):
+    if dtype is None and np.can_cast(x.dtype, out.dtype, "safe"):
         dtype = out.dtype
-    return _give(_summing(function, x, axis, dtype, keepdims, initial, where), out)
+    return _give(_summing(function, x, axis, dtype, keepdims, initial, where), out, "unsafe")
 
 
 def _one_out(out):
@@ -159,7 +159,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     Returns
         An array of `dtype` without the axes.
     Raises
-        AxisError for an axis that `a` lacks; DataTypeMismatch where `out` does not take the type.
+        AxisError for an axis that `a` lacks; ShapeMismatch for an `out` of another shape.
     Example
         >>> st.sum(st.array([[1, 2], [3, 4]]), axis=0).tolist()
         [4, 6]
@@ -211,7 +211,7 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True
         >>> st.min(st.array([[3, 2], [1, 4]]), axis=1).tolist()
         [2, 1]
     """
-    return _give(_extreme(_F.FUNCTION_MIN, "min", a, axis, keepdims, initial, where), out)
+    return _give(_extreme(_F.FUNCTION_MIN, "min", a, axis, keepdims, initial, where), out, "unsafe")
 
 
 def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
@@ -221,7 +221,7 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True
         >>> int(st.max(st.array([[3, 2], [1, 4]])))
         4
     """
-    return _give(_extreme(_F.FUNCTION_MAX, "max", a, axis, keepdims, initial, where), out)
+    return _give(_extreme(_F.FUNCTION_MAX, "max", a, axis, keepdims, initial, where), out, "unsafe")
 
 
 amin, amax = min, max
@@ -272,7 +272,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=Tr
             return _whole_mean(array, axis, dtype, keepdims, where)
         array = array.astype(dtype, copy=False)
     dtype = _dtypes.float64 if array.dtype.kind in "biu" else array.dtype
-    axes = _inference.reduced_axes(axis, array.ndim)
+    axes = _inference.normal_axes(axis, array.ndim)
     if not axes and array.ndim and where is True:
         return array.astype(dtype)
     if not axes and array.ndim:
@@ -284,7 +284,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=Tr
 
 def _whole_mean(array: Array, axis, dtype: np.dtype, keepdims: bool, where) -> Array:
     """In an integer type, as NumPy: the sum in that type, and of the quotient the whole part."""
-    axes = _inference.reduced_axes(axis, array.ndim)
+    axes = _inference.normal_axes(axis, array.ndim)
     total = sum(array, axis=axes, dtype=dtype, keepdims=keepdims, where=where)
     if where is True:
         count = math.prod(array.shape[i] for i in axes)
@@ -335,7 +335,7 @@ def var(
         return _give(var(array, axis, dtype, keepdims=keepdims, **options), out, "unsafe")
     if dtype is not None:
         array = array.astype(dtype, copy=False)
-    axes = _inference.reduced_axes(axis, array.ndim)
+    axes = _inference.normal_axes(axis, array.ndim)
     if mean is None:
         mean = _mean(array, axis=axes, keepdims=True, where=where)
     deviations = square(absolute(array - mean))

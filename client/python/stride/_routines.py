@@ -119,7 +119,7 @@ def argsort(a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optio
         _inference.reduced_axes(axis, 0)
         from stride import _creation
 
-        return _creation.full_in(a.session, () if axis is not None else (1,), 0, _dtypes.int64)
+        return _creation.full_in(a.session, (1,), 0, _dtypes.int64)
     return _sort(a, axis, descending, True, "argsort")
 
 
@@ -222,7 +222,7 @@ def _given(result: Array, out) -> Array:
         return result
     from stride import _arguments
 
-    return _arguments.give(result, out)
+    return _arguments.give(result, out, "unsafe")
 
 
 def _all_or_along(name: str, a, axis: Optional[int], dtype, out) -> Array:

@@ -86,6 +86,8 @@ def compress(condition: Any, a: Any, axis: Optional[int] = None, out: Any = None
         raise ValueError("condition must be a 1-d array")
     if axis is None:
         array, axis = reshape(array, (array.size,)), 0
+    if not array.ndim:
+        array = reshape(array, (1,))
     axis = _inference.normal_axis(axis, array.ndim)
     extent = array.shape[axis]
     (places,) = _routines.nonzero(mask)

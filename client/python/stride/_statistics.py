@@ -36,7 +36,7 @@ class _Slices:
 
     def __init__(self, a: Any, axis: Any):
         self.array = array_of(a)
-        self.axes = _inference.reduced_axes(axis, self.array.ndim)
+        self.axes = _inference.normal_axes(axis, self.array.ndim)
         kept = [i for i in range(self.array.ndim) if i not in self.axes]
         self.shape = tuple(self.array.shape[i] for i in kept)
         self.kept_shape = tuple(1 if i in self.axes else n for i, n in enumerate(self.array.shape))
@@ -49,11 +49,6 @@ class _Slices:
 
     def result(self, reduced: Array, keepdims: bool, before: tuple = ()) -> Array:
         return reshape(reduced, (*before, *(self.kept_shape if keepdims else self.shape)))
-
-
-def _no_slices(name: str, slices: _Slices) -> None:
-    if slices.array.dtype.kind == "c":
-        raise TypeError(f"{name} is of real numbers: a must be an array of real numbers")
 
 
 def median(
@@ -156,8 +151,8 @@ def _quantiles(q: Any, scale: float, kind: np.dtype) -> Tuple[np.ndarray, bool]:
         raise TypeError("q is a number or an array of them")
     if kind.kind == "f" and is_number:
         values = np.asarray(values, kind)
-    elif values.dtype.kind != "f":
-        values = values.astype(np.float64)
+    elif values.dtype.kind == "b" or values.dtype.kind != "f" and scale != 1:
+        values = values.astype(np.float64)  # integers of quantile alone take elements as they are, by the linear rule
     values = values / values.dtype.type(scale) if scale != 1 else values
     if values.ndim > 2:
         raise ValueError("q must be a scalar or 1d")
@@ -173,12 +168,11 @@ def _interpolated(before: Array, after: Array, share: Any) -> Array:
 
 
 def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bool, weights, skip_nan: bool) -> Array:
+    a = array_of(a)
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
     slices = _Slices(a, axis)
     name = "quantile" if scale == 1 else "percentile"
-    if slices.array.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
-    if slices.array.dtype.kind == "b" and method not in _DISCRETE:
-        raise TypeError(f"{name} subtracts elements, which bools do not")
     if method not in _PLACES:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {', '.join(_PLACES)}")
     values, is_number = _quantiles(q, scale, slices.array.dtype)
@@ -189,10 +183,12 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
         return _arguments.give(slices.result(result, keepdims, values.shape), out, "unsafe")
     lines = slices.lines
     if not slices.count:
-        if slices.array.dtype.kind in "biu" or not skip_nan:
+        if not skip_nan and math.prod(slices.shape):
             raise IndexError(f"cannot take a {name} of no elements")
         empty = _creation.full_in(lines.session, (*values.shape, *slices.shape), float("nan"), lines.dtype)
         return _arguments.give(slices.result(empty, keepdims, values.shape), out, "unsafe")
+    if lines.dtype.kind == "b" and method not in _DISCRETE:
+        raise TypeError(f"{name} subtracts elements, which bools do not")
     ordered = _routines.sort(lines, axis=-1)
     # The quantiles' axes in front, the elements' behind them.
     q_shape = values.shape + (1,) * len(slices.shape)
@@ -209,7 +205,7 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
 
 def _take_between(ordered: Array, place: np.ndarray, count: int, method: str, weak: bool) -> Array:
     """By places on the host."""
-    if method in _DISCRETE:
+    if method in _DISCRETE or place.dtype.kind in "iu":
         return _front(_routines.take(ordered, place.astype(np.int64), axis=-1), place.ndim)
     at_end, at_begin = place >= count - 1, place < 0
     before = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place)))
@@ -236,11 +232,11 @@ def _quantile_of_numbers(slices: _Slices, ordered: Array, q: np.ndarray, method:
     import stride as xp
 
     lines = slices.lines
-    count = _reductions.sum(~isnan(lines), axis=-1).astype(q.dtype if q.dtype == np.float64 else np.float64)
+    count = _reductions.sum(~isnan(lines), axis=-1).astype(np.float64)
     quantiles = array_of(q, lines.session)
     place = _PLACES[method](count, quantiles.astype(np.float64), xp)
     last = _elementwise.maximum(count - 1, 0)
-    kind = lines.dtype if weak else _inference.promote(lines.dtype, q.dtype)
+    kind = lines.dtype if weak or q.dtype.kind != "f" else _inference.promote(lines.dtype, q.dtype)
 
     def taken(index: Array) -> Array:
         index = _elementwise.minimum(_elementwise.maximum(index, 0), last).astype(np.int64)
@@ -409,7 +405,7 @@ def average(
         1.75
     """
     array = array_of(a)
-    axes = _inference.reduced_axes(axis, array.ndim)
+    axes = _inference.normal_axes(axis, array.ndim)
     if weights is None:
         result = _reductions.mean(array, axis=axes, keepdims=keepdims)
         count = math.prod(array.shape[i] for i in axes)
@@ -453,7 +449,7 @@ def cov(
         rowvar: False for a variable in each column.
         bias: whether the sums are divided by the number of observations instead of one less.
         ddof: what is subtracted from that number, in place of `bias`.
-        fweights: how often each observation counts, in whole numbers.
+        fweights: how often each observation counts, in whole numbers; what the host does not have is not checked.
         aweights: the weight of each observation.
         dtype: in which to compute; float64 at least.
     Returns
@@ -517,13 +513,13 @@ def _observation_weights(fweights: Any, aweights: Any, rows: Array) -> Optional[
         if given is None:
             continue
         weights = array_of(given, rows.session)
-        if name == "fweights" and weights.dtype.kind not in "iu":
-            raise TypeError("fweights must be integer")
         if weights.ndim > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
         if weights.shape[0] != rows.shape[1]:
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         known = weights._node.cached()
+        if known is not None and name == "fweights" and (known != np.around(known)).any():
+            raise TypeError("fweights must be integer")
         if known is not None and (known < 0).any():
             raise ValueError(f"{name} cannot be negative")
         weights = weights.astype(_dtypes.float64)
@@ -593,7 +589,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     if rises:
         return _routines.searchsorted(edges, values, side)
     turned = _manipulation.copy(edges[::-1])
-    return edges.size - _routines.searchsorted(turned, values, "right" if right else "left")
+    return edges.size - _routines.searchsorted(turned, values, side)
 
 
 _ESTIMATORS = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
