@@ -93,8 +93,8 @@ class ArrayTest(client_case.ClientCase):
         into = np.zeros(3)
         np.multiply(x, 2, out=into)
         np.testing.assert_array_equal(into, host * 2)
-        with self.assertRaises(NotImplementedError):
-            np.add(x, 1, where=host > 1, out=np.zeros(3))
+        np.add(x, 1, where=host > 1, out=into)
+        np.testing.assert_array_equal(into, np.where(host > 1, host + 1, host * 2))
         self.same(np.vecdot(x, x), np.asarray(host @ host))
 
     def test_methods(self):

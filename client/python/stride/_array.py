@@ -61,6 +61,7 @@ class Array(NumpyMethods):
 
     @property
     def shape(self) -> Tuple[int, ...]:
+        """How many elements there are along each axis."""
         return self._node.shape
 
     @shape.setter
@@ -111,26 +112,32 @@ class Array(NumpyMethods):
 
     @property
     def dtype(self) -> np.dtype:
+        """The element type."""
         return self._node.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self._node.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self._node.size
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return self._node.nbytes
 
     @property
     def itemsize(self) -> int:
+        """The bytes of an element."""
         return self._node.dtype.itemsize
 
     @property
     def session(self):
+        """The session that it belongs to."""
         return self._node.session
 
     @property
@@ -167,6 +174,7 @@ class Array(NumpyMethods):
 
     @property
     def mT(self) -> "Array":  # noqa: N802, the standard's name
+        """A view of matrices in the last two axes with rows and columns exchanged."""
         return _manipulation.matrix_transpose(self)
 
     @property
@@ -239,6 +247,7 @@ class Array(NumpyMethods):
         return self._read().item()
 
     def tolist(self):
+        """The elements as nested lists of Python's numbers."""
         return self._read().tolist()
 
     def _one(self, what: str):

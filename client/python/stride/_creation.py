@@ -754,7 +754,12 @@ def _from_other(obj) -> np.ndarray:
 
 
 def from_dlpack(x, /, *, device: Optional[str] = None, copy: Optional[bool] = None) -> Array:
-    """A copy on the service of an array in host memory."""
+    """A copy on the service of an array in host memory.
+
+    Example
+        >>> st.from_dlpack(st.asnumpy(st.arange(2))).tolist()
+        [0, 1]
+    """
     if isinstance(x, Array):
         return asarray(x, device=device, copy=copy)
     if copy is False:

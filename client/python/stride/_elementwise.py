@@ -12,6 +12,27 @@ from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
 from stride._graph import Number, elementwise
 
 
+def _described(name: str, parameters: Tuple[str, ...], summary: str) -> str:
+    """The docstring of a function of the tables."""
+    arguments = ", ".join("st.array([1, 4])" for _ in parameters)
+    return f"""{summary}
+
+    Parameters
+        {", ".join(parameters)}: arrays of any shape{" that broadcast" if len(parameters) > 1 else ""}, or numbers.
+        out: array of the result's shape that takes it.
+        where: bools that broadcast; where false, `out` keeps its element, and without one it is 0.
+        casting: which casts of inputs and of the result are made.
+        dtype: the type in which it is computed.
+    Returns
+        An array of the type that NumPy's function gives.
+    Raises
+        DataTypeMismatch for types that it does not take; ShapeMismatch where shapes do not fit.
+    Example
+        >>> st.{name}({arguments}).shape
+        (2,)
+    """
+
+
 def _unary(name: str):
     def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
@@ -19,7 +40,7 @@ def _unary(name: str):
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"NumPy's `{name}`, element by element."
+    function.__doc__ = _described(name, ("x",), f"NumPy's `{name}`, element by element.")
     function.at = functools.partial(_ufunc.unary_at, name)  # type: ignore[attr-defined]
     return function
 
@@ -31,7 +52,9 @@ def _binary(name: str):
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
+    function.__doc__ = _described(
+        name, ("x1", "x2"), f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
+    )
     _ufunc.add_methods(function, name)
     return function
 
@@ -71,7 +94,9 @@ def _floor_divide(public: str):
         return _ufunc.call("floor_divide", (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = public
-    function.__doc__ = "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's."
+    function.__doc__ = _described(
+        public, ("x1", "x2"), "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's."
+    )
     _ufunc.add_methods(function, public)
     return function
 
@@ -81,17 +106,32 @@ mod, true_divide, bitwise_not = remainder, divide, invert  # noqa: F821, of the 
 
 
 def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:  # noqa: A001
-    """The quotient, rounded down, and the remainder."""
+    """The quotient, rounded down, and the remainder; parameters and errors as of `remainder`.
+
+    Example
+        >>> [one.tolist() for one in st.divmod(st.array([7, -7]), 2)]
+        [[3, -4], [1, 1]]
+    """
     return _ufunc.call("divmod", (x1, x2), out, where, casting, dtype)
 
 
 def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Mantissa in [0.5, 1) and exponent of two (int32)."""
+    """Mantissa in [0.5, 1) and exponent of two (int32); parameters and errors as of `sqrt`.
+
+    Example
+        >>> [one.tolist() for one in st.frexp(st.array([6.0]))]
+        [[0.75], [3]]
+    """
     return _ufunc.call("frexp", (x,), out, where, casting, dtype)
 
 
 def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Fraction and whole part, both with the sign of x."""
+    """Fraction and whole part, both with the sign of x; parameters and errors as of `sqrt`.
+
+    Example
+        >>> [one.tolist() for one in st.modf(st.array([2.5]))]
+        [[0.5], [2.0]]
+    """
     return _ufunc.call("modf", (x,), out, where, casting, dtype)
 
 

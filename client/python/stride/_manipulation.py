@@ -67,7 +67,12 @@ def can_cast(from_, to, casting: str = "safe") -> bool:
 
 
 def result_type(*arrays_and_dtypes) -> np.dtype:
-    """NumPy 2's promotion; Python's numbers are weak."""
+    """The type that arrays, numbers and types have together by NumPy 2's rules, in which Python's numbers are weak.
+
+    Example
+        >>> st.result_type(st.array([1], st.int8), 3.0)
+        dtype('float64')
+    """
     types = [one.dtype if isinstance(one, (Array, np.ndarray)) else one for one in arrays_and_dtypes]
     if _dtypes.bfloat16 is not None and any(isinstance(one, (type, np.dtype)) and np.dtype(one) == _dtypes.bfloat16 for one in types):
         numbers = {bool: _dtypes.bool, int: int, float: float, complex: complex}
@@ -76,6 +81,21 @@ def result_type(*arrays_and_dtypes) -> np.dtype:
 
 
 def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = None) -> Array:
+    """The elements in another type.
+
+    Parameters
+        x: an array.
+        dtype: the type.
+        copy: False gives `x` itself where it has the type.
+        device: where the result is.
+    Returns
+        An array of `x`'s shape.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
+    Example
+        >>> st.astype(st.array([1.7]), int).tolist()
+        [1]
+    """
     dtype = _dtypes.dtype_of(dtype)
     node = x._node
     if node.dtype == dtype and not copy:
@@ -251,7 +271,12 @@ def _complete(node: Node, shape):
 
 
 def permute_dims(a, axes=None) -> Array:
-    """As `transpose`."""
+    """As `transpose`.
+
+    Example
+        >>> st.permute_dims(st.zeros((2, 3)), (1, 0)).shape
+        (3, 2)
+    """
     node = node_of(a)
     rank = len(node.shape)
     axes = tuple(range(rank - 1, -1, -1)) if axes is None else _inference.normal_axes(tuple(axes), rank)
@@ -265,6 +290,14 @@ def permute_dims(a, axes=None) -> Array:
 
 
 def matrix_transpose(x, /) -> Array:
+    """A view of matrices in the last two axes with rows and columns exchanged.
+
+    Raises
+        ValueError for fewer than two axes.
+    Example
+        >>> st.matrix_transpose(st.zeros((5, 2, 3))).shape
+        (5, 3, 2)
+    """
     x = array_of(x)
     if x.ndim < 2:
         raise ValueError("a matrix or a stack of them is needed")

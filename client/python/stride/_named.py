@@ -155,6 +155,7 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
 
 
 def delete_array(name: str, *, session: Optional[Session] = None) -> None:
+    """Forgets a named array; NotFound where there is none."""
     session = session or current_session()
     session._call(session._arrays.DeleteArray, array_service_pb2.DeleteArrayRequest(name=_full(session, name)))
 
@@ -282,12 +283,14 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
 
 
 def job(name: str, *, session: Optional[Session] = None) -> Job:
+    """The job of a name; NotFound where there is none."""
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
     return Job(session, session._call(stub.GetJob, job_service_pb2.GetJobRequest(name=_full(session, name, "jobs"))).job)
 
 
 def jobs(*, session: Optional[Session] = None) -> List[Job]:
+    """The tenant's jobs."""
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
     replies = session._pages(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=session.tenant))
@@ -342,6 +345,7 @@ class Module:
 
 
 def modules(*, session: Optional[Session] = None) -> List[Module]:
+    """The tenant's modules of kernels."""
     session = session or current_session()
     stub = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control)
     replies = session._pages(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=session.tenant))

@@ -477,7 +477,12 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Array:
 
 
 def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
-    """Euclidean: the square root of the sum of |x|**2."""
+    """The Euclidean norm along axes: the square root of the sum of |x|**2.
+
+    Example
+        >>> float(st.norm(st.array([3.0, 4.0])))
+        5.0
+    """
     node = node_of(x)
     dtype = {"c": _dtypes.float32 if node.dtype == _dtypes.complex64 else _dtypes.float64, "f": node.dtype}.get(
         "f" if _dtypes.is_float(node.dtype) else node.dtype.kind, _dtypes.float64)

@@ -592,20 +592,45 @@ def unique(x, values_only: bool = False, equal_nan: bool = False):
 
 
 def unique_all(x, /) -> UniqueAll:
+    """The different elements in rising order, the places of their first occurrences, the places among them of all
+    elements, and how often each occurs; NaN differs from itself. How many there are is read.
+
+    Example
+        >>> st.unique_all(st.array([3, 1, 3])).counts.tolist()
+        [1, 2]
+    """
     return unique(x)
 
 
 def unique_counts(x, /) -> UniqueCounts:
+    """The values and counts of `unique_all`.
+
+    Example
+        >>> st.unique_counts(st.array([3, 1, 3])).values.tolist()
+        [1, 3]
+    """
     all_ = unique(x)
     return UniqueCounts(all_.values, all_.counts)
 
 
 def unique_inverse(x, /) -> UniqueInverse:
+    """The values and inverse indices of `unique_all`.
+
+    Example
+        >>> st.unique_inverse(st.array([3, 1, 3])).inverse_indices.tolist()
+        [1, 0, 1]
+    """
     all_ = unique(x)
     return UniqueInverse(all_.values, all_.inverse_indices)
 
 
 def unique_values(x, /) -> Array:
+    """The values of `unique_all`.
+
+    Example
+        >>> st.unique_values(st.array([3, 1, 3])).tolist()
+        [1, 3]
+    """
     values = unique(x, values_only=True)
     return values.values if isinstance(values, UniqueAll) else values
 
@@ -658,7 +683,12 @@ def _beside(one, other):
 # --- counting and grouping ---
 
 def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array, Array]:
-    """The `k` largest elements along an axis (or the least), in order, and where they were."""
+    """The `k` largest elements along an axis (or the least), in order, and where they were.
+
+    Example
+        >>> [one.tolist() for one in st.top_k(st.array([3, 9, 5]), 2)]
+        [[9, 5], [1, 2]]
+    """
     from stride import _creation
 
     x = _array(x)
@@ -681,7 +711,12 @@ def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array,
 
 def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 0, dtype=None) -> Array:
     """The elements of each group along an axis, combined by a function of two inputs (`add`, `maximum`, a client's): element g along the result's axis is of
-    those whose group is g, in their order. A group that no element has gets the function's identity. `values` may be one number for all."""
+    those whose group is g, in their order. A group that no element has gets the function's identity. `values` may be one number for all.
+
+    Example
+        >>> st.group_reduce("add", st.array([1, 2, 4]), st.array([0, 1, 0]), 2).tolist()
+        [5, 2]
+    """
     groups = _indices(groups)
     value = Number(values) if isinstance(values, _SCALARS) else node_of(values, groups.session)
     if type(value) is Number:
@@ -703,7 +738,20 @@ def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 
 
 
 def bincount(x, /, weights=None, minlength: int = 0) -> Array:
-    """How often each number occurs, or the sum of its weights; the greatest is read to know how many there are."""
+    """How often each number occurs, or the sum of its weights; the greatest is read to know how many there are.
+
+    Parameters
+        x: an array of one axis of integers that are not negative.
+        weights: an array of its shape.
+        minlength: how many counts there are at least.
+    Returns
+        An array of int64, or with weights of float64.
+    Raises
+        ValueError for negative numbers; DataTypeMismatch for what are no integers; ShapeMismatch.
+    Example
+        >>> st.bincount(st.array([0, 2, 2])).tolist()
+        [1, 0, 2]
+    """
     from stride import _creation
 
     x = _array(x)
@@ -777,7 +825,12 @@ def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
 
 
 def group_sum(keys, values, /) -> Tuple[Array, Array]:
-    """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last."""
+    """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last.
+
+    Example
+        >>> [one.tolist() for one in st.group_sum(st.array([7, 5, 7]), st.array([1, 2, 4]))]
+        [[5, 7], [2, 5]]
+    """
     values = _array(values)
     groups = unique_inverse(keys)
     if groups.inverse_indices.shape != values.shape:
