@@ -265,6 +265,10 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
     if dtype.kind in "iu":  # as NumPy, which makes the first two and goes on from them
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
+    if dtype.kind in "iu" and count:
+        last, limits = start + (count - 1) * step, np.iinfo(dtype)
+        if not (limits.min <= last <= limits.max and limits.min <= stop <= limits.max):  # it wraps, as NumPy's
+            return arange(start, stop, step, np.int64, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         getattr(message, name).CopyFrom(Number(value).to_proto())

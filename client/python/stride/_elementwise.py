@@ -196,13 +196,13 @@ def imag(val) -> Array:
     return array_of(val).imag
 
 
-def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, where=True, casting="same_kind", dtype=None):  # noqa: A002
+def clip(a, min=None, max=None, out=None, *, a_min=None, a_max=None, where=True, casting="same_kind", dtype=None):  # noqa: A002
     """Numbers held between bounds.
 
     Parameters
         a: an array of numbers.
-        a_min, a_max: the bounds, which broadcast with `a`; None is no bound.
-        min, max: other names of these.
+        min, max: the bounds, which broadcast with `a`; None is no bound.
+        a_min, a_max: NumPy's other names of these.
         out: array of the result's shape that takes it.
         where: bools; where false, `out` keeps its element, and without one it is 0.
         casting, dtype: as of NumPy's ufuncs.

@@ -116,7 +116,7 @@ def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
     plain = _reductions.argmin if name == "min" else _reductions.argmax
     if not _has_nan(array):
         return plain(array, axis, out, keepdims=keepdims)
-    if not array.session._is_trace and bool(_reductions.any(_reductions.all(isnan(array), axis=axis))):
+    if array.size and not array.session._is_trace and bool(_reductions.any(_reductions.all(isnan(array), axis=axis))):
         raise ValueError("All-NaN slice encountered")
     worst = math.inf if name == "min" else -math.inf
     return plain(_replaced(array, worst), axis, out, keepdims=keepdims)

@@ -201,8 +201,8 @@ def common_type(*arrays: Any) -> type:
 
 # --- modules of NumPy's own ---
 
-# They work on arrays of the host; tests of equality read the service's.
-_MODULES = ("dtypes", "exceptions", "testing", "typing")
+# They work on types and on arrays of the host; `testing` has a namesake here, which reads arrays.
+_MODULES = {"dtypes": "numpy.dtypes", "exceptions": "numpy.exceptions", "testing": "stride.testing", "typing": "numpy.typing"}
 
 # --- names that are refused ---
 
@@ -292,7 +292,7 @@ _ONCE: Dict[str, str] = {
 def missing(name: str) -> Any:
     """What the module gives for a name that it lacks: one of NumPy's modules, or an error that says what to use."""
     if name in _MODULES:
-        return importlib.import_module(f"numpy.{name}")
+        return importlib.import_module(_MODULES[name])
     if name in REFUSED:
         raise AttributeError(f"stride has no {name!r}: {REFUSED[name].format(name=name)}")
     if name in _ONCE:

@@ -302,7 +302,7 @@ def _correction(ddof: float, correction) -> float:
     if correction is None:
         return ddof
     if ddof != 0:
-        raise ValueError("ddof and correction are two names of one number: give one")
+        raise ValueError("ddof and correction can't be provided simultaneously.")
     return correction
 
 

@@ -787,6 +787,8 @@ def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  
             known = edges._read()
             if (known[:-1] > known[1:]).any():
                 raise ValueError("the edges of bins must not fall")
+    if x.dtype.kind == "f" and edges.dtype.kind == "f" and x.dtype.itemsize < edges.dtype.itemsize:
+        x = x.astype(edges.dtype)  # an element is compared with the edges as they are
     nodes = [x._node] if uniform else [x._node, edges._node]
     kind = _dtypes.int64
     if weights is not None:
@@ -821,7 +823,10 @@ def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
     if low == high:
         low, high = low - 0.5, high + 0.5
     kind = np.result_type(low, high, x.dtype)
-    return np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
+    edges = np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
+    if (edges[:-1] >= edges[1:]).any():
+        raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
+    return edges
 
 
 def group_sum(keys, values, /) -> Tuple[Array, Array]:

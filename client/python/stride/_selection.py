@@ -385,6 +385,10 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     indices = _arguments.arrays(*multi_index)
     if len(indices) != len(dims):
         raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
+    if math.prod(dims) > np.iinfo(np.int64).max:
+        raise ValueError("invalid dims: array size defined by dims is larger than the maximum possible size.")
+    if any(not extent for extent in dims) and any(one.size for one in indices):
+        raise ValueError("cannot ravel indices into a shape without elements")
     modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
     if len(modes) != len(dims):
         raise ValueError("as many modes as axes are needed")
@@ -433,7 +437,11 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
         [1, 2]
     """
     dims = _creation._shape(shape)
+    if math.prod(dims) > np.iinfo(np.int64).max:
+        raise ValueError("dimensions are too large; arrays and shapes with a total size greater than 'intp' are not supported.")
     array = array_of(indices)
+    if not dims and array.ndim:
+        raise ValueError("multiple indices are not supported for 0d array")
     if array.dtype.kind not in "iu":
         raise TypeError("only int indices permitted")
     array = array.astype(_dtypes.int64, copy=False)

@@ -149,7 +149,7 @@ def unique(
     """
     array = array_of(ar)
     asked = (return_index, return_inverse, return_counts)
-    if axis is not None:
+    if axis is not None and (array.ndim != 1 or not _inference.normal_axis(axis, 1) == 0):
         return _unique_slices(array, _inference.normal_axis(axis, array.ndim), asked)
     if not any(asked):
         values = _routines.unique(array, values_only=True, equal_nan=equal_nan)

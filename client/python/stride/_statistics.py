@@ -1,6 +1,7 @@
 """Quantiles, averages, covariance and histograms, as NumPy computes them."""
 
 import math
+import operator
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
@@ -608,7 +609,7 @@ def _number_of_bins(name: str, x: Array, weights: Any, range: Any) -> int:  # no
     if not x.size:
         return 1
     least, greatest = float(_reductions.min(x)), float(_reductions.max(x))
-    width = _bin_width(name, x.astype(_dtypes.float64) if x.dtype.kind in "biu" else x, greatest - least)
+    width = _bin_width(name, x.astype(_dtypes.float64) if x.dtype.kind in "biu" else x, greatest - least, range)
     if not width:
         return 1
     width = max(width, 1) if x.dtype.kind in "iu" else width
@@ -618,7 +619,7 @@ def _number_of_bins(name: str, x: Array, weights: Any, range: Any) -> int:  # no
     return int(np.ceil((high - low) / width))
 
 
-def _bin_width(name: str, x: Array, extent: float) -> float:
+def _bin_width(name: str, x: Array, extent: float, range: Any) -> float:  # noqa: A002
     size = x.size
     if name == "sqrt":
         return extent / np.sqrt(size)
@@ -638,7 +639,7 @@ def _bin_width(name: str, x: Array, extent: float) -> float:
         skew = float(_reductions.mean(((x - _reductions.mean(x)) / deviation) ** 3))
         return extent / (1.0 + np.log2(size) + np.log2(1.0 + abs(skew) / skew_error))
     if name == "stone":
-        return _stone_width(x, extent)
+        return _stone_width(x, extent, range)
     upper, lower = percentile(x, [75, 25])._read()
     width = 2.0 * float(upper - lower) / size ** (1.0 / 3.0)
     if name == "fd":
@@ -647,7 +648,7 @@ def _bin_width(name: str, x: Array, extent: float) -> float:
     return min(width, extent / (np.log2(size) + 1.0))
 
 
-def _stone_width(x: Array, extent: float) -> float:
+def _stone_width(x: Array, extent: float, limits: Any) -> float:
     """The number of bins with the least estimated loss, each tried."""
     size = x.size
     if size <= 1 or extent == 0:
@@ -655,7 +656,7 @@ def _stone_width(x: Array, extent: float) -> float:
     most = max(100, int(np.sqrt(size)))
     losses = []
     for count in range(1, most + 1):
-        shares = _routines.histogram(x, count)[0]._read() / size
+        shares = _routines.histogram(x, count, limits)[0]._read() / size
         losses.append((2 - (size + 1) * shares.dot(shares)) / (extent / count))
     return extent / (int(np.argmin(losses)) + 1)
 
@@ -670,7 +671,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     x = array_of(a)
     if isinstance(bins, str):
         bins = _number_of_bins(bins, x, weights, range)
-    if np.ndim(bins) == 0 and not isinstance(bins, Array):
+    if _is_number(bins):
         return array_of(_routines._uniform_edges(x, _whole(bins), range), x.session)
     edges = array_of(bins, x.session)
     if edges.ndim != 1:
@@ -681,9 +682,12 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return edges
 
 
-def _whole(bins: Any) -> int:
-    import operator
+def _is_number(bins: Any) -> bool:
+    """Bins by their number; what has a length are edges, or bins of several axes."""
+    return not isinstance(bins, (Array, np.ndarray)) and not hasattr(bins, "__len__") or getattr(bins, "ndim", 1) == 0
 
+
+def _whole(bins: Any) -> int:
     try:
         return operator.index(bins)
     except TypeError:
@@ -714,7 +718,7 @@ def histogram(
         x = x.astype(_dtypes.uint8)
     if isinstance(bins, str):
         bins = _number_of_bins(bins, x, weights, range)
-    elif np.ndim(bins) == 0 and not isinstance(bins, Array):
+    elif _is_number(bins):
         bins = _whole(bins)
     counts, edges = _routines.histogram(x, bins, range, weights)
     if not density:
@@ -779,7 +783,7 @@ def histogramdd(
     elif points.ndim == 1:
         points = reshape(points, (points.size, 1))
     rank = points.shape[1]
-    number_each = [bins] * rank if np.ndim(bins) == 0 and not isinstance(bins, Array) else list(bins)
+    number_each = [bins] * rank if _is_number(bins) else list(bins)
     if len(number_each) != rank:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     ranges = [None] * rank if range is None else list(range)
