@@ -247,10 +247,18 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         [2.5, 0.0]
     """
     places, known, values = _arguments.arrays(x, xp, fp)
-    kind = _dtypes.complex128 if values.dtype.kind == "c" else _dtypes.float64
     for one in (places, known):
         if one.dtype.kind == "c":
             raise TypeError("Cannot cast array data from dtype('complex128') to dtype('float64') according to the rule 'safe'")
+    if values.dtype.kind == "c":
+        from stride._array_attributes import complex_of
+
+        ends = [(None, None) if one is None else (complex(one).real, complex(one).imag) for one in (left, right)]
+        parts = [
+            interp(places, known, part, ends[0][i], ends[1][i], period) for i, part in enumerate((values.real, values.imag))
+        ]
+        return complex_of(*parts)
+    kind = _dtypes.float64
     places, known = places.astype(_dtypes.float64, copy=False), known.astype(_dtypes.float64, copy=False)
     values = values.astype(kind, copy=False)
     if known.ndim != 1 or values.ndim != 1:
@@ -445,6 +453,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
         [9, 1, 2, 9, 9]
     """
     x = array_of(array)
+    if not isinstance(pad_width, dict) and host_array(pad_width).dtype.kind not in "iu":
+        raise TypeError("`pad_width` must be of integral type.")
     widths = _pairs(pad_width, x.ndim, "pad_width")
     for pair in widths:
         for one in pair:
@@ -462,7 +472,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
     if mode in ("constant", "empty"):
         return _pad_constant(x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values"))
-    if not x.size and mode != "linear_ramp":
+    if not x.size:
         for axis, pair in enumerate(widths):
             if not x.shape[axis] and max(pair):
                 raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
@@ -471,6 +481,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     for one in (value for pair in lengths for value in pair):
         if one is not None and one < 0:
             raise ValueError("index can't contain negative values")
+        if one == 0 and mode in ("maximum", "minimum"):
+            raise ValueError("stat_length of 0 yields no value for padding")
     for axis, (before, after) in enumerate(widths):
         if not before and not after:
             continue
@@ -527,8 +539,6 @@ def _ramp(x: Array, axis: int, count: int, end: Any, before: bool) -> Array:
 def _statistic(x: Array, axis: int, count: int, mode: str, length: Any, before: bool) -> Array:
     extent = x.shape[axis]
     number = extent if length is None or length > extent else int(length)
-    if not number and mode in ("maximum", "minimum"):
-        raise ValueError("stat_length of 0 yields no value for padding")
     part = x[_part(axis, 0, number)] if before else x[_part(axis, extent - number, None)]
     if mode == "median":
         from stride import _statistics

@@ -554,21 +554,20 @@ def vander(x: Any, N: Optional[int] = None, increasing: bool = False) -> Array: 
 # --- windows ---
 
 
-def _window(M: Any, name: str) -> Tuple[int, np.dtype]:  # noqa: N803
-    kind = np.result_type(M, 0.0)
-    number = float(M)
-    return max(0, math.ceil(number)), kind
+def _number_of_points(M: Any) -> float:  # noqa: N803
+    """As NumPy, in double precision, whatever the number's type is."""
+    return float(M)
 
 
-def _cosines(M: Any, name: str, weights: Tuple[float, ...]) -> Array:  # noqa: N803
-    count, kind = _window(M, name)
+def _cosines(M: Any, weights: Tuple[float, ...]) -> Array:  # noqa: N803
+    count = _number_of_points(M)
     if count < 1:
-        return zeros((0,), kind)
-    if M == 1:
-        return _creation.ones((1,), kind)
-    n = arange(1 - M, M, 2).astype(kind, copy=False)
-    result = weights[0] + weights[1] * _elementwise.cos(math.pi * n / (M - 1))
-    return result + weights[2] * _elementwise.cos(2.0 * math.pi * n / (M - 1)) if len(weights) > 2 else result
+        return zeros((0,))
+    if count == 1:
+        return _creation.ones((1,))
+    n = arange(1 - count, count, 2)
+    result = weights[0] + weights[1] * _elementwise.cos(math.pi * n / (count - 1))
+    return result + weights[2] * _elementwise.cos(2.0 * math.pi * n / (count - 1)) if len(weights) > 2 else result
 
 
 def hanning(M: int) -> Array:  # noqa: N803
@@ -578,7 +577,7 @@ def hanning(M: int) -> Array:  # noqa: N803
         >>> st.hanning(3).tolist()
         [0.0, 1.0, 0.0]
     """
-    return _cosines(M, "hanning", (0.5, 0.5))
+    return _cosines(M, (0.5, 0.5))
 
 
 def hamming(M: int) -> Array:  # noqa: N803
@@ -588,7 +587,7 @@ def hamming(M: int) -> Array:  # noqa: N803
         >>> st.hamming(3).tolist()[1]
         1.0
     """
-    return _cosines(M, "hamming", (0.54, 0.46))
+    return _cosines(M, (0.54, 0.46))
 
 
 def blackman(M: int) -> Array:  # noqa: N803
@@ -598,7 +597,7 @@ def blackman(M: int) -> Array:  # noqa: N803
         >>> round(float(st.blackman(3)[1]), 12)
         1.0
     """
-    return _cosines(M, "blackman", (0.42, 0.5, 0.08))
+    return _cosines(M, (0.42, 0.5, 0.08))
 
 
 def bartlett(M: int) -> Array:  # noqa: N803
@@ -608,13 +607,13 @@ def bartlett(M: int) -> Array:  # noqa: N803
         >>> st.bartlett(3).tolist()
         [0.0, 1.0, 0.0]
     """
-    count, kind = _window(M, "bartlett")
+    count = _number_of_points(M)
     if count < 1:
-        return zeros((0,), kind)
-    if M == 1:
-        return _creation.ones((1,), kind)
-    n = arange(1 - M, M, 2).astype(kind, copy=False)
-    return _elementwise.where(n <= 0, 1 + n / (M - 1), 1 - n / (M - 1))
+        return zeros((0,))
+    if count == 1:
+        return _creation.ones((1,))
+    n = arange(1 - count, count, 2)
+    return _elementwise.where(n <= 0, 1 + n / (count - 1), 1 - n / (count - 1))
 
 
 def kaiser(M: int, beta: float) -> Array:  # noqa: N803
@@ -626,12 +625,10 @@ def kaiser(M: int, beta: float) -> Array:  # noqa: N803
     """
     from stride._comparisons import i0
 
-    count, kind = _window(M, "kaiser")
-    if count < 1:
-        return zeros((0,), kind)
-    if M == 1:
-        return _creation.ones((1,), kind)
-    n = arange(count).astype(kind, copy=False)
-    alpha = (M - 1) / 2.0
+    count = _number_of_points(M)
+    if count == 1:
+        return _creation.ones((1,))
+    n = arange(0.0, count)
+    alpha = (count - 1) / 2.0
     inside = _elementwise.maximum(1 - ((n - alpha) / alpha) ** 2.0, 0.0)
     return i0(beta * _elementwise.sqrt(inside)) / i0(float(beta))

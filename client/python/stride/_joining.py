@@ -225,10 +225,10 @@ def _where_along(obj: Any, extent: int, what: str) -> Any:
         return obj
     places = host_array(obj)
     if places.dtype.kind == "b":
-        if places.shape != (extent,):
+        if places.shape != (extent,) and what == "delete":
             raise ValueError(f"boolean array argument obj to {what} must be one dimensional and match the axis length of {extent}")
         return np.flatnonzero(places)
-    if not places.size and places.dtype.kind == "f":
+    if not places.size and not isinstance(obj, (Array, np.ndarray)):  # an empty list has no type of its own
         places = places.astype(np.int64)
     if places.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")

@@ -1,6 +1,7 @@
 """Functions that move elements by what other elements say: indices, order, running results."""
 
 import math
+import operator
 from typing import List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -754,7 +755,10 @@ def bincount(x, /, weights=None, minlength: int = 0) -> Array:
     """
     from stride import _creation
 
-    x = _array(x)
+    minlength = operator.index(minlength)
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    x = _array(np.zeros(0, np.int64) if isinstance(x, (list, tuple)) and not len(x) else x)
     if x.ndim != 1 or x.dtype.kind not in "biu":
         raise _errors.DataTypeMismatch(f"bincount is of one axis of integers, not {x.ndim} of {x.dtype}")
     x = x.astype(_dtypes.int64, copy=False)

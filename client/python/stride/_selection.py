@@ -146,7 +146,8 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
         return array_of(one if isinstance(one, Array) else np.asarray(host_array(one), kind), session).astype(kind, copy=False)
 
     shape = _inference.broadcast(
-        *(one.shape for one in conditions), *(one.shape if isinstance(one, Array) else np.shape(one) for one in choicelist)
+        *(one.shape for one in conditions),
+        *(one.shape if isinstance(one, Array) else np.shape(one) for one in (*choicelist, default)),
     )
     result = cast(default)
     for condition, choice in zip(reversed(conditions), reversed(list(choicelist))):
@@ -171,7 +172,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence, *args: Any, **kw: Any) 
         [1.0, 5.0]
     """
     array = array_of(x)
-    single = isinstance(condlist, (bool, np.bool_)) or (
+    single = isinstance(condlist, (bool, np.bool_)) or getattr(condlist, "ndim", 1) == 0 or (
         not isinstance(condlist[0], (list, tuple, Array, np.ndarray)) and array.ndim
     ) or (isinstance(condlist, (Array, np.ndarray)) and condlist.ndim == array.ndim and array.ndim)
     conditions = [_condition(one, array.session) for one in ([condlist] if single else condlist)]
@@ -440,7 +441,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
     if math.prod(dims) > np.iinfo(np.int64).max:
         raise ValueError("dimensions are too large; arrays and shapes with a total size greater than 'intp' are not supported.")
     array = array_of(indices)
-    if not dims and array.ndim:
+    known = array._node.cached()
+    if not dims and array.ndim and not (known is not None and known.any()):
         raise ValueError("multiple indices are not supported for 0d array")
     if array.dtype.kind not in "iu":
         raise TypeError("only int indices permitted")

@@ -144,16 +144,14 @@ def _shares(place: Any, before: Any, method: str, xp: Any) -> Any:
     return share
 
 
-def _quantiles(q: Any, scale: float, kind: np.dtype) -> Tuple[np.ndarray, bool]:
-    """The quantiles on the host, from 0 to 1, in the type that they have beside the array's; whether q is one number."""
+def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
+    """The quantiles on the host, from 0 to 1, and whether q is one number of Python's, which has no type of its own."""
     is_number = isinstance(q, (int, float)) and not isinstance(q, np.generic)
     values = host_array(q)
     if values.dtype.kind not in "biuf":
         raise TypeError("q is a number or an array of them")
-    if kind.kind == "f" and is_number:
-        values = np.asarray(values, kind)
-    elif values.dtype.kind == "b" or values.dtype.kind != "f" and scale != 1:
-        values = values.astype(np.float64)  # integers of quantile alone take elements as they are, by the linear rule
+    if values.dtype.kind != "f":  # integers of quantile alone take elements as they are, by the linear rule
+        values = values.astype(np.int64 if scale == 1 else np.float64)
     values = values / values.dtype.type(scale) if scale != 1 else values
     if values.ndim > 2:
         raise ValueError("q must be a scalar or 1d")
@@ -176,7 +174,7 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
     name = "quantile" if scale == 1 else "percentile"
     if method not in _PLACES:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {', '.join(_PLACES)}")
-    values, is_number = _quantiles(q, scale, slices.array.dtype)
+    values, is_number = _quantiles(q, scale)
     if weights is not None:
         if method != "inverted_cdf":
             raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
@@ -188,7 +186,7 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
             raise IndexError(f"cannot take a {name} of no elements")
         empty = _creation.full_in(lines.session, (*values.shape, *slices.shape), float("nan"), lines.dtype)
         return _arguments.give(slices.result(empty, keepdims, values.shape), out, "unsafe")
-    if lines.dtype.kind == "b" and method not in _DISCRETE:
+    if lines.dtype.kind == "b" and method not in _DISCRETE and (method != "linear" or values.dtype.kind == "f"):
         raise TypeError(f"{name} subtracts elements, which bools do not")
     ordered = _routines.sort(lines, axis=-1)
     # The quantiles' axes in front, the elements' behind them.
@@ -206,7 +204,7 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
 
 def _take_between(ordered: Array, place: np.ndarray, count: int, method: str, weak: bool) -> Array:
     """By places on the host."""
-    if method in _DISCRETE or place.dtype.kind in "iu":
+    if method in _DISCRETE or method == "linear" and place.dtype.kind in "iu":
         return _front(_routines.take(ordered, place.astype(np.int64), axis=-1), place.ndim)
     at_end, at_begin = place >= count - 1, place < 0
     before = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place)))
@@ -270,6 +268,11 @@ def _weighted_quantile(slices: _Slices, q: np.ndarray, weights: Any, skip_nan: b
         wide = _manipulation.broadcast_to(
             reshape(given, tuple(n if i in slices.axes else 1 for i, n in enumerate(slices.array.shape))), slices.array.shape
         )
+    known = given._node.cached()
+    if known is not None and (known < 0).any():
+        raise ValueError("Weights must be non-negative.")
+    if known is not None and not (np.isfinite(known).all() and known.any()):
+        raise ValueError("Weights included NaN, inf or were all zero.")
     share = slices.collapse(_manipulation.copy(wide)).astype(_dtypes.float64)
     if lines.dtype.kind == "f" and skip_nan:
         share = where(isnan(lines), 0.0, share)
@@ -310,7 +313,8 @@ def quantile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements; for the method inverted_cdf.
+        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of them
+            is not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -505,7 +509,7 @@ def cov(
 
 def _as_rows(x: Array, rowvar: bool) -> Array:
     rows = reshape(x, (1, x.size)) if x.ndim < 2 else x
-    return _manipulation.matrix_transpose(rows) if not rowvar and x.ndim == 2 and rows.shape[0] != 1 else rows
+    return _manipulation.matrix_transpose(rows) if not rowvar and x.ndim == 2 else rows
 
 
 def _observation_weights(fweights: Any, aweights: Any, rows: Array) -> Optional[Array]:
@@ -578,8 +582,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
         [1, 3]
     """
     values, edges = _arguments.arrays(x, bins)
-    if values.dtype.kind == "c":
-        raise TypeError("x may not be complex")
+    if "c" in (values.dtype.kind, edges.dtype.kind):
+        raise TypeError("x and bins may not be complex")
     if edges.ndim != 1:
         raise ValueError("object of too small depth for desired array" if not edges.ndim else "bins must be 1-dimensional")
     known = edges._read()
@@ -792,6 +796,8 @@ def histogramdd(
     edges, places, inside = [], None, None
     for axis, (each, limits) in enumerate(zip(number_each, ranges)):
         column = points[:, axis]
+        if _is_number(each) and each < 1:
+            raise ValueError(f"`bins[{axis}]` must be positive, when an integer")
         edge = histogram_bin_edges(column, each, limits)
         edge = edge if edge.dtype.kind == "f" or not isinstance(each, (int, np.integer)) else edge.astype(_dtypes.float64)
         edges.append(edge)
