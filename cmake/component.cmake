@@ -1,6 +1,7 @@
-# stride_component(name SRCS a.cc ... [TOGETHER [APART a.cc ...]] DEPS target ...): one folder, one static library named stride_<name>.
-# The link line is the architecture diagram: DEPS lists only what the folder may see. TOGETHER compiles the sources several
-# at a time (STRIDE_UNITY), since parsing the same headers is most of the work; APART lists those that define the local names of others.
+# stride_component(name SRCS a.cc ... [TOGETHER [APART a.cc ...]] DEPS target ...): one folder, one static library named
+# stride_<name>. The link line is the architecture diagram: DEPS lists only what the folder may see. TOGETHER compiles
+# the sources several at a time (STRIDE_UNITY), since parsing the same headers is most of the work; APART lists sources
+# whose local names clash with others.
 function(stride_component name)
   cmake_parse_arguments(ARG "TOGETHER" "" "SRCS;APART;DEPS" ${ARGN})
   if(ARG_SRCS)

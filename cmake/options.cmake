@@ -3,7 +3,8 @@ option(STRIDE_BUILD_TESTS "Build the tests" ON)
 option(STRIDE_BUILD_BENCH "Build the benchmarks" ON)
 option(STRIDE_PORTABLE "Link gRPC, protobuf, abseil, LLVM and libstdc++ statically" OFF)
 set(STRIDE_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
-option(STRIDE_UNITY "Compile the sources of a folder several at a time: a third of the work for a whole build, more for one change" ON)
+option(STRIDE_UNITY
+  "Compile a folder's sources several at a time: a third of the work for a whole build, more for one change" ON)
 option(STRIDE_FUZZ "Build the fuzz targets with libFuzzer (Clang)" OFF)
 set(STRIDE_CUDA "AUTO" CACHE STRING "Build stride-worker-cuda: AUTO (when a toolkit is found), ON or OFF")
 

@@ -12,6 +12,6 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA)
 foreach(file conffiles postinst postrm prerm)
   list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/debian/${file})
 endforeach()
-# What runs, without the C++ client's archives.
+# The programs, without the C++ client's archives.
 set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};${PROJECT_NAME};runtime;/")
 include(CPack)

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -76,11 +77,16 @@ class Tenant {
     const grpc::Status status =
         grpc::internal::BlockingUnaryCall(channel_.get(), rpc, &context, BytesOf(request), &in);
     grpc::Slice reply;
-    if (!status.ok() || !in.DumpToSingleSlice(&reply).ok()) return std::nullopt;
     Response response;
-    if (!response.ParseFromArray(reply.begin(), static_cast<int>(reply.size())))
-      return std::nullopt;
-    return response;
+    if (Keep(method, status) && in.DumpToSingleSlice(&reply).ok() &&
+        response.ParseFromArray(reply.begin(), static_cast<int>(reply.size())))
+      return response;
+    return std::nullopt;
+  }
+  // The error of the last call that failed.
+  std::string error() const {
+    const std::lock_guard lock(mutex_);
+    return error_;
   }
 
   // One Execute call with these requests, read to its end.
@@ -100,7 +106,7 @@ class Tenant {
     for (const v1::ExecuteRequest& request : rest) sent = sent && stream->Write(BytesOf(request));
     stream->WritesDone();
     reader.join();
-    return stream->Finish().ok() && sent;
+    return Keep(rpc.name(), stream->Finish()) && sent;
   }
 
   // A whole array, in one message.
@@ -116,7 +122,7 @@ class Tenant {
                                                                       &in));
     const bool sent = stream->Write(BytesOf(header)) && stream->Write(BytesOf(data));
     stream->WritesDone();
-    return stream->Finish().ok() && sent;
+    return Keep(rpc.name(), stream->Finish()) && sent;
   }
 
  private:
@@ -125,8 +131,18 @@ class Tenant {
     return grpc::ByteBuffer(&bytes, 1);
   }
 
+  // Keeps the error of a call that failed; false where it did.
+  bool Keep(const char* method, const grpc::Status& status) {
+    if (status.ok()) return true;
+    const std::lock_guard lock(mutex_);
+    error_ = std::string(method) + ": " + status.error_message();
+    return false;
+  }
+
   const std::string name_;
   std::shared_ptr<grpc::Channel> channel_;
+  mutable std::mutex mutex_;
+  std::string error_;
 };
 
 // Waits for a job's end; false: it has failed, or is not there.
@@ -153,6 +169,7 @@ class Flood {
   // Operations ended so far.
   int64_t done() const { return done_; }
   bool broken() const { return broken_; }
+  std::string error() const { return tenant_.error(); }
 
  private:
   void Run() {
@@ -201,6 +218,7 @@ class Neighbour {
   }
   int64_t done() const { return done_; }
   bool broken() const { return broken_; }
+  std::string error() const { return tenant_.error(); }
 
  private:
   Tenant tenant_;
@@ -275,22 +293,43 @@ bool SendJobs(Tenant& tenant, const std::string& device) {
   return Succeeds(tenant, made->job().name());
 }
 
-// Seconds for each operation of what goes on meanwhile; `done` counts those that have ended.
-struct Pace {
-  explicit Pace(std::function<int64_t()> done) : done(std::move(done)), before(this->done()) {}
+// The rate of work in progress, whose operations that have ended `done` counts.
+class Pace {
+ public:
+  explicit Pace(std::function<int64_t()> done) : done_(std::move(done)), before_(done_()) {}
+  // Seconds for each operation, if any has ended.
   std::optional<double> Stop() const {
-    const int64_t count = done() - before;
+    const int64_t count = done_() - before_;
     if (count == 0) return std::nullopt;
-    return SecondsSince(start) / static_cast<double>(count);
+    return SecondsSince(start_) / static_cast<double>(count);
   }
-  const std::function<int64_t()> done;
-  const int64_t before;
-  const Clock::time_point start = Clock::now();
+  // The same after `time`, or as soon as an operation has ended afterwards: a slow machine may end
+  // none in `time`. Nothing if none ends in kLongest.
+  std::optional<double> StopAfter(milliseconds time) const {
+    std::this_thread::sleep_for(time);
+    while (done_() == before_ && SecondsSince(start_) < kLongest)
+      std::this_thread::sleep_for(milliseconds(1));
+    return Stop();
+  }
+
+ private:
+  static constexpr double kLongest = 60;  // seconds
+
+  const std::function<int64_t()> done_;
+  const int64_t before_;
+  const Clock::time_point start_ = Clock::now();
 };
 
 template <typename Work>
 void AwaitFirst(const Work& work) {
   while (work.done() == 0 && !work.broken()) std::this_thread::sleep_for(milliseconds(1));
+}
+
+// An error where work stopped early.
+template <typename Work>
+Result<void> Unbroken(const Work& work) {
+  if (work.broken()) return Broken("Another tenant's work ends early: " + work.error());
+  return {};
 }
 
 Result<void> MeasureParts(const Setup& setup, const std::string& device, Report& report) {
@@ -299,22 +338,20 @@ Result<void> MeasureParts(const Setup& setup, const std::string& device, Report&
   for (int i = 0; i < setup.num_rounds; ++i) {
     Flood a(address, "first", device);
     AwaitFirst(a);
-    const Pace only([&] { return a.done(); });
-    std::this_thread::sleep_for(milliseconds(700));
-    const auto lone = only.Stop();
+    const auto lone = Pace([&] { return a.done(); }).StopAfter(milliseconds(700));
     Flood b(address, "second", device);
     AwaitFirst(b);
     const Pace pace_a([&] { return a.done(); }), pace_b([&] { return b.done(); });
-    std::this_thread::sleep_for(milliseconds(1500));
-    const auto part_a = pace_a.Stop(), part_b = pace_b.Stop();
-    if (a.broken() || b.broken()) return Broken("A flood of jobs breaks off");
-    if (!lone || !part_a || !part_b) continue;  // a job takes longer than this device has now
+    const auto part_a = pace_a.StopAfter(milliseconds(1500));
+    const auto part_b = pace_b.StopAfter(milliseconds(0));
+    BENCH_OK(Unbroken(a));
+    BENCH_OK(Unbroken(b));
+    if (!lone || !part_a || !part_b) return Broken("No job of a flood ends");
     alone.Add(*lone);
     first.Add(*part_a);
     second.Add(*part_b);
     both.Add(1 / (1 / *part_a + 1 / *part_b));
   }
-  if (both.count() == 0) return Broken("No flood of jobs gets anywhere");
   report.Add({.id = "fair_throughput/" + ShortName(device),
               .what = "A kernel of about 1 ms, of two tenants that flood, " + ShortName(device),
               .ours = both,
@@ -338,7 +375,7 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
     for (int i = 0; i < setup.num_calls / 4 + 1; ++i) {
       const auto start = Clock::now();
       auto response = quiet.Call<v1::RunResponse>("/stride.v1.ComputeService/Run", request);
-      if (!response) return Broken("The quiet tenant is refused");
+      if (!response) return Broken("The quiet tenant is refused: " + quiet.error());
       times->Add(SecondsSince(start));
       std::this_thread::sleep_for(milliseconds(2));
     }
@@ -355,14 +392,16 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
     AwaitFirst(second);
     const auto kernels = [&] { return flood.done() + second.done(); };
     for (int i = 0; i < setup.num_rounds; ++i) {
-      const Pace by_themselves(kernels);
-      std::this_thread::sleep_for(milliseconds(700));
-      if (const auto pace = by_themselves.Stop()) kernel.Add(*pace);
+      const auto alone = Pace(kernels).StopAfter(milliseconds(700));
       const Pace disturbed(kernels);
       BENCH_OK(measure(&flooded_twice));
-      if (const auto pace = disturbed.Stop()) disturbed_kernel.Add(*pace);
+      const auto beside = disturbed.StopAfter(milliseconds(0));
+      BENCH_OK(Unbroken(flood));
+      BENCH_OK(Unbroken(second));
+      if (!alone || !beside) return Broken("No job of a flood ends");
+      kernel.Add(*alone);
+      disturbed_kernel.Add(*beside);
     }
-    if (flood.broken() || second.broken()) return Broken("A flood of jobs breaks off");
   }
   report.Add({.id = "fair_quiet/" + ShortName(device),
               .what = "Run fill, 1000 float32, while another floods, " + ShortName(device),
@@ -374,8 +413,6 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
               .ours = flooded_twice,
               .baseline_name = "nobody else there",
               .baseline = undisturbed});
-  if (kernel.count() == 0 || disturbed_kernel.count() == 0)
-    return Broken("No flood of jobs gets anywhere");
   report.Add({.id = "fair_cost/" + ShortName(device),
               .what = "  a kernel of the two beside it, " + ShortName(device),
               .ours = disturbed_kernel,
@@ -394,7 +431,7 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
       Neighbour neighbour(address, [&](Tenant& tenant) { return one.turn(tenant, device); });
       AwaitFirst(neighbour);
       BENCH_OK(measure(&times));
-      if (neighbour.broken()) return Broken("A neighbour's work breaks off");
+      BENCH_OK(Unbroken(neighbour));
     }
     report.Add({.id = one.id + ShortName(device),
                 .what = one.what + ShortName(device),

@@ -36,7 +36,9 @@ def main() -> int:
             return 1
         old = descriptor_pb2.FileDescriptorSet.FromString(baseline.read_bytes())
         problems += [f"breaking: {problem}" for problem in breaking_changes(old, new)]
-        if for_client is not None and (not client.exists() or descriptor_pb2.FileDescriptorSet.FromString(client.read_bytes()) != for_client):
+        if for_client is not None and (
+            not client.exists() or descriptor_pb2.FileDescriptorSet.FromString(client.read_bytes()) != for_client
+        ):
             problems.append(f"{_CLIENT} is not made from these files; ci/check-proto --update makes it")
     for problem in problems:
         print(f"check-proto: {problem}", file=sys.stderr)

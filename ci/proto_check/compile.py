@@ -23,10 +23,14 @@ def compile_protos(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
 
 
 def compile_for_client(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
-    """What a client needs to make its messages: our own files and google/rpc, each after what it imports."""
-    files = sorted(str(path.relative_to(root)) for folder in ("google/rpc", "stride") for path in (root / folder).rglob("*.proto"))
+    """The files that a client needs to make its messages: our own and google/rpc, each after its imports."""
+    files = sorted(
+        str(path.relative_to(root)) for folder in ("google/rpc", "stride") for path in (root / folder).rglob("*.proto")
+    )
     compiled = _compile(root, files, "--include_imports")
-    return descriptor_pb2.FileDescriptorSet(file=[file for file in compiled.file if not file.name.startswith("google/protobuf/")])
+    return descriptor_pb2.FileDescriptorSet(
+        file=[file for file in compiled.file if not file.name.startswith("google/protobuf/")]
+    )
 
 
 def _compile(root: pathlib.Path, files: list[str], *options: str) -> descriptor_pb2.FileDescriptorSet:

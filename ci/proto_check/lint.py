@@ -11,7 +11,10 @@ _PASCAL = re.compile(r"([A-Z][a-z0-9]*)+")
 _VERSIONED_PACKAGE = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\.v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
 # Options that code generators need in every file.
-_LANGUAGE_OPTIONS = ("csharp_namespace", "go_package", "java_package", "java_multiple_files", "objc_class_prefix", "php_namespace", "ruby_package")
+_LANGUAGE_OPTIONS = (
+    "csharp_namespace", "go_package", "java_package", "java_multiple_files", "objc_class_prefix", "php_namespace",
+    "ruby_package",
+)
 
 
 def lint(files: descriptor_pb2.FileDescriptorSet) -> list[str]:
@@ -32,7 +35,7 @@ def _lint_file(file: descriptor_pb2.FileDescriptorProto) -> Iterator[str]:
         yield f"{where}: package {file.package} does not match its folder"
     for option in _LANGUAGE_OPTIONS:
         if not file.options.HasField(option):
-            yield f"{where}: {option} is missing, without which that language's generator fails or chooses names by itself"
+            yield f"{where}: {option} is missing; without it that language's generator fails or chooses names by itself"
     if file.public_dependency:
         yield f"{where}: public imports are not used"
     for message in file.message_type:

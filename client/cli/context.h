@@ -44,8 +44,8 @@ class Context {
   // daemon would be gone with it. `private_arguments` are for that daemon, beside its own.
   Result<Client*> Connect(bool keeps_state = false,
                           const std::vector<std::string>& private_arguments = {});
-  // A daemon that has just started tries its devices before it calls them serving: waits until it
-  // has tried them all, some seconds at most. `client` is Connect's.
+  // A new daemon tests its devices before it reports them as serving. Waits until the daemon has
+  // tested all, some seconds at most. `client` is Connect's.
   Result<std::vector<Device>> ListTriedDevices(Client& client) const;
   // The address in use, for messages.
   std::string address() const { return client_ ? client_->address() : ""; }

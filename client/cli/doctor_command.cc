@@ -77,7 +77,7 @@ Check Limits(Client& client, const CallOptions& options) {
     return check;
   }
   if (limits->descriptors == 0) {
-    check.finding = "this daemon does not tell them";
+    check.finding = "this daemon does not report them";
     return check;
   }
   check.finding = std::to_string(limits->open_descriptors) + " of " +

@@ -90,8 +90,8 @@ Result<std::unique_ptr<PrivateDaemon>> PrivateDaemon::Start(
   const std::string executable = FindDaemon();
   if (executable.empty()) {
     return Unavailable(
-        "No daemon is running, and no strided to start one was found beside this program or in "
-        "PATH "
+        "No daemon is running, and no strided to start one was found next to this program or "
+        "in PATH "
         "(or name it by STRIDE_DAEMON). Install strided, or name a daemon with --address");
   }
   std::unique_ptr<PrivateDaemon> daemon(new PrivateDaemon);

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdio>
 
 #include "client/cli/command.h"
@@ -6,6 +7,11 @@
 
 namespace stride::cli {
 namespace {
+
+// Seconds since 1970.
+Json ToJson(std::chrono::system_clock::time_point time) {
+  return Json::Number(std::chrono::duration<double>(time.time_since_epoch()).count());
+}
 
 Json ToJson(const Usage& usage) {
   std::vector<Json> devices, quotas;
@@ -21,6 +27,8 @@ Json ToJson(const Usage& usage) {
                       {"limit", quota.limit ? Json::Integer(*quota.limit) : Json::Null()}}));
   }
   return Json::Object({{"tenant", Json::String(usage.tenant)},
+                       {"start_time", ToJson(usage.start_time)},
+                       {"time", ToJson(usage.time)},
                        {"device_seconds", Json::Number(usage.device_seconds)},
                        {"upload_bytes", Json::Integer(usage.upload_bytes)},
                        {"download_bytes", Json::Integer(usage.download_bytes)},

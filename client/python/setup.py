@@ -8,7 +8,13 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 _Field = descriptor_pb2.FieldDescriptorProto
-_NUMBERS = {_Field.TYPE_DOUBLE: "float", _Field.TYPE_FLOAT: "float", _Field.TYPE_BOOL: "bool", _Field.TYPE_STRING: "str", _Field.TYPE_BYTES: "bytes"}
+_NUMBERS = {
+    _Field.TYPE_DOUBLE: "float",
+    _Field.TYPE_FLOAT: "float",
+    _Field.TYPE_BOOL: "bool",
+    _Field.TYPE_STRING: "str",
+    _Field.TYPE_BYTES: "bytes",
+}
 
 
 class _Types:
@@ -60,7 +66,9 @@ class _Types:
             return _NUMBERS.get(field.type, "int")
         name = field.type_name.lstrip(".")
         prefix = self._file.package + "."
-        if name.startswith(prefix) and name[len(prefix):].split(".")[0] in {one.name for one in self._file.message_type}:
+        if name.startswith(prefix) and name[len(prefix):].split(".")[0] in {
+            one.name for one in self._file.message_type
+        }:
             return name[len(prefix):]
         return "Any"
 

@@ -12,9 +12,9 @@
 namespace stride::api {
 namespace {
 
-// An upload that has more messages or larger ones has its initial metadata sent ahead, which tells
-// those who watch the connection that the messages are taken (stream_bytes.h). Small ones save the
-// packet.
+// For an upload with more messages or larger ones, the initial metadata is sent before the answer.
+// The watch of the connection infers from it that the daemon takes the messages (stream_bytes.h).
+// Small uploads save the packet.
 constexpr int kFewMessages = 3;
 constexpr size_t kSmallMessageBytes = 64 << 10;
 

@@ -12,16 +12,16 @@
 
 namespace stride::api {
 
-// The memory of all requests that are being carried out: bytes that were received and what protobuf
-// made of them. A tenant may have no more than what is left to all others, so that one has at most
-// half, and N that take all they get leave the next one a part in N + 1. Thread-safe.
+// The memory of all requests in execution: received bytes and protobuf's objects. A tenant may have
+// at most as much as remains for all others. So one tenant has at most half, and N greedy tenants
+// leave the next a part in N + 1. Thread-safe.
 class ByteBudget {
  public:
   static constexpr int64_t kBytes = int64_t{128} << 20;
 
   explicit ByteBudget(int64_t max_bytes = kBytes) : max_bytes_(max_bytes) {}
 
-  // What one call has of the budget; gives it back at its end. One thread at a time.
+  // One call's share of the budget; returned when the call ends. One thread at a time.
   class Charge {
    public:
     Charge() = default;

@@ -11,7 +11,7 @@ class StreamWire final : public CommandWire {
       : stream_(*stream), charge_(std::move(charge)) {}
 
   bool Read(v1::ExecuteRequest* request) override {
-    // What the last one took has been given back.
+    // Releases the charge of the last message.
     charge_.Set(0).IgnoreError();
     grpc::ByteBuffer bytes;
     if (!stream_.Read(&bytes)) return false;
@@ -38,7 +38,7 @@ ComputeServiceAdapter::ComputeServiceAdapter(CallEnvironment* environment,
                                              scheduler::Engine* engine)
     : RawService(environment), engine_(engine), run_index_(Asynchronous("ComputeService/Run")) {
   Stream("ComputeService/Execute", [this](Call& call, RawStream* stream) {
-    // Tells whoever watches the connection that the messages are taken (stream_bytes.h).
+    // Shows the watch of the connection that the daemon takes the messages (stream_bytes.h).
     stream->SendInitialMetadata();
     StreamWire wire(stream, ByteBudget::Charge(environment_.bytes, call.tenant()));
     absl::Status status = ExecuteStream(&call, engine_, &wire).Run();

@@ -47,7 +47,7 @@ class FrameSocket {
   absl::StatusOr<Frame> Read(bool first = false);
   // The next frame, without its message, which needs no room. False at the end.
   bool Drop(v1::LocalFrame* kind);
-  // Of the frame that was read or dropped last.
+  // The kind of the frame that was read or dropped last.
   v1::LocalFrame last_kind() const { return last_kind_; }
   // Blocks while the client does not read. False: it is gone.
   bool Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message);

@@ -46,7 +46,7 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr std::chrono::seconds kMessageTime(60);
 // How often a connection's messages are looked at for those that are late.
 constexpr std::chrono::seconds kLateInterval(1);
-// Changes of what a connection holds that are not told to the account of all.
+// Smaller changes of a connection's bytes are not added to the account of all connections.
 constexpr int64_t kGrain = 16 << 10;
 constexpr std::chrono::milliseconds kPurgeInterval(100);
 
@@ -126,7 +126,7 @@ class Watched {
       : peer_(std::move(peer)), account_(std::move(account)) {}
   ~Watched() { Over(); }
 
-  // What has just been received. False: the connection is to end.
+  // Counts received bytes. Returns false if the connection must end.
   bool Take(const void* bytes, size_t size) {
     const auto now = std::chrono::steady_clock::now();
     std::lock_guard lock(mutex_);
@@ -149,7 +149,7 @@ class Watched {
     return false;
   }
 
-  // What has just been sent.
+  // Counts sent bytes.
   void Sent(const void* bytes, size_t size) {
     std::lock_guard lock(mutex_);
     if (ended_) return;
@@ -267,8 +267,8 @@ bool EachPart(const msghdr& message, size_t size, Look look) {
   return true;
 }
 
-// The peer of the encrypted connection that this thread has read from last. gRPC decrypts what it
-// has read on the thread that read it.
+// The peer of the encrypted connection that this thread has read from last. gRPC decrypts bytes on
+// the thread that read them.
 thread_local std::shared_ptr<const std::string> encrypted_peer;
 
 void Forget(void*, void* watched, CRYPTO_EX_DATA*, int, long, void*) {  // NOLINT: OpenSSL's type

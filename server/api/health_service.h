@@ -18,8 +18,8 @@ namespace stride::api {
 // grpc.health.v1, telling the present state of the devices rather than a remembered one. Names: ""
 // is the daemon, a `stride.v1.` service can work now, `devices/{id}` is one device. The daemon,
 // ComputeService and JobService need a serving device. All are NOT_SERVING from BeginDrain on.
-// Needs no authentication, so that strangers' messages come here: gRPC receives them, and they are
-// parsed only where they are small. A request of a newer contract is answered by what is known.
+// Needs no authentication, so it receives messages of unknown callers. gRPC receives them, and only
+// small ones are parsed. For a request of a newer contract, the known fields decide the answer.
 class HealthService final : public grpc::Service {
  public:
   // Both must outlive the server.

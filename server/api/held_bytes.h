@@ -9,10 +9,10 @@
 
 namespace stride::api {
 
-// What gRPC holds of the messages of all connections, before the daemon has taken them. A peer, and
-// a connection, may have no more than what is left to all others: one peer gets at most half, and
-// never what keeps another from a small message. Within a peer those give way that have more than
-// its connections have on average. Thread-safe.
+// Counts the message bytes of all connections that gRPC holds and the daemon has not taken. A peer,
+// and a connection, may have at most as much as remains for all others: one peer gets at most half,
+// and another peer always has room for a small message. Within a peer, connections end that have
+// more than the average of its connections. Thread-safe.
 class HeldBytes {
  public:
   static constexpr int64_t kBytes = int64_t{192} << 20;

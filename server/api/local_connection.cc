@@ -81,7 +81,7 @@ class ExecuteWire final : public CommandWire {
   ExecuteWire(FrameSocket* socket, FrameReader* frames, ByteBudget::Charge charge)
       : socket_(*socket), frames_(*frames), charge_(std::move(charge)) {}
   bool Read(v1::ExecuteRequest* request) override {
-    // What the last one took has been given back.
+    // Releases the charge of the last call.
     charge_.Set(0).IgnoreError();
     if (!frames_.Next()) return false;
     absl::Status status = Parse(frames_.frame(), kLocalRequest, &charge_, request);

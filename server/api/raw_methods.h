@@ -24,9 +24,9 @@ using RawStream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 class ResponseWriter {
  public:
   explicit ResponseWriter(RawStream* stream) : stream_(*stream) {}
-  // Blocks while the client does not read. False: nobody is there any more.
+  // Blocks while the client does not read. False: the client is gone.
   bool Write(const google::protobuf::MessageLite& response);
-  // The same, of a message that is serialized already and may lend what it has.
+  // The same for a serialized message, which may lend its bytes.
   bool WriteBytes(const grpc::ByteBuffer& response) { return stream_.Write(response); }
   // The same as Write, of the last one, which travels with the call's status. An error is the
   // call's.

@@ -33,7 +33,7 @@ bool ParseReflection(const grpc::ByteBuffer& bytes, ServerReflectionRequest* req
   return request->ParseFromString(text);
 }
 
-// The file and what it imports, each once.
+// Adds the file and its imports, each once.
 void AddFile(const FileDescriptor* file, std::set<std::string>* seen,
              ServerReflectionResponse* response) {
   if (!seen->insert(file->name()).second) return;
@@ -93,8 +93,8 @@ void ReflectionService::Answer(const ServerReflectionRequest& request,
 ReflectionService::ReflectionService(CallEnvironment* environment,
                                      std::vector<std::string> services)
     : environment_(*environment), services_(std::move(services)) {
-  // The messages of both versions are the same. gRPC's plugin for the older one would parse what
-  // strangers send, of any size, and give each a thread.
+  // The messages of both versions are the same. gRPC's plugin for the older one would parse any
+  // message of unknown callers, of any size, and give each a thread.
   for (const char* method : {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
                              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
     AddMethod(new grpc::internal::RpcServiceMethod(

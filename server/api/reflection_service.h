@@ -13,10 +13,10 @@
 
 namespace stride::api {
 
-// grpc.reflection.v1, and v1alpha, whose messages are the same: what tools such as grpcurl learn
-// the contract from. It tells what the public .proto files tell and needs no authentication, so
-// that strangers' messages come here: they are parsed only where they are small, and few calls are
-// taken at once.
+// grpc.reflection.v1, and v1alpha, whose messages are the same. Tools such as grpcurl read the
+// contract from it. It returns only the content of the public .proto files and needs no
+// authentication, so it receives messages of unknown callers. It parses only small messages and
+// takes few calls at once.
 class ReflectionService final : public grpc::Service {
  public:
   // `environment` must outlive the server. `services` are full names, such as

@@ -12,7 +12,7 @@
 
 namespace stride::api {
 
-// What a request may be, by what its method needs: names and numbers, or sources, arrays and
+// Limits of a request, by the needs of its method: names and numbers, or sources, arrays and
 // commands.
 inline constexpr RequestLimits kControlRequest{64 << 10, 1 << 20};
 inline constexpr RequestLimits kContentRequest{(4 << 20) + (64 << 10), 32 << 20};
@@ -21,9 +21,9 @@ inline constexpr RequestLimits kLocalRequest{16 << 20, 48 << 20};
 // Requests that take no more than this are not charged: the number of calls bounds them.
 inline constexpr int64_t kUncharged = 16 << 10;
 
-// The only way from a client's bytes to a message: looks at them (CheckRequest), charges what they
-// take to the call, and parses. After an error the charge is what it was. OK leaves the objects
-// charged alone, since the bytes are soon given back.
+// The only way from a client's bytes to a message: checks the bytes (CheckRequest), charges their
+// memory to the call, and parses them. An error leaves the charge unchanged. After OK only the
+// objects are charged, since the bytes are soon released.
 absl::Status ParseRequest(absl::Span<const std::string_view> pieces, const MessageShape& shape,
                           const RequestLimits& limits, ByteBudget::Charge* charge,
                           google::protobuf::MessageLite* request);

@@ -21,10 +21,10 @@ namespace stride::api {
 class RunServer;
 
 // One call of ComputeService.Run, from the wait for it to the end of its reply. It lives as long as
-// events of the completion queue are to come. What happens to it happens in this order, each on the
-// thread that brings it: Arrived (its metadata; a caller that is not known ends here), Received
-// (its message) and Begin (a thread of the server's, or of its executor when something must be
-// waited for), OperationEnded (the engine's), Reply (likewise, or the executor's), ReplySent.
+// events of the completion queue are pending. Its events have this order, each on the thread that
+// delivers it: Arrived (its metadata; an unknown caller ends here), Received (its message) and
+// Begin (a thread of the server's, or of its executor when the call must wait), OperationEnded (the
+// engine's), Reply (the engine's, or the executor's), ReplySent.
 // CallEnded comes when the client has its reply or is gone.
 class RunCall : public std::enable_shared_from_this<RunCall> {
  public:

@@ -19,8 +19,8 @@ class FrameWalk {
 
   explicit FrameWalk(uint64_t preface_bytes) : skip_(preface_bytes) {}
 
-  // begin(frame) for each that begins in these bytes, data(frame, bytes, size) for what is there of
-  // the payload of DATA frames.
+  // Calls begin(frame) for each frame that begins in these bytes, and data(frame, bytes, size) for
+  // the payload of DATA frames in them.
   template <typename Begin, typename Data>
   void Take(const uint8_t* bytes, size_t size, Begin begin, Data data);
 
@@ -33,21 +33,21 @@ class FrameWalk {
   size_t header_bytes_ = 0;  // of header_ that are there
 };
 
-// What gRPC 1.51 holds of a connection's messages, told from the frames of both directions: it has
-// no bound for that, and no time by which a message must be complete. Until the daemon answers on a
-// stream, all that came on it is held. Initial metadata ahead of an answer says that the stream is
-// read, and what is complete of it taken; then what has come of the next message is held alone.
-// A stream's end gives all back, whoever ends it. Pure; one thread.
+// Computes the bytes of a connection's messages that gRPC 1.51 holds, from the frames of both
+// directions. gRPC has no bound for them and no deadline for a message. Until the daemon answers on
+// a stream, all bytes received on it are held. Initial metadata before an answer shows that the
+// daemon reads the stream and takes complete messages; then only the incomplete message is held.
+// The end of a stream, by either side, releases all. Pure; one thread.
 class StreamBytes {
  public:
   using Time = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
 
-  // What gRPC and the daemon have of a call without a message.
+  // The bytes that a call without a message takes in gRPC and the daemon.
   static constexpr int64_t kStreamBytes = 4 << 10;
   // Far more than may be open at once (front.cc).
   static constexpr size_t kMaxStreams = 2048;
-  // The least that a client must send of a message in a second, beside the time that all have.
+  // The least rate at which a client must send a message, after the time that all messages have.
   static constexpr int64_t kBytesPerSecond = 64 << 10;
 
   // Bytes that came from the client; its connection's preface is the first of them. False: too many
@@ -57,8 +57,8 @@ class StreamBytes {
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t held() const { return held_; }
-  // Whether a call's first message is not complete in its time, since its first byte, or since the
-  // call began where there is none; of streams that are not read already.
+  // True if a call's first message is not complete in its time. The time begins with the message's
+  // first byte, or with the call if there is none. Streams that are read already do not count.
   bool Late(Time now, Duration time) const;
 
  private:

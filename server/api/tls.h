@@ -20,10 +20,10 @@ struct TlsFiles {
   bool enabled() const { return !certificate.empty(); }
 };
 
-// Credentials that look at the files every second and take them once they have changed, settled
-// (base/file_watch.h) and are good together; else the old ones stay in force and `log` hears why,
-// once. INVALID_ARGUMENT
-// when they are not good now.
+// Credentials that check the files every second and reload them once they have changed, settled
+// (base/file_watch.h) and are valid together. Otherwise the old ones stay in force, and `log` gets
+// the reason once.
+// INVALID_ARGUMENT if the files are not valid now.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
     const TlsFiles& files, std::function<void(const std::string&)> log);
 

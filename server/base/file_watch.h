@@ -15,8 +15,8 @@
 namespace stride {
 
 // Files that are read again when they change: contents, owner or mode. An editor empties a file and
-// then writes it, and a certificate comes before its key, so files count as changed only once they
-// look the same at two looks in a row. Thread-safe.
+// then writes it, and a certificate comes before its key. So files count as changed only once two
+// looks in a row find them the same. Thread-safe.
 class FileWatch {
  public:
   explicit FileWatch(std::vector<std::string> paths);
@@ -30,14 +30,14 @@ class FileWatch {
   // One look: true when the files are not those that were read and have settled; they then count as
   // read. Start does this.
   bool Look();
-  // The files are about to be read, whatever they look like.
+  // The files are about to be read, in any state.
   void BeginRead();
-  // Whether they are still those of the last BeginRead, or the last Look that said so: after the
-  // reading, whether what was read is one version of them.
+  // True if the files are unchanged since the last BeginRead, or the last Look that reported a
+  // change. After a read, true means that the read content is one version of the files.
   bool Unchanged() const;
 
  private:
-  // What changes when a file does. All zero: it is not there.
+  // Attributes that change when a file does. All zero: the file is absent.
   struct Stamp {
     dev_t device = 0;
     ino_t file = 0;

@@ -38,7 +38,7 @@ class Folder {
   // writing.
   absl::StatusOr<UniqueFd> MakeFile(std::string* prefix) const;
   absl::Status Rename(const std::string& from, const Folder& folder, const std::string& to) const;
-  // A link itself, never what it leads to. False: there is no such file, or it cannot be removed.
+  // Removes a link itself, never its target. False: the file does not exist or cannot be removed.
   bool Remove(const std::string& name) const;
   // Without `.` and `..`.
   absl::StatusOr<std::vector<std::string>> List() const;
@@ -46,7 +46,7 @@ class Folder {
   absl::Status Sync() const;
 
   int fd() const { return fd_.get(); }
-  // Where it lies now: for messages, and for what takes only paths.
+  // The current path: for messages, and for functions that take only paths.
   absl::StatusOr<std::string> Path() const;
 
  private:

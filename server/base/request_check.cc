@@ -18,7 +18,7 @@ namespace stride {
 
 namespace pb = google::protobuf;
 
-// What protobuf and the allocator take beside an object itself.
+// Bytes that protobuf and the allocator take in addition to an object.
 constexpr int64_t kPerAllocation = 16;
 // An element's pointer in its list, which grows by doubling.
 constexpr int64_t kPerElement = 16 + kPerAllocation;
@@ -254,7 +254,7 @@ struct Found {
   uint64_t begin = 0;   // where its tag begins
 };
 
-// What is common to walks: tags, lengths, and numbers that are looked at.
+// The common part of walks: tags, lengths, and numbers that are checked.
 class Walk {
  public:
   Walk(absl::Span<const std::string_view> pieces, int64_t max_cost, bool look_at_text)
@@ -327,7 +327,7 @@ class Walk {
     return IsUtf8(text) || Fail(Fault::kNotUtf8, number, at);
   }
 
-  // As protobuf judges it: overlong forms, surrogates and what lies beyond U+10FFFF are none.
+  // By protobuf's rules: overlong forms, surrogates and code points beyond U+10FFFF are invalid.
   static bool IsUtf8(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
       const auto lead = static_cast<uint8_t>(text[i]);

@@ -10,10 +10,10 @@
 
 namespace stride {
 
-// The judgement of a request's bytes before protobuf makes objects from them. Two bytes on the wire
-// may become an object of 120, so that the size of a message bounds nothing; and protobuf drops
-// what a newer client says, so that the daemon would do something else than was asked. The walk
-// looks at tags and lengths alone: payloads and text are skipped. Any thread.
+// Checks a request's bytes before protobuf makes objects from them. Two bytes on the wire may
+// become an object of 120, so the size of a message bounds nothing. Protobuf drops the fields of a
+// newer client, so the daemon would do something else than the client asked for. The walk reads
+// only tags and lengths: payloads and text are skipped. Any thread.
 
 struct RequestLimits {
   int64_t wire_bytes = 0;    // the message as it travels
@@ -29,7 +29,7 @@ const MessageShape& ShapeOf() {
   return shape;
 }
 
-// How many bytes the message that lies in `pieces` takes at most, once it is parsed. Errors name
+// Returns an upper bound of the bytes that the message in `pieces` takes once parsed. Errors name
 // the field by its path from the message:
 //   INVALID_ARGUMENT  malformed; a field with another type than the contract's; a group, of which
 //                     the contract has none; too large, or too many elements; a Duration or
@@ -38,8 +38,8 @@ const MessageShape& ShapeOf() {
 absl::StatusOr<int64_t> CheckRequest(absl::Span<const std::string_view> pieces,
                                      const MessageShape& shape, const RequestLimits& limits);
 
-// The errors of a field that the contract has not, and of one that is no field of it at all, for
-// those who read messages themselves. `path` is of the message, empty for the whole.
+// The errors of a field that the contract lacks, and of bytes that are no field at all, for code
+// that reads messages itself. `path` is that of the message, empty for the whole.
 absl::Status UnknownField(std::string_view type, std::string_view path, uint32_t number);
 
 // Why protobuf takes a message that CheckRequest has passed for malformed: INVALID_ARGUMENT that

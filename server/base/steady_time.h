@@ -7,10 +7,10 @@
 
 namespace stride {
 
-// A point on the machine's monotonic clock (CLOCK_MONOTONIC), which nobody can set. Durations and
-// timers are made of these. absl::Time is the wall clock, which steps: it is only for what people
-// read and for what survives a reboot. The two are different types, so that none passes for the
-// other; base/surroundings.h has the clocks and the conversions.
+// A point on the machine's monotonic clock (CLOCK_MONOTONIC), which cannot be set. Durations and
+// timers use it. absl::Time is the wall clock, which steps: it is only for dates that people read
+// and for data that survives a reboot. The two types do not convert implicitly;
+// base/surroundings.h has the clocks and the conversions.
 class SteadyTime {
  public:
   // The machine's start: stands for "not set".

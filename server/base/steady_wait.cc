@@ -96,8 +96,8 @@ static_assert(ABSL_WAITER_MODE == ABSL_WAITER_MODE_FUTEX &&
 
 absl::Time SystemNow() { return absl::FromChrono(std::chrono::system_clock::now()); }
 
-// The end of a wait that another library gave on the wall clock. absl::Now() notices a step up to
-// two seconds late, and some ends come from the system's clock: the sooner one is never too late.
+// The end of a wait that another library set on the wall clock. absl::Now() notices a step up to
+// two seconds late, and some ends come from the system's clock. The earlier one is never too late.
 SteadyTime EndOf(KernelTimeout timeout) {
   const absl::Time end = absl::TimeFromTimespec(timeout.MakeAbsTimespec());
   return MachineTime() + std::min(end - absl::Now(), end - SystemNow());

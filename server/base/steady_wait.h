@@ -8,8 +8,8 @@ namespace stride {
 
 // The waits of absl::Mutex, CondVar and Notification with an end on the monotonic clock. The
 // library's own timed waits end on the wall clock: when that steps back by an hour, they last an
-// hour longer. A program that links this file also has the timed waits of other libraries (gRPC's
-// timers) end after the time that was left when they began, whatever the wall clock does.
+// hour longer. In a program that links this file, the timed waits of other libraries (gRPC's
+// timers) also end after the time that remained when they began, despite steps of the wall clock.
 
 // As Mutex::AwaitWithDeadline: whether the condition holds. Caller holds the mutex.
 bool SteadyAwait(absl::Mutex& mutex, const absl::Condition& condition, SteadyTime deadline);

@@ -48,8 +48,8 @@ absl::Time WallNow();
 // The date at a moment and back, by the difference of the two clocks as it is now.
 absl::Time ToWallTime(SteadyTime time);
 SteadyTime FromWallTime(absl::Time time);
-// The same date for one moment as long as the wall clock does not step, while its ordinary
-// corrections add up to less than 0.1 s: for what is asked for again and again.
+// Returns the same date for one moment as long as the wall clock does not step and its ordinary
+// corrections add up to less than 0.1 s. For dates that clients query repeatedly.
 absl::Time DateOf(SteadyTime time);
 
 // While it lives, Now() of its thread stays what it was: for a stretch of small steps that waits

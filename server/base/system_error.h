@@ -9,15 +9,15 @@
 
 namespace stride {
 
-// The status of a failed system call, by its errno. Where this process or the machine lacks file
-// descriptors, processes or memory it is RESOURCE_EXHAUSTED (QUEUE_FULL, metadata `resource`) with
-// a retry delay, fit for a client; otherwise it is as absl::ErrnoToStatus makes it.
+// The status of a failed system call, by its errno. A lack of file descriptors, processes or memory
+// is RESOURCE_EXHAUSTED (QUEUE_FULL, metadata `resource`) with a retry delay, fit for a client.
+// Other errors are as absl::ErrnoToStatus makes them.
 absl::Status SystemError(int error, std::string_view doing);
 
 // Something is lacking that others use: it says nothing of who failed for it.
 inline bool IsLack(const absl::Status& status) { return absl::IsResourceExhausted(status); }
 
-// Of std::system_error, which the constructor of std::thread throws.
+// Converts the code of std::system_error, which the constructor of std::thread throws.
 absl::Status ThreadError(int error);
 
 // A thread, or the error where the machine gives none: std::thread alone would end the daemon.

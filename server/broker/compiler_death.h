@@ -19,16 +19,16 @@ enum class CompilerDeath {
 
 CompilerDeath DeathOf(const ChildExit& exit);
 
-// Whether a request is tried again in a fresh process, or the source is to blame. What a source
-// does to one fresh process it does to the next; what a busy machine does to one it seldom does to
-// two. Pure.
+// Decides whether a request is retried in a fresh process, or the source is to blame. A source that
+// kills one fresh process also kills the next; a busy machine that kills one seldom kills two.
+// Pure.
 class CompilerVerdict {
  public:
-  // A process died. `fresh`: it had compiled nothing before. A process that had says nothing about
-  // this source: it may have died idle, or of what it kept from earlier ones.
+  // A process died. `fresh`: it had compiled nothing before. The death of a used process is no
+  // evidence against this source: it may have died idle, or from the state of earlier sources.
   void Died(CompilerDeath death, bool fresh);
   bool may_try_again() const { return tries_again_; }
-  // Of the last death, for the client.
+  // The last death as an error for the client.
   absl::Status status(absl::Duration time) const;
 
  private:
@@ -41,8 +41,8 @@ class CompilerVerdict {
 // How long a process waited for a processor so far, as the kernel counts; 0 where it does not.
 absl::Duration WaitedForProcessor(pid_t pid);
 
-// How long a compiler may take by the clock that may take `timeout` on an idle machine and has
-// waited so long for a processor: the wait is not the source's, up to a bound.
+// The wall-clock limit of a compiler that may take `timeout` on an idle machine and has waited for
+// a processor for `waited`. Up to a bound, the wait does not count against the source.
 absl::Duration ClockTimeFor(absl::Duration timeout, absl::Duration waited);
 
 }  // namespace stride::broker

@@ -14,8 +14,8 @@ namespace {
 // A wait that is not worth another look.
 constexpr absl::Duration kLeastWait = absl::Milliseconds(1);
 constexpr absl::Duration kSendTimeout = absl::Seconds(2);
-// To be gone after its socket is closed: a busy machine takes its time over a large process, and
-// one that is killed for it would count as killed from outside.
+// The time for a process to exit after its socket is closed. A busy machine needs long to end a
+// large process, and a process killed here would count as killed from outside.
 constexpr absl::Duration kExitGrace = absl::Seconds(10);
 // Larger code travels in a descriptor; wire::kMaxPacketBytes less room for the rest.
 constexpr size_t kMaxInlineCodeBytes = 96 << 10;

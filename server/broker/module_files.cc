@@ -59,7 +59,7 @@ absl::Status WriteAll(int fd, std::string_view content) {
   return absl::OkStatus();
 }
 
-// No fsync: a file that a power cut leaves damaged is told by its checksum and compiled anew.
+// No fsync: the checksum detects a file that a power cut damaged, and it is compiled again.
 absl::Status WriteWhole(const Folder& folder, const std::string& name, std::string_view content) {
   std::string temporary = absl::StrCat(name, ".");
   auto file = folder.MakeFile(&temporary);

@@ -81,8 +81,8 @@ std::vector<std::string> WorkerEnvironment() {
   // BLAS would start a thread for each core before main; a process enters a user namespace only
   // while it has one thread. The CPU device sets the number that it wants.
   result.push_back("OPENBLAS_NUM_THREADS=1");
-  // How long its threads look for more work before they sleep: 2^22 cycles, not 2^26 (20 ms, at
-  // every start and after every call, which the tenant is charged for).
+  // OpenBLAS's threads spin for 2^22 cycles before they sleep, not 2^26. The default takes 20 ms at
+  // every start and after every call, and the tenant is charged for it.
   result.push_back("OPENBLAS_THREAD_TIMEOUT=22");
   return result;
 }

@@ -54,8 +54,8 @@ class Worker {
   virtual pid_t pid() const = 0;
   virtual const wire::DeviceDescription& device() const = 0;
   virtual bool alive() const = 0;
-  // Descriptors that tell a later daemon what became of it: the status page, until Adopt, and the
-  // process (readable once it has ended), as long as this lives. -1: there is none.
+  // Descriptors from which a later daemon learns the worker's state: the status page, until Adopt,
+  // and the process (readable once it has ended), as long as this lives. -1: there is none.
   virtual int status_page() const { return -1; }
   virtual int process() const { return -1; }
 

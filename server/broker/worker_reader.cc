@@ -311,7 +311,7 @@ WorkerDeath WorkerProcess::JudgeDeath() {
 }
 
 // A worker that was ended for one operation has that operation's end as its cause. Copies, modules
-// and memory that were under way belong to others, who try again with the next worker.
+// and memory in flight belong to other operations, which retry with the next worker.
 absl::Status WorkerProcess::PendingStatus(const absl::Status& cause) const {
   const v1::ErrorReason reason = ReasonOf(cause);
   const bool of_the_process =

@@ -1,15 +1,12 @@
 #include "server/durable/store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
-#include <cerrno>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
 #include "server/base/surroundings.h"
+#include "server/durable/folder_lock.h"
 
 namespace stride::durable {
 namespace {
@@ -21,8 +18,6 @@ constexpr int64_t kMaxQueuedBytes = int64_t{256} << 20;
 // Daemons in a row that did not survive reading one database: then it is the database.
 constexpr uint64_t kMaxAttempts = 10;
 constexpr absl::Duration kRetry = absl::Seconds(1);
-// An earlier daemon that was killed may still be on its way out.
-constexpr absl::Duration kLockPatience = absl::Seconds(3);
 
 int64_t BytesOf(const Change& change) {
   int64_t bytes = 0;
@@ -65,14 +60,9 @@ absl::Status DurableStore::OpenFiles() {
 }
 
 absl::Status DurableStore::Lock() {
-  auto lock = folder_.OpenFile("lock", O_RDWR | O_CREAT);
+  auto lock = LockFolder(folder_, "lock");
   if (!lock.ok()) return lock.status();
   lock_ = *std::move(lock);
-  SteadyTime give_up = Now() + kLockPatience;
-  while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (Now() > give_up) return absl::FailedPreconditionError("another process has the folder");
-    absl::SleepFor(absl::Milliseconds(20));
-  }
   return absl::OkStatus();
 }
 
@@ -117,7 +107,7 @@ void DurableStore::RemoveOrphans() {
   int removed = 0;
   auto names = files_->List();
   if (!names.ok()) return;
-  // What has no name of ours is not ours.
+  // Files whose names are not the store's own belong to others.
   for (const std::string& name : *names) {
     const uint64_t id = ContentOfFileName(name);
     const bool orphan = id != 0 ? rows_.contents.count(id) == 0 : IsUnfinishedContent(name);

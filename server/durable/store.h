@@ -22,7 +22,7 @@
 
 namespace stride::durable {
 
-// Of arrays' files, in the store's folder.
+// The folder of arrays' files, in the store's folder.
 inline constexpr char kFilesFolder[] = "arrays";
 
 struct StoreOptions {

@@ -15,12 +15,12 @@
 
 namespace stride::identity {
 
-// Maps callers to tenants by the tenants file, and reads it again when it has changed and settled
-// (looked at every second) or on request. A file with a mistake is refused as a whole: what was
-// read before stays in force, and the log says which line. So is one that names no tenant any more:
-// it is being written. Thread-safe.
+// Maps callers to tenants by the tenants file. The file is checked every second, and read again
+// when it has changed and settled, or on request. A file with a mistake is refused as a whole: the
+// previous content stays in force, and the log names the line. A file that names no tenant any more
+// is refused too, since it is being written. Thread-safe.
 //
-// What a reload takes away is refused from the next call on; a stream that was let in goes on.
+// A credential that a reload removes is refused from the next call on; accepted streams continue.
 class Identity {
  public:
   struct Options {

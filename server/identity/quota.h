@@ -12,7 +12,7 @@ struct Quota {
   std::optional<int64_t> inline_bytes;   // of which inside requests, and so in the daemon's memory
   std::optional<int64_t> control_bytes;  // of the daemon's memory, for all but arrays' content
   std::optional<int64_t> operations;     // accepted and not ended
-  std::optional<int64_t> jobs;           // likewise
+  std::optional<int64_t> jobs;           // accepted and not ended
   std::optional<int64_t> sessions;
   std::optional<int64_t> upload_bytes_per_second;
   std::optional<int64_t> region_bytes;  // of memory shared with clients on this host

@@ -31,8 +31,8 @@ namespace {
 constexpr absl::Duration kServedLong = absl::Milliseconds(100);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-// How often the holder looks for signs of life, and how much of the time since its last look counts
-// as silence at most: on a machine that runs neither of the two, the daemon is not to blame.
+// The interval of the holder's looks for signs of life, and the most of the time since its last
+// look that counts as silence: on a machine that runs neither process, the daemon is not to blame.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLongestLook = absl::Seconds(2);
 // Workers die with their daemon, by the kernel's hand; this is for what does not.
@@ -86,7 +86,7 @@ class Holder {
   bool ever_ready_ = false;  // some daemon served
   std::optional<SteadyTime> ready_time_;
   absl::Duration pause_ = absl::ZeroDuration();
-  // Of the daemon that serves.
+  // True while the daemon serves and must send signs of life.
   bool watching_ = false;
   absl::Duration silence_;
   SteadyTime last_look_;

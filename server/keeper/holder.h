@@ -23,11 +23,11 @@ struct HolderOptions {
   absl::Duration patience = absl::Seconds(30);
 };
 
-// Forks `daemon` and keeps its descriptors; starts it anew when it dies. At once when it had been
-// serving, after a growing pause when it did not come that far. One that ends by itself with an
-// error before it ever served is not started again: what it complains of would not change. One that
-// hangs is killed first. Time in which the holder itself did not run, since the machine was starved
-// or asleep, does not count as silence.
+// Forks `daemon` and keeps its descriptors. Starts the daemon again when it dies: at once if it had
+// served, otherwise after a growing pause. A daemon that exits with an error before any has served
+// is not started again, since its error would repeat. A daemon that hangs is killed first. Time in
+// which the holder itself did not run, since the machine was starved or asleep, does not count as
+// silence.
 //
 // Call it before any thread is started and any descriptor is open that the daemon should not have.
 // Returns in both processes: in the daemon's with what `daemon` returned, in the holder's with the

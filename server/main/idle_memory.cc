@@ -27,7 +27,7 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
 }
 
-// Of the process alone: without files and shared memory, such as arrays.
+// Private memory of the process: without files and shared memory, such as arrays.
 int64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   int64_t all = 0, resident = 0, shared = 0;

@@ -7,11 +7,11 @@
 
 namespace stride {
 
-// Gives freed memory that the allocator keeps back to the kernel. What a busy process frees it
-// mostly takes again at once, so there memory has to stay free from one look to the next; a process
-// with little to do gives it back at the first. One thread, apart from those that work: both the
-// count and the walk through the heap hold the allocator's locks, and the time between two looks
-// grows with what they cost.
+// Returns freed memory, which the allocator keeps, to the kernel. A busy process mostly reuses
+// freed memory at once, so there memory must stay free from one check to the next; a process with
+// little to do returns it at the first check. Runs on a thread of its own: both the count and the
+// walk through the heap hold the allocator's locks, and the time between two checks grows with
+// their cost.
 class IdleMemory {
  public:
   // How often to look, when looking is cheap.

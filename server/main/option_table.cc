@@ -146,7 +146,7 @@ std::vector<Option> MakeOptions() {
        "Opened anew on SIGHUP.",
        Text(&Config::audit_log)},
       {"state-dir", "DIR",
-       "Folder for what outlives the daemon: compiled code, named arrays, jobs. Default: "
+       "Folder for what outlives the daemon: compiled code, named arrays, jobs, usage. Default: "
        "$STATE_DIRECTORY; "
        "with neither nothing is kept.",
        Text(&Config::state_dir)},

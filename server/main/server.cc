@@ -29,7 +29,7 @@ constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 // For the first canaries: a worker's start on each device.
 constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
-// What the state folder has in it.
+// Folders within the state folder.
 constexpr char kCodeCache[] = "code-cache", kDurable[] = "durable", kSpill[] = "spill";
 
 std::string StateDirectory(const Config& config) {
@@ -49,8 +49,8 @@ absl::Status CheckFolder(const absl::StatusOr<Folder>& folder) {
   return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
 }
 
-// Whoever may write these folders, or has put a link into one, could have the daemon run their
-// code, and write and remove files anywhere: then it does not start.
+// A user that may write these folders, or has put a link into one, could make the daemon run code
+// and write and remove files anywhere. In that case it does not start.
 absl::Status CheckFolders(const Config& config) {
   if (const std::string cache = CodeCacheParent(config); !cache.empty()) {
     auto root = Folder::MakeRoot(cache);
@@ -61,7 +61,7 @@ absl::Status CheckFolders(const Config& config) {
   if (state.empty()) return absl::OkStatus();
   auto root = Folder::MakeRoot(state);
   if (!root.ok()) return root.status();
-  // Made by whoever uses them.
+  // Their users create them.
   if (absl::Status status = CheckFolder(root->Open(kSpill)); !status.ok()) return status;
   auto kept = root->Open(kDurable);
   return kept.ok() ? CheckFolder(kept->Open(durable::kFilesFolder)) : CheckFolder(kept);
@@ -134,8 +134,8 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
 // rest for arenas and files. A sixteenth stays free of sessions, or no connection could be
 // accepted.
 constexpr size_t kShareOfConnections = 2, kShareOfWorkers = 4, kShareInReserve = 16;
-// Of one worker in this process: its socket, its standard error, its process, a wake-up, and one
-// for what is on its way to it.
+// Descriptors of one worker in this process: its socket, its standard error, its process, a
+// wake-up, and one for messages in flight to it.
 constexpr size_t kDescriptorsOfWorker = 5;
 
 int WorkersFor(size_t max_descriptors) {
@@ -174,6 +174,15 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   api::LogError(
       absl::StrCat("named arrays and jobs are not kept on disk: ", store.status().message()));
   return nullptr;
+}
+
+// A daemon that cannot keep usage serves all the same.
+std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config, scheduler::Engine& engine) {
+  UsageWriter::Options options;
+  options.folder = StateDirectory(config);
+  if (options.folder.empty()) return nullptr;
+  options.log = [](const std::string& line) { api::LogWarning(line); };
+  return UsageWriter::Start(std::move(options), &engine.accounts());
 }
 
 // A quarter of the memory that arrays on CPU devices may not take.
@@ -315,6 +324,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   durable_ = OpenDurable(config);
   engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
                                       std::move(kept), durable_.get());
+  usage_ = StartUsageWriter(config, *engine_);
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
       engine_->accounts().SetQuotas(table.quotas(), table.default_quota);
@@ -360,6 +370,7 @@ void Server::StopRecording() {
   errors_.reset();
   sampler_.reset();
   if (engine_ != nullptr) engine_->StopRecording();
+  usage_.reset();
 }
 
 Server::~Server() {

@@ -18,6 +18,7 @@
 #include "server/keeper/keeper.h"
 #include "server/main/config.h"
 #include "server/main/error_watch.h"
+#include "server/main/usage_writer.h"
 #include "server/metrics/nvml.h"
 #include "server/metrics/sampler.h"
 #include "server/scheduler/engine.h"
@@ -68,6 +69,7 @@ class Server {
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is kept on disk
   std::unique_ptr<scheduler::Engine> engine_;
+  std::unique_ptr<UsageWriter> usage_;  // null: likewise
   std::unique_ptr<identity::Identity> identity_;
   std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;

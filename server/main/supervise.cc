@@ -28,9 +28,9 @@ namespace {
 constexpr absl::Duration kStopTime = absl::Seconds(10);
 constexpr absl::Duration kDrainSigns = absl::Seconds(1);
 
-// Tells the service manager and the keeper that the daemon is alive, each time after a call through
-// our own socket, and when the engine answers too. On a thread of its own. Such a call may take as
-// long as they wait: a machine that is starved is no daemon that hangs.
+// Notifies the service manager and the keeper that the daemon is alive, each time after a call
+// through our own socket and an answer of the engine. Runs on a thread of its own. Such a call may
+// take as long as they wait: a starved machine is not a daemon that hangs.
 class Heartbeat {
  public:
   // A daemon that a stranger's certificate is asked of calls itself where none is.
@@ -71,7 +71,7 @@ class Heartbeat {
     }
   }
 
-  // What is wrong; null: nothing.
+  // Returns a description of the failure; null: none.
   const char* Beat() {
     if (!probe_.Answers(patience_))
       return "the daemon does not answer its own health call; the watchdog is not fed";
@@ -108,21 +108,21 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server)
   }
 }
 
-// How far the end has come; the draining thread tells.
+// Progress of the daemon's end; the draining thread sets it.
 struct Ending {
   std::atomic<bool> drained{false};   // accepted work has ended, or was given up
   std::atomic<bool> recorded{false};  // nothing is left that a successor, or a disk, is to have
 };
 
-// The work goes on in `draining`; a further signal means that a person does not want to wait. A
-// drain that hangs past its time ends all the same, and so does the rest of the end: when all is
-// recorded, workers that a driver keeps for long are the kernel's to end.
+// The work continues in `draining`; a further signal means that a person does not want to wait. A
+// drain ends at its time even if it hangs, and so does the rest of the shutdown: once all is
+// recorded, the kernel ends workers that a driver keeps for long.
 void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
                   Signals& signals, keeper::Keeper* keeper) {
   SteadyTime give_up = Now() + config.drain_timeout + kStopTime, sign = Now();
   bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-    // It ends in a bounded time all by itself.
+    // The drain ends in a bounded time by itself.
     if (Now() >= sign) {
       keeper->Alive();
       sign = Now() + kDrainSigns;

@@ -44,7 +44,7 @@ absl::StatusOr<std::string> FindWorkerFolder(const std::vector<std::string>& fol
 absl::StatusOr<std::string> FindOwnWorkerFolder() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::InternalError("cannot tell where strided lies; give --worker-dir");
+  if (error) return absl::InternalError("cannot find the folder of strided; give --worker-dir");
   return FindWorkerFolder(WorkerFoldersOf(self.parent_path().string()));
 }
 

@@ -8,9 +8,9 @@
 
 namespace stride {
 
-// Where the workers of a daemon that lies in `folder` may lie: beside it, as in a build tree, and
-// in
-// ../lib/stride, as `cmake --install` and the packages put them.
+// Folders that may have the workers of a daemon in `folder`: the same folder, as in a build tree,
+// and ../lib/stride, where `cmake --install` and the packages put them. The first that has a worker
+// is used.
 std::vector<std::string> WorkerFoldersOf(std::string_view folder);
 
 // The first of these folders that holds a stride-worker-* program; NOT_FOUND names them all.

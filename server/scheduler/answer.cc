@@ -78,7 +78,7 @@ void OmittedFields::Fit(Message* message) const {
     if (message->ByteSizeLong() <= kMaxAnswerBytes) return;
     const Place place = Find(*message, path);
     if (place.message == nullptr) continue;
-    // It is within `message`, which is ours to change.
+    // The holder is within `message`, which this function may change.
     auto* const holder = const_cast<Message*>(place.message);
     holder->GetReflection()->ClearField(holder, place.field);
     NoteOmitted(path, message);

@@ -10,9 +10,9 @@
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/ids.h"
 
-// Bounds of answers about things that clients made. Such a thing is as large as its requests were,
-// and there is any number of them. gRPC asserts that an answer is below 2 GiB; by default its
-// clients take 4 MiB.
+// Bounds of answers about things that clients made. A thing is as large as its requests, and the
+// number of things is unbounded. gRPC asserts that an answer is below 2 GiB; by default its clients
+// take 4 MiB.
 namespace stride::scheduler {
 
 // A page of a list ends before it is larger, unless one entry is.
@@ -52,9 +52,9 @@ auto EntriesAfter(const Map& map, const TenantId& tenant, const std::string& tok
   return entries;
 }
 
-// As many of these as a page has, by number and by bytes. `write(entry, message)` fills one in.
-// The token of the next page is the last id of this one, so that what comes and goes in between
-// moves nothing; it stays empty after the last page.
+// Fills a page with entries, up to its bounds of number and bytes. `write(entry, message)` fills in
+// one. The token of the next page is the last id of this one, so additions and removals between
+// pages move nothing. The token is empty after the last page.
 template <typename Entry, typename Message, typename Write>
 void WritePage(const std::vector<std::pair<std::string, Entry>>& entries, int page_size,
                Write write, google::protobuf::RepeatedPtrField<Message>* page, std::string* next) {

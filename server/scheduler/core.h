@@ -38,6 +38,12 @@ inline identity::Quota DefaultQuota(const EngineOptions& options) {
           .region_bytes = options.region_bytes / 2};
 }
 
+inline std::vector<std::string> DeviceIds(const broker::Broker& broker) {
+  std::vector<std::string> ids;
+  for (const wire::DeviceDescription& device : broker.devices()) ids.push_back(device.id());
+  return ids;
+}
+
 class Durability;
 
 inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool host_memory) {
@@ -103,7 +109,7 @@ struct Core {
   const wire::DeviceDescription memory_description, disk_description;
   // Shared, since buffers may outlive the engine.
   const std::shared_ptr<session::TenantAccounts> accounts =
-      std::make_shared<session::TenantAccounts>(DefaultQuota(options));
+      std::make_shared<session::TenantAccounts>(DefaultQuota(options), DeviceIds(*broker));
   const std::shared_ptr<store::Reclaimer> reclaimer = std::make_shared<store::Reclaimer>(
       [accounts = accounts](const TenantId& tenant, int64_t bytes, int64_t control_bytes) {
         accounts->AddArrayBytes(tenant, bytes, control_bytes);

@@ -239,7 +239,7 @@ void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const
   SetState(*task, TaskState::kDispatched);
 }
 
-// An error is a lack of descriptors here. Of a worker that is gone there is none: its death takes
+// An error here is a lack of descriptors. A worker that is gone causes no error: its death takes
 // the task back.
 absl::Status Scheduler::BringWhatItNeeds(const Task& task, Lane& lane) {
   absl::Status status = MapForTask(task, lane);
@@ -265,7 +265,7 @@ absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledM
   if (module == nullptr || !lane.loaded.insert(module->id).second) return absl::OkStatus();
   auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     Locked lock(*core_, lane->tenant);
-    // Of a worker that is gone: its successor loads the module anew.
+    // The worker is gone: its successor loads the module again.
     if (!result.ok()) return;
     absl::Status status = wire::ToStatus(result->status());
     if (!status.ok()) lane->load_errors[id] = status;

@@ -463,7 +463,7 @@ absl::Status EngineImpl::AdmitSession() {
   if (free > core_.options.descriptor_reserve) return absl::OkStatus();
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
                   "the service has no file descriptors left for another session; end sessions, or "
-                  "raise its limit (`stride doctor` tells it)",
+                  "raise its limit (see `stride doctor`)",
                   absl::Seconds(1), {{"resource", "file descriptors"}});
 }
 
@@ -577,20 +577,10 @@ bool EngineImpl::Responds(absl::Duration patience) {
 }
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
-  std::map<int, session::TenantAccounts::DeviceShare> devices;
-  {
-    Locked lock(core_, tenant);
-    scheduler_.ChargeWorkers(tenant);
-  }
-  v1::Usage usage = core_.accounts->Describe(tenant, &devices);
-  for (const auto& [index, share] : devices) {
-    v1::DeviceUsage* device = usage.add_devices();
-    device->set_device(absl::StrCat("devices/", core_.broker->devices()[index].id()));
-    device->set_device_seconds(share.seconds);
-    device->set_operations(share.operations);
-  }
-  identity::Quota quota = core_.accounts->QuotaOf(tenant);
   Locked lock(core_, tenant);
+  scheduler_.ChargeWorkers(tenant);
+  v1::Usage usage = core_.accounts->Describe(tenant);
+  const identity::Quota quota = core_.accounts->QuotaOf(tenant);
   auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
     v1::QuotaUsage* line = usage.add_quotas();
     line->set_name(quota_name);

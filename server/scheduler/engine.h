@@ -102,7 +102,7 @@ struct EngineOptions {
   // A worker that others wait for is kept at least so long by a lane that has work for it.
   absl::Duration worker_turn = absl::Seconds(1);
   int max_starts = 8;  // of workers, at a time
-  // What bounds the workers that run at once, beside the memory of their devices. 0: not known.
+  // Bounds of the workers that run at once, besides the memory of their devices. 0: not known.
   int max_workers = 0;            // as the process's descriptors allow
   int64_t host_memory_bytes = 0;  // for workers and for arrays on CPU devices
   int64_t max_processes = 0;      // processes and threads of the service
@@ -325,7 +325,7 @@ class Engine {
                                                          const std::string& session,
                                                          const v1::Operation& operation,
                                                          SteadyTime deadline) = 0;
-  // What Submit does with an operation's handles on error, for one that never comes to Submit.
+  // Marks an operation's handles with an error as Submit does, for one that is never submitted.
   virtual void Refuse(const TenantId& tenant, const std::string& session,
                       const v1::Operation& operation, const absl::Status& status) {}
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,

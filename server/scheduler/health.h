@@ -55,7 +55,7 @@ class DeviceHealth {
   void Failed(const std::string& why, SteadyTime now);
   // A tenant's worker does not start: reason enough for a canary, but no evidence.
   void Suspect(SteadyTime now);
-  // A canary could not be sent, for lack of what others use: it tells nothing.
+  // A canary could not be sent, for lack of resources that others use: it has no result.
   void CouldNotTell(SteadyTime now);
   // A worker died with nothing running, and not because anybody killed it.
   void LostWorker(const TenantId& tenant, SteadyTime now);

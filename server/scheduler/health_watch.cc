@@ -104,8 +104,8 @@ void HealthWatch::Try(int device) {
   });
 }
 
-// One that found no worker or no memory may have lacked what tenants have: while any of their
-// workers is idle these end, more each time, and the canary tells nothing of the device.
+// A canary that found no worker or no memory may lack resources that tenants have. While any of
+// their workers is idle, idle workers end, more each time, and the canary is no evidence.
 void HealthWatch::Tell(int device, const CanaryResult& result) {
   int& num_given = devices_[device].num_given;
   int given = 0;

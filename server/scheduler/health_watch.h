@@ -48,7 +48,7 @@ class HealthWatch {
     DeviceHealth health;
     // When it worked last, of what `health` has not been told yet, in ns since 1970; 0: it has all.
     std::atomic<int64_t> worked{0};
-    bool trying = false;                                // a canary is under way
+    bool trying = false;                                // a canary is running
     int num_given = 1;                                  // workers that end for the next one
     SteadyTime planned = SteadyTime::InfiniteFuture();  // when the timer will look
   };

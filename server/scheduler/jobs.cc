@@ -276,7 +276,7 @@ void Jobs::Save(const Record& record) {
   out.set_tenant(record.tenant.value);
   out.set_id(record.id);
   out.set_session(record.session);
-  // One after the other they are one job.
+  // The concatenation of the two serialized messages parses as one job.
   record.asked->AppendToString(out.mutable_job());
   record.now->AppendToString(out.mutable_job());
   for (const auto& task : record.tasks) out.add_tasks(task != nullptr ? task->id : 0);
@@ -504,7 +504,7 @@ void Jobs::EndUnrun(const RecordPtr& record, const absl::Status& status) {
 void Jobs::UpdateAll() {
   for (Stripe& stripe : stripes_) {
     absl::MutexLock lock(&stripe.mutex);
-    // One that has ended may go at once.
+    // An ended job may be dropped at any time.
     const std::map<std::pair<TenantId, std::string>, RecordPtr> jobs = stripe.jobs;
     for (const auto& [key, record] : jobs) Update(record);
   }

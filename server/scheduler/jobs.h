@@ -67,8 +67,8 @@ class Jobs {
 
   // Forgets jobs that have been final for long.
   void Retire(SteadyTime now);
-  // Forgets final jobs of the tenant, those that ended first, until its things are within its quota
-  // of control bytes, or there are no more. The lock must not be held.
+  // Drops final jobs of the tenant, the first to end first, until its things are within its quota
+  // of control bytes, or no final job is left. The lock must not be held.
   void MakeRoom(const TenantId& tenant);
 
  private:

@@ -18,9 +18,9 @@ namespace {
 // small array keeps little from the others; and not smaller than this.
 constexpr uint64_t kSharedArenasOfPlace = 16;
 constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
-// A lane's first arena for small blocks, and how much larger the next one may be than all before
-// it: a thousand tenants with a small array each keep little from each other, and one with many has
-// few arenas.
+// The size of a lane's first arena for small blocks, and the most by which the next may exceed all
+// before it. So a thousand tenants with a small array each take little memory, and a tenant with
+// many arrays has few arenas.
 constexpr uint64_t kFirstSharedArena = uint64_t{2} << 20;
 constexpr uint64_t kSharedArenaGrowth = 3;
 // As much as a CUDA worker keeps (cuda::Scratch::kKeptBytes), and at most this part of a place.
@@ -217,7 +217,7 @@ absl::StatusOr<std::shared_ptr<store::Arena>> Memory::MakeHostArena(uint64_t siz
   return std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map));
 }
 
-// Others' arrays leaving would not help: what is lacking is a descriptor, or a device's memory that
+// Eviction of other arrays would not help: the lack is one of descriptors, or of device memory that
 // workers have.
 Memory::Outcome Memory::Lacking(Lane& lane, const absl::Status& why) {
   const bool of_machine = !MetadataOf(why, "resource").empty();

@@ -29,8 +29,8 @@ class Memory {
   // Called with all locks.
   struct Hooks {
     std::function<void(Lane&)> changed;  // a lane got an arena or failed to
-    // The lane's arena lacks what another lane's worker has: of this device, or of the machine
-    // (descriptors, memory). True: one ends for it, and who waits for memory is told when it has.
+    // The lane's arena lacks resources that another lane's worker has: of this device, or of the
+    // machine (descriptors, memory). True: one ends, and waiters for memory are notified then.
     std::function<bool(const Lane&, std::optional<int> device)> give_way;
   };
   Memory(Core* core, Lanes* lanes, Hooks hooks);

@@ -190,7 +190,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
                         "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
   }
-  // Before it is compiled, with what it has at least.
+  // The charge before compilation is the least that the module will cost.
   auto charge = core_->accounts->ControlOf(tenant)->Take(CostOf(request.module()));
   if (!charge.ok()) return charge.status();
   auto existing = Reserve({tenant, id}, /*may_exist=*/request.module_id().empty(), deadline);

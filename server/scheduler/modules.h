@@ -48,8 +48,8 @@ class Modules {
                                   const v1::Module& module) const;
   using Key = std::pair<TenantId, std::string>;
 
-  // Takes the name for a module to be made, once no other call is making it (null); or gives the
-  // module that has it, ALREADY_EXISTS unless it `may_exist`.
+  // Waits until no other call is making a module of this name. Then reserves the name and returns
+  // null, or returns the existing module (ALREADY_EXISTS unless it `may_exist`).
   absl::StatusOr<std::shared_ptr<const v1::Module>> Reserve(const Key& key, bool may_exist,
                                                             SteadyTime deadline);
   absl::StatusOr<v1::Module> Build(const TenantId& tenant, const v1::CreateModuleRequest& request,

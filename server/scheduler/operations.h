@@ -66,7 +66,7 @@ class Operations {
                                   const v1::Operation& operation, SteadyTime deadline,
                                   Extras extras = {});
 
-  // Of an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
+  // For an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
   void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
               const absl::Status& status);
 

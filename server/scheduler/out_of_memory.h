@@ -7,9 +7,9 @@
 
 namespace stride::scheduler {
 
-// RESOURCE_EXHAUSTED: the device with this id has no memory for so many bytes. What is more than
-// its `limit` never fits, so that a client is not asked to try again. `scratch` of `size` is what
-// the operation works in beside its arrays.
+// RESOURCE_EXHAUSTED: the device with this id has no memory for so many bytes. A size above its
+// `limit` never fits, so the error asks for no retry. `scratch` of `size` is the work memory of
+// the operation, without its arrays.
 absl::Status OutOfMemory(const std::string& device, uint64_t size, uint64_t limit,
                          uint64_t scratch = 0);
 

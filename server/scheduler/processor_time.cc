@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <ctime>
 
+#include "server/base/surroundings.h"
+
 namespace stride::scheduler {
+namespace {
+
+// The wait of a charge is shorter than a tenant's turn on a device.
+constexpr absl::Duration kReadInterval = absl::Milliseconds(1);
+
+}  // namespace
 
 double ProcessorTime::Of(pid_t process) {
   clockid_t clock;
@@ -22,7 +30,13 @@ void ProcessorTime::Begin(pid_t worker) {
 
 double ProcessorTime::Take(double run_seconds) {
   run_ += run_seconds;
-  const double due = std::max(run_, Of(worker_) - at_start_) - charged_;
+  double used = run_;
+  const SteadyTime now = Now();
+  if (run_seconds <= 0 || now >= read_at_ + kReadInterval) {
+    read_at_ = now;
+    used = std::max(used, Of(worker_) - at_start_);
+  }
+  const double due = used - charged_;
   if (due <= 0) return 0;
   charged_ += due;
   return due;

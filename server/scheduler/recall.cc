@@ -55,8 +55,8 @@ std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Tas
 
 namespace {
 
-// Whether the task's client learns of its end by nothing but what the task was to write. It asked
-// for a cancellation itself. What is wrong with a kernel launch the answer to it tells.
+// True if the task's client learns of its end only from the arrays that the task was to write. The
+// client itself asked for a cancellation. The answer to a kernel launch reports the launch's error.
 bool LosesWrites(const Task& task, const absl::Status& status) {
   if (task.session == nullptr || task.drop_other_replicas || absl::IsCancelled(status))
     return false;
@@ -68,7 +68,7 @@ bool LosesWrites(const Task& task, const absl::Status& status) {
 }  // namespace
 
 // Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
-// accepted behind it, which counted on its result there, carry its error, and so do these arrays
+// accepted after it, which relied on its result there, carry its error, and so do these arrays
 // for its session.
 void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status) {
   if (LosesWrites(*task, status)) {

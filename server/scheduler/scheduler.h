@@ -101,7 +101,7 @@ class Scheduler {
   // So many that the device has at once, as far as is known now.
   int most_workers(int device) const { return seats_.most(device, core_->Now()); }
   int most_workers() const { return seats_.most_of_all(core_->Now()); }
-  // What they cost, measured anew. The lock must NOT be held.
+  // Measures the cost of workers again. The lock must NOT be held.
   void MeasureWorkers();
   // Ends idle workers, so that their descriptors can be had; false: there is none.
   bool GiveDescriptors() { return GiveWay(std::nullopt); }
@@ -362,7 +362,7 @@ class Scheduler {
   WorkerSeats seats_;
   WorkerCosts costs_;
   bool any_yielding_ = false;  // lanes, perhaps
-  // Of each device's memory before its first worker.
+  // The used memory of each device before its first worker.
   std::vector<std::optional<int64_t>> device_used_before_;
   SteadyTime next_start_look_ =
       SteadyTime::InfiniteFuture();  // when the timer looks at those in line

@@ -101,11 +101,11 @@ absl::Status Stream::PlaceOutput() {
   }
   auto size = static_cast<uint64_t>(output_->size);
   const std::string text = absl::StrCat(
-      "the operation is too large for the device, and beside it there is no room for its result. "
+      "the operation is too large for the device, and elsewhere there is no room for its result. "
       "Needed: ",
       size, " bytes");
   const ErrorMetadata metadata = {{"bytes", absl::StrCat(size)}};
-  // What is larger than every place never fits.
+  // A result larger than every place never fits.
   const bool fits = std::max(scheduler_->memory_.limit_bytes(core_->memory_place()),
                              scheduler_->memory_.limit_bytes(core_->disk_place())) >= size;
   absl::StatusOr<store::Allocation> block =

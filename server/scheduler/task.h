@@ -112,7 +112,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   int num_moves = 0;     // inputs on their way
   int num_deaths = 0;    // of workers that died while it ran
   bool holding = false;  // its buffers stay where they are, and it has all its memory
-  // Of its device, beside its buffers: counted in Memory while it holds them.
+  // Work memory on its device, without its buffers: counted in Memory while it holds them.
   uint64_t scratch_bytes = 0;
   bool waits_memory = false;  // stands in its lane's memory queue
   uint64_t memory_turn = 0;   // in the order of coming to wait for it

@@ -15,11 +15,11 @@
 namespace stride::scheduler {
 namespace {
 
-// Of fewer than these the other processes of a device hide the cost.
+// With fewer workers the other processes of a device hide the cost.
 constexpr int kLeastWorkers = 4;
 constexpr double kLeastDeviceBytes = 256 << 20;
 constexpr double kMostDeviceBytes = 4.0 * (1 << 30);
-// Of a device's memory that no worker may count on: arrays and workers grow meanwhile.
+// The share of a device's memory that is kept free: arrays and workers grow during a start.
 constexpr double kDeviceReserve = 1.0 / 32;
 constexpr double kHostReserve = 1.0 / 8;
 // Workers looked at each time.

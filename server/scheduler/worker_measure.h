@@ -6,15 +6,15 @@
 
 namespace stride::scheduler {
 
-// What one process takes of its machine.
+// The resources of its machine that one process uses.
 struct ProcessUse {
   int64_t private_bytes = 0;
   int num_threads = 0;
 };
 
-// What a worker costs, as measured so far: memory of its device, memory of the host, threads. Until
-// something is measured these are what workers took on the machines on which this was written.
-// Guarded by the engine's lock.
+// The cost of a worker, as measured so far: memory of its device, memory of the host, threads.
+// Before the first measurement, the values are those of the machines of development. Guarded by
+// the engine's lock.
 class WorkerCosts {
  public:
   explicit WorkerCosts(int num_devices) : device_bytes_(num_devices, kDeviceBytes) {}
@@ -34,7 +34,7 @@ class WorkerCosts {
   double num_threads_ = 8;
 };
 
-// From /proc; absent: there is no such process, or nobody may ask.
+// From /proc; absent: there is no such process, or access is denied.
 std::optional<ProcessUse> ReadProcessUse(int pid);
 
 }  // namespace stride::scheduler

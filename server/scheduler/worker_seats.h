@@ -11,10 +11,10 @@ namespace stride::scheduler {
 
 struct Lane;
 
-// Which lanes have a worker, and which wait for one, first come, first served. A device has room
-// for so many workers as its memory holds, all together so many as the machine's memory, processes
-// and descriptors allow; what a failed start has shown to be too many is too many for a while. Few
-// are started at once: more would only make each other slow.
+// Decides which lanes have a worker and which wait for one, first come, first served. A device has
+// room for as many workers as its memory holds; all devices together, for as many as the machine's
+// memory, processes and descriptors allow. A failed start lowers these bounds for a while. Few
+// workers start at once, since more would only slow each other down.
 //
 // Only decides: no clock, no lock. Guarded by the engine's lock; all of it in sections of all.
 class WorkerSeats {
@@ -49,17 +49,17 @@ class WorkerSeats {
   // Takes the last place in line; the first, where a start of it failed for lack.
   void Wait(Seat& seat, SteadyTime now);
   void WaitAgain(Seat& seat, SteadyTime now);
-  // It does not wait any more.
+  // The seat's lane does not wait any more.
   void Leave(Seat& seat);
-  // The next whose worker may be started now, and counts as starting; null: none may.
+  // The next seat whose worker may start now; it counts as starting. Null: none may.
   Seat* Begin(SteadyTime now);
   void Started(Seat& seat, SteadyTime now);
   void Failed(Seat& seat);
-  // The start failed for lack, with so many workers there as are there now.
+  // The start failed for lack of resources; the current number of workers becomes a bound.
   void Lacked(int device, Lack lack, SteadyTime now);
-  // Its worker ends or has ended.
+  // The seat's worker ends or has ended.
   void Free(Seat& seat);
-  // A process is gone: what it had can be had.
+  // A process is gone: its resources are free.
   void Gone();
 
   // The first in line that only room is lacking for; null: none. `for_any`: a worker's end on any
@@ -74,7 +74,7 @@ class WorkerSeats {
   int num_of_all() const { return num_of_all_; }
 
  private:
-  // What a failed start has shown.
+  // The bound that a failed start has shown.
   struct Lesson {
     int most = INT_MAX;
     SteadyTime until = SteadyTime::InfinitePast();
@@ -100,7 +100,7 @@ class WorkerSeats {
 };
 
 // How many workers fit into `memory`, of which `taken` has other uses, at `cost` each. At least a
-// few, so that a wrong measurement stops nobody.
+// few, so that a wrong measurement blocks no tenant.
 int WorkersThatFit(double memory, double taken, double cost);
 
 }  // namespace stride::scheduler

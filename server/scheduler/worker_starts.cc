@@ -13,7 +13,7 @@
 namespace stride::scheduler {
 namespace {
 
-// A lack of what is the machine's carries its name; a device's own memory has none.
+// A lack of a machine's resource carries the resource's name; a lack of device memory has none.
 WorkerSeats::Lack LackOf(const absl::Status& status) {
   return MetadataOf(status, "resource").empty() ? WorkerSeats::Lack::kDevice
                                                 : WorkerSeats::Lack::kMachine;
@@ -27,7 +27,7 @@ bool Scheduler::HaveWorker(Lane& lane) {
   return false;
 }
 
-// It waits in line with others; a section of all lets it begin.
+// The start waits in line with others; a section of all lets it begin.
 void Scheduler::StartWorker(Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   lane.num_starts = 0;
@@ -73,7 +73,7 @@ void Scheduler::BeginStarts() {
 }
 
 void Scheduler::TryStart(Lane& lane) {
-  // Those who wanted it may have gone: cancelled, or past their deadline.
+  // The tasks that needed the worker may be gone: cancelled, or past their deadline.
   if (lane.preparing.empty() && lane.num_awaiting == 0) {
     seats_.Failed(lane.seat);
     lane.starting = false;
@@ -137,7 +137,7 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   Pump(lane);
 }
 
-// What a worker had does not hold for the next.
+// The state of a worker does not apply to the next.
 void Scheduler::ForgetWorker(Lane& lane) {
   lane.mapped.clear();
   lane.loaded.clear();
@@ -150,14 +150,14 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
   seats_.Failed(lane.seat);
   if (ending_) return EndStart(lane, why);
   if (IsLack(why)) return StartLacked(lane, why);
-  // One that dies while it starts is replaced like any other.
+  // A worker that dies while it starts is replaced like any other.
   std::optional<absl::Duration> pause;
   if (absl::IsAborted(why)) {
     pause = PauseBeforeNextStart(lane.num_starts, core_->Now() - lane.first_start,
                                  core_->options.start_patience);
   }
   if (!pause.has_value()) return StartFailed(lane, why);
-  // Those that live may have what it lacked, whatever it died of; once may be chance.
+  // Living workers may hold the resources that it lacked. One death may be chance.
   if (lane.num_starts > 1) GiveWay(lane.device);
   core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
     Locked lock(*core_);
@@ -165,8 +165,8 @@ void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
   });
 }
 
-// Others have what it needs: it is the first to start when one of them ends, and an idle one ends
-// for it now. This says nothing of the device.
+// Other workers have the resources that this start needs. An idle one ends for it now, and the lane
+// is the first to start when a worker ends. This is no evidence against the device.
 void Scheduler::StartLacked(Lane& lane, const absl::Status& why) {
   core_->AssertAll();
   const SteadyTime now = core_->Now();
@@ -195,15 +195,15 @@ absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
       absl::Seconds(1), {{"device", device}});
 }
 
-// A canary shows whether the device is to blame; the lane waits for what it finds. One that is not
-// to blame fails this tenant's work alone, and after some tries.
+// A canary shows whether the device is to blame, and the lane waits for its result. If the device
+// is not to blame, only this tenant's work fails, and after some tries.
 void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
   core_->AssertAll();
   ++lane.num_start_failures;
   GiveWay(lane.device);
   const bool watched = core_->options.health.interval != absl::InfiniteDuration();
   if (watched) health_.Suspect(lane.device);
-  // Of a device that is to blame canaries say so before the last try.
+  // If the device is to blame, canaries find that before the last try.
   if (watched && lane.num_start_failures <= core_->options.health.max_failures) {
     lane.awaits_canary = true;
     return;
@@ -220,7 +220,7 @@ absl::Status Scheduler::CannotRunNow(const Lane& lane) {
                   absl::Seconds(1));
 }
 
-// No worker comes: what needs one ends with `status`, this lane's work alone.
+// No worker will start: work of this lane that needs one ends with `status`.
 void Scheduler::EndStart(Lane& lane, const absl::Status& status) {
   core_->AssertAll();
   seats_.Leave(lane.seat);
@@ -275,7 +275,7 @@ bool Scheduler::GiveWay(std::optional<int> device, const Lane* except) {
   return true;
 }
 
-// Its arrays stay: their memory is the daemon's. What is empty goes with it.
+// Its arrays stay: their memory is the daemon's. Empty arenas are released.
 void Scheduler::EndWorker(Lane& lane) {
   core_->AssertAll();
   Charge(lane, 0);
@@ -288,8 +288,8 @@ void Scheduler::EndWorker(Lane& lane) {
   core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });
 }
 
-// Where all are busy and somebody has waited for a turn's length, who has had a worker longest is
-// sent no more, and gives it back when what it has in flight has ended.
+// Where all are busy and a lane has waited for a turn's length, the lane that has had a worker
+// longest gets no new tasks, and returns the worker when its tasks in flight have ended.
 void Scheduler::AskToYield() {
   core_->AssertAll();
   const SteadyTime now = core_->Now();
@@ -314,7 +314,7 @@ void Scheduler::YieldIfDone(Lane& lane) {
   core_->AssertAll();
   if (!lane.yielding || !MayEndWorker(lane)) return;
   EndWorker(lane);
-  if (!lane.preparing.empty()) StartWorker(lane);  // behind those who wait
+  if (!lane.preparing.empty()) StartWorker(lane);  // after the lanes that wait
   BeginStarts();
 }
 

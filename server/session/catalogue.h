@@ -111,8 +111,8 @@ class Catalogue {
   static constexpr int kMostLookedAt = 10000;
   std::vector<std::shared_ptr<Array>> TakeExpiredArrays(SteadyTime now);
 
-  // With their ids or handles as text, in the order of these, from `token` on (exclusive): one more
-  // than `page_size`, if there are as many.
+  // Arrays with their ids or handles as text, in the order of these texts, after `token`: one more
+  // than `page_size`, if that many exist.
   absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> ListArrays(
       const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
       SteadyTime now);

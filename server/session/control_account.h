@@ -34,7 +34,7 @@ class ControlCharge {
   // Null: nothing was charged.
   const std::shared_ptr<ControlAccount>& account() const { return account_; }
 
-  // The thing has come to so much. Counted whatever the limit is.
+  // Sets the bytes of the thing, also beyond the limit.
   void Set(int64_t bytes);
   // RESOURCE_EXHAUSTED when so much more would be too much.
   absl::Status Grow(int64_t bytes);
@@ -83,7 +83,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
 
   // RESOURCE_EXHAUSTED (QUOTA, `control-bytes`) when so much more would be too much.
   absl::StatusOr<ControlCharge> Take(int64_t bytes);
-  // For a thing that is there already: counted whatever the limit is.
+  // For an existing thing: counted also beyond the limit.
   ControlCharge Hold(int64_t bytes) {
     Add(bytes);
     return {shared_from_this(), bytes};
@@ -91,7 +91,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
   // The same for an owner that gives them back itself.
   void Add(int64_t bytes) { firm_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  // How many bytes too many there are, were `more` taken: what has to be dropped.
+  // The bytes above the limit if `more` were taken: the bytes that must be dropped.
   int64_t Excess(int64_t more) const;
   // The room was made; another lack of it asks again.
   void RoomMade() { asked_.store(false); }

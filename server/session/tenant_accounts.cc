@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -249,33 +250,88 @@ void TenantAccounts::AddOperation(const TenantId& tenant, int device, bool succe
   if (device >= 0) ++account.devices[device].operations;
 }
 
-v1::Usage TenantAccounts::Describe(const TenantId& tenant,
-                                   std::map<int, DeviceShare>* devices) const {
+v1::Usage TenantAccounts::TotalOf(const Part& part, const TenantId& tenant,
+                                  const Account* account) const {
   v1::Usage usage;
+  std::map<std::string, DeviceShare> shares;
+  if (auto earlier = part.earlier.find(tenant); earlier != part.earlier.end()) {
+    usage = earlier->second;
+    for (const v1::DeviceUsage& device : usage.devices())
+      shares[device.device()] = {device.device_seconds(), device.operations()};
+    usage.clear_devices();
+  } else {
+    usage.set_tenant(absl::StrCat("tenants/", tenant.value));
+    SetTimestamp(DateOf(start_), usage.mutable_start_time());
+  }
+  if (account != nullptr) {
+    usage.set_upload_bytes(usage.upload_bytes() + account->uploaded);
+    usage.set_download_bytes(usage.download_bytes() + account->downloaded);
+    usage.set_array_byte_seconds(usage.array_byte_seconds() + account->array_byte_seconds);
+    usage.set_operations(usage.operations() + account->operations);
+    usage.set_operations_failed(usage.operations_failed() + account->failed);
+    usage.set_jobs(usage.jobs() + account->jobs);
+    for (const auto& [device, share] : account->devices) {
+      DeviceShare& sum = shares[absl::StrCat("devices/", devices_[device])];
+      sum.seconds += share.seconds;
+      sum.operations += share.operations;
+      usage.set_device_seconds(usage.device_seconds() + share.seconds);
+    }
+  }
+  auto add = [&usage](const std::string& name, const DeviceShare& share) {
+    v1::DeviceUsage* device = usage.add_devices();
+    device->set_device(name);
+    device->set_device_seconds(share.seconds);
+    device->set_operations(share.operations);
+  };
+  // In the order of the daemon's devices; then those that it no longer has.
+  for (const std::string& device : devices_) {
+    auto found = shares.find(absl::StrCat("devices/", device));
+    if (found == shares.end()) continue;
+    add(found->first, found->second);
+    shares.erase(found);
+  }
+  for (const auto& [name, share] : shares) add(name, share);
+  return usage;
+}
+
+v1::Usage TenantAccounts::Describe(const TenantId& tenant) const {
   SteadyTime now = Now();
   Part& part = PartOf(tenant);
   absl::MutexLock lock(&part.mutex);
   Account& account = AccountOf(part, tenant);
   identity::Quota quota = Effective(part, tenant);
   SumArrayTime(account, now);
-  usage.set_tenant(absl::StrCat("tenants/", tenant.value));
-  SetTimestamp(DateOf(start_), usage.mutable_start_time());
+  v1::Usage usage = TotalOf(part, tenant, &account);
   SetTimestamp(now, usage.mutable_time());
-  usage.set_upload_bytes(account.uploaded);
-  usage.set_download_bytes(account.downloaded);
-  usage.set_array_byte_seconds(account.array_byte_seconds);
-  usage.set_operations(account.operations);
-  usage.set_operations_failed(account.failed);
-  usage.set_jobs(account.jobs);
-  double seconds = 0;
-  for (const auto& [device, share] : account.devices) seconds += share.seconds;
-  usage.set_device_seconds(seconds);
-  *devices = account.devices;
   AddQuota("array-bytes", account.array_bytes, quota.array_bytes, &usage);
   AddQuota("inline-bytes", account.inline_bytes, quota.inline_bytes, &usage);
   AddQuota("control-bytes", account.control->used(), quota.control_bytes, &usage);
   AddQuota("jobs", account.live_jobs, quota.jobs, &usage);
   return usage;
+}
+
+void TenantAccounts::AddEarlier(const TenantId& tenant, v1::Usage earlier) {
+  Part& part = PartOf(tenant);
+  absl::MutexLock lock(&part.mutex);
+  part.earlier[tenant] = std::move(earlier);
+}
+
+std::vector<v1::Usage> TenantAccounts::Totals() const {
+  std::vector<v1::Usage> totals;
+  for (Part& part : parts_) {
+    absl::MutexLock lock(&part.mutex);
+    for (auto& [tenant, account] : part.accounts) {
+      SumArrayTime(account, Now());
+      const bool used = account.uploaded > 0 || account.downloaded > 0 || account.operations > 0 ||
+                        account.jobs > 0 || account.array_byte_seconds > 0 ||
+                        !account.devices.empty();
+      if (used || part.earlier.count(tenant) > 0) totals.push_back(TotalOf(part, tenant, &account));
+    }
+    for (const auto& [tenant, earlier] : part.earlier) {
+      if (part.accounts.count(tenant) == 0) totals.push_back(TotalOf(part, tenant, nullptr));
+    }
+  }
+  return totals;
 }
 
 }  // namespace stride::session

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -21,14 +23,17 @@
 
 namespace stride::session {
 
-// What each tenant may use, uses now, and has used since the daemon started. Thread-safe; its
-// locks, one for each stripe of tenants, are taken under any other and held for a few instructions.
+// What each tenant may use, uses now, and has used: since the daemon started, and before where
+// AddEarlier says so. Thread-safe; its locks, one for each stripe of tenants, are taken under any
+// other and held for a few instructions, or while the usage of a stripe's tenants is described.
 //
 // Quotas bound what is asked for, before anything is reserved. Lowering one takes nothing away:
 // new requests are refused until enough has ended.
 class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
  public:
-  explicit TenantAccounts(identity::Quota defaults = {}) : defaults_(defaults) {}
+  // `devices`: their ids, by index.
+  explicit TenantAccounts(identity::Quota defaults = {}, std::vector<std::string> devices = {})
+      : defaults_(defaults), devices_(std::move(devices)) {}
 
   // In force at once. `others` is for tenants that `quotas` does not name. What neither says is as
   // given to the constructor.
@@ -69,15 +74,20 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   void AddDeviceTime(const TenantId& tenant, int device, double seconds);
   void AddOperation(const TenantId& tenant, int device, bool succeeded);
 
+  // How much of `operations` and `sessions` is in use is not known here.
+  v1::Usage Describe(const TenantId& tenant) const;
+
+  // --- usage that outlives the daemon ---
+  // Adds what earlier daemons counted, as Totals gave it there. Once for a tenant.
+  void AddEarlier(const TenantId& tenant, v1::Usage earlier);
+  // One entry for each tenant that has ever used anything: its counts, without `time` and quotas.
+  std::vector<v1::Usage> Totals() const;
+
+ private:
   struct DeviceShare {
     double seconds = 0;
     int64_t operations = 0;
   };
-  // All that is known here: not the devices' names, nor how much of `operations` and `sessions` is
-  // in use. `devices` is by index.
-  v1::Usage Describe(const TenantId& tenant, std::map<int, DeviceShare>* devices) const;
-
- private:
   struct Account {
     std::shared_ptr<ControlAccount> control;
     int64_t array_bytes = 0, inline_bytes = 0, live_jobs = 0;
@@ -102,6 +112,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
     absl::Mutex mutex;
     std::shared_ptr<const Quotas> quotas ABSL_GUARDED_BY(mutex) = std::make_shared<const Quotas>();
     std::map<TenantId, Account> accounts ABSL_GUARDED_BY(mutex);  // never erased
+    std::map<TenantId, v1::Usage> earlier ABSL_GUARDED_BY(mutex);
     // That was asked for last: the same comes again and again.
     std::pair<const TenantId, Account>* latest ABSL_GUARDED_BY(mutex) = nullptr;
   };
@@ -112,9 +123,13 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   identity::Quota Effective(const Part& part, const TenantId& tenant) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
   static void SumArrayTime(Account& account, SteadyTime now);
+  // `account` may be null.
+  v1::Usage TotalOf(const Part& part, const TenantId& tenant, const Account* account) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
   static double Debt(const Account& account, double rate, SteadyTime now);
 
   const identity::Quota defaults_;
+  const std::vector<std::string> devices_;
   const std::shared_ptr<RoomMaker> room_ = std::make_shared<RoomMaker>();
   const SteadyTime start_ = Now();
   // Most daemons limit no uploads; then nobody need look.

@@ -45,9 +45,9 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
-  // Hears every buffer's size when it is made, and its negative when it dies; so too the memory
-  // that the buffer itself takes, and its error. Called on any thread, with the scheduler's lock or
-  // without; must not block.
+  // Gets every buffer's size when it is made, and the negative size when it dies. The control bytes
+  // are those of the buffer itself and of its error. Called on any thread, with the scheduler's
+  // lock or without; must not block.
   using Account = std::function<void(const TenantId& tenant, int64_t bytes, int64_t control_bytes)>;
 
   Reclaimer() = default;
@@ -203,7 +203,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void RestoreLostWrite(LostWrite lost);
   // Why the session's write was lost; OK: none was.
   const absl::Status& LostWriteOf(std::string_view session) const;
-  // The same for one that an earlier daemon had: no listener hears of it.
+  // The same for a buffer of an earlier daemon: no listener is notified.
   void RestoreError(const absl::Status& status);
 
   // A block of it may go for nothing: there is another copy, or the content is spoiled.
@@ -218,7 +218,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   // First error that spoiled the content; OK while it is good. Set by Spoil.
   absl::Status error;
   std::vector<LostWrite> lost_writes;  // set by LoseWrite
-  uint64_t num_writes = 0;             // begun: a copy that was under way then is of no use
+  uint64_t num_writes = 0;             // begun: invalidates a copy that was in flight then
   bool incoming = false;               // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;

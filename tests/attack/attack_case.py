@@ -34,8 +34,11 @@ FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--ma
          "--max-connections-per-peer=256", "--max-threads=512"]
 # Of the bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
-# What the daemon may say while it is attacked, beside information.
-EXPECTED_LOG = re.compile(r"connections refused|connection ended: (headers without end|too many cancelled calls|too many bytes of messages|too many calls at once|a message was not complete)|sandbox|warning (grpc|protobuf): |complaints of libraries")
+# Messages above the level of information that the daemon may log while it is attacked.
+EXPECTED_LOG = re.compile(
+    r"connections refused|connection ended: (headers without end|too many cancelled calls|too many bytes of messages|"
+    r"too many calls at once|a message was not complete)|sandbox|warning (grpc|protobuf): |complaints of libraries"
+)
 MOST_LOG_BYTES = 100000
 
 STRIDED = ""
@@ -65,7 +68,7 @@ class AttackCase(unittest.TestCase):
     """One daemon for the suite. `self.attack(work)` runs work(deadline) and checks everything."""
 
     flags = FLAGS
-    # Of those who are not the attacker, where the daemon wants to know them.
+    # The token of the clients that are not the attacker, where the daemon authenticates.
     token = ""
 
     @classmethod

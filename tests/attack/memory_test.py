@@ -1,5 +1,6 @@
-"""Attacks on the daemon's memory: small messages that become large objects, and messages that never end; from strangers and from a
-tenant, over TCP, TLS, a Unix socket and local connections. Others' calls succeed all the while.
+"""Attacks on the daemon's memory: small messages that become large objects, and messages that never end. They come from
+callers without credentials and from a tenant, over TCP, TLS, a Unix socket and local connections. Calls of other
+clients succeed all the while.
 
 STRIDE_ATTACK_BYTES is how much each flood sends; 10737418240 for a long one.
 """
@@ -29,7 +30,7 @@ MOST_GROWTH = (1 << 40) if "STRIDE_TEST_SANITIZED" in os.environ else 256 * MIB
 MESSAGE = 4 * MIB
 STREAMS = 200
 CONNECTIONS = 4
-# Nobody takes any more.
+# After this time without a change, no peer takes more bytes.
 QUIET_SECONDS = 0.5
 TOKENS = {"calm": "c" * 43, "evil": "e" * 43}
 AUTHORIZATION = ("authorization", f"Bearer {TOKENS['evil']}")
@@ -53,16 +54,21 @@ def within(number, message):
 
 
 def elements(tag, size=MESSAGE):
-    """Of a job: two bytes each, that would become objects."""
+    """The elements of a job: two bytes each, which would become objects."""
     return within(3, bytes([tag, 0]) * (size // 2))
 
 
-# Results, operations and timelines of a job, and fields that nobody knows.
-LARGE = {"results": elements(0x52), "operations": elements(0x12), "timelines": elements(0x4a), "unknown": b"\x78\x01" * (MESSAGE // 2)}
+# Results, operations and timelines of a job, and unknown fields.
+LARGE = {
+    "results": elements(0x52),
+    "operations": elements(0x12),
+    "timelines": elements(0x4A),
+    "unknown": b"\x78\x01" * (MESSAGE // 2),
+}
 
 
 class Peak:
-    """How much more of its own memory the daemon has had at once."""
+    """The most by which the daemon's own memory has grown."""
 
     def __init__(self, daemon):
         self._daemon = daemon
@@ -86,7 +92,7 @@ class Peak:
 
 
 class Flood:
-    """A connection with many calls, of each of which all but the last byte of its message is sent, as windows allow."""
+    """A connection with many calls. Each sends all but the last byte of its message, as windows allow."""
 
     def __init__(self, target, path, tls, extra):
         self._connection = Connection(target, tls=tls)
@@ -104,7 +110,7 @@ class Flood:
         self._connection.close()
 
     def pump(self):
-        """As much as can be sent now; False once there is nothing more to send, or nobody listens."""
+        """Sends as much as possible now; False once nothing is left to send, or the connection is closed."""
         self._read()
         before = self.sent
         for stream, left in list(self._left.items()):
@@ -156,7 +162,7 @@ class Flood:
             elif stream in self._windows:
                 self._windows[stream] += increment
         elif kind in (HEADERS, 3):
-            # Answered: there is nobody to send more to.
+            # Answered: the call takes no more bytes.
             self._left.pop(stream, None)
 
 
@@ -186,12 +192,12 @@ class MemoryTest(AttackCase):
         return grpc.insecure_channel(address or cls.daemon.tcp, options=options)
 
     def targets(self):
-        """What gRPC calls them, and where sockets find them."""
+        """The daemon's addresses, as gRPC and as sockets name them."""
         return (None, self.daemon.port), (self.daemon.unix, self.daemon.unix_path)
 
     # --- attacks ---
     def send_messages(self, address, method, message, metadata, codes):
-        """BYTES of a message, eight at once on each of four connections."""
+        """Sends BYTES of a message, eight at once on each of four connections."""
         def send():
             with self.new_channel(address) as channel:
                 call = channel.unary_unary(method)
@@ -239,10 +245,14 @@ class MemoryTest(AttackCase):
         self.attack(work)
 
     def test_large_objects_of_strangers(self):
-        self.assert_messages_cost_little(CREATE_JOB, LARGE.values(), (), {"UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"})
+        self.assert_messages_cost_little(
+            CREATE_JOB, LARGE.values(), (), {"UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+        )
 
     def test_large_objects_for_health_checks(self):
-        self.assert_messages_cost_little(HEALTH, [LARGE["unknown"]], (), {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE"})
+        self.assert_messages_cost_little(
+            HEALTH, [LARGE["unknown"]], (), {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+        )
 
     def test_large_objects_of_a_tenant(self):
         expected = {"INVALID_ARGUMENT", "UNIMPLEMENTED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
@@ -269,9 +279,14 @@ class TlsMemoryTest(MemoryTest):
         cls._folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls._folder.cleanup)
         folder = pathlib.Path(cls._folder.name)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate"],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate",
+            ],
+            check=True,
+            capture_output=True,
+        )
         cls.more_flags = (f"--tls-cert={folder}/certificate", f"--tls-key={folder}/key")
         cls.certificate = (folder / "certificate").read_bytes()
         cls.tls = ssl.create_default_context(cadata=cls.certificate.decode())
@@ -283,10 +298,12 @@ class TlsMemoryTest(MemoryTest):
 
 
 class LocalMemoryTest(MemoryTest):
-    """By local connections, which a tenant alone has."""
+    """The tests over local connections, which only a tenant has."""
 
-    # Those of strangers are the base's.
-    test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = None
+    # The base class has the tests without credentials.
+    test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = (
+        None
+    )
     test_objects_that_are_just_small_enough = None
 
     def connect(self):

@@ -1,4 +1,5 @@
-"""A tenant that makes things without end: the daemon keeps no more of them than the tenant's quota of control bytes, and nobody is told 2 GiB at once."""
+"""A tenant that creates things without end: the daemon keeps at most the tenant's quota of control bytes, and no answer
+has 2 GiB."""
 
 import pathlib
 import tempfile
@@ -9,7 +10,8 @@ from attack_case import EVIL, AttackCase, stubs
 
 QUOTA = 16 << 20
 BIG = [("stride-tenant", "big")]
-# What the daemon may take for a tenant within its quota: the allocator keeps pieces, and calls take memory while they last.
+# The most that the daemon may grow for a tenant within its quota: the allocator keeps pieces, and calls take memory
+# while they last.
 MOST_BYTES = 1 << 40 if attack_case.RSS_SLACK == 1 << 40 else 128 << 20
 PATIENCE_SECONDS = 120
 TENANTS = f"""
@@ -44,7 +46,7 @@ class QuotasTest(AttackCase):
         super().tearDownClass()
         cls._folder.cleanup()
 
-    # Of these tests the daemon's memory is judged, at the end of each.
+    # Each test checks the daemon's memory at its end.
     def setUp(self):
         self.before = self.daemon.rss_bytes()
 
@@ -72,7 +74,7 @@ class QuotasTest(AttackCase):
                                         outputs=[self.operation.Output(**output)])
 
     def run_job(self, operations):
-        """Waits for its end. The code of its acceptance."""
+        """Creates a job and waits for its end. Returns the code of its acceptance."""
         stub = self.stub("JobService")
         request = self.jobs.CreateJobRequest(job=self.jobs.Job(operations=operations))
         name = ""
@@ -82,7 +84,11 @@ class QuotasTest(AttackCase):
             name = stub.CreateJob(request, metadata=EVIL).job.name
         code = self.code_of(create)
         if code == "OK":
-            self.code_of(lambda: list(stub.WatchJob(self.jobs.WatchJobRequest(name=name), metadata=EVIL, timeout=PATIENCE_SECONDS)))
+            self.code_of(
+                lambda: list(
+                    stub.WatchJob(self.jobs.WatchJobRequest(name=name), metadata=EVIL, timeout=PATIENCE_SECONDS)
+                )
+            )
         return code
 
     def delete_jobs(self):
@@ -92,9 +98,12 @@ class QuotasTest(AttackCase):
                 self.code_of(lambda job=job: stub.DeleteJob(self.jobs.DeleteJobRequest(name=job.name), metadata=EVIL))
 
     def execute(self, commands):
-        """The codes of their results, by number."""
+        """Executes the commands in a new session. Returns the session and the number of results by code."""
         session = self.session(ttl={"seconds": 600})
-        requests = (self.compute.ExecuteRequest(session=session, commands=commands[i:i + 500]) for i in range(0, len(commands), 500))
+        requests = (
+            self.compute.ExecuteRequest(session=session, commands=commands[i:i + 500])
+            for i in range(0, len(commands), 500)
+        )
         codes = {}
         for response in self.stub("ComputeService").Execute(requests, metadata=EVIL, timeout=600):
             for result in response.results:
@@ -115,7 +124,9 @@ class QuotasTest(AttackCase):
         self.comes_to(0)
 
     def test_jobs_with_source(self):
-        launch = self.operation.KernelLaunch(source=SOURCE, entry="k", grid=self.operation.Dim3(x=1), block=self.operation.Dim3(x=1))
+        launch = self.operation.KernelLaunch(
+            source=SOURCE, entry="k", grid=self.operation.Dim3(x=1), block=self.operation.Dim3(x=1)
+        )
         codes = {self.run_job([self.operation.Operation(kernel_launch=launch)]) for _ in range(100)}
         self.assertLessEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
         self.assert_bounded()
@@ -123,7 +134,9 @@ class QuotasTest(AttackCase):
         self.comes_to(0)
 
     def test_empty_arrays(self):
-        session, codes = self.execute([self.compute.Command(id=i, operation=self.fill(handle=i)) for i in range(1, 40001)])
+        session, codes = self.execute(
+            [self.compute.Command(id=i, operation=self.fill(handle=i)) for i in range(1, 40001)]
+        )
         self.assertEqual(set(codes), {0, 8}, codes)  # RESOURCE_EXHAUSTED
         self.assertLess(codes[0], QUOTA / 1000)
         self.assert_bounded()
@@ -132,16 +145,21 @@ class QuotasTest(AttackCase):
 
     def test_failed_handles(self):
         copy = self.operation.Copy(input=self.operation.Operand(handle=1 << 40))
-        session, codes = self.execute([
-            self.compute.Command(id=i, operation=self.operation.Operation(copy=copy, outputs=[self.operation.Output(handle=i)]))
-            for i in range(1, 40001)])
+        session, codes = self.execute(
+            [
+                self.compute.Command(
+                    id=i, operation=self.operation.Operation(copy=copy, outputs=[self.operation.Output(handle=i)])
+                )
+                for i in range(1, 40001)
+            ]
+        )
         self.assertEqual(set(codes), {5}, codes)  # NOT_FOUND
         self.assert_bounded()
         self.delete_session(session)
         self.comes_to(0)
 
     def test_lists_of_modules(self):
-        """60 modules of 0.9 MB each: their list is of pages that a client takes as it is."""
+        """60 modules of 0.9 MB each: the pages of their list fit into a client's messages."""
         stub = self.stub("KernelService")
         made = set()
         for i in range(60):
@@ -163,11 +181,18 @@ class QuotasTest(AttackCase):
             while time.monotonic() < deadline:
                 self.assertEqual(set(names()), made)
         self.attack(work)
-        self.assertEqual(stub.GetModule(self.kernels.GetModuleRequest(name="tenants/big/modules/m0"), metadata=BIG).module.source, SOURCE)
+        self.assertEqual(
+            stub.GetModule(self.kernels.GetModuleRequest(name="tenants/big/modules/m0"), metadata=BIG).module.source,
+            SOURCE,
+        )
         codes = set()
         for i in range(60):
             request = self.kernels.CreateModuleRequest(module_id=f"m{i}", module=self.kernels.Module(source=SOURCE))
-            codes.add(self.code_of(lambda request=request: stub.CreateModule(request, metadata=EVIL, timeout=PATIENCE_SECONDS)))
+            codes.add(
+                self.code_of(
+                    lambda request=request: stub.CreateModule(request, metadata=EVIL, timeout=PATIENCE_SECONDS)
+                )
+            )
         self.assertEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
         self.assertLessEqual(self.used(), QUOTA)
         for name in made:

@@ -1,4 +1,4 @@
-"""More tenants than a daemon of few descriptors has room for at once."""
+"""More tenants at once than a daemon with few descriptors has room for."""
 
 import resource
 import tempfile
@@ -13,7 +13,7 @@ from daemon_process import DaemonProcess
 TENANTS = 150
 DESCRIPTORS = 1024
 THREADS = 16
-# What one that is busy elsewhere may take; the daemon's own limit is 30 s of drain and 10 of stopping.
+# The most that a busy machine may take; the daemon's own limit is 30 s of drain and 10 s of stopping.
 STOP_SECONDS = 45
 
 

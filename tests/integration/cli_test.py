@@ -223,7 +223,7 @@ class CliTest(unittest.TestCase):
         self.stride("ufunc", "negative", "a.npy", "-o", "c.npy")
         self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
 
-    def test_an_error_is_told_once(self):
+    def test_an_error_is_raised_once(self):
         self.save(b=self.b[:5])
         lines = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3).stderr.strip().splitlines()
         self.assertEqual(len(lines), len(set(lines)), lines)
@@ -231,8 +231,13 @@ class CliTest(unittest.TestCase):
 
     def test_ctrl_c_is_one_line(self):
         (self.folder / "wait.cu").write_text(_WAIT)
-        command = [_STRIDE, "kernel", "wait.cu", "--entry", "wait", "--grid", "1", "--block", "1", "out:int32[1]", "-o", "c.npy"]
-        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            _STRIDE, "kernel", "wait.cu", "--entry", "wait", "--grid", "1", "--block", "1", "out:int32[1]", "-o",
+            "c.npy",
+        ]
+        process = subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self.addCleanup(process.kill)
         # A private daemon's socket: the command is past its start.
         while not list(self.folder.glob("stride.*/s")) and process.poll() is None:
@@ -241,15 +246,36 @@ class CliTest(unittest.TestCase):
         stdout, stderr = process.communicate(timeout=120)
         self.assertEqual((process.returncode, stdout, stderr), (130, "", "stride: interrupted\n"))
 
-    def test_jobs_tell_of_compiling(self):
+    def serve(self):
+        """Starts a daemon on the state folder of this test. Its process and its address."""
         daemon = pathlib.Path(_STRIDE).parent / "strided"
-        socket = f"unix:{self.folder}/s"
-        with open(self.folder / "log", "w") as log:
-            process = subprocess.Popen([daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", f"--parent-pid={os.getpid()}"], stdout=log, stderr=log)
+        address = f"unix:{self.folder}/s"
+        flags = [f"--listen={address}", f"--state-dir={self.folder}/state", f"--parent-pid={os.getpid()}"]
+        with open(self.folder / "log", "a") as log:
+            process = subprocess.Popen([daemon, *flags], stdout=log, stderr=log)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
         while not (self.folder / "s").exists() and process.poll() is None:
             time.sleep(0.05)
+        return process, address
+
+    def test_usage_counts_on_after_a_restart(self):
+        process, address = self.serve()
+        self.stride("put", "a.npy", "a", "--address", address)
+        self.stride("jobs", "submit", "ufunc", "a + 1", "a=@a", "--to", "b", "--wait", "--address", address)
+        before = json.loads(self.stride("usage", "--json", "--address", address).stdout)
+        self.assertGreaterEqual(before["upload_bytes"], self.a.nbytes)
+        self.assertEqual(before["jobs"], 1)
+        process.terminate()
+        self.assertEqual(process.wait(120), 0)
+        _, address = self.serve()
+        after = json.loads(self.stride("usage", "--json", "--address", address).stdout)
+        for count in ("start_time", "upload_bytes", "download_bytes", "operations", "jobs"):
+            self.assertEqual(after[count], before[count], count)
+        self.assertGreater(after["time"], before["time"])
+
+    def test_jobs_report_compiling(self):
+        _, socket = self.serve()
         # Right after the start no device is called broken: it is waited for.
         self.assertNotIn("NOT_SERVING", self.stride("devices", "--address", socket).stdout)
         self.stride("put", "a.npy", "a", "--address", socket)

@@ -18,6 +18,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/wall_clock/wall_clock.h"
 
 namespace stride::testing {
@@ -29,7 +30,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// For what takes a second or two; a step back by an hour that counts makes it an hour.
+// For waits of a second or two. A wait that follows a step back by an hour takes an hour.
 constexpr auto kPatience = seconds(120);
 
 constexpr char kLoop[] = R"(
@@ -37,7 +38,7 @@ extern "C" __global__ void loop(volatile int* x, long long n) {
   for (long long i = 0; i != n; ++i) x[0] = x[0] + 1;
 })";
 
-// What the daemon's clock is to be ahead of the machine's.
+// Sets how far the daemon's clock is ahead of the machine's.
 class WallClock {
  public:
   WallClock() {
@@ -45,7 +46,7 @@ class WallClock {
     folder_ = mkdtemp(pattern.data());
     Set(nanoseconds(0));
   }
-  ~WallClock() { fs::remove_all(folder_); }
+  ~WallClock() { stride::test_support::RemoveFolder(folder_); }
   void Set(nanoseconds ahead) {
     const int64_t value = ahead.count();
     // In place: it is mapped.

@@ -163,8 +163,8 @@ extern "C" __global__ void failed_assert(int n) { assert(n == 123456); }
 extern "C" __global__ void only_reads(const int* x, int n) { if (x[0] < n) *(volatile int*)64 = n; }
 )";
 
-// Nothing of such a kernel can carry its error: whoever waits for the session's work is told, once,
-// and nobody else.
+// No array can carry the error of such a kernel: a wait for the session's work reports it, once,
+// and no other call does.
 TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
   const auto data = Iota<int32_t>(1000);
   Array kept = Must(client_.Put(data, {1000}));
@@ -258,7 +258,7 @@ class LibraryCallTest : public FaultTest {
  protected:
   void SetUp() override {
     // It takes seconds; the grace is a fraction of one.
-    const int64_t extent = OnCpu() ? 3000 : 6000;
+    const int64_t extent = OnCpu() ? 3000 : 10000;
     std::vector<double> values(extent * extent);
     std::mt19937 random(1);
     for (double& value : values) value = static_cast<double>(random() % 1000) - 500;
@@ -275,7 +275,7 @@ class LibraryCallTest : public FaultTest {
     return options;
   }
 
-  // Before and behind the call that `begin` makes and `end` waits for.
+  // Work before and after the call that `begin` makes and `end` waits for.
   void WorkBeside(const std::function<void()>& begin, const std::function<void()>& end) {
     other_.Kernel(Increment(in_place_));
     Array before = other_.Ufunc("add", {in_place_, Operand(1)});

@@ -13,6 +13,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -38,7 +39,7 @@ class WorkerFolder {
                           << " \"$@\"\n";
     chmod(script.c_str(), 0755);
   }
-  ~WorkerFolder() { fs::remove_all(path_); }
+  ~WorkerFolder() { stride::test_support::RemoveFolder(path_); }
 
   void SetIll(bool ill) {
     if (ill) {

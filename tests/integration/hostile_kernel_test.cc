@@ -227,7 +227,7 @@ TEST_F(HostileTest, ForbiddenSystemCallsAreFaultsWithTheKernelsName) {
       {"fork", SYS_fork, 0, 0, 0, 0},
       {"vfork", SYS_vfork, 0, 0, 0, 0},
       {"clone", SYS_clone, SIGCHLD, 0, 0, 0},
-      // What would go on after its task, or meet the next one on the same thread.
+      // State that would outlive its task, or affect the next task on the same thread.
       {"a thread", SYS_clone, kThread, 0, 0, 0},
       {"a thread that shares all", SYS_clone, kThread | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM, 0,
        0, 0},
@@ -356,13 +356,13 @@ TEST_F(HostileTest, AllProcessorTimeIsCharged) {
                     static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK)));
   }
   EXPECT_GT(used, 0.5);
-  // Less what its start took, which is nobody's.
+  // Less the time of its start, which is charged to no tenant.
   EXPECT_GE(Must(client.GetUsage()).device_seconds, used - 0.25);
 }
 
 // The handler of faults trusts nothing that the kernel may have written over: the thread's own
 // variables, its launch, and what lies around them.
-TEST_F(HostileTest, FaultsAfterScribblingOverTheWorkerAreToldByName) {
+TEST_F(HostileTest, FaultsAfterScribblingOverTheWorkerNameTheKernel) {
   KernelOptions launch = Launch("scribble_and_fault", {});
   launch.code = R"(
 extern "C" __global__ void scribble_and_fault(long long* out, int what) {

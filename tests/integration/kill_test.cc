@@ -19,6 +19,7 @@
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -54,7 +55,7 @@ class KillTest : public ::testing::Test {
   }
   ~KillTest() override {
     daemon_.reset();
-    std::filesystem::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   // One of four is the daemon's, one of twenty a compiler's, the others workers'. False: nobody was

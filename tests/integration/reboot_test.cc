@@ -24,6 +24,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -52,8 +53,7 @@ class Machine {
   }
   ~Machine() {
     daemon_.reset();
-    std::error_code error;
-    fs::remove_all(state_, error);
+    stride::test_support::RemoveFolder(state_);
   }
 
   Client Boot(std::vector<std::string> environment = {}) {

@@ -2,6 +2,7 @@
 // it twice, leak, or keep clients waiting. Random deaths are in kill_test.
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +21,7 @@
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -136,6 +138,89 @@ TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
       ASSERT_TRUE(Get<int32_t>(client, client.Ufunc("add", {arrays[i], 5})) == expected) << i;
     }
     EXPECT_TRUE(std::filesystem::is_empty(state + "/spill"));
+  }
+  stride::test_support::RemoveFolder(state);
+}
+
+void ExpectTheSameUsage(const Usage& before, const Usage& after) {
+  EXPECT_EQ(after.start_time, before.start_time);
+  EXPECT_EQ(after.upload_bytes, before.upload_bytes);
+  EXPECT_EQ(after.download_bytes, before.download_bytes);
+  EXPECT_EQ(after.operations, before.operations);
+  EXPECT_EQ(after.operations_failed, before.operations_failed);
+  EXPECT_EQ(after.jobs, before.jobs);
+  EXPECT_GE(after.device_seconds, before.device_seconds);
+  EXPECT_GE(after.array_byte_seconds, before.array_byte_seconds);
+  ASSERT_EQ(after.devices.size(), before.devices.size());
+  for (size_t i = 0; i < after.devices.size(); ++i) {
+    EXPECT_EQ(after.devices[i].device, before.devices[i].device);
+    EXPECT_EQ(after.devices[i].operations, before.devices[i].operations);
+  }
+}
+
+// All that is counted has ended when it returns.
+Usage UseEverything(Client& client, const std::string& name) {
+  const std::vector<double> content = Iota<double>(1000);
+  Array sum = client.Ufunc("add", {Must(client.Put(content, {1000})), 1});
+  Must(client.Fetch<double>(sum));
+  Array outside = Must(client.Put(std::vector<int64_t>{1000}, {1}));
+  MustFail(client.Compute(Operation::Gather(sum, {outside})).Wait());
+  JobSpec spec;
+  spec.operations.push_back(Operation::Arange(0, 10, 1, DataType::kFloat64).ToName(Named(name)));
+  const Job job = Must(client.CreateJob(spec));
+  EXPECT_TRUE(Eventually([&] { return Must(client.GetJob(job.name)).final(); }));
+  return Must(client.GetUsage());
+}
+
+// Usage is written every few seconds while an array is held: the second file from now has all
+// that is counted now.
+void AwaitUsageWritten(const std::string& state) {
+  for (int i = 0; i < 2; ++i) {
+    auto inode = [&] {
+      struct stat info = {};
+      return stat((state + "/usage").c_str(), &info) == 0 ? info.st_ino : 0;
+    };
+    const ino_t before = inode();
+    ASSERT_TRUE(Eventually([&] { return inode() != before; })) << "usage is not written";
+  }
+}
+
+TEST(RestartTest, UsageOutlivesTheDaemon) {
+  std::string state = "/tmp/stride-usage.XXXXXX";
+  ASSERT_NE(mkdtemp(state.data()), nullptr);
+  Usage before;
+  for (const bool orderly : {false, true}) {
+    Daemon daemon({"--supervise", "--state-dir=" + state});
+    Client client = daemon.Connect();
+    if (orderly) ExpectTheSameUsage(before, Must(client.GetUsage()));
+    const int64_t operations = before.operations;
+    before = UseEverything(client, orderly ? "second" : "first");
+    EXPECT_GT(before.operations, operations);
+    EXPECT_GT(before.upload_bytes, 0);
+    EXPECT_GT(before.download_bytes, 0);
+    EXPECT_EQ(before.jobs, orderly ? 2 : 1);
+    EXPECT_GE(before.operations_failed, 1);
+    if (orderly) {
+      daemon.Signal(SIGTERM);
+      ASSERT_EQ(daemon.Wait(kPatience), 0) << daemon.Log();
+      continue;
+    }
+    AwaitUsageWritten(state);
+    KillServing(daemon);
+    ExpectTheSameUsage(before, Must(Persist([&] { return client.GetUsage(); })));
+  }
+  // The next daemon has nothing but the folder, as after a reboot.
+  {
+    Daemon daemon({"--state-dir=" + state});
+    Client client = daemon.Connect();
+    ExpectTheSameUsage(before, Must(client.GetUsage()));
+  }
+  std::filesystem::resize_file(state + "/usage", 20);
+  {
+    Daemon daemon({"--state-dir=" + state});
+    Client client = daemon.Connect();
+    EXPECT_EQ(Must(client.GetUsage()).operations, 0);
+    EXPECT_THAT(daemon.Log(), ::testing::HasSubstr(state + "/usage, cannot be used"));
   }
   std::filesystem::remove_all(state);
 }

@@ -10,6 +10,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -116,7 +117,7 @@ TEST(NamedShardsTest, AreRefusedWhereTheyWouldBeKeptOnDisk) {
     EXPECT_EQ(error.code, Code::kUnimplemented) << error.ToString();
     EXPECT_THAT(error.message, HasSubstr("durable-bytes"));
   }
-  std::filesystem::remove_all(state);
+  stride::test_support::RemoveFolder(state);
 }
 
 }  // namespace

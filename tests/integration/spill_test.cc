@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -28,10 +29,7 @@ class SpillTest : public ::testing::Test {
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
     state_ = pattern;
   }
-  ~SpillTest() override {
-    std::error_code error;
-    fs::remove_all(state_, error);
-  }
+  ~SpillTest() override { stride::test_support::RemoveFolder(state_); }
   std::vector<std::string> Flags(int64_t device, int64_t memory, int64_t disk) const {
     return {"--state-dir=" + state_, "--device-memory=" + std::to_string(device),
             "--spill-memory=" + std::to_string(memory), "--spill-disk=" + std::to_string(disk)};

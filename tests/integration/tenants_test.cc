@@ -33,6 +33,7 @@
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/rpc.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 namespace {
@@ -46,7 +47,7 @@ class Folder {
     std::string pattern = (std::filesystem::temp_directory_path() / "tenants-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ~Folder() { stride::test_support::RemoveFolder(path_); }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   std::string Put(const std::string& name, const std::string& text) const {
     std::ofstream(*this / (name + ".new")) << text;

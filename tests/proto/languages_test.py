@@ -1,4 +1,4 @@
-"""The contract compiles in every language from proto/ alone, by the very lines of docs/other_languages.md."""
+"""The contract compiles in every language from proto/ alone, by the commands of docs/other_languages.md."""
 
 import pathlib
 import re
@@ -9,13 +9,17 @@ import tempfile
 import unittest
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-_LINES = [line.strip() for line in (_ROOT / "docs/other_languages.md").read_text().splitlines() if line.startswith("    protoc ")]
+_LINES = [
+    line.strip()
+    for line in (_ROOT / "docs/other_languages.md").read_text().splitlines()
+    if line.startswith("    protoc ")
+]
 # Generators that protoc itself has.
 _BUILT_IN = {"cpp", "csharp", "java", "objc", "php", "python", "ruby"}
 
 
 def _missing(line):
-    """The generator that a line needs and that is not installed, if there is one."""
+    """The generator that a command needs and that is not installed, or None."""
     plugins = dict(re.findall(r"--plugin=protoc-gen-([a-z]+)=(\S+)", line))
     for name in re.findall(r"--([a-z-]+)_out=", line):
         if name not in _BUILT_IN and not shutil.which(plugins.get(name, f"protoc-gen-{name}")):

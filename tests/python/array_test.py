@@ -161,7 +161,7 @@ class ArrayTest(client_case.ClientCase):
             else:
                 self.same(value(st), value(np))
 
-    def test_lists_beside_arrays(self):
+    def test_lists_with_arrays(self):
         x = np.array([1, 2, 3])
         for other in ("[1, 2, 4]", "(1, 2, 4)", "range(3)", "None", "'x'", "{}", "[1.5, 2, 3]"):
             self.both(f"x == {other}", x=x)

@@ -62,19 +62,36 @@ class ConnectionTest(client_case.ClientCase):
                 listening.bind(folder + "/s")
                 listening.listen()
                 os.chmod(folder + "/s", 0)
-                done = subprocess.run([sys.executable, "-c", program, f"unix:{folder}/s"], capture_output=True, text=True, timeout=100)
+                done = subprocess.run(
+                    [sys.executable, "-c", program, f"unix:{folder}/s"], capture_output=True, text=True, timeout=100
+                )
         self.assertIn("may not open the daemon's socket", done.stdout, done.stderr)
 
-    def test_tls_and_plain_are_told_apart(self):
+    def test_tls_and_plain_are_distinguished(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(_session, "_CONNECT_SECONDS", 1.0):
             for name in ("daemon", "stranger"):
-                subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=" + name,
-                                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"],
-                               check=True, capture_output=True)
+                subprocess.run(
+                    [
+                        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-subj",
+                        "/CN=" + name,
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/{name}.key", "-out",
+                        f"{folder}/{name}.pem",
+                    ],
+                    check=True,
+                    capture_output=True,
+                )
             port = _free_port()
             address = f"127.0.0.1:{port}"
-            tls = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--listen=tcp:{address}", f"--tls-cert={folder}/daemon.pem",
-                                                        f"--tls-key={folder}/daemon.key"])
+            tls = PrivateDaemon(
+                client_case.strided(),
+                [
+                    *client_case.FLAGS,
+                    f"--listen=tcp:{address}",
+                    f"--tls-cert={folder}/daemon.pem",
+                    f"--tls-key={folder}/daemon.key",
+                ],
+            )
             self.addCleanup(tls.stop)
             with self.assertRaisesRegex(st.Unavailable, "speaks TLS there"):
                 st.connect(address)
@@ -96,7 +113,7 @@ class ConnectionTest(client_case.ClientCase):
             self.assertTrue(session.closed)
         self.assertIs(st.current_session(), self.session)
 
-    def test_no_daemon_is_told_of(self):
+    def test_no_daemon_is_reported(self):
         with mock.patch.dict(os.environ, {"PATH": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent"}):
             for name in ("STRIDE_ADDRESS", "STRIDE_DAEMON"):
                 os.environ.pop(name, None)
@@ -121,10 +138,18 @@ class ConnectionTest(client_case.ClientCase):
     def test_a_private_daemon_keeps_compiled_code_for_the_next_program(self):
         with tempfile.TemporaryDirectory() as folder:
             program = "import stride as st\nprint(float(st.sum(st.cos(st.ones(3)) * 7)))\n"
-            environment = {**os.environ, "STRIDE_DAEMON": client_case.strided(), "XDG_RUNTIME_DIR": "", "STRIDE_ADDRESS": "", "XDG_CACHE_HOME": folder}
+            environment = {
+                **os.environ,
+                "STRIDE_DAEMON": client_case.strided(),
+                "XDG_RUNTIME_DIR": "",
+                "STRIDE_ADDRESS": "",
+                "XDG_CACHE_HOME": folder,
+            }
             cache = pathlib.Path(folder) / "stride"
             for call in ("first", "second"):
-                done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+                done = subprocess.run(
+                    [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100
+                )
                 self.assertEqual(done.returncode, 0, done.stderr)
                 kept = {path: path.stat().st_ino for path in (cache / "code-cache").glob("*.module")}
                 self.assertTrue(kept)
@@ -180,13 +205,18 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual(st.devices(), self.session.devices())
 
     def test_a_session_shows_what_is_documented_and_nothing_else(self):
-        documented = {"address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name", "synchronize",
-                      "tenant", "timeout", "transport", "watch_devices"}
+        documented = {
+            "address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name",
+            "synchronize", "tenant", "timeout", "transport", "watch_devices",
+        }
         self.assertEqual({name for name in dir(self.session) if not name.startswith("_")}, documented)
 
     def test_show_config(self):
         config = st.show_config(mode="dicts")
-        self.assertEqual((config["numpy"], config["address"], config["devices"]), (np.__version__, self.daemon.address, "devices/cpu:0"))
+        self.assertEqual(
+            (config["numpy"], config["address"], config["devices"]),
+            (np.__version__, self.daemon.address, "devices/cpu:0"),
+        )
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             st.show_config()
         self.assertEqual([line.split()[0] for line in printed.getvalue().splitlines()], list(config))
@@ -410,7 +440,7 @@ class ConnectionTest(client_case.ClientCase):
         asyncio.run(both())
 
     def test_errors_have_nothing_of_grpc_with_them(self):
-        """Pickles take an error's context along, and calls do not pickle."""
+        """Pickles include an error's context, and calls cannot be pickled."""
         def failing(use):
             with self.assertRaises(st.StrideError) as raised:
                 use()
@@ -442,7 +472,7 @@ class ConnectionTest(client_case.ClientCase):
                     self.assertNotIsInstance(seen, grpc.RpcError)
                     seen = seen.__context__
 
-    def test_what_a_lost_daemon_says(self):
+    def test_errors_of_a_lost_daemon(self):
         daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
         self.addCleanup(daemon.stop)
         with st.connect(daemon.address, local=client_case.LOCAL) as session:
@@ -458,7 +488,7 @@ class ConnectionTest(client_case.ClientCase):
                     use()
 
     def test_an_array_that_never_fits(self):
-        """No time is named after which it would."""
+        """The error has no retry delay."""
         with st.connect(self.daemon.address, local=client_case.LOCAL), self.assertRaises(
             st.ResourceExhausted
         ) as raised:

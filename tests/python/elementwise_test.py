@@ -217,7 +217,7 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(np.clip(st.asarray([1, 5]), min=2), [2, 5])
 
     @unittest.skipIf(np.finfo(np.longdouble).nmant <= 52, "no wider type here to compare with")
-    def test_accuracy_beside_a_wider_type(self):
+    def test_accuracy_against_a_wider_type(self):
         if client_case.DEVICE_KIND != "cpu":
             self.skipTest("CUDA's own functions have bounds of their own")
         rng = np.random.default_rng(11)

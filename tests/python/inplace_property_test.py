@@ -1,5 +1,6 @@
-"""Random writes in place beside NumPy: what NumPy accepts gives the same elements, and what it refuses fails here with
-the same kind of error, at the line or at the next read of the array. Nothing is lost without an error. Seeds are fixed.
+"""Compares random writes in place with NumPy: an accepted write gives the same elements, and a refused write fails with
+the same kind of error, at the line or at the next read of the array. No write is lost without an error. Seeds are
+fixed.
 """
 
 import random
@@ -56,7 +57,7 @@ class Case:
     # --- what is drawn ---
 
     def index_array(self, extent, shape=None):
-        """Of integers; sometimes one is out of range."""
+        """An array of integers; sometimes one is out of range."""
         rng = self.rng
         shape = shape if shape is not None else rng.choice(((0,), (1,), (2,), (3,), (3,), (2, 2)))
         values = np.array(
@@ -108,7 +109,7 @@ class Case:
         return tuple(parts)
 
     def value(self, shape):
-        """A value for what has this shape: a number, or an array that broadcasts, or does not."""
+        """A value for a target of this shape: a number, or an array that broadcasts or does not."""
         rng = self.rng
         if self.fault == "type" and rng.random() < 0.7:
             return rng.choice((300, 2**70, 1j, None, "x", float("inf"), np.int64(300)))
@@ -164,7 +165,7 @@ class Case:
         except Exception:
             taken = ()
         value = self.value(taken)
-        # NumPy casts what it has computed to any type, here only within a kind.
+        # NumPy casts its results to any type; here casts stay within a kind.
         if isinstance(value, np.ndarray):
             value = value.astype(self.dtype)
         elif isinstance(value, (str, type(None), complex, float, np.generic)) or abs(value) > 100:

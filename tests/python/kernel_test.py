@@ -107,8 +107,11 @@ class KernelTest(client_case.ClientCase):
         x = st.ones(10, dtype=st.float32)
         other = st.connect(self.daemon.address, timeout=120)
         self.addCleanup(other.close)
-        # The first launch of its kind and a later one; told by synchronize, once.
-        for bad, good in ((lambda: count(1, 1, (-1,)), lambda: count(1, 1, (1,))), (lambda: look(1, 1, (x, 0)), lambda: look(1, 1, (x, 5)))):
+        # The first launch of its kind and a later one; synchronize reports the fault once.
+        for bad, good in (
+            (lambda: count(1, 1, (-1,)), lambda: count(1, 1, (1,))),
+            (lambda: look(1, 1, (x, 0)), lambda: look(1, 1, (x, 5))),
+        ):
             for before in (0, 3):
                 for _ in range(before):
                     good()
@@ -306,7 +309,7 @@ class KernelTest(client_case.ClientCase):
         self.same(x, np.zeros(1, np.float32))
 
     def test_a_launch_that_never_ran_fails_the_next_read(self):
-        """Of its arrays, of views and bases of these, and of what is computed from them."""
+        """The next read of its arrays, of their views and bases, or of arrays computed from them."""
         broken = st.RawKernel('extern "C" __global__ void f(float* x) { x[0] = nothing; }', "f")
         for use in (
             lambda x, view: x.tolist(),
@@ -320,7 +323,7 @@ class KernelTest(client_case.ClientCase):
                 broken(1, 1, (view if of_view else x,))
                 with self.assertRaises(st.CompileError):
                     use(x, view)
-                self.same(x, np.zeros(4, np.float32))  # told once: it is as it was
+                self.same(x, np.zeros(4, np.float32))  # reported once: the array is unchanged
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Every function of linalg over sizes, shapes, batches, types and layouts, judged by what its result must fulfil: backward errors of at most 30 n eps.
+"""Every function of linalg over sizes, shapes, batches, types and layouts. Each result must have a backward error of at
+most 30 n eps.
 
-By default matrices have at most 512 rows, so that the sweep fits into every run of the tests. STRIDE_SWEEP=full goes on to 4,096 rows;
-STRIDE_SWEEP_SECONDS ends that after so long and names what was left out. The sizes run from small to large, one test each.
+By default matrices have at most 512 rows, so that the sweep fits into every run of the tests. STRIDE_SWEEP=full
+continues to 4,096 rows; STRIDE_SWEEP_SECONDS bounds its time, and the test names the omitted sizes. The sizes run from
+small to large, one test each.
 
-A check costs less than what it checks: residuals are applied to a few random vectors, in double precision on the host. For a vector w of independent
-normal numbers the mean of |R w|^2 is the square of R's Frobenius norm."""
+A check costs less than its function: residuals are applied to a few random vectors, in double precision on the host.
+For a vector w of independent normal numbers the mean of |R w|^2 is the square of R's Frobenius norm."""
 
 import itertools
 import os
@@ -30,7 +32,7 @@ def adjoint(x):
 
 
 def precise(x):
-    """On the host, in double precision."""
+    """Converts to the host, in double precision."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
@@ -41,7 +43,7 @@ def size_of(x):
 
 
 class Matrices:
-    """Random ones, the same in every run."""
+    """Random matrices, the same in every run."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -83,7 +85,7 @@ class Matrices:
 
 
 def spectral(x):
-    """About the 2-norm, from below."""
+    """An estimate of the 2-norm, from below."""
     if not x.size:
         return np.zeros(x.shape[:-2])
     v = np.random.default_rng(1).standard_normal((*x.shape[:-2], x.shape[-1], 1))
@@ -109,7 +111,7 @@ class Sweep(client_case.ClientCase):
         return Matrices(9).normal((n, NUM_PROBES), kind)
 
     def residual(self, what, applied, scale, n, dtype):
-        """Of a residual that was applied to probes."""
+        """The norm of a residual that was applied to probes."""
         self.within(what, size_of(applied) / np.sqrt(NUM_PROBES), scale, n, dtype)
 
     def unitary_columns(self, what, q, n, dtype):
@@ -117,7 +119,7 @@ class Sweep(client_case.ClientCase):
         self.residual(what, adjoint(q) @ (q @ w) - w, np.ones(q.shape[:-2]), n, dtype)
 
     def look(self, array, shape, dtype):
-        """The result on the host, in double precision, after a look at what it says of itself."""
+        """Checks the array's shape and type and returns it on the host, in double precision."""
         self.assertEqual((array.shape, array.dtype), (tuple(shape), np.dtype(dtype)))
         return precise(array)
 
@@ -148,8 +150,20 @@ class Sweep(client_case.ClientCase):
         got = self.look(st.linalg.det(known), batch, x.dtype)
         self.within("det", np.abs(got - expected), np.abs(expected), n, x.dtype)
         sign, logarithm = st.linalg.slogdet(known)
-        self.within("slogdet", np.abs(self.look(logarithm, batch, real) - np.log(np.abs(values)).sum(axis=-1)), 1 + np.zeros(batch), n, x.dtype)
-        self.within("slogdet", np.abs(self.look(sign, batch, x.dtype) - expected / np.abs(expected)), 1 + np.zeros(batch), n, x.dtype)
+        self.within(
+            "slogdet",
+            np.abs(self.look(logarithm, batch, real) - np.log(np.abs(values)).sum(axis=-1)),
+            1 + np.zeros(batch),
+            n,
+            x.dtype,
+        )
+        self.within(
+            "slogdet",
+            np.abs(self.look(sign, batch, x.dtype) - expected / np.abs(expected)),
+            1 + np.zeros(batch),
+            n,
+            x.dtype,
+        )
 
     def check_cholesky(self, x, ours):
         *batch, n, _ = x.shape
@@ -176,11 +190,15 @@ class Sweep(client_case.ClientCase):
     def check_norm(self, x, ours):
         n, real = max(x.shape[-2:]), np.finfo(x.dtype).dtype
         a = np.abs(precise(x))
-        for order, expected in (("fro", size_of(a)), (1, a.sum(axis=-2).max(axis=-1)), (-np.inf, a.sum(axis=-1).min(axis=-1))):
+        for order, expected in (
+            ("fro", size_of(a)),
+            (1, a.sum(axis=-2).max(axis=-1)),
+            (-np.inf, a.sum(axis=-1).min(axis=-1)),
+        ):
             got = self.look(st.linalg.norm(ours, order, axis=(-2, -1)), x.shape[:-2], real)
             self.within(f"norm {order}", np.abs(got - expected), expected, n, x.dtype)
         got = self.look(st.linalg.vector_norm(ours, axis=-1), x.shape[:-1], real)
-        self.within("vector_norm", np.abs(got - np.sqrt((a ** 2).sum(axis=-1))), np.sqrt((a ** 2).sum(axis=-1)), n, x.dtype)
+        self.within("vector_norm", np.abs(got - np.sqrt((a**2).sum(axis=-1))), np.sqrt((a**2).sum(axis=-1)), n, x.dtype)
 
     def check_qr(self, x, ours):
         *batch, m, n = x.shape
@@ -243,16 +261,31 @@ class Sweep(client_case.ClientCase):
         values, v = self.look(values, (*batch, n), dtype), self.look(vectors, x.shape, dtype)
         w = self.probes(v, n)
         self.residual("eig", a @ (v @ w) - v @ (values[..., None] * w), 2 * spectral(a), n, x.dtype)
-        self.within("eig: vectors", np.abs(np.sqrt((np.abs(v) ** 2).sum(axis=-2)) - 1).max(axis=-1), 1 + np.zeros(batch), n, x.dtype)
+        self.within(
+            "eig: vectors",
+            np.abs(np.sqrt((np.abs(v) ** 2).sum(axis=-2)) - 1).max(axis=-1),
+            1 + np.zeros(batch),
+            n,
+            x.dtype,
+        )
         self.check_eigvals(ours, a, st.linalg.eigvals(ours))
 
     def check_eigvals(self, ours, a, values):
-        """Eigenvalues alone, by the traces of the matrix and of its square: those of a matrix nearby."""
+        """Checks eigenvalues alone, by the traces of the matrix and of its square: they must be those of a matrix
+        nearby."""
         *batch, n, _ = a.shape
         values = self.look(values, (*batch, n), values.dtype)
         norm = size_of(a)
-        self.within("eigvals", np.abs(values.sum(axis=-1) - np.trace(a, axis1=-2, axis2=-1)), np.sqrt(n) * norm, n, ours.dtype)
-        self.within("eigvals", np.abs((values ** 2).sum(axis=-1) - (a * a.swapaxes(-1, -2)).sum(axis=(-2, -1))), 2 * norm ** 2, n, ours.dtype)
+        self.within(
+            "eigvals", np.abs(values.sum(axis=-1) - np.trace(a, axis1=-2, axis2=-1)), np.sqrt(n) * norm, n, ours.dtype
+        )
+        self.within(
+            "eigvals",
+            np.abs((values**2).sum(axis=-1) - (a * a.swapaxes(-1, -2)).sum(axis=(-2, -1))),
+            2 * norm**2,
+            n,
+            ours.dtype,
+        )
 
     def check_pinv(self, x, ours):
         *batch, m, n = x.shape
@@ -269,24 +302,38 @@ class Sweep(client_case.ClientCase):
         for shape in ((m,), (m, 2)):
             b = self.matrices.normal(shape, x.dtype)
             y, residuals, rank, s = st.linalg.lstsq(ours, st.asarray(b))
-            self.assertEqual((rank, s.shape, residuals.shape), (min(m, n), (min(m, n),), (shape[1:] or (1,)) if m > n else (0,)))
+            self.assertEqual(
+                (rank, s.shape, residuals.shape), (min(m, n), (min(m, n),), (shape[1:] or (1,)) if m > n else (0,))
+            )
             y = self.look(y, (n, *shape[1:]), x.dtype).reshape(n, -1)
             right = precise(b).reshape(m, -1)
             left_over = right - a @ y
             norm = spectral(a)
-            self.within("lstsq", size_of(adjoint(a) @ left_over), norm * (norm * size_of(y) + size_of(right)), max(m, n), x.dtype)
+            self.within(
+                "lstsq",
+                size_of(adjoint(a) @ left_over),
+                norm * (norm * size_of(y) + size_of(right)),
+                max(m, n),
+                x.dtype,
+            )
             if m > n:
                 squares = (np.abs(left_over) ** 2).sum(axis=0)
-                self.within("lstsq: residuals", np.abs(precise(residuals) - squares).max(), squares.max(), max(m, n), x.dtype)
+                self.within(
+                    "lstsq: residuals", np.abs(precise(residuals) - squares).max(), squares.max(), max(m, n), x.dtype
+                )
 
     def check_known(self, x, ours):
-        """What depends on singular values alone: cond, matrix_rank, norms."""
+        """Functions of the singular values alone: cond, matrix_rank, norms."""
         *batch, m, n = x.shape
         real, k = np.finfo(x.dtype).dtype, min(m, n)
         values = 1 + np.sort(self.matrices.random.random((*batch, k)))[..., ::-1]
         known = st.asarray(self.matrices.with_values(values, m, n, x.dtype).astype(x.dtype))
-        for got, expected in ((st.linalg.cond(known), values[..., 0] / values[..., -1]), (st.linalg.cond(known, -2), values[..., -1] / values[..., 0]),
-                              (st.linalg.norm(known, 2, axis=(-2, -1)), values[..., 0]), (st.linalg.norm(known, "nuc", axis=(-2, -1)), values.sum(axis=-1))):
+        for got, expected in (
+            (st.linalg.cond(known), values[..., 0] / values[..., -1]),
+            (st.linalg.cond(known, -2), values[..., -1] / values[..., 0]),
+            (st.linalg.norm(known, 2, axis=(-2, -1)), values[..., 0]),
+            (st.linalg.norm(known, "nuc", axis=(-2, -1)), values.sum(axis=-1)),
+        ):
             self.within("cond, norm", np.abs(self.look(got, batch, real) - expected), expected, max(m, n), x.dtype)
         rank = k // 2
         values = values.copy()
@@ -296,7 +343,9 @@ class Sweep(client_case.ClientCase):
         np.testing.assert_array_equal(np.asarray(st.linalg.matrix_rank(known)), np.full(batch, k))
         if m == n:
             y = precise(st.linalg.cond(known, "fro"))
-            expected = np.sqrt((precise(known) ** 2 if x.dtype.kind != "c" else np.abs(precise(known)) ** 2).sum(axis=(-2, -1)))
+            expected = np.sqrt(
+                (precise(known) ** 2 if x.dtype.kind != "c" else np.abs(precise(known)) ** 2).sum(axis=(-2, -1))
+            )
             self.assertTrue(np.all(y >= expected / 2))
 
     DIRECT = (check_solve, check_inv, check_det, check_cholesky, check_matrix_power, check_norm, check_qr, check_eigh)
@@ -305,7 +354,7 @@ class Sweep(client_case.ClientCase):
     DERIVED = (check_pinv, check_lstsq, check_known)
 
     def run_checks(self, cases):
-        """(check, matrix, where it lies) each; failures are collected, and what is too late is left out."""
+        """Runs (check, matrix, its array) triples; collects failures and omits those after the time limit."""
         for check, x, ours in cases:
             name = f"{check.__name__[6:]} {x.shape} {x.dtype}"
             if time.monotonic() - BEGIN > SECONDS:
@@ -320,7 +369,7 @@ class Sweep(client_case.ClientCase):
             print(f"left out after {SECONDS:g} s: {', '.join(self.left_out)}", flush=True)
 
     def square(self, n):
-        """All functions; beyond 512 rows what the client makes of others in one type each."""
+        """All functions; beyond 512 rows, the functions that the client derives from others, in one type each."""
         by_type = {}
         for dtype in TYPES:
             x = self.matrices.normal((n, n), dtype)
@@ -340,7 +389,12 @@ class Sweep(client_case.ClientCase):
         for shape in shapes:
             for dtype in TYPES:
                 x = self.matrices.normal(shape, dtype)
-                checks = (Sweep.check_qr, Sweep.check_svd_reduced if max(shape) > 1000 else Sweep.check_svd, Sweep.check_norm, *self.DERIVED)
+                checks = (
+                    Sweep.check_qr,
+                    Sweep.check_svd_reduced if max(shape) > 1000 else Sweep.check_svd,
+                    Sweep.check_norm,
+                    *self.DERIVED,
+                )
                 self.run_checks((check, x, st.asarray(x)) for check in checks)
 
     def test_batches(self):
@@ -351,32 +405,43 @@ class Sweep(client_case.ClientCase):
                 x = self.matrices.normal((count, n, n), dtype)
                 self.run_checks((check, x, st.asarray(x)) for check in (*self.DIRECT, *self.ITERATIVE, *self.DERIVED))
         x = self.matrices.normal((2, 3, 5, 4), np.float32)
-        self.run_checks((check, x, st.asarray(x)) for check in (Sweep.check_qr, Sweep.check_svd, Sweep.check_norm, *self.DERIVED))
+        self.run_checks(
+            (check, x, st.asarray(x)) for check in (Sweep.check_qr, Sweep.check_svd, Sweep.check_norm, *self.DERIVED)
+        )
 
     def test_layouts(self):
-        """Views: transposed, every other row, backwards, a column of a larger array, one matrix seen by a whole batch."""
+        """Views: transposed, every other row, reversed, a column of a larger array, one matrix for a whole batch."""
         for n, dtype in ((1, np.float64), (33, np.complex64), (64, np.float32), (127, np.float64)):
             whole = self.matrices.normal((2 * n, 2 * n), dtype)
             ours = st.asarray(whole)
             few = self.matrices.normal((n, n, 3), dtype)
-            cases = [(whole[:n, :n].T, ours[:n, :n].T), (whole[::2, 1::2], ours[::2, 1::2]), (whole[n - 1::-1, :n], ours[n - 1::-1, :n]),
-                     (whole[n:, ::-2], ours[n:, ::-2]), (np.moveaxis(few, 2, 0), st.moveaxis(st.asarray(few), 2, 0)),
-                     (np.broadcast_to(whole[:n, :n], (2, n, n)), st.broadcast_to(ours[:n, :n], (2, n, n)))]
+            cases = [
+                (whole[:n, :n].T, ours[:n, :n].T),
+                (whole[::2, 1::2], ours[::2, 1::2]),
+                (whole[n - 1::-1, :n], ours[n - 1::-1, :n]),
+                (whole[n:, ::-2], ours[n:, ::-2]),
+                (np.moveaxis(few, 2, 0), st.moveaxis(st.asarray(few), 2, 0)),
+                (np.broadcast_to(whole[:n, :n], (2, n, n)), st.broadcast_to(ours[:n, :n], (2, n, n))),
+            ]
             for x, view in cases:
                 np.testing.assert_array_equal(x, np.asarray(view))
                 self.run_checks((check, x, view) for check in (*self.DIRECT, *self.ITERATIVE, *self.DERIVED))
 
     def test_nothing(self):
-        """Matrices without elements, beside NumPy."""
+        """Matrices without elements, compared with NumPy."""
         for shape, dtype in itertools.product(((0, 0), (2, 0, 0), (0, 3, 3)), TYPES):
             x, ours = np.zeros(shape, dtype), st.zeros(shape, dtype=dtype)
             for name in ("inv", "det", "cholesky", "eigvalsh", "svdvals", "eigvals"):
                 with self.subTest(name, shape=shape, dtype=dtype):
                     # NumPy's functions on our arrays: the types of eig and eigvals are NumPy's there alone.
-                    self.same(getattr(np.linalg if name == "eigvals" else st.linalg, name)(ours), getattr(np.linalg, name)(x))
+                    self.same(
+                        getattr(np.linalg if name == "eigvals" else st.linalg, name)(ours), getattr(np.linalg, name)(x)
+                    )
             for name in ("slogdet", "qr", "eigh", "svd", "eig"):
                 with self.subTest(name, shape=shape, dtype=dtype):
-                    for one, other in zip(getattr(np.linalg if name == "eig" else st.linalg, name)(ours), getattr(np.linalg, name)(x)):
+                    for one, other in zip(
+                        getattr(np.linalg if name == "eig" else st.linalg, name)(ours), getattr(np.linalg, name)(x)
+                    ):
                         self.same(one, other)
             right = np.zeros((shape[-1], 2), dtype)
             self.same(st.linalg.solve(ours, st.asarray(right)), np.linalg.solve(x, right))
@@ -395,7 +460,9 @@ class Sweep(client_case.ClientCase):
             self.same(st.linalg.norm(ours, axis=(-2, -1)), np.linalg.norm(x, axis=(-2, -1)))
         for m, n in ((0, 3), (3, 0)):
             b = np.ones(m)
-            for one, other in zip(st.linalg.lstsq(st.zeros((m, n)), st.asarray(b)), np.linalg.lstsq(np.zeros((m, n)), b, rcond=None)):
+            for one, other in zip(
+                st.linalg.lstsq(st.zeros((m, n)), st.asarray(b)), np.linalg.lstsq(np.zeros((m, n)), b, rcond=None)
+            ):
                 np.testing.assert_array_equal(np.asarray(one), other)
         with self.assertRaises(st.LinAlgError):
             st.linalg.cond(st.zeros((0, 0)))
@@ -406,8 +473,12 @@ class Sweep(client_case.ClientCase):
                 x = np.zeros((3, n, n), dtype)
                 x[:2] = np.eye(n)
                 ours = st.asarray(x)
-                for function in (st.linalg.inv, st.linalg.cholesky, lambda a: st.linalg.solve(a, st.ones(a.shape[-1], dtype=a.dtype)),
-                                 lambda a: st.linalg.matrix_power(a, -1)):
+                for function in (
+                    st.linalg.inv,
+                    st.linalg.cholesky,
+                    lambda a: st.linalg.solve(a, st.ones(a.shape[-1], dtype=a.dtype)),
+                    lambda a: st.linalg.matrix_power(a, -1),
+                ):
                     with self.assertRaisesRegex(st.LinAlgError, "2"):
                         function(ours).to_numpy()
                 zero, real = np.zeros((n, n), dtype), np.finfo(dtype).dtype
@@ -440,7 +511,11 @@ class Sweep(client_case.ClientCase):
 
     def test_eigenvalues_are_real_where_numpys_are(self):
         for dtype in TYPES:
-            for x in (np.array([[2, 1], [0, 3]], dtype), np.array([[0, -1], [1, 0]], dtype), np.array([[[2, 0], [0, 3]], [[0, -1], [1, 0]]], dtype)):
+            for x in (
+                np.array([[2, 1], [0, 3]], dtype),
+                np.array([[0, -1], [1, 0]], dtype),
+                np.array([[[2, 0], [0, 3]], [[0, -1], [1, 0]]], dtype),
+            ):
                 with self.subTest(dtype=dtype, x=x.tolist()):
                     ours, theirs = np.linalg.eig(st.asarray(x)), np.linalg.eig(x)
                     self.assertEqual([one.dtype for one in ours], [one.dtype for one in theirs])

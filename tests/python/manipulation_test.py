@@ -176,7 +176,7 @@ class ManipulationTest(client_case.ClientCase):
         self.assertIn(self.device.removeprefix("devices/"), info.devices())
         self.assertEqual(info.default_dtypes()["integral"], st.int64)
 
-    def test_what_is_a_tuple(self):
+    def test_results_that_are_tuples(self):
         x = st.arange(3)
         for result in (
             st.meshgrid(x, x),

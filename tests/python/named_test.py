@@ -21,7 +21,12 @@ template <class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }
 
 class NamedTest(client_case.ClientCase):
     def test_a_private_daemon_keeps_nothing_and_says_so(self):
-        environment = {"STRIDE_DAEMON": client_case.strided(), "STRIDE_ADDRESS": "", "XDG_RUNTIME_DIR": "", "HOME": "/nonexistent"}
+        environment = {
+            "STRIDE_DAEMON": client_case.strided(),
+            "STRIDE_ADDRESS": "",
+            "XDG_RUNTIME_DIR": "",
+            "HOME": "/nonexistent",
+        }
         with mock.patch.dict(os.environ, environment), mock.patch("stride._address.default_address", return_value=None):
             with st.connect():
                 with self.assertWarnsRegex(UserWarning, "gone when this session ends.*STRIDE_ADDRESS"):

@@ -332,7 +332,6 @@ x = m.zeros((3, 4)); m.round(a, 1, x); x
 = m.clip(a, None, 1)
 = m.clip(a, a_min=0, a_max=1)
 = m.clip(a, min=0)
-= m.clip(a, a_min=0, max=3)
 = m.clip(i, 0.5, 2.5)
 x = m.zeros((3, 4)); m.clip(a, 0, 1, out=x); x
 x = m.zeros((3, 4)); m.clip(a, 0, 1, x); x

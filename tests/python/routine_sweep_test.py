@@ -1,7 +1,9 @@
-"""Library operations over sizes and layouts beside NumPy: sort, search, scans, reductions, products, transforms, random numbers, indices.
+"""Compares library operations over sizes and layouts with NumPy: sort, search, scans, reductions, products, transforms,
+random numbers, indices.
 
-By default arrays have at most 2**17 + 1 elements. STRIDE_SWEEP=full adds 1e6, 2**20 - 1 to 2**20 + 1 and 1e8 elements, where 1e8 runs the
-operations whose NumPy reference takes seconds. STRIDE_SWEEP_SECONDS ends the sizes after so long and names what was left out."""
+By default arrays have at most 2**17 + 1 elements. STRIDE_SWEEP=full adds 1e6, 2**20 - 1 to 2**20 + 1 and 1e8 elements,
+where 1e8 runs the operations whose NumPy reference takes seconds. STRIDE_SWEEP_SECONDS bounds the time of the sweep,
+and the test names the omitted sizes."""
 
 import itertools
 import os
@@ -20,7 +22,10 @@ EXPONENTS = (5, 8, 10, 11, 13, 17)
 SIZES = sorted({0, 1, 2, 3} | {2**k + d for k in EXPONENTS for d in (-1, 0, 1)})
 LARGE = (10**6, 2**20 - 1, 2**20, 2**20 + 1)
 HUGE = 10**8
-TYPES = (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32, np.float64)
+TYPES = (
+    np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32,
+    np.float64,
+)
 
 
 def eps(dtype):
@@ -28,7 +33,7 @@ def eps(dtype):
 
 
 class Numbers:
-    """Random ones, the same in every run."""
+    """Random arrays, the same in every run."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -45,7 +50,7 @@ class Numbers:
         return self.random.standard_normal(shape).astype(dtype)
 
     def repeated(self, dtype, shape):
-        """Few different values, so that order among equals shows."""
+        """Few different values, so that the order among equals is visible."""
         return self.random.integers(0, 7, shape).astype(dtype)
 
     def with_nan(self, dtype, shape):
@@ -112,7 +117,9 @@ class RoutineSweep(client_case.ClientCase):
             x = np.sort(self.numbers.of(np.float32, n))
             keys = np.concatenate([self.numbers.of(np.float32, 257), x[:100]])
             for side in ("left", "right"):
-                self.same(st.searchsorted(st.asarray(x), st.asarray(keys), side=side), np.searchsorted(x, keys, side=side))
+                self.same(
+                    st.searchsorted(st.asarray(x), st.asarray(keys), side=side), np.searchsorted(x, keys, side=side)
+                )
 
     def test_top_k(self):
         for n in self.sizes():
@@ -140,7 +147,9 @@ class RoutineSweep(client_case.ClientCase):
         ours = st.asarray(x)
         for order in itertools.permutations(range(3)):
             for axis in range(3):
-                self.same(st.cumulative_sum(st.permute_dims(ours, order), axis=axis), np.cumsum(x.transpose(order), axis=axis))
+                self.same(
+                    st.cumulative_sum(st.permute_dims(ours, order), axis=axis), np.cumsum(x.transpose(order), axis=axis)
+                )
 
     def test_reductions(self):
         for n in self.sizes():
@@ -197,7 +206,12 @@ class RoutineSweep(client_case.ClientCase):
     def test_matmul_of_odd_sizes(self):
         extents = (1, 2, 3, 15, 16, 17, 31, 33, 63, 65, 127, 129)
         random = np.random.default_rng(5)
-        cases = {tuple(int(i) for i in random.choice(extents, 3)) for _ in range(40)} | {(1, 1, 1), (1, 513, 1), (257, 1, 255), (1025, 31, 3)}
+        cases = {tuple(int(i) for i in random.choice(extents, 3)) for _ in range(40)} | {
+            (1, 1, 1),
+            (1, 513, 1),
+            (257, 1, 255),
+            (1025, 31, 3),
+        }
         if FULL:
             cases |= {(1000, 1001, 999), (2047, 2049, 2048), (4096, 4095, 33)}
         for m, k, n in sorted(cases):
@@ -220,17 +234,24 @@ class RoutineSweep(client_case.ClientCase):
     # --- transforms ---
 
     def transform(self, name, x, **arguments):
-        ours, numpys = getattr(st.fft, name)(st.asarray(x), **arguments), getattr(np.fft, name)(x.astype(np.result_type(x, np.float64)), **arguments)
+        ours, numpys = getattr(st.fft, name)(st.asarray(x), **arguments), getattr(np.fft, name)(
+            x.astype(np.result_type(x, np.float64)), **arguments
+        )
         self.assertEqual(ours.shape, numpys.shape)
         values = np.asarray(ours)
         single = x.dtype.itemsize <= (8 if x.dtype.kind == "c" else 4)
         unit = eps(np.float32 if single else np.float64)
         norm = max(float(np.sqrt((np.abs(numpys) ** 2).sum())), 1e-30)
         error = float(np.sqrt((np.abs(values - numpys) ** 2).sum()))
-        self.assertLessEqual(error / norm, 6 * unit * (1 + np.log2(max(x.size, 2))), (name, x.shape, x.dtype, arguments))
+        self.assertLessEqual(
+            error / norm, 6 * unit * (1 + np.log2(max(x.size, 2))), (name, x.shape, x.dtype, arguments)
+        )
 
     def test_fft_of_any_length(self):
-        lengths = [1, 2, 3, 4, 5, 7, 8, 11, 13, 31, 32, 33, 97, 101, 127, 128, 129, 210, 243, 625, 1000, 1009, 1023, 1024, 1025, 4099, 10007, 65537]
+        lengths = [
+            1, 2, 3, 4, 5, 7, 8, 11, 13, 31, 32, 33, 97, 101, 127, 128, 129, 210, 243, 625, 1000, 1009, 1023, 1024,
+            1025, 4099, 10007, 65537,
+        ]
         if FULL:
             lengths += [100003, 2**20 - 1, 2**20, 2**20 + 1, 10**6, 1000003]
         for n in lengths:
@@ -262,9 +283,16 @@ class RoutineSweep(client_case.ClientCase):
         for n, m in ((1, 1), (31, 7), (1024, 33), (100003, 1001)):
             x, y = self.numbers.of(np.float64, n), self.numbers.of(np.float64, m)
             length = n + m - 1
-            ours = np.asarray(st.fft.irfft(st.fft.rfft(st.asarray(x), n=length) * st.fft.rfft(st.asarray(y), n=length), n=length)) \
-                if length > 1 else np.asarray(st.asarray(x) * st.asarray(y))
-            self.assertLess(np.max(np.abs(ours - np.convolve(x, y))), 64 * eps(np.float64) * np.sqrt(n * m) * np.log2(length + 2))
+            ours = (
+                np.asarray(
+                    st.fft.irfft(st.fft.rfft(st.asarray(x), n=length) * st.fft.rfft(st.asarray(y), n=length), n=length)
+                )
+                if length > 1
+                else np.asarray(st.asarray(x) * st.asarray(y))
+            )
+            self.assertLess(
+                np.max(np.abs(ours - np.convolve(x, y))), 64 * eps(np.float64) * np.sqrt(n * m) * np.log2(length + 2)
+            )
 
     # --- indices ---
 
@@ -299,7 +327,9 @@ class RoutineSweep(client_case.ClientCase):
                 places = self.numbers.random.integers(0, host.shape[axis], 50)
                 self.same(st.take(view, st.asarray(places), axis=axis), np.take(host, places, axis=axis))
                 along = np.argsort(host, axis=axis)
-                self.same(st.take_along_axis(view, st.asarray(along), axis=axis), np.take_along_axis(host, along, axis=axis))
+                self.same(
+                    st.take_along_axis(view, st.asarray(along), axis=axis), np.take_along_axis(host, along, axis=axis)
+                )
 
     def test_counts(self):
         for n in self.sizes():
@@ -350,16 +380,37 @@ class RoutineSweep(client_case.ClientCase):
         steps = [
             ("sort", lambda: self.assertTrue(bool(st.all(st.diff(st.sort(ours)) >= 0)))),
             ("argsort", lambda: self.assertTrue(bool(st.all(st.diff(st.take(ours, st.argsort(ours))) >= 0)))),
-            ("cumulative_sum", lambda: self.assertEqual(int(st.cumulative_sum(ours, axis=0, dtype=st.int64)[-1]),
-                                                        int(numbers.sum(dtype=np.int64)))),
-            ("sum, max, argmax", lambda: self.assertEqual(
-                (int(st.sum(ours)), int(st.max(ours)), int(st.argmax(ours))),
-                (int(numbers.sum(dtype=np.int64)), int(numbers.max()), int(numbers.argmax())))),
-            ("bincount", lambda: self.assertTrue(np.array_equal(np.asarray(st.bincount(ours >> 20, minlength=1024)), counts))),
+            (
+                "cumulative_sum",
+                lambda: self.assertEqual(
+                    int(st.cumulative_sum(ours, axis=0, dtype=st.int64)[-1]), int(numbers.sum(dtype=np.int64))
+                ),
+            ),
+            (
+                "sum, max, argmax",
+                lambda: self.assertEqual(
+                    (int(st.sum(ours)), int(st.max(ours)), int(st.argmax(ours))),
+                    (int(numbers.sum(dtype=np.int64)), int(numbers.max()), int(numbers.argmax())),
+                ),
+            ),
+            (
+                "bincount",
+                lambda: self.assertTrue(np.array_equal(np.asarray(st.bincount(ours >> 20, minlength=1024)), counts)),
+            ),
             ("mask", lambda: self.assertEqual(ours[ours > 1 << 29].shape[0], int((numbers > 1 << 29).sum()))),
             ("unique", lambda: self.assertEqual(st.unique_values(ours >> 10).shape[0], len(np.unique(numbers >> 10)))),
-            ("random", lambda: self.assertLess(abs(float(st.mean(st.random.default_rng(1).random(n))) - 0.5), 6 / np.sqrt(12 * n))),
-            ("fft", lambda: self.assertLess(float(st.max(st.abs(st.fft.ifft(st.fft.fft(ours.astype(st.float64))).real - ours))), 1e-2)),
+            (
+                "random",
+                lambda: self.assertLess(
+                    abs(float(st.mean(st.random.default_rng(1).random(n))) - 0.5), 6 / np.sqrt(12 * n)
+                ),
+            ),
+            (
+                "fft",
+                lambda: self.assertLess(
+                    float(st.max(st.abs(st.fft.ifft(st.fft.fft(ours.astype(st.float64))).real - ours))), 1e-2
+                ),
+            ),
         ]
         for name, step in steps:
             if time.monotonic() - BEGIN > SECONDS:

@@ -202,7 +202,7 @@ class RoutineTest(client_case.ClientCase):
                               np.unique(host, return_index=True, return_counts=True)):
             self.same(one, other)
 
-    def test_what_sorters_and_edges_must_be(self):
+    def test_types_of_sorters_and_edges(self):
         x = st.asarray([1.0, 2.0, 3.0])
         for sorter in ([0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]):
             with self.assertRaises((ValueError, TypeError)):
@@ -267,7 +267,7 @@ class RoutineTest(client_case.ClientCase):
         self.same(x, self.host)
 
     def test_a_lost_write_fails_each_later_use(self):
-        """What only the device knows: the array, its views and what is computed from them."""
+        """Writes that only the device can refuse: the array, its views and arrays computed from them fail."""
         for write in (
             lambda x, i: x.__setitem__(i, 1.0),
             lambda x, i: st.add.at(x, i, 1.0),
@@ -308,7 +308,7 @@ class RoutineTest(client_case.ClientCase):
             with self.assertRaisesRegex(ValueError, "read-only"):
                 write()
 
-    def test_what_may_be_a_copy_is_read_only(self):
+    def test_possible_copies_are_read_only(self):
         """Views in NumPy: a write would be lost here."""
         z, x = st.asarray(np.arange(9).reshape(3, 3) * (1 + 1j)), st.asarray(self.host[0, :3, :3])
         for one in (

@@ -36,7 +36,7 @@ class StubsTest(unittest.TestCase):
         for name in _elementwise.__all__:
             self.assertTrue(callable(getattr(stride, name)), name)
 
-    def test_what_is_exported(self):
+    def test_exported_names(self):
         """A typed package's imports are private unless they are in a list that type checkers read."""
         public = {name for name in vars(stride) if not name.startswith("_")} - {"v1"}
         self.assertEqual(public - set(stride.__all__), set())

@@ -1,6 +1,8 @@
-"""The client on every Python from 3.9 on that is installed, with protobuf 5, 6 and 7 and the oldest grpcio that the package asks for.
+"""The client on every installed Python from 3.9 on, with protobuf 5, 6 and 7 and the oldest grpcio that the package
+allows.
 
-Usage: versions_test.py STRIDED FOLDER. FOLDER keeps the environments for the next run; packages come from PyPI. Exit 77: skipped."""
+Usage: versions_test.py STRIDED FOLDER. FOLDER keeps the environments for the next run; packages come from PyPI. Exit
+77: skipped."""
 
 import concurrent.futures
 import os
@@ -39,7 +41,7 @@ print(google.protobuf.__version__, grpc.__version__)
 
 
 def _pythons():
-    """(major, minor) -> program, of every Python from 3.9 on."""
+    """(major, minor) -> program, for every installed Python from 3.9 on."""
     folders = os.environ.get("PATH", "").split(":")
     root = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pyenv")
     folders += [str(path) for path in root.glob("versions/3.*/bin")]
@@ -62,12 +64,17 @@ def _run(*command, **more):
 
 
 def _install(python, target, *packages):
-    """Into a folder of its own, kept once it is whole."""
+    """Installs into a separate folder, kept once it is complete."""
     if target.exists():
         return ""
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
-    done = _run(python, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary=:all:", "--no-deps", "--target", str(part), *packages)
+    done = _run(
+        python, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary=:all:", "--no-deps",
+        "--target",
+        str(part),
+        *packages,
+    )
     if done.returncode == 0:
         part.rename(target)
     return done.stderr if done.returncode else ""
@@ -76,8 +83,14 @@ def _install(python, target, *packages):
 class VersionsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        reached = _run(sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(_FOLDER / "reach"),
-                       "--retries", "1", "protobuf>=7,<8")
+        reached = _run(
+            sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps",
+            "--only-binary=:all:", "-d",
+            str(_FOLDER / "reach"),
+            "--retries",
+            "1",
+            "protobuf>=7,<8",
+        )
         if reached.returncode != 0:
             print(f"SKIPPED: PyPI cannot be reached: {reached.stderr.strip()[-300:]}")
             sys.exit(77)
@@ -85,7 +98,8 @@ class VersionsTest(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def environment(self, version, program):
-        """Its Python, NumPy and the newest gRPC, and one folder for each protobuf and for the oldest gRPC where it has a wheel for this Python."""
+        """This version's Python, NumPy and newest gRPC, and a folder for each protobuf and for the oldest gRPC if that
+        has a wheel for this Python."""
         name = "{}.{}".format(*version)
         folder = _FOLDER / name
         if not (folder / "bin/python").exists():
@@ -108,7 +122,7 @@ class VersionsTest(unittest.TestCase):
         return python, protobufs, old if not failed else None
 
     def check(self, version, program):
-        """What ran, as protobuf and gRPC name themselves."""
+        """The versions that ran, as protobuf and gRPC report them."""
         python, protobufs, old_grpc = self.environment(version, program)
         ran = []
         for protobuf in protobufs:

@@ -1,5 +1,5 @@
-"""The package as pip installs it, from the repository, from an sdist and from a copy of its folder alone: nothing of this repository, nor
-googleapis-common-protos, is needed to import it."""
+"""The package as pip installs it, from the repository, from an sdist and from a copy of its folder alone. Its import
+needs nothing of this repository and not googleapis-common-protos."""
 
 import os
 import pathlib
@@ -31,8 +31,15 @@ with stride.connect(sys.argv[2]):
 
 class WheelTest(client_case.ClientCase):
     def install(self, what, site):
-        done = subprocess.run([sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--no-build-isolation", "--no-index", "--target", site, what],
-                              capture_output=True, text=True, timeout=200)
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--no-build-isolation", "--no-index",
+                "--target", site, what,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return pathlib.Path(site)
 
@@ -45,8 +52,13 @@ class WheelTest(client_case.ClientCase):
     def test_sdist(self):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(ROOT / "client/python", folder + "/copy")
-            done = subprocess.run([sys.executable, "setup.py", "-q", "sdist", "--dist-dir", folder + "/dist"], cwd=folder + "/copy",
-                                  capture_output=True, text=True, timeout=200)
+            done = subprocess.run(
+                [sys.executable, "setup.py", "-q", "sdist", "--dist-dir", folder + "/dist"],
+                cwd=folder + "/copy",
+                capture_output=True,
+                text=True,
+                timeout=200,
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             archive, = pathlib.Path(folder, "dist").iterdir()
             self.run_program(self.install(str(archive), folder + "/site"), folder)
@@ -55,12 +67,14 @@ class WheelTest(client_case.ClientCase):
         """The copy that pip installs is not older than proto/; ci/check-proto --update renews it."""
         site = pathlib.Path(stride.__file__).parent / "v1/contract.binpb"
         built = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(site.read_bytes()).file}
-        for file in descriptor_pb2.FileDescriptorSet.FromString((ROOT / "client/python/stride/v1/contract.binpb").read_bytes()).file:
+        for file in descriptor_pb2.FileDescriptorSet.FromString(
+            (ROOT / "client/python/stride/v1/contract.binpb").read_bytes()
+        ).file:
             self.assertEqual(file, built[file.name], file.name)
 
     def test_install(self):
         with tempfile.TemporaryDirectory() as folder:
-            # A copy, since builds leave files beside their sources; and alone: without proto/.
+            # A copy, since builds leave files next to their sources, and without proto/.
             shutil.copytree(ROOT / "client/python", folder + "/copy")
             site = self.install(folder + "/copy", folder + "/site")
             self.assertTrue((site / "stride/v1/compute_service_pb2.pyi").exists())

@@ -27,7 +27,7 @@ constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what 
 
 constexpr int64_t kLargestProgram = 100;  // elements
 
-// Of the wall clock, back and forth.
+// Steps of the wall clock, back and forth.
 constexpr absl::Duration kWallSteps[] = {absl::Hours(24), -absl::Hours(48), absl::Hours(24),
                                          absl::Seconds(700), -absl::Hours(1)};
 

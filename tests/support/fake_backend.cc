@@ -18,7 +18,7 @@ class FakeBroker : public broker::Broker {
     return absl::UnimplementedError("the fake broker has no workers");
   }
   broker::Compiler& compiler() override { std::abort(); }
-  // Of workers that a driver keeps: this never returns.
+  // For workers that a driver keeps: this never returns.
   void Shutdown() override {
     while (std::getenv("STRIDE_FAKE_SLOW_WORKERS") != nullptr) pause();
   }

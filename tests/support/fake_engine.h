@@ -126,10 +126,7 @@ class FakeEngine : public scheduler::Engine {
   // Responds says no from now on.
   void Stick() { stuck_ = true; }
   session::TenantAccounts& accounts() override { return *accounts_; }
-  v1::Usage GetUsage(const TenantId& tenant) override {
-    std::map<int, session::TenantAccounts::DeviceShare> devices;
-    return accounts_->Describe(tenant, &devices);
-  }
+  v1::Usage GetUsage(const TenantId& tenant) override { return accounts_->Describe(tenant); }
   bool Drain(SteadyTime deadline) override;
 
  private:

@@ -24,16 +24,6 @@ metrics::Sources SourcesOf(FakeEngine& engine) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "stride-test-XXXXXX").string();
-  path_ = mkdtemp(pattern.data());
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
-}
-
 TestServer::TestServer(api::FrontOptions options) : sampler_(SourcesOf(engine_)) {
   auto address = Must(api::ParseAddress("unix:" + folder_.Path("stride.sock")));
   std::vector<api::ListeningSocket> sockets;

@@ -12,19 +12,11 @@
 #include "server/metrics/sampler.h"
 #include "stride/v1/compute_service.pb.h"
 #include "tests/support/fake_engine.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::testing {
 
-// A folder of its own under the temporary folder, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  std::string Path(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using test_support::TemporaryFolder;
 
 // All services over a FakeEngine on a Unix socket in a temporary folder.
 class TestServer {

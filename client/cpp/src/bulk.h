@@ -27,9 +27,9 @@ Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                           std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout);
 
-// PutBulk for a named array that goes on where it was when the daemon is restarted meanwhile: the
-// daemon says which bytes it has, and the others are sent. Gives up when no daemon answers for
-// 30 s.
+// PutBulk for a named array that resumes after a restart of the daemon during the upload: the
+// daemon reports the bytes that it has, and only the others are sent. Gives up when no daemon
+// answers for 30 s.
 Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
                            const std::string& array_id, const ArraySpec& spec,
                            std::span<const std::byte> data, const PutOptions& options,

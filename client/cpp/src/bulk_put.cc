@@ -134,7 +134,7 @@ v1::PutArrayRequest RequestOf(const std::string& parent, const std::string& arra
   return request;
 }
 
-// In messages. `ranges` are the whole of `data`, or what is missing of it.
+// Uploads by messages. `ranges` are all of `data`, or its missing parts.
 Result<ArrayInfo> PutRanges(const BulkWays& ways, LocalCalls* local,
                             const v1::PutArrayRequest& request, std::span<const std::byte> data,
                             const std::vector<Range>& ranges, const PutOptions& options,

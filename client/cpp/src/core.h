@@ -39,7 +39,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void NoteWrite(std::shared_ptr<PendingCommand> command);
   // Whether the commands themselves succeeded is told by their arrays, not here.
   void AwaitWrites(const CallOptions& options);
-  // A command that is never sent, since `error` is known before. TakeRefusal tells it once.
+  // A command that is never sent, since `error` is known before. TakeRefusal returns it once.
   std::shared_ptr<PendingCommand> Refuse(Error error);
   std::optional<Error> TakeRefusal();
   // Ends background work, the stream and the session. No call may be under way on other threads but

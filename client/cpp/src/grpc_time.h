@@ -1,5 +1,5 @@
-// Points in time as gRPC takes them, on its monotonic clock: those of std::chrono that it takes
-// besides are on the wall clock, which steps.
+// Points in time for gRPC, on its monotonic clock. gRPC also takes those of std::chrono, but they
+// are on the wall clock, which steps.
 #pragma once
 
 #include <grpc/support/time.h>

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kProbeMs = 2000;
 // A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record
-// of its own. Its "random" bytes say what it is.
+// of its own. The random field of the ClientHello is a readable text.
 constexpr unsigned char kClientHello[] = {
     0x16, 0x03, 0x01, 0x00, 0x68, 0x01, 0x00, 0x00, 0x64, 0x03, 0x03, 0x73, 0x74, 0x72, 0x69, 0x64,
     0x65, 0x20, 0x61, 0x73, 0x6b, 0x73, 0x20, 0x77, 0x68, 0x65, 0x74, 0x68, 0x65, 0x72, 0x20, 0x74,
@@ -122,7 +122,7 @@ bool SpeaksTls(int fd) {
   return (first[0] == 0x15 || first[0] == 0x16) && first[1] == 0x03;  // an alert, a handshake
 }
 
-// Empty: it is connected to; `tls`: what it speaks.
+// Empty: the connection succeeded, and `tls` is true if the server speaks TLS.
 std::string WhyNotTcp(const std::string& target, bool* tls) {
   const size_t colon = target.rfind(':');
   std::string host = target.substr(0, colon);

@@ -11,8 +11,8 @@
 
 namespace stride::internal {
 
-// What nothing but an administrator cures: this user may not open the Unix socket. No value where
-// the socket can be opened, or something else is wrong with it.
+// The error that only an administrator can resolve: this user may not open the Unix socket. No
+// value where the socket can be opened, or something else is wrong with it.
 std::optional<Error> Refused(const std::string& target);
 
 // Looks again after a channel to `target` did not become ready in time. Blocks for seconds at most.

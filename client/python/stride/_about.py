@@ -1,4 +1,4 @@
-"""What the program runs with: the daemon's devices, versions, and where the daemon is."""
+"""The environment of the program: the daemon's devices, versions, and the daemon's address."""
 
 import platform
 from importlib import metadata
@@ -23,7 +23,8 @@ def _version(distribution: str) -> str:
 
 
 def show_config(mode: str = "stdout") -> Optional[Dict[str, str]]:
-    """Prints the versions of what the client stands on, and which daemon it uses or would use; `mode="dicts"` returns them. Starts no daemon."""
+    """Prints the versions of the client's dependencies, and the daemon that it uses or would use; `mode="dicts"`
+    returns them. Starts no daemon."""
     if mode not in ("stdout", "dicts"):
         raise ValueError(f'mode is "stdout" or "dicts", not {mode!r}')
     config = {"stride": _version("stride"), "python": platform.python_version(), "numpy": _version("numpy"),

@@ -179,12 +179,12 @@ class Array(NumpyMethods):
 
     @property
     def real(self) -> "Array":
-        """For reading, but of an array of real numbers: that is the array itself."""
+        """A read-only view; for an array of real numbers, the array itself."""
         return wrap(elementwise("real", (self._node,)).freeze()) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> "Array":
-        """For reading."""
+        """A read-only view."""
         return wrap(elementwise("imag", (self._node,)).freeze())
 
     @real.setter
@@ -285,7 +285,7 @@ class Array(NumpyMethods):
         return self._rows()
 
     def _rows(self) -> Iterator["Array"]:
-        """Read in blocks, rather than an element at a time."""
+        """Reads in blocks, rather than one element at a time."""
         count = self.shape[0]
         if self._node.session._is_trace or self.nbytes <= _BLOCK_BYTES:
             if not self._node.session._is_trace:
@@ -300,7 +300,7 @@ class Array(NumpyMethods):
             yield from (block[i] for i in range(block.shape[0]))
 
     def __contains__(self, value) -> bool:
-        """Whether an element equals it: one round trip."""
+        """True if an element equals the value: one round trip."""
         found = self == value
         return bool(found if isinstance(found, bool) else _reductions.any(found))
 
@@ -314,8 +314,8 @@ class Array(NumpyMethods):
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
 
     def __hash__(self) -> int:
-        """A number's, of an array without axes: `x[0]` is a key as NumPy's scalars are. It must not be written while it
-        is one."""
+        """The hash of the number in an array without axes: `x[0]` is a key like NumPy's scalars. The array must not be
+        written while it is a key."""
         if self.shape:
             raise TypeError("an array is not hashable; only one without axes is, as its number")
         return hash(self.item())
@@ -468,7 +468,7 @@ _BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
 
 
 def _text(array: Array, separator: str, prefix: str) -> str:
-    """NumPy's, of which a large array's takes only the elements at its edges."""
+    """The text as in NumPy. For a large array, only the elements at its edges are read."""
     options = np.get_printoptions()
     edge = options["edgeitems"]
     if array.size <= options["threshold"] or array._node.cached() is not None:
@@ -511,8 +511,8 @@ def _operand(array: Array, other):
 
 
 def host_array(anything) -> np.ndarray:
-    """What NumPy takes for an array: where everything that is not the service's comes in. Arrays of the service within
-    lists are read."""
+    """Converts a NumPy array-like. All data that is not from the service passes through here. Arrays of the service
+    within lists are read."""
     if isinstance(anything, (list, tuple)):
         from stride import _creation
 
@@ -612,7 +612,7 @@ for _method, _function in {
 
 
 def _compared(name: str):
-    """`==` and `!=`: what is no number differs from every element, as in NumPy."""
+    """`==` and `!=`: an operand that is not a number differs from every element, as in NumPy."""
     compare = _binary(name)[0]
 
     def operator_(self, other):

@@ -68,7 +68,7 @@ def number_of(value, name: str):
 
 
 def number_as(value, dtype: np.dtype) -> np.generic:
-    """A number in a type, as NumPy fills an array with it: Python's integers must fit."""
+    """Converts a number to a type as NumPy fills an array: Python's integers must fit."""
     return np.full((), value, dtype)[()]
 
 
@@ -735,12 +735,12 @@ def joined_sequence(obj) -> Array:
 
 
 def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:
-    """Of lists and tuples with anything in them, arrays of the service too, which are read."""
+    """Converts lists and tuples with any elements. Arrays of the service among them are read."""
     return np.asarray(without_arrays(obj), dtype)
 
 
 def without_arrays(obj):
-    """Lists with the elements of arrays in place of these; masked ones are refused."""
+    """Replaces arrays in lists by lists of their elements; masked arrays are refused."""
     if isinstance(obj, Array):
         return obj._read() if obj.ndim else obj._read()[()]
     if isinstance(obj, np.ma.MaskedArray):

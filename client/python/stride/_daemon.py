@@ -26,8 +26,8 @@ def find_daemon() -> Optional[str]:
 
 
 def user_cache() -> Optional[str]:
-    """The user's folder for what the next private daemon can use again, made where it is missing: `stride` in XDG_CACHE_HOME, else in ~/.cache.
-    None where there is none that this user alone may write: code from it is run."""
+    """The user's folder for data that the next private daemon can reuse, created if missing: `stride` in
+    XDG_CACHE_HOME, else in ~/.cache. None if other users may write it, since code from it is run."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         home = os.environ.get("HOME", "")
@@ -55,8 +55,8 @@ def _make_directory() -> str:
 
 
 class PrivateDaemon:
-    """Owns the process, its socket and its folder; `stop` ends them. The daemon ends by itself when this process does. Compiled code is kept in
-    `cache` where that is given."""
+    """Owns the process, its socket and its folder; `stop` ends them. The daemon ends by itself when this process does.
+    If `cache` is given, it keeps compiled code."""
 
     def __init__(self, executable: str, arguments: Optional[List[str]] = None, cache: Optional[str] = None):
         self._folder = pathlib.Path(_make_directory())

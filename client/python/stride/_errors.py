@@ -53,7 +53,7 @@ class InvalidArgument(StrideError, ValueError):
 
 
 class AxisError(InvalidArgument, np.exceptions.AxisError):
-    """An axis that the array does not have. NumPy's too, and so both a ValueError and an IndexError."""
+    """An axis that the array does not have. Like NumPy's, it is both a ValueError and an IndexError."""
 
     def __init__(self, message: str, axis: Optional[int] = None, ndim: Optional[int] = None, **details):
         super().__init__(message, **details)
@@ -192,8 +192,8 @@ def from_status(status, origin: str = "") -> StrideError:
 
 
 def from_rpc(error: grpc.RpcError) -> StrideError:
-    """The exception for a call that failed. Raised behind the handler, not within: the call, which has locks, would be
-    its context, which pickles take along."""
+    """The exception for a failed call. Raise it after the handler, not within: there the call, which has locks, would
+    be the exception's context, which pickles include."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.Status.FromString(value)
@@ -223,7 +223,7 @@ def call(method, *arguments, **options):
 
 
 def replies(stream):
-    """What a call by gRPC streams, likewise."""
+    """The replies that a call by gRPC streams, with the same exceptions."""
     try:
         yield from stream
         return

@@ -364,7 +364,7 @@ def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]],
 
 
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
-    """Those that the tenant has, without their texts."""
+    """The tenant's functions, without their texts."""
     session = session or current_session()
     stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
     replies = session._pages(stub.ListFunctions, proto.ListFunctionsRequest(parent=session.tenant))

@@ -40,9 +40,8 @@ class Buffer:
 
 
 class FrozenStrides(tuple):
-    """Of what is for reading, and of its views: broadcast arrays, of which one element stands in several places, and
-    what is a view in NumPy and may be a
-    copy here, so that a write would be lost."""
+    """Strides of read-only arrays and their views: broadcast arrays, where one element stands in several places, and
+    arrays that are views in NumPy and may be copies here, so that a write would be lost."""
 
     __slots__ = ()
 
@@ -159,7 +158,7 @@ class Node:
         self.host_version = self.buffer.version if self.buffer else 0
 
     def own_buffer(self) -> Buffer:
-        """What it shares with its views, there being none yet or some."""
+        """The buffer that the node shares with its views, created if missing."""
         if self.buffer is None:
             self.buffer = Buffer()
             self.host_version = 0
@@ -262,7 +261,10 @@ def record_several(session, results, build, inputs: tuple, num_products: int = 0
 
     def build_group(flush, node, operands):
         alive = [one() for one in group]
-        handles = [flush.scratch() if one is None else node.handle if one is node else flush.session._next_id() for one in alive]
+        handles = [
+            flush.scratch() if one is None else node.handle if one is node else flush.session._next_id()
+            for one in alive
+        ]
         build(flush, operands, handles, node.origin)
         for other, handle in zip(alive, handles):
             if other is not None and other is not node:
@@ -357,7 +359,7 @@ _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_
 
 
 def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
-    """A Python integer as a computation in a type takes it, by NumPy's rules."""
+    """Converts a Python integer to the type of a computation, by NumPy's rules."""
     value = number.value
     if loop.kind in "iu":
         if name in _COMPARISONS and not -(2**63) <= value < 2**64:
@@ -373,12 +375,12 @@ def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
 
 
 def check_numbers(name: str, operands, loop: np.dtype) -> tuple:
-    """The operands with Python's integers as the computation takes them."""
+    """Converts Python's integers among the operands to the type of the computation."""
     return tuple([_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in operands])
 
 
 def _check_exponent(exponent: Union["Node", Number]) -> None:
-    """An integer has no negative power that is one: NumPy raises. An exponent that only the service knows is read."""
+    """Raises for negative powers of integers, as NumPy does. An exponent that only the service knows is read."""
     if type(exponent) is Number:
         least = int(exponent.value)
     elif exponent.dtype.kind != "i" or not exponent.size:
@@ -416,9 +418,8 @@ def _limits(dtype: np.dtype) -> Tuple[int, int]:
 
 
 def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
-    """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded: that reads the
-    elements as they were. What it writes
-    next to it is told by the next read; what is wrong with shapes and types the caller has found out."""
+    """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded, which reads
+    the old elements. The next read reports its errors; the caller has checked shapes and types."""
     session, origin = node.session, caller()
     session._settle()
 
@@ -480,10 +481,9 @@ class Flush:
         return operation
 
     def add(self, operation: pb.Operation, origin, launch=None, written=()) -> pb.Operation:
-        """`launch`: the kernel's identity for CommandStream.launched. The daemon answers its first launch when it is done, and the
-        commands after it later. A kernel without arrays is answered so each time: no array could report its fault.
-        `written`: of a
-        kernel's launch, the buffers of its arrays."""
+        """`launch`: the kernel's identity for CommandStream.launched. The daemon answers a kernel's first launch when
+        it is done, and the commands after it later. It answers every launch of a kernel without arrays like this, since
+        no array could report the fault. `written`: the buffers of a launch's arrays."""
         wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session._next_id()
         operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation

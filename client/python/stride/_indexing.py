@@ -25,7 +25,8 @@ _NO_INDEX = "only integers, slices, ellipses, None and arrays of integers or boo
 
 
 def _as_keys(key) -> list:
-    """The parts of an index, with sequences and arrays of the host as Arrays or, of no axes, as Python's numbers."""
+    """The parts of an index. Sequences and arrays of the host become Arrays, or Python's numbers if they have no
+    axes."""
     return [_as_key(one) for one in (key if isinstance(key, tuple) else (key,))]
 
 
@@ -158,14 +159,14 @@ def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
 
 
 def check_bounds(indices: Array, axis: int, extent: int) -> None:
-    """Judges at once what the host has of an index array; for others the service does, and the read raises."""
+    """Checks an index array of the host at once. The service checks other index arrays, and the read raises."""
     host = indices._node.cached()
     if host is not None and host.size and not (-extent <= host.min() and host.max() < extent):
         raise out_of_bounds(host[(host < -extent) | (host >= extent)].flat[0], axis, extent)
 
 
 def broadcast_indices(arrays) -> tuple:
-    """The shape of index arrays together."""
+    """The common shape of index arrays."""
     try:
         return _inference.broadcast(*(one.shape for one in arrays))
     except ValueError:
@@ -218,7 +219,7 @@ class _ByArrays:
             check_bounds(one, place, self.view.shape[place])
 
     def shape(self) -> tuple:
-        """Of what the index takes, without a lone mask."""
+        """The shape of the indexed elements, for an index that is not a single mask."""
         view = self.view.shape
         return (*view[:self.axis], *broadcast_indices(self.arrays), *view[self.axis + len(self.arrays):])
 
@@ -320,17 +321,16 @@ def set(array: Array, key, value) -> None:  # noqa: A001
 
 
 def check_writable(array: Array) -> None:
-    """What is broadcast, a diagonal or a part of complex numbers is for reading, and so are views of it."""
+    """Raises for read-only arrays: broadcast arrays, diagonals, parts of complex numbers, and views of these."""
     if type(array._node.strides) is FrozenStrides:
         raise ValueError(
-            "assignment destination is read-only: what is broadcast, a diagonal, or the real or imaginary part of an "
-            "array; write the array "
-            "itself, or a copy of this"
+            "assignment destination is read-only: it is a broadcast array, a diagonal, or the real or imaginary part "
+            "of an array; write the array itself, or a copy of this"
         )
 
 
 def element(value, array: Array) -> Array:
-    """What NumPy makes of a value that is assigned to one element; it takes no sequence of one."""
+    """Converts a value for one element as NumPy does, which refuses a sequence of one."""
     if isinstance(value, Array):
         if value.ndim:
             _as_numpy_does(
@@ -349,9 +349,8 @@ def _as_numpy_does(host: np.ndarray, key, value) -> None:
 
 
 def converted(value, array: Array) -> Array:
-    """A value in the type of the array that it is assigned to, with NumPy's rules, errors and warnings: arrays are cast
-    whatever is lost, Python's numbers
-    must fit."""
+    """Converts a value to the type of the assigned array, with NumPy's rules, errors and warnings: arrays are cast even
+    with loss, Python's numbers must fit."""
     dtype = array.dtype
     if isinstance(value, Array):
         if value.dtype.kind == "c" and dtype.kind not in "cb":
@@ -371,12 +370,12 @@ def converted(value, array: Array) -> Array:
 
 
 def loosely_converted(value, array: Array) -> Array:
-    """The same, of what goes to places that arrays name: there NumPy casts its own scalars as it does arrays."""
+    """The same for values at places that arrays name: there NumPy casts its own scalars as it does arrays."""
     return converted(np.asarray(value) if isinstance(value, np.generic) else value, array)
 
 
 def fitted(value: Array, shape) -> Array:
-    """The value, which broadcasts to the shape once leading axes of one element are gone."""
+    """The value without leading axes of one element, so that it broadcasts to the shape."""
     trimmed = value.shape
     while len(trimmed) > len(shape) and trimmed[0] == 1:
         trimmed = trimmed[1:]

@@ -21,7 +21,11 @@ class Device:
 
     @classmethod
     def from_proto(cls, device) -> "Device":
-        state = device.State.Name(device.state).replace("STATE_", "") if device.state in device.State.values() else "UNSPECIFIED"
+        state = (
+            device.State.Name(device.state).replace("STATE_", "")
+            if device.state in device.State.values()
+            else "UNSPECIFIED"
+        )
         return cls(serving=device.state == device.STATE_SERVING, state=state,
                    **{f.name: getattr(device, f.name) for f in fields(cls) if f.name not in ("serving", "state")})
 

@@ -24,8 +24,12 @@ def _full(session: Session, name: str, collection: str = "arrays") -> str:
 
 def _warn_if_private(session: Session, what: str) -> None:
     if session._daemon is not None:
-        warnings.warn(f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and name it by "
-                      "STRIDE_ADDRESS to keep it", UserWarning, stacklevel=3)
+        warnings.warn(
+            f"{what} is gone when this session ends: it is in a private daemon, which ends with it. Start strided and "
+            "name it by STRIDE_ADDRESS to keep it",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _describe(session: Session, name: str) -> array_pb2.Array:
@@ -35,8 +39,8 @@ def _describe(session: Session, name: str) -> array_pb2.Array:
 # --- arrays ---
 
 def _is_file(name) -> bool:
-    """Whether NumPy's `save` and `load` are meant: an open file, a path object, or a string that ends in `.npy` or
-    `.npz`. Other strings are names."""
+    """True if the name selects NumPy's `save` and `load`: an open file, a path object, or a string that ends in `.npy`
+    or `.npz`. Other strings are names of arrays."""
     if not isinstance(name, str):
         return isinstance(name, os.PathLike) or hasattr(name, "read") or hasattr(name, "write")
     return name.endswith((".npy", ".npz"))
@@ -145,7 +149,9 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
         except _errors.NotFound:
             pass
     if ttl is not None:
-        request = array_service_pb2.CreateArrayRequest(parent=session.tenant, array_id=full.rsplit("/", 1)[1], spec=spec_of(node))
+        request = array_service_pb2.CreateArrayRequest(
+            parent=session.tenant, array_id=full.rsplit("/", 1)[1], spec=spec_of(node)
+        )
         request.ttl.FromNanoseconds(int(ttl * 1e9))
         session._call(session._arrays.CreateArray, request)
         exists = True

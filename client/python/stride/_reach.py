@@ -12,10 +12,16 @@ import grpc
 from stride import _address, _errors
 
 _PROBE_SECONDS = 2.0
-# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. Its "random" bytes say what it is.
-_CLIENT_HELLO = (bytes.fromhex("1603010068010000640303") + b"stride asks whether this is TLS."
-                 + bytes.fromhex("00000cc02bc02cc02fc030cca9cca80100002f000a00080006001d00170018000b00020100000d0010000e04030503060308040805"
-                                 "04010501001000050003026832"))
+# A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record of its own. The random
+# field of the ClientHello is a readable text.
+_CLIENT_HELLO = (
+    bytes.fromhex("1603010068010000640303")
+    + b"stride asks whether this is TLS."
+    + bytes.fromhex(
+        "00000cc02bc02cc02fc030cca9cca80100002f000a00080006001d00170018000b00020100000d0010000e04030503060308040805"
+        "04010501001000050003026832"
+    )
+)
 
 
 def _path(target: str) -> str:
@@ -34,7 +40,7 @@ def _connect_unix(path: str) -> int:
 
 
 def _group(path: str) -> str:
-    """Whose members may use the socket: the socket's group, or else its folder's."""
+    """The group whose members may use the socket: the socket's group, or else its folder's."""
     for one in (path, os.path.dirname(path)):
         try:
             group = os.stat(one).st_gid
@@ -45,7 +51,7 @@ def _group(path: str) -> str:
 
 
 def refused(target: str) -> Optional[_errors.StrideError]:
-    """What nothing but an administrator cures: this user may not open the Unix socket."""
+    """The error that only an administrator can resolve: this user may not open the Unix socket."""
     if not _address.is_unix(target):
         return None
     path = _path(target)
@@ -56,7 +62,9 @@ def refused(target: str) -> Optional[_errors.StrideError]:
                                     + (f"it is for members of the group {group}" if group else "ask its administrator"))
 
 
-def why_unreachable(address: str, target: str, tls_ca: Optional[str], tls_cert: Optional[str], channel: grpc.Channel) -> _errors.StrideError:
+def why_unreachable(
+    address: str, target: str, tls_ca: Optional[str], tls_cert: Optional[str], channel: grpc.Channel
+) -> _errors.StrideError:
     """Looks again after a channel did not become ready in time."""
     return _errors.Unavailable(f"No daemon answers at {address}: {_why(target, tls_ca, tls_cert, channel)}")
 
@@ -82,7 +90,9 @@ def _why(target: str, tls_ca: Optional[str], tls_cert: Optional[str], channel: g
     except OSError as error:
         return error.strerror or f"no connection within {_PROBE_SECONDS:g} s"
     if tls_ca is None:
-        return "the daemon speaks TLS there; say who signed its certificate (tls_ca, --tls-ca)" if speaks_tls else silent
+        return (
+            "the daemon speaks TLS there; say who signed its certificate (tls_ca, --tls-ca)" if speaks_tls else silent
+        )
     if not speaks_tls:
         return "what listens there speaks no TLS; leave out tls_ca (--tls-ca)"
     return _why_no_handshake(tls_ca, tls_cert, _last_error(channel))
@@ -98,11 +108,13 @@ def _speaks_tls(tried: socket.socket) -> bool:
 
 
 def _last_error(channel: grpc.Channel) -> str:
-    """What gRPC itself says of its last attempt."""
+    """gRPC's own description of its last attempt."""
     from stride.v1 import device_service_pb2, device_service_pb2_grpc
 
     try:
-        device_service_pb2_grpc.DeviceServiceStub(channel).ListDevices(device_service_pb2.ListDevicesRequest(), timeout=_PROBE_SECONDS)
+        device_service_pb2_grpc.DeviceServiceStub(channel).ListDevices(
+            device_service_pb2.ListDevicesRequest(), timeout=_PROBE_SECONDS
+        )
     except grpc.RpcError as error:
         return error.details() or ""
     return ""

@@ -283,7 +283,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=Tr
 
 
 def _whole_mean(array: Array, axis, dtype: np.dtype, keepdims: bool, where) -> Array:
-    """In an integer type, as NumPy: the sum in that type, and of the quotient the whole part."""
+    """The mean in an integer type, as in NumPy: the sum in that type, and the whole part of the quotient."""
     axes = _inference.normal_axes(axis, array.ndim)
     total = sum(array, axis=axes, dtype=dtype, keepdims=keepdims, where=where)
     if where is True:

@@ -399,8 +399,8 @@ def nonzero(a) -> Tuple[Array, ...]:
 
 
 def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
-    """`target[..., i, j] = values`, in place; among equal indices the last counts. The values broadcast to what the
-    indices take, the caller has seen to it."""
+    """`target[..., i, j] = values`, in place; among equal indices the last counts. The caller ensures that the values
+    broadcast to the shape of the indices."""
     from stride import _indexing
 
     _indexing.check_writable(target)
@@ -497,7 +497,7 @@ def put_along_axis(arr: Array, indices, values, axis: Optional[int] = -1) -> Non
 
 
 def _along_axis(x: Array, indices: Array, axis: int) -> Tuple[int, tuple]:
-    """The axis, from 0, and the shape of what indices along it take."""
+    """The axis, from 0, and the shape of the elements that indices along it select."""
     if x.ndim != indices.ndim:
         raise ValueError(f"x and the indices must have as many axes: {x.ndim} and {indices.ndim}")
     axis = _inference.normal_axis(axis, x.ndim)
@@ -512,15 +512,15 @@ def _along_axis(x: Array, indices: Array, axis: int) -> Tuple[int, tuple]:
 
 
 def _widens(x: Array, indices: Array, axis: int) -> bool:
-    """Whether an axis of one element meets more indices: each element of it is then taken several times, which the
-    service's operation does not do."""
+    """True if an axis of one element meets more indices. Each element of the axis is then taken several times, which
+    the service's operation does not do."""
     return any(
         i != axis and extent == 1 and taken != 1 for i, (extent, taken) in enumerate(zip(x.shape, indices.shape))
     )
 
 
 def _places(x: Array, indices: Array, axis: int) -> List[Array]:
-    """Indices of all axes in place of indices along one."""
+    """Converts indices along one axis to indices of all axes."""
     from stride import _creation
 
     return [
@@ -539,7 +539,7 @@ def _changed(x, name: str) -> None:
 
 
 def linear_places(x: Array, indices) -> Array:
-    """Places in C order of the elements that `x[indices]` has, as int64."""
+    """Places in C order of the elements of `x[indices]`, as int64."""
     from stride import _creation
 
     return _manipulation.reshape(_creation.arange(x.size), x.shape)[indices]
@@ -565,8 +565,8 @@ class UniqueInverse(NamedTuple):
 
 
 def unique(x, values_only: bool = False, equal_nan: bool = False):
-    """UniqueAll, or the values. NaN differs from itself, as the standard wants; with `equal_nan` it does not, as
-    NumPy's `unique` has it."""
+    """UniqueAll, or the values. NaN differs from itself, as in the standard; with `equal_nan` it does not, as in
+    NumPy's `unique`."""
     from stride import _creation
 
     x = _array(x)
@@ -672,7 +672,7 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
 
 
 def _beside(one, other):
-    """A Python number in the type of the array that it meets, where it fits."""
+    """Converts a Python number to the type of the other array, if it fits."""
     if not isinstance(one, _SCALARS) or not isinstance(other, Array):
         return one
     try:

@@ -35,10 +35,10 @@ _TTL_SECONDS = 600
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
-# Those of the process that are open and were entered, or connected first; the last is that of a thread that entered
+# The process's open sessions that were entered, or connected first; the last is the session of a thread that entered
 # none.
 _default: List["Session"] = []
-# Those that this thread, or asyncio's task, has entered, innermost last.
+# The sessions that this thread, or asyncio's task, has entered, innermost last.
 _entered: "contextvars.ContextVar[Tuple[Session, ...]]" = contextvars.ContextVar("stride_sessions", default=())
 
 
@@ -68,8 +68,10 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
     if address is None:
         executable = _daemon.find_daemon()
         if executable is None:
-            raise _errors.Unavailable("No strided was found to start a private daemon, and no daemon listens on this machine: put strided into PATH, "
-                                      "or name it by STRIDE_DAEMON, or name a daemon by STRIDE_ADDRESS")
+            raise _errors.Unavailable(
+                "No strided was found to start a private daemon, and no daemon listens on this machine: put strided "
+                "into PATH, or name it by STRIDE_DAEMON, or name a daemon by STRIDE_ADDRESS"
+            )
         daemon = _daemon.PrivateDaemon(executable, cache=_daemon.user_cache())
         address = daemon.address
     try:
@@ -261,8 +263,8 @@ class Session:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
-        """Sends everything recorded and waits until it has been computed. Errors are told by the arrays; those of launches that never ran, and faults of kernels,
-        are raised here, where no read of an array has told them."""
+        """Sends everything recorded and waits until it has been computed. Arrays report their own errors. This call
+        raises errors of launches that never ran and faults of kernels, unless a read of an array has raised them."""
         answer = Answer()
 
         def add(flush):
@@ -426,7 +428,8 @@ class Session:
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
         if self._released:
-            self._flush(())  # a program that only uploads sends nothing else, and this array may have the memory of the last
+            # A program that only uploads sends nothing else, and this array may have the memory of the last.
+            self._flush(())
         handle = self._next_id()
         _transfer.put(self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values, device=device,
                       progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())

@@ -69,8 +69,8 @@ class LaunchFailure:
         self.status, self.origin, self.thread, self.buffers = status, note.origin, note.thread, note.written
 
     def concerns(self, buffer) -> bool:
-        """Whether the array with this buffer is one of its own, if it has any. The thread that launched may have
-        computed any other from these."""
+        """True if the array with this buffer is one of the launch's arrays, if it has any. The launching thread may
+        have computed any other array from these."""
         return not self.buffers or self.thread == threading.get_ident() or any(one is buffer for one in self.buffers)
 
 
@@ -91,7 +91,7 @@ def _handles(message) -> Iterator[int]:
 
 
 def has_arrays(operation: operation_pb2.Operation) -> bool:
-    """Whether one of its arrays can carry an error."""
+    """True if an array of the operation can carry an error."""
     return any(_handles(operation))
 
 
@@ -367,9 +367,8 @@ class CommandStream:
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, buffer: object = None, any_: bool = False) -> Optional["LaunchFailure"]:
-        """Of a launch of a kernel that failed, for a read of an array with this buffer, or for `any_`: raised once. One
-        that never ran left its arrays as
-        they were, so that they carry no error."""
+        """The failure of a kernel's launch, for a read of an array with this buffer, or for `any_`. It is raised once.
+        A launch that never ran left its arrays unchanged, so they carry no error."""
         if not self._failures:
             return None
         with self._lock:

@@ -2,6 +2,7 @@
 
 A matrix for which there is no result (singular, not positive definite) is told when a result is read, by LinAlgError."""
 
+import functools
 import math
 from typing import NamedTuple, Optional
 
@@ -149,24 +150,30 @@ def _complex(dtype: np.dtype) -> np.dtype:
     return {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}.get(dtype, dtype)
 
 
+@functools.lru_cache(maxsize=None)
+def _numpy_gives_real() -> bool:
+    """Whether numpy.linalg.eig gives real numbers where all eigenvalues are; NumPy from 2.5 on gives complex ones."""
+    return np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "f"
+
+
 def _real_if_all_are(x: Array, values: Array) -> bool:
-    """Whether eigenvalues of `x` are to be given as real numbers, as NumPy does where all of them are: a look at them, one round trip. A function that
-    is traced cannot look at values and keeps complex numbers."""
-    if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
+    """True if the results become real, as in the installed NumPy. Reads the values in one round trip. A traced function
+    cannot read values and keeps complex numbers."""
+    if not _numpy_gives_real() or x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 
 
 def eig(x, /) -> EigResult:
-    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns: always complex, as the
-    standard has it. `numpy.linalg.eig` gives real ones where NumPy's does."""
+    """Eigenvalues of any square matrices, in no order, and the right eigenvectors as columns: always complex, as in the
+    standard. `numpy.linalg.eig` returns real ones where NumPy's does."""
     x = _matrix(x, "eig", square=True)
     dtype = _complex(_floating("eig", x.dtype))
     return EigResult(*_compute("eig", "EIG", (x,), [(x.shape[:-1], dtype), (x.shape, dtype)]))
 
 
 def eig_as_numpy(x, /) -> EigResult:
-    """Real, where the matrices and all eigenvalues are; in `jit` and `vmap` always complex."""
+    """Real or complex as the installed NumPy returns them for the same matrices; complex in `jit` and `vmap`."""
     values, vectors = eig(x)
     if _real_if_all_are(_array(x), values):
         values, vectors = _elementwise.real(values), _elementwise.real(vectors)
@@ -236,7 +243,7 @@ def det(x, /) -> Array:
 # --- made of other operations ---
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
-    """For reading. A view of an array without gaps, else a copy."""
+    """Read-only. A view of a contiguous array, else a copy."""
     x = _matrix(x, "diagonal")
     *batch, m, n = x.shape
     count = max(0, min(m, n - offset) if offset >= 0 else min(m + offset, n))
@@ -302,7 +309,7 @@ def _tolerance(values: Array, shape, dtype, rtol) -> Array:
 
 
 def matrix_rank(x, /, *, rtol=None) -> Array:
-    """How many singular values count as other than zero. A vector's rank is 1, or 0 where it is zero."""
+    """The number of singular values that count as other than zero. The rank of a vector is 1, or 0 if it is zero."""
     x = _array(x)
     if x.ndim < 2:
         return _reductions.any(x != 0).astype(_dtypes.int64)
@@ -340,7 +347,7 @@ def lstsq(a, b, rcond: Optional[float] = None):
     if m and n:
         counts = values > _tolerance(values, a.shape, values.dtype, rcond)
         inverse = _elementwise.where(counts, 1 / values, 0)
-        # One factor after another: the product of all would lose what a small singular value leaves.
+        # One factor after another: the product of all would lose the contribution of small singular values.
         x = matmul(_adjoint(vh), _manipulation.expand_dims(inverse, axis=-1) * matmul(_adjoint(u), right))
         rank = int(_reductions.count_nonzero(counts))
     else:
@@ -407,7 +414,8 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
 
 
 def cond(x, p=None) -> Array:
-    """The norm times that of the inverse, or the ratio of singular values. inf of a singular matrix; nan only of a matrix with a nan."""
+    """The norm times that of the inverse, or the ratio of singular values. inf for a singular matrix; nan only for a
+    matrix with a nan."""
     x = _matrix(x, "cond", square=p not in (None, 2, -2))
     if not min(x.shape[-2:]):
         raise LinAlgError("linalg.cond of matrices without elements is not defined", reason="LINEAR_ALGEBRA")
@@ -417,7 +425,11 @@ def cond(x, p=None) -> Array:
     else:
         # A singular matrix has no inverse; another takes its place.
         singular = _reductions.any(_lu(x, "cond")[0] == 0, axis=-1)
-        inverse = inv(_elementwise.where(_manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x))
+        inverse = inv(
+            _elementwise.where(
+                _manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x
+            )
+        )
         ratio = _elementwise.where(singular, math.inf, matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p))
     undefined = _elementwise.isnan(ratio) & ~_reductions.any(_elementwise.isnan(x), axis=(-2, -1))
     return _elementwise.where(undefined, math.inf, ratio)

@@ -277,9 +277,8 @@ _shuffler: Optional[Generator] = None
 
 
 def shuffle(x: Array) -> None:
-    """Puts the rows of an array in random order, in place. NumPy's own `numpy.random.shuffle` does not: it swaps rows
-    by assignment, and those of these
-    arrays are views, so that some would be lost."""
+    """Puts the rows of an array in random order, in place. `numpy.random.shuffle` cannot: it swaps rows by assignment.
+    The rows of these arrays are views, so some rows would be lost."""
     global _shuffler
     if _shuffler is None:
         _shuffler = Generator()

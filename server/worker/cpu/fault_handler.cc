@@ -28,9 +28,9 @@ constexpr size_t kMaxLabel = 200;  // whole words
 // Beyond this an address has nothing to do with an operand any more (see the arenas' guards).
 constexpr uint64_t kReach = uint64_t{8} << 30;
 
-// What the process works on: written before the task's code starts, read by a handler on a thread
-// that runs that code. That code may write anywhere, so the handler follows no pointer and takes
-// nothing from here that does not fit the check.
+// The current work of the process: written before the task's code starts, read by a handler on a
+// thread that runs that code. That code may write anywhere, so the handler follows no pointer and
+// uses only values from here that pass the check.
 struct Scope {
   uint64_t sequence = 0;
   uint64_t num_operands = 0;

@@ -36,8 +36,8 @@ bool HasStarted(const std::string& folder) {
   return true;
 }
 
-// The calls that start a thread are not in the sealed set, and one that met the filter with its
-// signals blocked would end the process. Every thread that was made comes to run.
+// The sealed set lacks the calls that start a thread, and a thread that met the filter with its
+// signals blocked would end the process. Every created thread runs eventually.
 absl::Status AwaitStartedThreads() {
   constexpr char kThreads[] = "/proc/self/task";
   DIR* folder = opendir(kThreads);

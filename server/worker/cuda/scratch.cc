@@ -43,7 +43,7 @@ absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
   if (bytes > kMostBytes) return NoMemory(bytes);
   CUresult result = driver_.cuMemAllocAsync(&address_, size, stream_);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    // What was given back is free once the stream has come to it.
+    // Returned memory is free once the stream has reached its return.
     driver_.cuStreamSynchronize(stream_);
     result = driver_.cuMemAllocAsync(&address_, size, stream_);
   }

@@ -7,8 +7,8 @@
 namespace stride::worker {
 
 // A value that signal handlers need in a process whose other code may write anywhere: alone on a
-// page that can be written only while it is set. Of static storage. Set is for one thread, before
-// that other code runs.
+// page that can be written only while it is set. It has static storage. One thread calls Set,
+// before that other code runs.
 template <typename T>
 class ProtectedValue {
  public:

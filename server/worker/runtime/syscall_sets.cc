@@ -81,7 +81,7 @@ constexpr int kSealedCalls[] = {
 #endif
 };
 
-// What starts and ends threads, and what a thread would leave for the next who works on it.
+// Calls that start and end threads, or leave state of a thread for its next task.
 constexpr int kThreadCalls[] = {
     SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_set_tid_address, SYS_exit,
     SYS_rt_sigprocmask,  SYS_sigaltstack,
@@ -177,7 +177,7 @@ void AllowChecked(SeccompFilter& filter) {
   filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {2, kAll, 0}});
 }
 
-// Of every set but kSealed.
+// Calls of every set but kSealed.
 void AllowThreads(SeccompFilter& filter) {
   for (int call : kThreadCalls) filter.Allow(call);
   // Threads, no processes. The flags of clone3 lie in memory, where they cannot be looked at: the

@@ -8,9 +8,9 @@ namespace stride::worker {
 // process's memory, another signal's target than itself, mounts, keys, BPF, io_uring, userfaultfd,
 // performance counters, or a socket of any network.
 enum class SyscallSet {
-  // Memory, and the descriptors that it has or is given, for the threads that it has: it opens
-  // nothing and starts nothing, and what one task changes of a thread or of the process, other than
-  // its memory, ends with the task.
+  // Memory, and descriptors that the process has or receives, for its existing threads. The process
+  // opens nothing and starts nothing. Changes that a task makes to a thread or the process, other
+  // than to its memory, end with the task.
   kSealed,
   // And threads, memory files of its own making, and handlers for its own signals.
   kCompiler,

@@ -1,6 +1,6 @@
 // Compares our reader of PutArrayRequest with the judgement of all requests and protobuf's own. The
 // first byte of the input chooses how the rest is cut into slices. With Clang: clang++
-// -fsanitize=fuzzer,address and the libraries of target stride_transfer; the corpus beside this
+// -fsanitize=fuzzer,address and the libraries of target stride_transfer; the corpus next to this
 // file also runs in put_decoder_test.
 
 #include <cstdint>

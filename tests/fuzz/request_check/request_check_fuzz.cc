@@ -1,5 +1,5 @@
-// Requests as bytes: the judgement before parsing holds whatever they are. What passes has no field
-// that protobuf does not know, and takes no more memory than was said. The first byte of the input
+// Requests as bytes: the check before parsing holds for any bytes. A request that passes has no
+// unknown field and takes no more memory than the check computed. The first byte of the input
 // chooses the message, the second how the rest is cut into pieces.
 
 #include <cstdint>

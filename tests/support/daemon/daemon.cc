@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 extern char** environ;
 
@@ -127,8 +128,7 @@ Daemon::~Daemon() {
   if (::testing::Test::HasFailure()) {
     std::fprintf(stderr, "--- log of strided ---\n%s--- end of log ---\n", log_.c_str());
   }
-  std::error_code error;
-  fs::remove_all(folder_, error);
+  stride::test_support::RemoveFolder(folder_);
 }
 
 void Daemon::Spawn(std::vector<std::string> arguments, std::vector<std::string> environment) {

@@ -1,18 +1,19 @@
 """The service's Python stubs, made from the .proto files into a folder of the caller's."""
 
 import importlib
+import importlib.util
 import pathlib
 import sys
-
-import google.rpc.status_pb2
-import grpc_tools
-from grpc_tools import protoc
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def make(folder):
-    """Compiles proto/stride/v1 into `folder`; use() makes it importable."""
+    """Compiles proto/stride/v1 into `folder` and makes it importable. Needs grpc_tools and googleapis-common-protos."""
+    import google.rpc.status_pb2
+    import grpc_tools
+    from grpc_tools import protoc
+
     site = pathlib.Path(google.rpc.status_pb2.__file__).parents[2]
     well_known = pathlib.Path(grpc_tools.__file__).parent / "_proto"
     protos = sorted(str(p.relative_to(ROOT / "proto")) for p in (ROOT / "proto/stride/v1").glob("*.proto"))
@@ -21,6 +22,12 @@ def make(folder):
     if code != 0:
         raise RuntimeError("the .proto files do not compile")
     use(folder)
+
+
+def find_or_make(folder):
+    """The same modules from the Python client where it is importable, else compiled into `folder`."""
+    if importlib.util.find_spec("stride") is None:
+        make(folder)
 
 
 def use(folder):

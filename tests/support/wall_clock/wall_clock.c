@@ -1,6 +1,6 @@
-// Takes the place of the C library's functions that read CLOCK_REALTIME or wait until a time of it.
-// Preloaded, the offset comes from a file that all processes of a test map; so a test steps their
-// clock as `date --set` would: absolute waits see the step, as the kernel has them see it.
+// Replaces the C library's functions that read CLOCK_REALTIME or wait until a time of it. When
+// preloaded, it takes the offset from a file that all processes of a test map. So a test steps their
+// clock as `date --set` would: absolute waits see the step, as with the kernel.
 #define _GNU_SOURCE
 #include "tests/support/wall_clock/wall_clock.h"
 
@@ -113,8 +113,8 @@ static struct timespec NextLook(int64_t until_wall) {
   return FromNanos(MachineNanos(CLOCK_MONOTONIC) + left);
 }
 
-// Between two looks the caller wakes for no reason, which POSIX lets a wait do: to go on waiting here
-// would miss a signal that came in between.
+// Between two looks the caller wakes spuriously, which POSIX allows: to continue the wait here would
+// miss a signal that came in between.
 static int WaitSlice(pthread_cond_t* cond, pthread_mutex_t* mutex, const struct timespec* until) {
   struct timespec look = NextLook(Nanos(until));
   int result = real_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &look);

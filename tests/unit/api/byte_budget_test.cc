@@ -44,7 +44,7 @@ TEST(ByteBudgetTest, TheEndOfACallGivesAllBack) {
   EXPECT_EQ(budget.used(), 0);
 }
 
-TEST(ByteBudgetTest, ManyWhoTakeAllTheyGetLeaveAPart) {
+TEST(ByteBudgetTest, ManyGreedyTenantsLeaveAPart) {
   ByteBudget budget(1024);
   std::vector<ByteBudget::Charge> charges;
   for (int i = 0; i < 3; ++i) {

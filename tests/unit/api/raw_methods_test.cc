@@ -1,4 +1,4 @@
-// What every method does with a message before it reaches the engine, over gRPC.
+// Checks of a message, in every method and over gRPC, before it reaches the engine.
 
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -152,7 +152,7 @@ TEST(RawMethodsTest, ControlMethodsTakeSmallMessagesAlone) {
   EXPECT_EQ(DetailsOf(status).info.reason(), "SIZE_LIMIT");
 }
 
-TEST(RawMethodsTest, AnsweredWithoutAMessageWhereNobodyIsKnown) {
+TEST(RawMethodsTest, AnUnknownCallerIsAnsweredWithoutAMessage) {
   TemporaryFolder folder;
   const std::string path = folder.Path("tenants.conf");
   std::ofstream(path) << "[tenant a]\ntoken = sha256:" << std::string(64, '0') << "\n";

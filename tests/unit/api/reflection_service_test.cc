@@ -49,7 +49,7 @@ TEST_F(ReflectionServiceTest, ListsEveryService) {
   EXPECT_THAT(names, Contains("grpc.reflection.v1.ServerReflection"));
 }
 
-TEST_F(ReflectionServiceTest, AFileComesWithWhatItImports) {
+TEST_F(ReflectionServiceTest, AFileComesWithItsImports) {
   ServerReflectionRequest request;
   request.set_file_by_filename("stride/v1/compute_service.proto");
   std::vector<std::string> names;
@@ -63,7 +63,7 @@ TEST_F(ReflectionServiceTest, AFileComesWithWhatItImports) {
   EXPECT_THAT(names, Contains("google/rpc/status.proto"));
 }
 
-TEST_F(ReflectionServiceTest, WhatIsNotKnown_IsNotFound) {
+TEST_F(ReflectionServiceTest, UnknownNames_AreNotFound) {
   ServerReflectionRequest request;
   request.set_file_containing_symbol("stride.v1.Nothing");
   EXPECT_EQ(Ask(request).error_response().error_code(), grpc::StatusCode::NOT_FOUND);

@@ -47,7 +47,7 @@ class StreamBytesTest : public ::testing::Test {
   const StreamBytes::Time now_{std::chrono::hours(1)};
 };
 
-TEST_F(StreamBytesTest, WhatNobodyAnswersIsHeldUntilTheStreamEnds) {
+TEST_F(StreamBytesTest, UnansweredBytesAreHeldUntilTheStreamEnds) {
   Receive(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Part(100, 40)));
   EXPECT_EQ(streams_.held(), kStream + 45);
   Receive(Frame(kData, kEndStream, 1, std::string(60, 'm')));
@@ -67,7 +67,7 @@ TEST_F(StreamBytesTest, ResetsOfEitherSideGiveItBack) {
     if (stream == 1) Receive(Frame(kRstStream, 0, stream, "1234"));
     if (stream == 3) Send(Frame(kRstStream, 0, stream, "1234"));
     EXPECT_EQ(streams_.held(), 0);
-    // What was on its way is dropped by gRPC.
+    // gRPC drops bytes that were in flight.
     Receive(Frame(kData, 0, stream, std::string(60, 'm')));
     EXPECT_EQ(streams_.held(), 0);
   }

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "server/base/surroundings.h"
 #include "tests/support/await.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::audit {
 namespace {
@@ -35,7 +36,7 @@ class AuditLogTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     path_ = folder_ + "/audit.jsonl";
   }
-  ~AuditLogTest() override { std::filesystem::remove_all(folder_); }
+  ~AuditLogTest() override { stride::test_support::RemoveFolder(folder_); }
   std::string folder_, path_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What reads the wall clock, and what waits by it.
+// Names of functions that read the wall clock or wait by it.
 const std::vector<std::string>& WallClockWords() {
   static const std::vector<std::string> words = {
       "absl::Now(",         "GetCurrentTimeNanos(", "WithTimeout(",    "WithDeadline(",

@@ -12,6 +12,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -26,7 +27,7 @@ class FileWatchTest : public ::testing::Test {
     Write("first");
     other_ = folder_ + "/other";
   }
-  ~FileWatchTest() override { fs::remove_all(folder_); }
+  ~FileWatchTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string path() const { return folder_ + "/file"; }
   void Write(const std::string& text) { std::ofstream(path()) << text; }
@@ -51,7 +52,7 @@ TEST_F(FileWatchTest, AChangeCountsOnceItHasSettled) {
 }
 
 // As an editor does it: emptied first, then written in pieces.
-TEST_F(FileWatchTest, WhatIsBeingWrittenDoesNotCount) {
+TEST_F(FileWatchTest, HalfWrittenFilesDoNotCount) {
   FileWatch watch({path()});
   Write("");
   for (int i = 0; i < 5; ++i) {
@@ -69,7 +70,7 @@ TEST_F(FileWatchTest, AModeCounts) {
   EXPECT_TRUE(watch.Look());
 }
 
-// Of the same length, with the old time of the last change put back.
+// The new content has the same length, and the file gets its old modification time back.
 TEST_F(FileWatchTest, ContentsCountWhateverTheTimeSays) {
   struct stat before;
   ASSERT_EQ(stat(path().c_str(), &before), 0);

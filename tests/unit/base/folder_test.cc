@@ -13,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -29,7 +30,7 @@ class FolderTest : public ::testing::Test {
     fs::create_directory(base_ + "/elsewhere");
     std::ofstream(base_ + "/elsewhere/precious") << "precious";
   }
-  ~FolderTest() override { fs::remove_all(base_); }
+  ~FolderTest() override { stride::test_support::RemoveFolder(base_); }
 
   static std::string Text(const absl::Status& status) { return std::string(status.message()); }
   bool PreciousIsThere() const { return fs::file_size(base_ + "/elsewhere/precious") == 8; }

@@ -89,7 +89,7 @@ TEST(RequestCheckTest, AMessageCutShortIsRefusedUnlessItIsWholeThere) {
 }
 
 // The elements of an attack: two bytes each that become an object.
-TEST(RequestCheckTest, TheEstimateIsNoLessThanWhatProtobufTakes) {
+TEST(RequestCheckTest, TheEstimateCoversProtobufsMemory) {
   constexpr int kCount = 1000;
   auto expect = [](auto message, const std::string& bytes) {
     ASSERT_TRUE(message.ParseFromString(bytes));
@@ -142,7 +142,7 @@ TEST(RequestCheckTest, AnUnknownFieldIsNamedByPathAndNumber) {
             "job.operations[1].ufunc.inputs[1].99");
 }
 
-TEST(RequestCheckTest, WhatIsNoneOfTheContractIsMalformed) {
+TEST(RequestCheckTest, MessagesOutsideTheContractAreMalformed) {
   auto expect = [](const std::string& bytes, const std::string& field) {
     const absl::Status status = Check<v1::RunRequest>(bytes).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;

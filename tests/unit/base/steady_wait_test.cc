@@ -1,4 +1,4 @@
-// The wall clock steps while somebody waits: no wait ends early, and none lasts longer.
+// The wall clock steps while a thread waits: no wait ends early, and none lasts longer.
 #include "server/base/steady_wait.h"
 
 #include <atomic>

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/surroundings.h"
 #include "server/broker/discovery.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/broker/recorder.h"
 
 namespace stride::broker {
@@ -61,7 +62,7 @@ TEST(BrokerTest, ARequiredSandboxThatCannotBeHadIsAnError) {
   auto refused = Broker::Create(options);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("stride-worker-bare"));
-  fs::remove_all(folder);
+  stride::test_support::RemoveFolder(folder);
 }
 
 TEST(BrokerTest, EachStartIsAFreshWorker) {
@@ -133,7 +134,7 @@ class FolderTest : public testing::Test {
     folder_ = fs::path(testing::TempDir()) / ("broker_test_" + std::to_string(getpid()));
     fs::create_directories(folder_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override { stride::test_support::RemoveFolder(folder_); }
   void AddScript(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << "#!/bin/sh\n" << text << "\n";
     fs::permissions(folder_ / name, fs::perms::owner_all);

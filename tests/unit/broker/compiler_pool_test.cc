@@ -14,6 +14,7 @@
 #include "server/base/memory_file.h"
 #include "server/wire/exit_code.h"
 #include "tests/support/await.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::broker {
 namespace {
@@ -35,7 +36,7 @@ class CompilerPoolTest : public ::testing::Test {
   }
   void TearDown() override {
     pool_.reset();
-    fs::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
   void Restart() {
     pool_.reset();
@@ -208,7 +209,7 @@ std::vector<CompilerEnd> CompilerEnds() {
   };
 }
 
-TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNobodysError) {
+TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNoError) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;  // its deaths are counted in a file
   for (const CompilerEnd& end : CompilerEnds()) {
     Restart();
@@ -233,7 +234,7 @@ TEST_F(CompilerPoolTest, ADeathThatRepeatsIsTheSourcesAndSaysWhich) {
   }
 }
 
-// What it kept from earlier sources may have used up its memory or its time.
+// State from earlier sources may have used up the compiler's memory or time.
 TEST_F(CompilerPoolTest, ADeathOfAUsedCompilerIsNotCounted) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;
   options_.num_compilers = 1;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::broker {
 namespace {
@@ -23,7 +24,7 @@ class ModuleFilesTest : public ::testing::Test {
     fs::create_directory(base_ + "/elsewhere");
     std::ofstream(base_ + "/elsewhere/precious.module") << "precious";
   }
-  ~ModuleFilesTest() override { fs::remove_all(base_); }
+  ~ModuleFilesTest() override { stride::test_support::RemoveFolder(base_); }
   bool PreciousIsThere() const { return fs::file_size(base_ + "/elsewhere/precious.module") == 8; }
 
   std::string base_, folder_;

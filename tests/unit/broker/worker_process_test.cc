@@ -402,8 +402,8 @@ TEST_F(WorkerProcessTest, KillGivesItsCause) {
   EXPECT_EQ(Text(death->cause), "late");
 }
 
-// What one operation's end does to the rest of its worker's work is not that operation's error:
-// whoever has a copy, a module or memory under way tries again.
+// The end of one operation may stop its worker's other work, but that work does not fail with the
+// operation's error: callers with a copy, a module or memory in flight try again.
 TEST_F(WorkerProcessTest, KillForOneOperationIsALostWorkerToOthers) {
   for (const absl::Status& cause :
        {MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "late"),

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/surroundings.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::durable {
 namespace {
@@ -30,7 +31,7 @@ class StoreTest : public ::testing::Test {
   }
   void TearDown() override {
     store_.reset();
-    fs::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   std::string state() const { return folder_ + "/durable"; }
@@ -221,7 +222,7 @@ TEST_F(StoreTest, FilesWithoutARowGo) {
   EXPECT_EQ(store_->used_bytes(), 4);
 }
 
-// Whoever could put a link there would have every file behind it removed.
+// A user who could put a link there would have every file at its target removed.
 TEST_F(StoreTest, NoLinkIsFollowed) {
   const std::string elsewhere = folder_ + "/elsewhere";
   fs::create_directory(elsewhere);

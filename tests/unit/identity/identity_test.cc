@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::identity {
 namespace {
@@ -28,7 +29,7 @@ class IdentityTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     path_ = folder_ + "/tenants.conf";
   }
-  ~IdentityTest() override { std::filesystem::remove_all(folder_); }
+  ~IdentityTest() override { stride::test_support::RemoveFolder(folder_); }
 
   void Put(const std::string& text) {
     std::ofstream(path_ + ".new") << text;
@@ -129,7 +130,7 @@ TEST_F(IdentityTest, AnEmptyFileIsTakenForOneThatIsBeingWritten) {
   EXPECT_TRUE(Eventually([&] { return !(*identity)->FromToken(token).has_value(); }));
 }
 
-TEST_F(IdentityTest, AModeThatLetsEverybodyWriteIsNoticed) {
+TEST_F(IdentityTest, AWorldWritableModeIsNoticed) {
   const std::string token = NewToken();
   Put(Tenant("a", token));
   auto identity = Identity::Open(path_, Quick());

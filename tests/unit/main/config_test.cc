@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/main/option_table.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -27,7 +28,7 @@ class FileTest : public ::testing::Test {
         (std::filesystem::temp_directory_path() / "stride-config-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
   }
-  ~FileTest() override { std::filesystem::remove_all(folder_); }
+  ~FileTest() override { stride::test_support::RemoveFolder(folder_); }
   std::string Flag(const std::string& content) {
     std::ofstream(folder_ / "c") << content;
     return "--config=" + (folder_ / "c").string();

@@ -25,6 +25,7 @@
 #include "server/base/surroundings.h"
 #include "server/base/unique_fd.h"
 #include "server/main/probe.h"
+#include "tests/support/temporary_folder.h"
 
 extern char** environ;
 
@@ -107,7 +108,7 @@ class DaemonTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     listen_ = "--listen=unix:" + folder_ + "/s";
   }
-  ~DaemonTest() override { std::filesystem::remove_all(folder_); }
+  ~DaemonTest() override { stride::test_support::RemoveFolder(folder_); }
   bool Answers() {
     return Probe(*api::ParseAddress("unix:" + folder_ + "/s")).Answers(absl::Seconds(10));
   }
@@ -145,7 +146,7 @@ TEST_F(DaemonTest, ADrainEndsAtItsTimeout) {
 }
 
 // Their time counts from the end of the drain, not from the end of what the drain might take.
-TEST_F(DaemonTest, WorkersThatTakeLongToEndHoldUpNobody) {
+TEST_F(DaemonTest, WorkersThatTakeLongToEndDoNotDelayTheEnd) {
   Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_SLOW_WORKERS=1"});
   daemon.LogUntil("ready pid=");
   daemon.Signal(SIGTERM);

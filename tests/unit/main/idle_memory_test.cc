@@ -66,7 +66,7 @@ TEST_F(IdleMemoryTest, AProcessWithLittleToDoGivesItBackAtTheFirstLook) {
   kept.clear();
 }
 
-TEST_F(IdleMemoryTest, ABusyOneGivesBackWhatStaysFree) {
+TEST_F(IdleMemoryTest, ABusyProcessReturnsMemoryThatStaysFree) {
   const int64_t before = ResidentBytes();
   auto kept = Messages();
   const int64_t loaded = ResidentBytes();
@@ -81,7 +81,7 @@ TEST_F(IdleMemoryTest, ABusyOneGivesBackWhatStaysFree) {
   kept.clear();
 }
 
-TEST_F(IdleMemoryTest, WhatABusyOneTakesAgainIsLeftToIt) {
+TEST_F(IdleMemoryTest, ABusyProcessKeepsMemoryThatItReuses) {
   for (int i = 0; i < 4; ++i) {
     Messages().clear();
     Spend(absl::Milliseconds(50));
@@ -96,7 +96,7 @@ TEST_F(IdleMemoryTest, WhatABusyOneTakesAgainIsLeftToIt) {
   EXPECT_EQ(memory_.num_trims(), 0);
 }
 
-// What a trim leaves is not worth another.
+// Memory that a trim leaves is not worth another trim.
 TEST_F(IdleMemoryTest, MemoryThatCannotGoBackIsWalkedOnce) {
   std::vector<std::unique_ptr<char[]>> kept;
   for (int i = 0; i < 300000; ++i) {

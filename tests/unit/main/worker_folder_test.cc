@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -24,7 +25,7 @@ class WorkerFolderTest : public ::testing::Test {
     std::filesystem::create_directories(root_ / "bin");
     std::filesystem::create_directories(root_ / "lib" / "stride");
   }
-  ~WorkerFolderTest() override { std::filesystem::remove_all(root_); }
+  ~WorkerFolderTest() override { stride::test_support::RemoveFolder(root_); }
 
   void AddFile(const char* name, mode_t mode) {
     std::ofstream(root_ / name) << "#!/bin/true\n";
@@ -44,7 +45,7 @@ TEST_F(WorkerFolderTest, InstalledWorkers_AreFoundInLibStride) {
   EXPECT_EQ(*found, (root_ / "lib/stride").string());
 }
 
-TEST_F(WorkerFolderTest, WorkersBesideTheDaemon_WinOverInstalledOnes) {
+TEST_F(WorkerFolderTest, WorkersNextToTheDaemon_WinOverInstalledOnes) {
   AddFile("lib/stride/stride-worker-cpu", 0755);
   AddFile("bin/stride-worker-cpu", 0755);
   auto found = Find();

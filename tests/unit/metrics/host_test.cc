@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::metrics {
 namespace {
@@ -56,7 +57,7 @@ TEST(HostTest, TheHottestProcessorZoneCounts) {
   zone("thermal_zone1", "x86_pkg_temp", "43000");
   zone("thermal_zone2", "iwlwifi", "90000");
   EXPECT_DOUBLE_EQ(*Host(root).ReadTemperatureCelsius(), 43.0);
-  std::filesystem::remove_all(root);
+  stride::test_support::RemoveFolder(root);
 }
 
 TEST(HostTest, ThisMachineHasProcessorsAndMemory) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::metrics {
 namespace {
@@ -18,7 +19,7 @@ class SamplerTest : public ::testing::Test {
     SetCpu(100, 900);
     std::ofstream(root_ / "proc/meminfo") << "MemTotal: 100 kB\nMemAvailable: 25 kB\n";
   }
-  ~SamplerTest() override { std::filesystem::remove_all(root_); }
+  ~SamplerTest() override { stride::test_support::RemoveFolder(root_); }
 
   void SetCpu(int busy, int idle) {
     std::ofstream(root_ / "proc/stat") << "cpu  " << busy << " 0 0 " << idle << " 0 0 0 0\n";

@@ -1,4 +1,4 @@
-// Work memory beside arrays, as the scheduler counts it.
+// Work memory in addition to arrays, as the scheduler counts it.
 #include "server/ops/scratch_bytes.h"
 
 #include "gtest/gtest.h"
@@ -34,7 +34,7 @@ TEST(ScratchBytes, HoldsTheMatrixInTheLibrarysOrderAndItsWorkMemory) {
     EXPECT_GT(all, values) << function;
     EXPECT_LT(all, 10 * matrix) << function;
   }
-  // As measured: cusolverDnXsyevd, 512 rows of float64, beside the matrix.
+  // As measured: cusolverDnXsyevd, 512 rows of float64, without the matrix.
   EXPECT_GE(ScratchBytes(LinalgOf(Linalg::FUNCTION_EIGH, 512, 512)), 512 * 512 * 8 + 4981132u);
 }
 

@@ -1,5 +1,5 @@
-// What the daemon keeps for a tenant: charged for every kind of thing, bounded, given back; and the
-// lists that tell of it.
+// Memory that the daemon keeps for a tenant: charged for every kind of thing, bounded, returned;
+// and the lists of these things.
 #include <malloc.h>
 
 #include <functional>
@@ -21,6 +21,7 @@
 #include "server/durable/store.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/engine.h"
+#include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 #include "tests/support/memory_keeper.h"
@@ -84,7 +85,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_spec()->add_shape(bytes);
     return engine_->CreateArray(kA, request).status();
   }
-  // As if it had died, with what is under way.
+  // Ends the daemon as if it had died, with work in flight.
   void Die() {
     engine_->StopRecording();
     broker_->Shutdown();
@@ -143,7 +144,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_program()->add_outputs(num_steps + 1);
     return engine_->CreateProgram(kA, request).status();
   }
-  // Of empty fills. Comes back when it has ended.
+  // A job of empty fills. Returns when the job has ended.
   absl::StatusOr<std::string> Job(int num_operations, const std::string& label = "") {
     v1::CreateJobRequest request;
     request.mutable_job()->set_label(label);
@@ -174,11 +175,9 @@ class ControlBytesTest : public ::testing::Test {
     }
     return -1;
   }
-  // What ends on other threads counts for a while.
+  // Things that end on other threads count for a while.
   bool ComesTo(int64_t used) {
-    const SteadyTime end = Now() + kPatience;
-    while (Used() != used && Now() < end) absl::SleepFor(absl::Milliseconds(1));
-    return Used() == used;
+    return stride::testing::Eventually([&] { return Used() == used; });
   }
   void DeleteAll() {
     for (const char* session : {"sessions/s", "sessions/t"})
@@ -301,7 +300,7 @@ TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
   EXPECT_EQ(engine_->accounts().live_jobs(kA), 0);
 }
 
-TEST_F(ControlBytesTest, NothingIsLeftOfAnOperationOfWhichOneResultIsRefused) {
+TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   v1::Operation divmod;
@@ -356,9 +355,7 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
   int made = 0;
   while (status.ok()) status = Run(Fill(0, ++made));
   EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
-  const SteadyTime end = Now() + kPatience;
-  while (Used() > 203 << 10 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_LE(Used(), 203 << 10);
+  AWAIT(Used() <= 203 << 10);
   EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 0);
   // Nor does a request's id name one that is no more.
   v1::CreateJobRequest again;
@@ -382,16 +379,14 @@ TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
   ASSERT_TRUE(engine_->DeleteArray(kA, "tenants/a/arrays/result").ok());
   auto array_bytes = [&] { return engine_->GetUsage(kA).quotas(0).used(); };
   ASSERT_EQ(engine_->GetUsage(kA).quotas(0).name(), "array-bytes");
-  const SteadyTime end = Now() + kPatience;
-  while (array_bytes() != 0 && Now() < end) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_EQ(array_bytes(), 0);
+  AWAIT(array_bytes() == 0);
   EXPECT_EQ(engine_->GetJob(kA, job->name())->results_size(), 1);
 }
 
-// Of every kind some hundreds: the heap grows by less than is charged.
+// Some hundreds of every kind: the heap grows by less than is charged.
 TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's heap tells no sizes";
+  GTEST_SKIP() << "a sanitizer's heap reports no sizes";
 #endif
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -444,7 +439,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   DeleteAll();
 }
 
-// What `make` makes is charged again by the next daemon, and gone when it is.
+// The next daemon charges the thing that `make` makes again, and releases the charge with it.
 TEST_F(ControlBytesTest, ARestartChargesAgain) {
   MemoryKeeper keeper;
   Start(1 << 30, &keeper);
@@ -466,7 +461,7 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   EXPECT_TRUE(ComesTo(0)) << Used();
 }
 
-TEST_F(ControlBytesTest, WhatIsReadFromDiskIsChargedAgain) {
+TEST_F(ControlBytesTest, ThingsReadFromDiskAreChargedAgain) {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/control-bytes-", getpid());
   auto open = [&] {
     return *durable::DurableStore::Open({.folder = folder, .max_bytes = 1 << 20});
@@ -525,7 +520,7 @@ TEST_F(ControlBytesTest, ListsHaveNoCodeAndGetHas) {
   EXPECT_EQ(engine_->GetJob(kA, *job)->operations_size(), 2);
 }
 
-// Whatever field a message may get later, a list has it.
+// A list has every field of a message, also fields that are added later.
 TEST(OmittedFieldsTest, EverythingElseIsCopied) {
   v1::Module module;
   module.set_name("name");
@@ -559,7 +554,7 @@ TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
     }
     for (const v1::Module& module : page->modules()) {
       names.push_back(module.name());
-      // What goes in between moves nothing.
+      // A deletion between two pages moves nothing.
       ASSERT_TRUE(engine_->DeleteModule(kA, module.name()).ok());
     }
     request.set_page_token(page->next_page_token());
@@ -595,7 +590,7 @@ TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
 
 TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
   Start(1 << 30);
-  // Larger than what comes by gRPC, with all its entries.
+  // Larger than a module that arrives by gRPC, with all its entries.
   ASSERT_TRUE(Module("m", 6 << 20, 100).ok());
   auto module = engine_->GetModule(kA, "tenants/a/modules/m");
   ASSERT_TRUE(module.ok());
@@ -630,10 +625,10 @@ TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
     EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
 }
 
-// A list takes the lock of its own tenants alone, and so nobody else's calls wait for it, nor it
-// for theirs.
+// A list takes only the lock of its own tenants, so other tenants' calls do not wait for it, nor
+// does it wait for them.
 TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
-  // Nothing else begins a section meanwhile.
+  // No other work begins a section during the test.
   Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
   ASSERT_NE(StripeOf(kA), StripeOf(kB));
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -694,7 +689,7 @@ TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SIZE_LIMIT) << status;
   EXPECT_EQ(MetadataOf(status, "limit"), "10000");
   EXPECT_GT(Used(), before + 100 * 10000);
-  // What fills a gap is taken.
+  // A range that fills a gap is accepted.
   EXPECT_TRUE(put(1).ok());
   EXPECT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
 }

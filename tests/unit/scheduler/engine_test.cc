@@ -483,8 +483,8 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   EXPECT_EQ(Fetch(3).status().message(), "it broke");
 }
 
-// What was accepted before the write reads the old content; whatever shares the memory is not read
-// as if the write had been done.
+// Operations accepted before the write read the old content; later reads of any array that shares
+// the memory fail.
 TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());

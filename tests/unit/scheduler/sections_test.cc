@@ -117,8 +117,7 @@ class SectionsTest : public ::testing::Test {
 
   // Of all its arrays. Takes no section.
   int64_t ArrayBytes(const TenantId& tenant) {
-    std::map<int, session::TenantAccounts::DeviceShare> devices;
-    const v1::Usage usage = engine_->accounts().Describe(tenant, &devices);
+    const v1::Usage usage = engine_->accounts().Describe(tenant);
     for (const v1::QuotaUsage& quota : usage.quotas()) {
       if (quota.name() == "array-bytes") return quota.used();
     }

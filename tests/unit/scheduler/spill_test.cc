@@ -23,6 +23,7 @@
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -75,7 +76,7 @@ class SpillTest : public ::testing::Test {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
     EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing with a name is ever there";
-    std::filesystem::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   static SteadyTime Soon() { return Now() + absl::Seconds(100); }
@@ -134,7 +135,7 @@ class SpillTest : public ::testing::Test {
     ASSERT_TRUE(bytes.ok()) << handle << ": " << bytes.status();
     EXPECT_TRUE(*bytes == Content(handle, size)) << handle;
   }
-  // An n x n matrix of float32, and its inverse: beside both a worker takes two such matrices.
+  // An n x n matrix of float32, and its inverse: a worker takes two more such matrices.
   absl::Status PutMatrix(uint64_t handle, int64_t n) {
     v1::PutArrayRequest::Header header;
     header.set_parent(Session(kTenant));
@@ -265,7 +266,7 @@ TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
 }
 
 // A quarter for the matrix, one for its inverse, and half of the device to work in.
-TEST_P(SpillKindTest, ArraysLeaveForWhatATaskWorksIn) {
+TEST_P(SpillKindTest, ArraysLeaveForWorkMemory) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   for (uint64_t i = 2; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
@@ -282,7 +283,7 @@ TEST_P(SpillKindTest, ArraysLeaveForWhatATaskWorksIn) {
   for (uint64_t i = 2; i <= 6; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, WhatATaskWorksInHasToFitTheDeviceToo) {
+TEST_P(SpillKindTest, WorkMemoryMustFitTheDeviceToo) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 300).ok());  // 360,000 bytes
   ASSERT_TRUE(Put(2).ok());
@@ -296,7 +297,7 @@ TEST_P(SpillKindTest, WhatATaskWorksInHasToFitTheDeviceToo) {
   EXPECT_TRUE(Run(Inverse(3, 10)).ok());
 }
 
-TEST_P(SpillKindTest, WhatARunningTaskWorksInIsNobodyElses) {
+TEST_P(SpillKindTest, WorkMemoryOfARunningTaskIsNotShared) {
   Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   auto running = Submit(Inverse(1, 2));  // all of the device

@@ -73,7 +73,7 @@ TEST_F(WorkerSeatsTest, TheMachineBoundsAllDevicesTogether) {
   EXPECT_TRUE(for_any) << "a worker's end anywhere makes room";
 }
 
-// One bound at least: a device that has room for none would serve nobody.
+// At least one worker has room: a device without room would serve no tenant.
 TEST_F(WorkerSeatsTest, OneHasRoomWhateverIsMeasured) {
   line_.set_most(0, 0);
   line_.set_most_of_all(0);
@@ -118,7 +118,7 @@ TEST_F(WorkerSeatsTest, StartsThatLackComeLessAndLessOften) {
   EXPECT_EQ(line_.Begin(now), &seats_[0]);
 }
 
-TEST_F(WorkerSeatsTest, WhoLeavesTheLineIsNotStarted) {
+TEST_F(WorkerSeatsTest, ALaneThatLeavesTheLineIsNotStarted) {
   for (int i = 0; i < 2; ++i) line_.Wait(seats_[i], kNow);
   line_.Leave(seats_[0]);
   EXPECT_EQ(Start(), &seats_[1]);

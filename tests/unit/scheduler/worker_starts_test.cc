@@ -89,7 +89,7 @@ class WorkerStartsTest
   std::unique_ptr<Engine> engine_;
 };
 
-// Whatever the machine lacks, the call that needs more is refused, and nobody else notices.
+// For each lack of the machine, the call that needs more is refused, and no other call is affected.
 TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
   Watch();
   for (int error : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
@@ -196,7 +196,7 @@ TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
   for (const auto& ticket : of_a) EXPECT_TRUE(Wait(ticket).ok());
 }
 
-TEST_P(WorkerStartsTest, WhoWaitsForAWorkerWaitsUntilItsDeadline) {
+TEST_P(WorkerStartsTest, ACallWaitsForAWorkerUntilItsDeadline) {
   options_.max_workers = 1;
   Begin();
   AddTenant("a");
@@ -208,7 +208,7 @@ TEST_P(WorkerStartsTest, WhoWaitsForAWorkerWaitsUntilItsDeadline) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(Wait(Fill("b", 1, MachineTime() + absl::Milliseconds(50)))));
   EXPECT_TRUE(worker->EndNext());
   EXPECT_TRUE(Wait(of_a).ok());
-  EXPECT_EQ(broker_->num_workers(), 1) << "nobody wants another any more";
+  EXPECT_EQ(broker_->num_workers(), 1) << "no lane wants another worker";
 }
 
 TEST_P(WorkerStartsTest, SessionsAreAdmittedWhileThereAreDescriptors) {

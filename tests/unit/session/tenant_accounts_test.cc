@@ -22,12 +22,9 @@ class TenantAccountsTest : public ::testing::Test {
   void Set(identity::Quota a, identity::Quota others = {}) {
     accounts_->SetQuotas({{kA, a}}, others);
   }
-  v1::Usage Usage(const TenantId& tenant) {
-    std::map<int, TenantAccounts::DeviceShare> devices;
-    return accounts_->Describe(tenant, &devices);
-  }
-  const std::shared_ptr<TenantAccounts> accounts_ =
-      std::make_shared<TenantAccounts>(identity::Quota{.operations = 100, .sessions = 10});
+  v1::Usage Usage(const TenantId& tenant) { return accounts_->Describe(tenant); }
+  const std::shared_ptr<TenantAccounts> accounts_ = std::make_shared<TenantAccounts>(
+      identity::Quota{.operations = 100, .sessions = 10}, std::vector<std::string>{"x", "y", "z"});
 };
 
 TEST_F(TenantAccountsTest, WhatAQuotaDoesNotSayIsTheDefault) {

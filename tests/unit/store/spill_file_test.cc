@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::store {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 class SpillFileTest : public ::testing::Test {
  protected:
   SpillFileTest() : folder_(absl::StrCat(::testing::TempDir(), "/spill-file-", getpid())) {}
-  ~SpillFileTest() override { std::filesystem::remove_all(folder_); }
+  ~SpillFileTest() override { stride::test_support::RemoveFolder(folder_); }
   const std::string folder_;
 };
 

@@ -29,7 +29,7 @@ struct Device {
   std::string place() const;
 };
 
-// What bounds the daemon's clients, of all tenants together. 0: not known.
+// Bounds of the daemon for the clients of all tenants together. 0: not known.
 struct DaemonLimits {
   int64_t descriptors = 0;  // file descriptors of the daemon
   int64_t open_descriptors = 0;

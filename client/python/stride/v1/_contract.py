@@ -1,4 +1,4 @@
-"""From descriptors to modules, as protoc's Python output and its gRPC plugin would give them."""
+"""Makes modules from descriptors, like protoc's Python output and its gRPC plugin."""
 
 import importlib
 import pathlib
@@ -42,7 +42,7 @@ def _register(file: descriptor_pb2.FileDescriptorProto):
 
 
 def _standard_messages(file: descriptor_pb2.FileDescriptorProto) -> types.ModuleType:
-    """One program may hold each google.rpc message once: another package that has them gives them to us."""
+    """A program may register each google.rpc message once, so another package's messages are used if it has them."""
     stem = pathlib.PurePosixPath(file.name).stem
     try:
         return importlib.import_module(f"google.rpc.{stem}_pb2")
@@ -78,13 +78,19 @@ def _stub(service, module_name: str) -> type:
     for method in service.methods:
         kind = f"{'stream' if method.client_streaming else 'unary'}_{'stream' if method.server_streaming else 'unary'}"
         request, response = (message_factory.GetMessageClass(one) for one in (method.input_type, method.output_type))
-        calls.append((method.name, kind, f"/{service.full_name}/{method.name}", request.SerializeToString, response.FromString))
+        calls.append(
+            (method.name, kind, f"/{service.full_name}/{method.name}", request.SerializeToString, response.FromString)
+        )
 
     def __init__(self, channel):
         for name, kind, path, serialize, parse in calls:
             setattr(self, name, getattr(channel, kind)(path, request_serializer=serialize, response_deserializer=parse))
 
-    return type(f"{service.name}Stub", (), {"__init__": __init__, "__module__": module_name, "__doc__": f"The calls of {service.full_name}."})
+    return type(
+        f"{service.name}Stub",
+        (),
+        {"__init__": __init__, "__module__": module_name, "__doc__": f"The calls of {service.full_name}."},
+    )
 
 
 def _put(package: str, made: types.ModuleType) -> None:

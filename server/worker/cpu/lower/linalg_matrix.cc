@@ -35,7 +35,7 @@ class Items {
   T* data() const { return reinterpret_cast<T*>(memory_.get()); }
 
  private:
-  static constexpr uint64_t kMostParts = 16;  // of one call, whose sum is told
+  static constexpr uint64_t kMostParts = 16;  // of one call, whose bytes add up
 
   uint64_t bytes_ = 0;
   ScratchMemory memory_;

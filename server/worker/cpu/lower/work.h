@@ -19,7 +19,7 @@ struct Work {
   // Inputs, then outputs; for a kernel its arguments, empty where not an array. Kept for what a
   // fault is told by, and to keep the arenas mapped.
   std::vector<Place> operands;
-  // Of a client's kernel: its name, which lives as long as `run`.
+  // The name of a client's kernel, which lives as long as `run`.
   std::string_view kernel;
 };
 

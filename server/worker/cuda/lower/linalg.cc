@@ -64,7 +64,7 @@ done:
 }
 )";
 
-// Of real numbers: 1 to `info` where one is not finite.
+// For real numbers: writes 1 to `info` where one is not finite.
 constexpr char kFiniteKernel[] = R"(
 .visible .entry stride_check_finite_$SIZE(
   .param .u64 numbers, .param .u64 count, .param .u64 info)
@@ -103,10 +103,10 @@ done:
 }
 )";
 
-// Eigenvectors of a real matrix as complex numbers, row by row, from what Solver::Eig leaves: of a
-// pair of conjugate eigenvalues the real parts in one column, the imaginary parts in the next. One
-// thread an element, striding over the matrix by the grid's width. Where the library has found no
-// eigenvalues any numbers are in their place: no column but those of the matrix is read.
+// Eigenvectors of a real matrix as complex numbers, row by row, from the result of Solver::Eig: for
+// a conjugate pair, the real parts in one column, the imaginary parts in the next. One thread per
+// element, striding over the matrix by the grid's width. If the library has found no eigenvalues,
+// their places hold any numbers; only the columns of the matrix are read.
 constexpr char kJoinKernel[] = R"(
 .visible .entry stride_join_vectors_$SIZE(
   .param .u64 values, .param .u64 vectors, .param .u64 destination, .param .u64 order)
@@ -185,7 +185,7 @@ std::string JoinEntry(std::string_view size) {
 // The size of the dtype's real numbers.
 std::string RealSize(DType dtype) { return IsDoublePrecision(dtype) ? "8" : "4"; }
 
-// One thread an element, as far as the device has room for them.
+// One thread per element, as far as the device has room for them.
 Grid GridOver(int64_t elements, const LaunchLimits& limits) {
   Grid grid;
   grid.block[0] = kThreads;

@@ -69,9 +69,9 @@ class Solver {
   absl::Status Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a, CUdeviceptr w,
                     const Call& call);
 
-  // Of any square matrix, which is lost. `right`: right eigenvectors, unless 0. Of a real matrix
-  // all results are real: `w` has all real parts, then all imaginary parts; of a pair of conjugate
-  // eigenvalues `right` has the real parts in one column, the imaginary parts in the next.
+  // For any square matrix, which is overwritten. `right`: right eigenvectors, unless 0. For a real
+  // matrix all results are real: `w` has all real parts, then all imaginary parts. For a conjugate
+  // pair of eigenvalues `right` has the real parts in one column, the imaginary parts in the next.
   // UNIMPLEMENTED where the library has no cusolverDnXgeev (before CUDA 12.8).
   absl::StatusOr<SolverWork> EigWork(DType dtype, bool vectors, int64_t n, CUdeviceptr sample);
   absl::Status Eig(DType dtype, bool vectors, int64_t n, CUdeviceptr a, CUdeviceptr w,
@@ -81,7 +81,7 @@ class Solver {
   struct Functions;
   Solver(const Driver& driver, CUstream stream, std::unique_ptr<Functions> functions);
   absl::Status Start();
-  // `run(WorkPlaces)` calls the library, once it is certain that the call has what it needs.
+  // `run(WorkPlaces)` calls the library, after a check that the call has its workspace.
   template <typename Run>
   absl::Status RunIn(const Call& call, const SolverRoutine& routine, std::string_view doing,
                      Run run);

@@ -11,7 +11,7 @@
 
 namespace stride::cuda {
 
-// One routine of a library for matrices of one kind: what its need of work memory depends on.
+// One routine of a library for matrices of one kind: the values that determine its work memory.
 struct SolverRoutine {
   std::string_view name;  // of a literal
   DType dtype = DType::kFloat64;
@@ -29,7 +29,7 @@ struct SolverRoutine {
 // to ask, and a size is read only after the library has written it.
 class SolverWork {
  public:
-  // Of no routine: no call takes it.
+  // The work of no routine: no call accepts it.
   SolverWork() = default;
 
   // `ask(size_t* device_bytes, size_t* host_bytes)` calls the library and returns a status.

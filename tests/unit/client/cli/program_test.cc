@@ -15,6 +15,7 @@
 #include "client/npy/reader.h"
 #include "client/npy/writer.h"
 #include "tests/support/await.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::cli {
 namespace {
@@ -44,7 +45,7 @@ class ProgramTest : public ::testing::Test {
     setenv("STRIDE_DAEMON", STRIDE_FAKE_DAEMON, 1);
     unsetenv("STRIDE_ADDRESS");
   }
-  ~ProgramTest() override { fs::remove_all(folder_); }
+  ~ProgramTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string Path(const std::string& name) { return folder_ / name; }
 

@@ -5,6 +5,7 @@
 
 #include "stride/client.h"
 #include "tests/support/fake_daemon/fake_daemon.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -22,7 +23,7 @@ class ClientJobsTest : public ::testing::Test {
   ~ClientJobsTest() override {
     client_.reset();
     daemon_.reset();
-    std::filesystem::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   JobSpec Spec(const std::string& id) {

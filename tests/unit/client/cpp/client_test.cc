@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/support/fake_daemon/fake_daemon.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride {
 namespace {
@@ -33,7 +34,7 @@ class ClientTest : public ::testing::Test {
   ~ClientTest() override {
     client_.reset();
     daemon_.reset();
-    std::filesystem::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   Array Put(const std::vector<int32_t>& values) {

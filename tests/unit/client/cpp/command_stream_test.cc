@@ -6,6 +6,7 @@
 
 #include "client/cpp/src/command_connection.h"
 #include "tests/support/fake_daemon/fake_daemon.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/client/cpp/local_peer.h"
 
 namespace stride::internal {
@@ -82,7 +83,7 @@ class LocalCommandStreamTest : public ::testing::Test {
     session_.reset();
     channels_.reset();
     daemon_.reset();
-    std::filesystem::remove_all(folder_);
+    stride::test_support::RemoveFolder(folder_);
   }
 
   void Close() {

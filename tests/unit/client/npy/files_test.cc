@@ -7,6 +7,7 @@
 
 #include "client/npy/reader.h"
 #include "client/npy/writer.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stride::npy {
 namespace {
@@ -20,7 +21,7 @@ class FilesTest : public ::testing::Test {
     std::string name = fs::temp_directory_path() / "npy.XXXXXX";
     folder_ = mkdtemp(name.data());
   }
-  ~FilesTest() override { fs::remove_all(folder_); }
+  ~FilesTest() override { stride::test_support::RemoveFolder(folder_); }
 
   std::string Path(const std::string& name) { return folder_ / name; }
   void Write(const std::string& name, const std::string& content) {

@@ -8,7 +8,7 @@
 namespace stride::cuda {
 namespace {
 
-// A device that has this much, of which what was given back is free once the stream was awaited.
+// A device with this much memory; returned memory is free once the stream was awaited.
 struct FakeMemory {
   uint64_t total = 1 << 30;
   uint64_t used = 0, given_back = 0;
@@ -50,7 +50,7 @@ TEST_F(ScratchTest, LackOfMemoryIsResourceExhaustedAndNamesTheBytes) {
   }
 }
 
-TEST_F(ScratchTest, WhatWasGivenBackIsWaitedFor) {
+TEST_F(ScratchTest, ReturnedMemoryIsWaitedFor) {
   ASSERT_TRUE(scratch_.Reserve(700 << 20).ok());
   EXPECT_TRUE(scratch_.Reserve(800 << 20).ok());
   scratch_.Trim();

@@ -1,5 +1,5 @@
-// cuSOLVER's calls, with a library of fake functions: that each gets the work memory that its query
-// asked for, whatever the sizes, and is not made without it.
+// cuSOLVER's calls, with a library of fake functions: at all sizes each call gets the work memory
+// that its query requested, and is not made without it.
 #include "server/worker/cuda/lower/solver.h"
 
 #include <cusolverDn.h>
@@ -15,7 +15,7 @@
 namespace stride::cuda {
 namespace {
 
-// What the fake library was asked and given.
+// The queries and the workspaces that the fake library received.
 struct FakeLibrary {
   size_t device_bytes = 0, host_bytes = 0;  // its next answer
   bool answers = true;                      // else it succeeds and writes no size

@@ -469,7 +469,7 @@ STRIDE_DEVICE double asin_(double x) {
   double result = atan2_(x, root((1 - x) * (1 + x)));
   return absolute(x) < 0x1p-27 ? x : result;
 }
-// What the differences and the roots lose is made up for: the angle's derivative by each leg is the
+// Corrects the rounding of the differences and the roots: the angle's derivative by each leg is the
 // other leg, over the sum of the squares, which is 2.
 STRIDE_DEVICE double acos_(double x) {
   double down = 1 - x, down_low = -x - (down - 1);

@@ -29,7 +29,7 @@ Value* Field(IRBuilder<>& builder, Value* context, uint64_t offset, llvm::Type* 
 // A fiber's stack holds small arrays alone.
 constexpr uint64_t kMovedArrayBytes = 2048;
 
-// The calls in the order in which fibers go on that wait for whoever is there: those deepest in
+// The calls in the order in which fibers resume that wait for the active threads: those deepest in
 // loops first, then the earliest, as in the loop form (see emit.cc).
 std::vector<llvm::Instruction*> InOrderOfWaiting(llvm::Function& function) {
   llvm::DominatorTree dominators(function);

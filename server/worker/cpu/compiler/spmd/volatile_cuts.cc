@@ -57,7 +57,7 @@ Accesses In(unsigned space, unsigned kinds) {
 }
 
 // A plain write and a volatile one have no order among threads: that is how a flag is set after the
-// value it stands for, and whoever waits for the flag must not be waited for.
+// value it stands for, and a cut must not wait for a thread that waits for the flag.
 bool MeetIn(unsigned before, unsigned now) {
   if ((now & kVolatileWrite) != 0 && (before & (kRead | kVolatileRead | kVolatileWrite)) != 0)
     return true;
@@ -96,7 +96,7 @@ unsigned SpaceOfObject(const Value* object) {
   if (PointerField(object) == offsetof(BlockContext, shared)) return kShared;
   if (PointerField(object) == offsetof(BlockContext, parameters)) return kNowhere;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(object)) {
-    // What the prelude's own exchanges lie in: they wait by themselves.
+    // Memory of the prelude's own exchanges, which wait by themselves.
     if (CalleeName(*call) == kSlot || CalleeName(*call) == kSlotClear) return kNowhere;
   }
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object)) {
@@ -119,7 +119,7 @@ Accesses AccessesOf(const Instruction& instruction) {
     return In(SpaceOf(load->getPointerOperand()), load->isVolatile() ? kVolatileRead : kRead);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
     return In(SpaceOf(store->getPointerOperand()), store->isVolatile() ? kVolatileWrite : kWrite);
-  // One thread's atomic operation is a whole: others' come before or after it.
+  // A thread's atomic operation is indivisible: other threads' operations come before or after it.
   if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
     return In(SpaceOf(update->getPointerOperand()), kRead | kWrite);
   if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
@@ -171,7 +171,7 @@ bool HasCut(const BasicBlock* block) {
   return llvm::any_of(*block, [](const Instruction& i) { return CalleeName(i) == kInStep; });
 }
 
-// What threads have done since they were last together.
+// The accesses of threads since they were last together.
 class Since {
  public:
   explicit Since(llvm::Function& function) : function_(function) {}
@@ -220,7 +220,7 @@ class Cutter {
   }
 
  private:
-  // One block at a time: its cuts change what the others have to look at.
+  // One block at a time: its cuts change the accesses that other blocks must consider.
   bool CutOneBlock() {
     llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
     for (BasicBlock* block : order) {
@@ -235,8 +235,8 @@ class Cutter {
     for (Instruction& instruction : llvm::make_early_inc_range(block)) {
       const Accesses now = AccessesOf(instruction);
       if (Meet(since, now)) {
-        // A loop that only looks at what others write needs no cut in it, and must have none: with
-        // one it would come before the thread that is to write.
+        // A loop that only reads values of other threads needs no cut, and must have none: with a
+        // cut it would run before the thread that writes.
         if (BasicBlock* before = changed ? nullptr : BeforeLoop(block, now)) {
           InsertBefore(before->getTerminator(), kInStep);
           return true;
@@ -250,7 +250,7 @@ class Cutter {
     return changed;
   }
 
-  // Where a cut serves that only what is done before a loop asks for: before the outermost such
+  // The place of a cut that only accesses before a loop require: before the outermost such
   // loop.
   BasicBlock* BeforeLoop(BasicBlock& block, Accesses now) const {
     BasicBlock* before = nullptr;
@@ -266,7 +266,7 @@ class Cutter {
     return before;
   }
 
-  // Threads enter a loop with cuts in it together, and go round together whatever way they took.
+  // Threads enter a loop with cuts together, and begin each round together on every path.
   void GatherAt(const llvm::Loop& loop) {
     if (llvm::none_of(loop.blocks(), HasCut)) return;
     if (BasicBlock* before = loop.getLoopPreheader(); before != nullptr && !EndsInCut(*before))
@@ -362,11 +362,11 @@ absl::Status RefuseInStep(llvm::Function& function) {
   if (!RemoveAnchors(function)) return absl::OkStatus();
   Accesses all = 0;
   for (const Instruction& instruction : llvm::instructions(function)) {
-    // It may call itself: what that does it does itself.
+    // Calls are left out: the function may call itself, and its own accesses count already.
     if (!llvm::isa<llvm::CallBase>(instruction) || llvm::isa<llvm::MemIntrinsic>(instruction))
       all |= AccessesOf(instruction);
   }
-  // One that writes alone, or reads alone, does so between two cuts of the kernel that calls it.
+  // A function that only writes, or only reads, does so between two cuts of its calling kernel.
   auto both = [](unsigned kinds) {
     return (kinds & (kRead | kVolatileRead)) != 0 && (kinds & (kWrite | kVolatileWrite)) != 0;
   };

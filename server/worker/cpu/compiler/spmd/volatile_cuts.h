@@ -13,15 +13,15 @@ namespace stride::cpu::spmd {
 // meet.
 void AnchorVolatileAccesses(llvm::Module& module);
 
-// After simplification, in a kernel's entry: takes the anchors away, and cuts with kInStep wherever
-// a thread's access could meet another thread's volatile one (or the other way round) with no cut
-// between them. Only a kernel with such accesses changes. All lanes of a warp that are on the way
-// to a cut are waited for there: a loop with such cuts has one before it and one where it goes
-// round, and both forms let those go on first that are deepest in loops, then earliest.
+// After simplification, in a kernel's entry: removes the anchors, and cuts with kInStep wherever a
+// thread's access could meet another thread's volatile one (or the reverse) with no cut between
+// them. Only a kernel with such accesses changes. A cut waits for all lanes of a warp on the way to
+// it. So a loop with such cuts has a cut before it and one at the end of each round. In both forms
+// the lanes deepest in loops continue first, then the earliest.
 absl::Status CutInStep(llvm::Function& kernel);
 
-// For fibers, in such a kernel: where the ways from a branch meet again, all wait for each other if
-// some were to wait on their way. The loop form does so at every cut.
+// For fibers, in such a kernel: where the paths of a branch join, all lanes wait for each other if
+// some lanes had to wait on their path. The loop form does so at every cut.
 void MeetInStep(llvm::Function& kernel);
 
 // In a function that is not a kernel's own body, which cannot be cut: UNIMPLEMENTED when its

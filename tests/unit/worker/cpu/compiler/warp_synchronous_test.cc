@@ -325,7 +325,7 @@ TEST(WarpSynchronousForm, WaitingForAnEarlierThreadEnds) {
   EXPECT_EQ(out, std::vector<int>(32, 7));
 }
 
-// What cannot be cut is refused, not run out of step.
+// Code that cannot be cut is refused, not run out of step.
 TEST(WarpSynchronousForm, FunctionsThatAreNoKernelsAreRefused) {
   Loaded recursive = Build(R"(
 __device__ int fold(volatile int* s, int t, int half) {
@@ -565,7 +565,7 @@ TEST(WarpMasks, TheCallerMustBeNamed) {
   }
 }
 
-// A thread's own volatile variables are nobody else's.
+// No other thread sees a thread's own volatile variables.
 TEST(WarpSynchronousForm, PrivateVariablesCutNothing) {
   Loaded loaded = Build(R"(__global__ void k(int* out, const int* in, int* scratch) {
   volatile int x = in[threadIdx.x];

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/base/folder.h"
+#include "server/base/unique_fd.h"
+
+namespace stride::durable {
+
+// Makes the file `name` and locks it: one process at a time has it, until the descriptor is closed.
+// FAILED_PRECONDITION when another keeps it for longer than a killed daemon takes to end (3 s).
+absl::StatusOr<UniqueFd> LockFolder(const Folder& folder, const std::string& name);
+
+}  // namespace stride::durable
