@@ -3,6 +3,7 @@
 Each test file is run as `name_test.py STRIDED`, with the built package on PYTHONPATH."""
 
 import contextlib
+import doctest
 import os
 import sys
 import unittest
@@ -38,6 +39,14 @@ class ClientCase(unittest.TestCase):
         if cls.device is None:
             print(f"no device of kind {DEVICE_KIND} here")  # ctest and ci/gpu look for this
             raise unittest.SkipTest(f"no device of kind {DEVICE_KIND} here")
+
+    def run_examples(self, *modules):
+        """The examples in their docstrings, of which there is at least one."""
+        for module in modules:
+            with self.subTest(module=module.__name__):
+                result = doctest.testmod(module, extraglobs={"stride": st, "np": np})
+                self.assertGreater(result.attempted, 0)
+                self.assertEqual(result.failed, 0)
 
     def same(self, ours, numpys, **tolerance):
         """Type, shape and elements; exact unless a tolerance is given."""

@@ -1,5 +1,6 @@
 """Fourier transforms beside numpy.fft."""
 
+import inspect
 import unittest
 
 import numpy as np
@@ -59,7 +60,8 @@ class FftTest(client_case.ClientCase):
         a, b = st.asarray(x), st.asarray(r)
         half = st.fft.rfftn(b)
         self.near(half, np.fft.rfftn(r))
-        for arguments in ({}, {"axes": (0, 1)}, {"axes": (2, 0)}, {"s": (5, 3), "axes": (0, 2)}, {"s": (2, 8), "axes": (-1, 0)},
+        for arguments in ({}, {"axes": (0, 1)}, {"axes": (2, 0)}, {"s": (5, 3), "axes": (0, 2)},
+                {"s": (2, 8), "axes": (-1, 0)},
                           {"norm": "ortho"}):
             self.near(st.fft.fftn(a, **arguments), np.fft.fftn(x, **arguments))
             self.near(st.fft.ifftn(a, **arguments), np.fft.ifftn(x, **arguments))
@@ -107,6 +109,103 @@ class FftTest(client_case.ClientCase):
         with self.assertRaises(st.InvalidArgument):
             st.fft.fft(x, axis=2)
         self.near(np.fft.fft(x), np.fft.fft(np.ones((3, 4))))
+
+    def both(self, name, value, *arguments, **options):
+        """Ours, by the module and by NumPy's function, beside NumPy's."""
+        expected = getattr(np.fft, name)(value, *arguments, **options)
+        for module in (st, np):
+            self.near(getattr(module.fft, name)(st.asarray(value), *arguments, **options), expected)
+
+    def test_public_names(self):
+        self.assertEqual(set(np.fft.__all__), set(st.fft.__all__))
+        for name in np.fft.__all__:
+            ours, theirs = (inspect.signature(getattr(module.fft, name)).parameters for module in (st, np))
+            names = [one for one in theirs if one != "device"]
+            self.assertEqual(list(ours)[:len(names)], names, name)
+            self.assertIn(">>>", getattr(st.fft, name).__doc__ or "", name)
+
+    def test_examples(self):
+        self.run_examples(st.fft)
+
+    def test_positional_arguments(self):
+        x, r = self.values((4, 6), np.complex128), self.values((4, 6), np.float64)
+        for name in ("fft", "ifft", "irfft", "hfft"):
+            self.both(name, x, 5, 0, "ortho")
+        for name in ("rfft", "ihfft"):
+            self.both(name, r, 5, 0, "forward")
+        for name in ("fftn", "ifftn", "irfftn", "fft2", "ifft2", "irfft2"):
+            self.both(name, x, (3, 5), (1, 0), "ortho")
+            self.both(name, x, axes=(-1,))
+        for name in ("rfftn", "rfft2"):
+            self.both(name, r, (3, 5), (1, 0), "forward")
+
+    def test_lengths_of_their_own(self):
+        """-1 in `s`, axes that `s` alone implies, and an axis that is there twice."""
+        x, r = self.values((3, 4, 6), np.complex128), self.values((3, 4, 6), np.float64)
+        for s, axes in (((-1, 5), (0, 2)), ((2, -1), (1, 2)), ((-1,), (1,))):
+            for name in ("fftn", "ifftn", "fft2", "ifft2"):
+                self.both(name, x, s, axes)
+            self.both("rfftn", r, s, axes)
+        for axes in ((0, 0), (1, 2, 1), (2, 2)):
+            for name in ("fftn", "ifftn"):
+                self.both(name, x, axes=axes)
+            self.both("rfftn", r, axes=axes)
+        self.both("irfftn", x, axes=(0, 2, 0))
+        self.both("irfftn", x, axes=(1, 1, 2), norm="ortho")
+        self.same(st.fft.fftn(st.asarray(r), axes=()), np.fft.fftn(r, axes=()))
+
+    def test_out(self):
+        x, r = self.values((3, 4), np.complex128), self.values((3, 4), np.float64)
+        for name, value in (("fft", x), ("ifft", x), ("rfft", r), ("irfft", x), ("hfft", x), ("ihfft", r), ("fftn", x),
+                ("ifftn", x), ("rfftn", r), ("irfftn", x), ("fft2", x), ("ifft2", x),
+                            ("rfft2", r), ("irfft2", x)):
+            expected = getattr(np.fft, name)(value)
+            for function in (getattr(st.fft, name), getattr(np.fft, name)):
+                out = st.zeros(expected.shape, dtype=expected.dtype)
+                self.assertIs(function(st.asarray(value), out=out), out)
+                self.near(out, expected)
+            for wrong, error in ((st.zeros((9, 9), dtype=expected.dtype), ValueError),
+                    (st.zeros(expected.shape, dtype=st.int32), TypeError), (np.zeros(expected.shape, expected.dtype),
+                    TypeError)):
+                with self.assertRaises(error):
+                    getattr(st.fft, name)(st.asarray(value), out=wrong)
+        a = st.asarray(x) + 0
+        self.assertIs(st.fft.fft(a, out=a), a)
+        self.near(a, np.fft.fft(x))
+
+    def test_shapes_without_elements_and_values_that_are_no_numbers(self):
+        for shape, axis in (((0, 4), -1), ((4, 0), 0), ((1, 1), 0), ((1,), 0), ((0, 1, 3), 2)):
+            value = np.ones(shape)
+            for name in ("fft", "ifft", "rfft", "ihfft"):
+                self.both(name, value, axis=axis)
+        self.both("irfft", np.ones((0, 3)))
+        self.both("fft", np.ones((3, 0)), 4)
+        for value in (np.array([np.nan, 1.0, 2.0]), np.array([np.inf, 1.0, 2.0])):
+            self.assertFalse(np.isfinite(st.fft.fft(st.asarray(value)).to_numpy()).any())
+        for name, arguments in (("fft", (np.ones((3, 0)),)), ("fft", (np.ones(3), 0)), ("fft", (np.ones(3), -1)),
+                ("irfft", (np.ones(1),)), ("irfft", (np.ones(3), 0)), ("fftn", (np.ones((3, 3)), (2,), (0, 1))),
+                                ("fftn", (np.ones((3, 3)), None, (0, 2))), ("fft", (np.ones(3), None, 1)),
+                                ("fft", (np.array(1.0),)), ("fft2", (np.ones(3),)), ("fftshift", (np.ones(3), 1)),
+                                ("fft", (np.ones(3), None, -1, "none")), ("rfftn", (np.ones((2, 2)), (0, 2)))):
+            with self.subTest(name=name, arguments=arguments):
+                for module, convert in ((np, np.asarray), (st, st.asarray)):
+                    with self.assertRaises((ValueError, IndexError)):
+                        getattr(module.fft, name)(convert(arguments[0]), *arguments[1:])
+        with self.assertRaises(TypeError):
+            st.fft.rfftn(st.ones((2, 2), dtype=st.complex64))
+        for name in ("fftfreq", "rfftfreq"):
+            for wrong, error in ((2.5, ValueError), (0, ZeroDivisionError)):
+                for module in (np, st):
+                    with self.assertRaises(error):
+                        getattr(module.fft, name)(wrong)
+            self.same(getattr(st.fft, name)(7, 0.1), getattr(np.fft, name)(7, 0.1))
+
+    def test_shifts(self):
+        x = self.values((3, 4, 5), np.complex64)
+        for axes in (None, 0, -1, (0, 2), [1], (0, 0), ()):
+            self.same(st.fft.fftshift(st.asarray(x), axes), np.fft.fftshift(x, axes))
+            self.same(np.fft.ifftshift(st.asarray(x), axes=axes), np.fft.ifftshift(x, axes=axes))
+        self.same(st.fft.fftshift([1, 2, 3]), np.fft.fftshift([1, 2, 3]))
 
 
 if __name__ == "__main__":

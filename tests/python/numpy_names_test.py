@@ -294,7 +294,7 @@ class ClosedTest(NamesCase):
             seen.add(id(one))
             if isinstance(one, types.FunctionType):
                 self.assertTrue(one.__doc__, name)
-            test = doctest.DocTestParser().get_doctest(one.__doc__ or "", {"st": st}, name, None, None)
+            test = doctest.DocTestParser().get_doctest(one.__doc__ or "", {"st": st, "stride": st}, name, None, None)
             output = io.StringIO()
             runner.run(test, out=output.write)
             self.assertEqual(output.getvalue(), "", name)

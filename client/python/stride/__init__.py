@@ -48,6 +48,7 @@ from stride._bits import *  # noqa: F401,F403
 from stride._calculus import *  # noqa: F401,F403
 from stride._comparisons import *  # noqa: F401,F403
 from stride._creation import *  # noqa: F401,F403
+from stride._einsum import einsum, einsum_path
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
 from stride._files import *  # noqa: F401,F403
@@ -96,6 +97,7 @@ __all__ += _bits.__all__
 __all__ += _calculus.__all__
 __all__ += _comparisons.__all__
 __all__ += _creation.__all__
+__all__ += ["einsum", "einsum_path"]
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__
 __all__ += _files.__all__

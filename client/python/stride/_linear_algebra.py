@@ -1,14 +1,29 @@
-"""Matrix products."""
+"""Products of vectors, matrices and arrays of more axes."""
 
 import math
+import operator
+from typing import Optional
+
+import numpy as np
 
 from stride import _dtypes, _errors, _inference, _manipulation
 from stride._array import _SCALARS, Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
-from stride._graph import Node, Number, record
-from stride.v1 import operation_pb2 as pb
+from stride._graph import Number, record
 
-__all__ = ["cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
 
 
 def matmul_nodes(left, right) -> Array:
@@ -17,9 +32,15 @@ def matmul_nodes(left, right) -> Array:
             raise ValueError("matmul takes no scalars; use *")
     inner = right.shape[-2] if len(right.shape) > 1 else right.shape[0]
     if left.shape[-1] != inner:
-        raise _errors.ShapeMismatch(f"matmul of {left.shape} and {right.shape}: {left.shape[-1]} columns meet {inner} rows",
-                                    reason="SHAPE_MISMATCH")
-    shape = _inference.broadcast(left.shape[:-2], right.shape[:-2]) + left.shape[:-1][-1:] + (right.shape[-1:] if len(right.shape) > 1 else ())
+        raise _errors.ShapeMismatch(
+            f"matmul of {left.shape} and {right.shape}: {left.shape[-1]} columns meet {inner} rows",
+            reason="SHAPE_MISMATCH",
+        )
+    shape = (
+        _inference.broadcast(left.shape[:-2], right.shape[:-2])
+        + left.shape[:-1][-1:]
+        + (right.shape[-1:] if len(right.shape) > 1 else ())
+    )
     dtype = _inference.promote(left.dtype, right.dtype)
 
     def build(flush, node, operands):
@@ -30,130 +51,213 @@ def matmul_nodes(left, right) -> Array:
     return wrap(record(left.session, shape, dtype, build, (left, right), inner))
 
 
-def matmul(x1, x2, /, out=None, *, casting: str = "same_kind", dtype=None, axes=None, axis=None, keepdims=None) -> Array:
-    """The matrix product, with vectors as rows on the left and columns on the right, and stacks that broadcast.
+def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:
+    from stride import _arguments, _ufunc
 
-    Parameters
-        x1, x2: arrays of one axis or more.
-        out: array of the result's shape that takes it.
-        casting, dtype: in which type it is computed, and which casts to it are made.
-        axes, axis, keepdims: must be None; move the axes first.
-    Returns
-        An array of the type that both have together.
-    Raises
-        ShapeMismatch where columns and rows do not fit; ValueError for an array without axes.
-    Example
-        >>> st.matmul(st.array([[1, 2], [3, 4]]), st.array([1, 1])).tolist()
-        [3, 7]
-    """
-    session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
-    if out is None and dtype is None and axes is None and axis is None and keepdims is None:
-        return matmul_nodes(node_of(x1, session), node_of(x2, session))
-    from stride import _arguments, _functions
-
-    left, right = _cast(x1, x2, dtype, casting)
-    placed = {name: one for name, one in (("axes", axes), ("axis", axis), ("keepdims", keepdims)) if one is not None}
-    result = _functions.BUILT_IN_GUFUNCS["matmul"](left, right, **placed) if placed else matmul(left, right)
-    return _arguments.give(result, out, casting)
+    out = _arguments.one_out(out)
+    if isinstance(out, np.ndarray):
+        return _arguments.give(result, out, casting)
+    return _ufunc._give(result, out, None, casting)
 
 
-def _cast(x1, x2, dtype, casting: str):
-    left, right = _together(x1, x2)
+def _cast(arrays, dtype, casting: str) -> list:
+    """The arrays in the type asked for, by NumPy's rules of casting."""
     if dtype is None:
-        return left, right
-    return tuple(_manipulation._cast(one, _dtypes.dtype_of(dtype), casting) for one in (left, right))
+        return list(arrays)
+    dtype = _dtypes.dtype_of(dtype)
+    for one in arrays:
+        if not np.can_cast(one.dtype, dtype, casting):  # type: ignore[arg-type]  # an unknown word is refused there
+            raise _errors.DataTypeMismatch(
+                f"{one.dtype} is not cast to {dtype} with casting {casting!r}", reason="DATA_TYPE_MISMATCH"
+            )
+    return [one.astype(dtype, copy=False) for one in arrays]
 
 
-def _product(name: str, x1, x2, out, casting: str, dtype, function) -> Array:
-    from stride import _arguments
-
-    left, right = _cast(x1, x2, dtype, casting)
-    return _arguments.give(function(left, right), out, casting)
+def _together(x1, x2):
+    session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
+    return array_of(x1, session), array_of(x2, session)
 
 
-def matvec(x1, x2, /, out=None, *, casting: str = "same_kind", dtype=None) -> Array:
-    """The products of matrices and vectors, both in stacks that broadcast.
+def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
+    """Products of matrices, and of stacks of them.
 
-    Parameters
-        x1: matrices in the last two axes.
-        x2: vectors in the last axis.
-        out, casting, dtype: as of `matmul`.
-    Returns
-        An array of vectors.
-    Raises
-        ShapeMismatch where they do not fit.
-    Example
-        >>> st.matvec(st.array([[1, 2], [3, 4]]), st.array([[1, 1], [0, 1]])).tolist()
-        [[3, 7], [2, 4]]
+    Parameters: `x1` (..., m, k) and `x2` (..., k, n), of which either may be a vector (k,); the axes in front
+    broadcast; `out`, an array to be filled; `dtype`, the type of the computation, by default the common one. Returns an
+    array (..., m, n), without the axes that vectors lack, or `out`. Raises ValueError for numbers, ShapeMismatch for
+    other shapes.
+
+    >>> stride.matmul(stride.ones((2, 3)), stride.ones((3, 4))).shape
+    (2, 4)
     """
-
-    def function(left: Array, right: Array) -> Array:
-        if left.ndim < 2 or not right.ndim:
-            raise ValueError("matvec takes matrices and vectors")
-        return _manipulation.squeeze(matmul(left, _manipulation.expand_dims(right, -1)), -1)
-
-    return _product("matvec", x1, x2, out, casting, dtype, function)
+    if dtype is not None:
+        x1, x2 = _cast(_together(x1, x2), dtype, casting)
+    session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
+    return _given(matmul_nodes(node_of(x1, session), node_of(x2, session)), out, casting)
 
 
-def vecmat(x1, x2, /, out=None, *, casting: str = "same_kind", dtype=None) -> Array:
-    """The products of conjugated vectors and matrices, both in stacks that broadcast.
+def dot(a, b, out: Optional[Array] = None) -> Array:
+    """NumPy's dot: over the last axis of `a` and the last but one of `b`; a product of elements where one has no
+    axes.
 
-    Parameters
-        x1: vectors in the last axis.
-        x2: matrices in the last two axes.
-        out, casting, dtype: as of `matmul`.
-    Returns
-        An array of vectors.
-    Raises
-        ShapeMismatch where they do not fit.
-    Example
-        >>> st.vecmat(st.array([1, 1]), st.array([[1, 2], [3, 4]])).tolist()
-        [4, 6]
+    Parameters: `a` (..., k); `b` (k,) or (..., k, n); or a number; `out`, an array of the result's type and shape to
+    be filled. Returns an array of the other axes of both, or `out`. Raises ShapeMismatch for other shapes.
+
+    >>> int(stride.dot(stride.asarray([1, 2]), stride.asarray([3, 4])))
+    11
     """
-
-    def function(left: Array, right: Array) -> Array:
-        if right.ndim < 2 or not left.ndim:
-            raise ValueError("vecmat takes vectors and matrices")
-        left = conjugate(left) if left.dtype.kind == "c" else left
-        return _manipulation.squeeze(matmul(_manipulation.expand_dims(left, -2), right), -2)
-
-    return _product("vecmat", x1, x2, out, casting, dtype, function)
+    x1, x2 = a, b
+    session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
+    if any(isinstance(x, _SCALARS) for x in (x1, x2)):
+        result = multiply(x1, x2)
+    else:
+        x1, x2 = array_of(x1, session), array_of(x2, session)
+        if not x1.ndim or not x2.ndim:
+            result = multiply(x1, x2)
+        elif x2.ndim <= 2:
+            result = matmul(x1, x2)
+        else:
+            result = tensordot(x1, x2, axes=((-1,), (-2,)))
+    if out is not None and (out.shape, out.dtype) != (result.shape, result.dtype):
+        raise _errors.ShapeMismatch(
+            f"dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
+            reason="SHAPE_MISMATCH",
+        )
+    return _given(result, out)
 
 
 def inner(a, b, /) -> Array:
-    """The sums of products over the last axis of both.
+    """The sums of products over the last axes of both; a product of elements where one has no axes.
 
-    Parameters
-        a, b: arrays whose last axes are of one extent, or numbers.
-    Returns
-        An array with the other axes of both.
-    Raises
-        ShapeMismatch for extents that differ.
-    Example
-        >>> int(st.inner(st.array([1, 2]), st.array([3, 4])))
-        11
+    Parameters: `a` (..., k) and `b` (..., k), or a number. Returns an array of the other axes of `a`, then of `b`.
+    Raises ShapeMismatch for other extents.
+
+    >>> stride.inner(stride.ones((2, 3)), stride.ones((4, 3))).shape
+    (2, 4)
     """
-    left, right = _together(a, b)
-    if not left.ndim or not right.ndim:
-        return multiply(left, right)
-    return tensordot(left, right, axes=((-1,), (-1,)))
+    a, b = _together(a, b)
+    return multiply(a, b) if not a.ndim or not b.ndim else tensordot(a, b, axes=((-1,), (-1,)))
 
 
 def vdot(a, b, /) -> Array:
-    """The sum of the products of all elements of one array, conjugated, and another's.
+    """The sum of conj(a) * b over all elements.
 
-    Parameters
-        a, b: arrays of one size, taken in C order.
-    Returns
-        An array without axes.
-    Raises
-        ShapeMismatch for sizes that differ.
-    Example
-        >>> complex(st.vdot(st.array([1j]), st.array([1j])))
-        (1+0j)
+    Parameters: `a` and `b`, arrays of as many elements. Returns an array without axes. Raises ShapeMismatch for other
+    numbers of elements.
+
+    >>> float(stride.vdot(stride.ones((2, 3)), stride.ones(6)))
+    6.0
     """
-    left, right = (_manipulation.ravel(one) for one in _together(a, b))
-    return matmul(conjugate(left) if left.dtype.kind == "c" else left, right)
+    a, b = (_manipulation.reshape(one, (one.size,)) for one in _together(a, b))
+    return matmul(conjugate(a) if a.dtype.kind == "c" else a, b)
+
+
+def vecdot(x1, x2, /, out: Optional[Array] = None, *, axis: int = -1, casting: str = "same_kind", dtype=None) -> Array:
+    """The sums of conj(x1) * x2 along an axis of both.
+
+    Parameters: `x1` and `x2`, arrays whose other axes broadcast; `axis`; `out`, an array to be filled; `dtype`, the
+    type of the computation, by default the common one. Returns an array of the other axes, or `out`. Raises
+    ShapeMismatch where the axis has other extents, ValueError for numbers.
+
+    >>> float(stride.vecdot(stride.ones(3), stride.ones(3)))
+    3.0
+    """
+    x1, x2 = _cast(_together(x1, x2), dtype, casting)
+    if not x1.ndim or not x2.ndim:
+        raise ValueError("vecdot takes no scalars")
+    if axis >= 0 or -axis > min(x1.ndim, x2.ndim):
+        # The standard counts from the end, so that the axis is the same of both after broadcasting.
+        axis = _inference.normal_axis(axis, max(x1.ndim, x2.ndim)) - max(x1.ndim, x2.ndim)
+    if x1.shape[axis] != x2.shape[axis]:
+        raise _errors.ShapeMismatch(
+            f"vecdot of {x1.shape[axis]} and {x2.shape[axis]} elements", reason="SHAPE_MISMATCH"
+        )
+    x1, x2 = (_manipulation.moveaxis(x, axis, -1) for x in (x1, x2))
+    row, column = _manipulation.expand_dims(_conjugate(x1), axis=-2), _manipulation.expand_dims(x2, axis=-1)
+    return _given(_manipulation.squeeze(matmul(row, column), axis=(-2, -1)), out, casting)
+
+
+def _conjugate(x: Array) -> Array:
+    return conjugate(x) if x.dtype.kind == "c" else x
+
+
+def _vector_and_matrix(name: str, vector: Array, matrix: Array, axis: int) -> None:
+    if not vector.ndim or matrix.ndim < 2:
+        raise ValueError(f"{name} takes vectors and matrices, not arrays of {vector.ndim} and {matrix.ndim} axes")
+    if vector.shape[-1] != matrix.shape[axis]:
+        raise _errors.ShapeMismatch(
+            f"{name}: vectors of {vector.shape[-1]} elements do not fit matrices {matrix.shape[-2:]}",
+            reason="SHAPE_MISMATCH",
+        )
+
+
+def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
+    """Products of matrices and vectors.
+
+    Parameters: `x1` (..., m, n) and `x2` (..., n), whose axes in front broadcast; `out`, an array to be filled;
+    `dtype`, the type of the computation, by default the common one. Returns an array (..., m), or `out`. Raises
+    ShapeMismatch for other shapes, ValueError for too few axes.
+
+    >>> stride.matvec(stride.ones((2, 3)), stride.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    x1, x2 = _cast(_together(x1, x2), dtype, casting)
+    _vector_and_matrix("matvec", x2, x1, -1)
+    return _given(_manipulation.squeeze(matmul(x1, _manipulation.expand_dims(x2, axis=-1)), axis=-1), out, casting)
+
+
+def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
+    """Products of conjugated vectors and matrices.
+
+    Parameters: `x1` (..., n) and `x2` (..., n, m), whose axes in front broadcast; `out`, an array to be filled;
+    `dtype`, the type of the computation, by default the common one. Returns an array (..., m), or `out`. Raises
+    ShapeMismatch for other shapes, ValueError for too few axes.
+
+    >>> stride.vecmat(stride.ones(3), stride.ones((3, 2))).tolist()
+    [3.0, 3.0]
+    """
+    x1, x2 = _cast(_together(x1, x2), dtype, casting)
+    _vector_and_matrix("vecmat", x1, x2, -2)
+    return _given(
+        _manipulation.squeeze(matmul(_manipulation.expand_dims(_conjugate(x1), axis=-2), x2), axis=-2), out, casting
+    )
+
+
+def tensordot(a, b, axes=2) -> Array:
+    """The sums of products over axes of both.
+
+    Parameters: `a` and `b`, arrays; `axes`, how many of the last of `a` and the first of `b`, or a pair of axes or
+    sequences of axes of equal extents. Returns an array of the other axes of `a`, then of `b`. Raises ShapeMismatch
+    for other extents, ValueError where the axes are not as many of both.
+
+    >>> stride.tensordot(stride.ones((2, 3, 4)), stride.ones((3, 4, 5))).shape
+    (2, 5)
+    """
+    x1, x2 = _together(a, b)
+    if hasattr(axes, "__index__") and not np.ndim(axes):
+        axes = operator.index(axes)
+        if axes < 0 or axes > min(x1.ndim, x2.ndim):
+            raise ValueError(f"{axes} axes cannot be contracted")
+        first, second = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
+    else:
+        first, second = (
+            _inference.normal_axes(tuple(one) if np.ndim(one) else operator.index(one), x.ndim)
+            for one, x in zip(axes, (x1, x2))
+        )
+    if len(first) != len(second):
+        raise ValueError(f"as many axes of both are contracted: {axes}")
+    if [x1.shape[i] for i in first] != [x2.shape[i] for i in second]:
+        raise _errors.ShapeMismatch(f"tensordot of {x1.shape} and {x2.shape} over {axes}", reason="SHAPE_MISMATCH")
+    kept1 = [i for i in range(x1.ndim) if i not in first]
+    kept2 = [i for i in range(x2.ndim) if i not in second]
+    inner = math.prod(x1.shape[i] for i in first)
+    shape = tuple(x1.shape[i] for i in kept1) + tuple(x2.shape[i] for i in kept2)
+    left = _manipulation.reshape(
+        _manipulation.permute_dims(x1, (*kept1, *first)), (math.prod(x1.shape[i] for i in kept1), inner)
+    )
+    right = _manipulation.reshape(
+        _manipulation.permute_dims(x2, (*second, *kept2)), (inner, math.prod(x2.shape[i] for i in kept2))
+    )
+    return _manipulation.reshape(matmul(left, right), shape)
 
 
 def outer(a, b, out=None) -> Array:
@@ -228,110 +332,3 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
     else:
         parts = [a1 * b2[0], -(a0 * b2[0]), last]
     return _manipulation.moveaxis(_manipulation.stack(parts, axis=-1), -1, axisc)
-
-
-def dot(a, b, out=None) -> Array:
-    """The sums of products over the last axis of one array and the last but one of another.
-
-    Parameters
-        a, b: arrays or numbers, for which it is a product of elements.
-        out: array of the result's shape and type that takes it.
-    Returns
-        An array of the type that both have together.
-    Raises
-        ShapeMismatch where they do not fit; ValueError for an `out` of another shape or type.
-    Example
-        >>> int(st.dot(st.array([1, 2]), st.array([3, 4])))
-        11
-    """
-    from stride import _arguments
-
-    if any(isinstance(x, _SCALARS) for x in (a, b)):
-        result = multiply(a, b)
-    else:
-        x1, x2 = _together(a, b)
-        if not x1.ndim or not x2.ndim:
-            result = multiply(x1, x2)
-        elif x2.ndim <= 2:
-            result = matmul(x1, x2)
-        else:
-            result = tensordot(x1, x2, axes=((-1,), (-2,)))
-    out = _arguments.one_out(out)
-    if out is not None and (out.shape, out.dtype) != (result.shape, result.dtype):
-        raise _errors.ShapeMismatch(
-            f"dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
-            reason="SHAPE_MISMATCH",
-        )
-    return _arguments.give(result, out)
-
-
-def vecdot(x1, x2, /, out=None, *, axis: int = -1, casting: str = "same_kind", dtype=None) -> Array:
-    """The sum of conj(x1) * x2 along an axis of both.
-
-    Parameters
-        x1, x2: arrays that broadcast.
-        out, casting, dtype: as of `matmul`.
-        axis: the axis.
-    Returns
-        An array without the axis.
-    Raises
-        ShapeMismatch for extents that differ; ValueError for an array without axes.
-    Example
-        >>> int(st.vecdot(st.array([1, 2]), st.array([3, 4])))
-        11
-    """
-    if out is not None or dtype is not None:
-        return _product("vecdot", x1, x2, out, casting, dtype, lambda left, right: vecdot(left, right, axis=axis))
-    x1, x2 = _together(x1, x2)
-    if not x1.ndim or not x2.ndim:
-        raise ValueError("vecdot takes no scalars")
-    if axis >= 0 or -axis > min(x1.ndim, x2.ndim):
-        # The standard counts from the end, so that the axis is the same of both after broadcasting.
-        axis = _inference.normal_axis(axis, max(x1.ndim, x2.ndim)) - max(x1.ndim, x2.ndim)
-    if x1.shape[axis] != x2.shape[axis]:
-        raise _errors.ShapeMismatch(f"vecdot of {x1.shape[axis]} and {x2.shape[axis]} elements", reason="SHAPE_MISMATCH")
-    x1, x2 = (_manipulation.moveaxis(x, axis, -1) for x in (x1, x2))
-    if x1.dtype.kind == "c":
-        x1 = conjugate(x1)
-    row, column = _manipulation.expand_dims(x1, axis=-2), _manipulation.expand_dims(x2, axis=-1)
-    return _manipulation.squeeze(matmul(row, column), axis=(-2, -1))
-
-
-def _together(x1, x2):
-    session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
-    return array_of(x1, session), array_of(x2, session)
-
-
-def tensordot(a, b, axes=2) -> Array:
-    """The sums of products over axes of both arrays.
-
-    Parameters
-        a, b: arrays.
-        axes: how many of the last of `a` and the first of `b`, or the axes of `a` and those of `b`.
-    Returns
-        An array with the other axes of both.
-    Raises
-        ShapeMismatch for extents that differ; ValueError for axes of different numbers.
-    Example
-        >>> float(st.tensordot(st.ones((2, 3)), st.ones((2, 3)), 2))
-        6.0
-    """
-    x1, x2 = _together(a, b)
-    if hasattr(axes, "__index__") and not isinstance(axes, (list, tuple)):
-        axes = int(axes)
-        first, second = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
-        if axes < 0 or axes > min(x1.ndim, x2.ndim):
-            raise ValueError(f"{axes} axes cannot be contracted")
-    else:
-        first, second = (_inference.normal_axes(tuple(one) if not isinstance(one, int) else one, x.ndim) for one, x in zip(axes, (x1, x2)))
-    if len(first) != len(second):
-        raise ValueError(f"as many axes of both are contracted: {axes}")
-    if [x1.shape[i] for i in first] != [x2.shape[i] for i in second]:
-        raise _errors.ShapeMismatch(f"tensordot of {x1.shape} and {x2.shape} over {axes}", reason="SHAPE_MISMATCH")
-    kept1 = [i for i in range(x1.ndim) if i not in first]
-    kept2 = [i for i in range(x2.ndim) if i not in second]
-    inner = math.prod(x1.shape[i] for i in first)
-    shape = tuple(x1.shape[i] for i in kept1) + tuple(x2.shape[i] for i in kept2)
-    left = _manipulation.reshape(_manipulation.permute_dims(x1, (*kept1, *first)), (math.prod(x1.shape[i] for i in kept1), inner))
-    right = _manipulation.reshape(_manipulation.permute_dims(x2, (*second, *kept2)), (inner, math.prod(x2.shape[i] for i in kept2)))
-    return _manipulation.reshape(matmul(left, right), shape)

@@ -90,22 +90,6 @@ def _with_host_outs(apply, kwargs):
     return out
 
 
-def _fourier(function, several: bool):
-    """NumPy's arguments may be given by position."""
-    if several:
-        return lambda a, s=None, axes=None, norm=None: function(a, s=s, norm=norm, **({} if axes is None else {"axes": axes}))
-    return lambda a, n=None, axis=-1, norm=None: function(a, n=n, axis=axis, norm=norm)
-
-
-def _add_fourier(table: Dict[Callable, Callable]) -> None:
-    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-        table[getattr(np.fft, name)] = _fourier(getattr(fft, name), False)
-    for name in ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2"):
-        table[getattr(np.fft, name)] = _fourier(getattr(fft, name), True)
-    table[np.fft.fftshift] = lambda x, axes=None: fft.fftshift(x, axes=axes)
-    table[np.fft.ifftshift] = lambda x, axes=None: fft.ifftshift(x, axes=axes)
-
-
 # NumPy's functions whose namesakes here do something else.
 def _save(file, arr, allow_pickle=True):
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
@@ -127,7 +111,9 @@ def _table() -> Dict[Callable, Callable]:
         if callable(theirs) and not isinstance(theirs, type):
             table[theirs] = getattr(linalg, name)
     table[np.linalg.eig], table[np.linalg.eigvals] = linalg.eig_as_numpy, linalg.eigvals_as_numpy
-    _add_fourier(table)
+    for name in fft.__all__:
+        if name not in ("fftfreq", "rfftfreq"):  # which take no arrays
+            table[getattr(np.fft, name)] = getattr(fft, name)
     return table
 
 

@@ -1,0 +1,830 @@
+"""The generator of random numbers: NumPy's methods, with the numbers made on the device."""
+
+import math
+from typing import List, Optional
+
+import numpy as np
+
+from stride import (
+    _bit_generator,
+    _choices,
+    _creation,
+    _dtypes,
+    _elementwise as _e,
+    _errors,
+    _multivariate,
+    _parameters as _p,
+    _read_ahead,
+    _sampling,
+)
+from stride._array import Array, host_array, wrap
+from stride._bit_generator import GENERATORS, BitGenerator
+from stride._graph import Number, record
+from stride._session import current_session
+from stride._ufunc import _give
+from stride.v1 import array_pb2, operation_pb2 as pb
+
+_Random = pb.Creation.Random
+# NumPy's bounds of counts that a double still tells apart.
+_MOST_POISSON = 9223372006484771072.0
+
+
+class Generator:
+    """A stream of random numbers; every call takes the next ones. Same key, same numbers, on every device; they are not
+    NumPy's.
+
+    Parameters: `seed` is hashed into a key, as numpy.random.SeedSequence does; without one it is taken from the system.
+    A BitGenerator is read from as it is, of NumPy's own the seed is taken. `key` is the key itself (64 bits).
+    `generator` is `philox` or `threefry`. Generators with different keys, or of `philox` with different `stream`s, are
+    independent of each other. `counter` is the number of the first block.
+
+    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other distribution
+    gives each element a stream of its own, from Philox whatever the generator is, and computes in IEEE's basic
+    operations alone.
+
+    In every method `size` is the shape of the result, an integer or a tuple, by default the one that the parameters
+    broadcast to; without any the result is an array without axes, where NumPy gives a number. Parameters are numbers or
+    arrays of real numbers, of the host or the service. Those on the host are checked, and ValueError is raised at once
+    for one outside its domain; for those on the device the element is NaN, or -1 among counts. `dtype` is float64 or
+    float32.
+
+    >>> stride.random.Generator(7).normal(size=(2, 3), dtype=stride.float32).dtype
+    dtype('float32')
+    """
+
+    def __init__(
+        self,
+        seed=None,
+        *,
+        key: Optional[int] = None,
+        generator: Optional[str] = None,
+        stream: int = 0,
+        counter: int = 0,
+    ):
+        self._bits = _bit_generator.bit_generator(seed, generator, key, stream, counter)
+        self._ahead = _read_ahead.ReadAhead()
+
+    def __repr__(self) -> str:
+        return f"<stride.random.{type(self).__name__} {self.generator} key={self.key:#x} counter={self.counter}>"
+
+    # --- where the words come from ---
+
+    @property
+    def bit_generator(self) -> BitGenerator:
+        """What the words are read from; its `state` can be read and assigned.
+
+        >>> stride.random.Generator(7).bit_generator.state["bit_generator"]
+        'Philox'
+        """
+        return self._bits
+
+    @property
+    def key(self) -> int:
+        """The 64 bits of the key."""
+        return self._bits.key
+
+    @property
+    def generator(self) -> str:
+        """`philox` or `threefry`."""
+        return self._bits.generator
+
+    @property
+    def stream(self) -> int:
+        """The number of the stream."""
+        return self._bits.stream
+
+    @property
+    def counter(self) -> int:
+        """The number of the next block."""
+        return self._bits.counter
+
+    @counter.setter
+    def counter(self, value: int) -> None:
+        self._bits.restore(self.key, self.stream, value)
+
+    def spawn(self, n_children: int) -> List["Generator"]:
+        """Generators independent of this one and of each other.
+
+        Parameters: `n_children`, how many. Returns a list of them. Raises ValueError for a negative number.
+
+        >>> len(stride.random.Generator(7).spawn(2))
+        2
+        """
+        return [type(self)(one) for one in self._bits.spawn(_p.count_of(n_children, "n_children"))]
+
+    def _create(self, shape, dtype: np.dtype, num_words: int, **distribution) -> Array:
+        in_block = GENERATORS[self.generator][1] // num_words
+        state = self._bits.take(-(-math.prod(shape) // in_block))
+        if shape != ():
+            return self._created(state, shape, dtype, **distribution)
+        kind = (dtype, *((name, one.SerializeToString()) for name, one in distribution.items()))
+        return self._ahead.number(
+            kind,
+            state,
+            # Of each block the first number.
+            lambda state, count: self._created(state, (count * in_block,), dtype, **distribution)[::in_block],
+        )
+
+    def _created(self, state: tuple, shape: tuple, dtype: np.dtype, **distribution) -> Array:
+        key, counter, stream = state
+        message = _Random(
+            spec=array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[dtype], shape=shape),
+            generator=GENERATORS[self.generator][0],
+            key=key,
+            counter=counter,
+            counter_high=stream,
+            **distribution,
+        )
+
+        def build(flush, node, operands):
+            flush.operation(node.handle, node.origin, creation=pb.Creation(random=message))
+
+        return wrap(record(current_session(), shape, dtype, build, ()))
+
+    def _state(self, shape: tuple) -> tuple:
+        """Key, counter and stream for rows of this shape, each of which has a stream of its own."""
+        return self._bits.take(math.prod(shape))
+
+    def _sample(self, name: str, size, dtype, *parameters) -> Array:
+        shape = _p.shape_of(size, *parameters)
+        dtype = _dtypes.dtype_of(dtype)
+        computed = dtype if dtype.kind == "i" else _dtypes.float64
+        dtype = dtype if dtype == computed else _p.real_type(dtype)
+
+        def make(state: tuple, shape: tuple) -> Array:
+            return _sampling.sample(name, shape, computed, *state, *parameters).astype(dtype, copy=False)
+
+        if shape == () and _p.are_numbers(*parameters):
+            kind = (name, dtype, *map(str, parameters))
+            return self._ahead.number(kind, self._state(shape), lambda state, count: make(state, (count,)))
+        return make(self._state(shape), shape)
+
+    # --- words, uniform and normal numbers ---
+
+    def bits(self, size=None, dtype=np.uint64) -> Array:
+        """The generator's words.
+
+        Parameters: `size`; `dtype`, uint64 or uint32. Returns an array of it. Raises DataTypeMismatch for another type.
+
+        >>> stride.random.Generator(7).bits(4).dtype
+        dtype('uint64')
+        """
+        dtype = _dtypes.dtype_of(dtype)
+        if dtype not in (_dtypes.uint32, _dtypes.uint64):
+            raise _errors.DataTypeMismatch(f"bits are uint32 or uint64, not {dtype}")
+        return self._create(_p.shape_of(size), dtype, dtype.itemsize // 4, bits=_Random.Bits())
+
+    def bytes(self, length: int) -> bytes:
+        """Random bytes on the host.
+
+        Parameters: `length`, how many. Returns Python's bytes: one round trip. Raises ValueError for a negative number.
+
+        >>> len(stride.random.Generator(7).bytes(10))
+        10
+        """
+        length = _p.count_of(length, "length")
+        return self.bits(-(-length // 4), np.uint32).to_numpy().astype("<u4", copy=False).tobytes()[:length]
+
+    def random(self, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
+        """Uniform numbers in [0, 1).
+
+        Parameters: `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`,
+        or `out`. Raises DataTypeMismatch for a type that is no float.
+
+        >>> stride.random.Generator(7).random((2, 3)).shape
+        (2, 3)
+        """
+        dtype = _p.real_type(dtype)
+        shape = _p.shape_of(_p.target(size, dtype, out))
+        return _give(self._create(shape, dtype, _words(dtype), uniform=_Random.Uniform()), out, None, "same_kind")
+
+    def uniform(self, low=0.0, high=1.0, size=None, dtype=np.float64) -> Array:
+        """Uniform numbers in [low, high).
+
+        Parameters: `low` and `high`; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError where high is
+        below low, OverflowError where their difference is not finite.
+
+        >>> stride.random.Generator(7).uniform(-1.0, 1.0, 4).shape
+        (4,)
+        """
+        low, high = _p.parameter(low, "low"), _p.parameter(high, "high")
+        if not isinstance(low, Array) and not isinstance(high, Array):
+            with np.errstate(over="ignore", invalid="ignore"):
+                difference = np.subtract(high, low)
+            if not np.isfinite(difference).all():
+                raise OverflowError("high - low is not finite")
+            if np.any(np.signbit(difference)):
+                raise ValueError("high - low < 0")
+        dtype = _p.real_type(dtype)
+        if _p.are_numbers(low, high):
+            return self._create(_p.shape_of(size), dtype, _words(dtype), uniform=_Random.Uniform(low=low, high=high))
+        return (low + (high - low) * self.random(_p.shape_of(size, low, high), dtype)).astype(dtype, copy=False)
+
+    def standard_normal(self, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
+        """Normal numbers of mean 0 and deviation 1.
+
+        Parameters: `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns an array of `dtype`,
+        or `out`.
+
+        >>> stride.random.Generator(7).standard_normal(5).shape
+        (5,)
+        """
+        dtype = _p.real_type(dtype)
+        shape = _p.shape_of(_p.target(size, dtype, out))
+        return _give(self._create(shape, dtype, _words(dtype), normal=_Random.Normal()), out, None, "same_kind")
+
+    def normal(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Normal numbers.
+
+        Parameters: `loc`, the mean; `scale`, the deviation, not negative; `size`; `dtype`. Returns an array of `dtype`.
+        Raises ValueError for a negative scale.
+
+        >>> stride.random.Generator(7).normal(10.0, 2.0, (2, 2)).shape
+        (2, 2)
+        """
+        loc, scale, dtype = _p.parameter(loc, "loc"), _p.non_negative(scale, "scale"), _p.real_type(dtype)
+        if _p.are_numbers(loc, scale) and math.isfinite(loc) and 0 < scale < math.inf:
+            return self._create(
+                _p.shape_of(size), dtype, _words(dtype), normal=_Random.Normal(mean=loc, deviation=scale)
+            )
+        return (loc + scale * self.standard_normal(_p.shape_of(size, loc, scale), dtype)).astype(dtype, copy=False)
+
+    def integers(self, low, high=None, size=None, dtype=np.int64, endpoint: bool = False) -> Array:
+        """Uniform integers in [low, high), or [0, low) where high is not given.
+
+        Parameters: `low` and `high`, integers or arrays of them, of which those of the service are read; `size`;
+        `dtype`, any type of integers, or bool; with `endpoint` high itself is included. Returns an array of `dtype`.
+        Raises ValueError where there is no integer in between or one does not fit the type.
+
+        >>> stride.random.Generator(7).integers(1, 7, 100).dtype
+        dtype('int64')
+        """
+        dtype = _dtypes.dtype_of(dtype)
+        if dtype.kind not in "biu":
+            raise _errors.DataTypeMismatch(
+                f"integers are of a type of integers, not of {dtype}", reason="DATA_TYPE_MISMATCH"
+            )
+        has_low = high is not None
+        low, high = (low, high) if has_low else (0, low)
+        low, high = (_bound(one, name) for one, name in ((low, "low"), (high, "high")))
+        if np.ndim(low) or np.ndim(high):
+            return self._integers_between(low, high, size, dtype, endpoint)
+        high = high + 1 if endpoint else high
+        if low >= high:
+            order = "high < 0" if endpoint else "high <= 0"
+            raise ValueError(f"there are no integers from {low} to below {high}" + ("" if has_low else f": {order}"))
+        if dtype == _dtypes.bool:
+            if low < 0 or high > 2:
+                raise ValueError(f"{low} to {high - 1} are not all within {dtype}")
+            return self.integers(low, high, size, np.uint8).astype(dtype)
+        info = np.iinfo(dtype)
+        if low < info.min or high - 1 > info.max:
+            raise ValueError(f"{low} to {high - 1} are not all within {dtype}")
+        if (low, high) in ((0, 2**64), (-(2**63), 2**63)):
+            return self.bits(size).astype(dtype, copy=False)  # all that 64 bits have
+        if high == 2**64:  # which is no bound that a request can have
+            return self.integers(0, high - low, size, dtype) + dtype.type(low)
+        integers = _Random.Integers()
+        integers.low.CopyFrom(Number(low).to_proto())
+        integers.high.CopyFrom(Number(high).to_proto())
+        return self._create(_p.shape_of(size), dtype, 2, integers=integers)
+
+    def _integers_between(self, low, high, size, dtype: np.dtype, endpoint: bool) -> Array:
+        """Of bounds in arrays of Python's integers."""
+        least, greatest = (0, 1) if dtype == _dtypes.bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        last = high if endpoint else np.subtract(high, 1, dtype=object)
+        if np.any(np.greater(low, last)):
+            raise ValueError("there are no integers between some of the bounds: low >= high")
+        if np.any(np.less(low, least)) or np.any(np.greater(last, greatest)):
+            raise ValueError(f"some bounds are not within {dtype}")
+        shape = _p.shape_of(size, *(np.asarray(one) for one in (low, last)))
+        if np.size(low) and np.size(last) and len(set(np.ravel(low))) == len(set(np.ravel(last))) == 1:
+            # As of numbers, so that a generator gives the same for the same bounds.
+            return self.integers(int(np.ravel(low)[0]), int(np.ravel(last)[0]), shape, dtype, endpoint=True)
+        first, span = (np.asarray(one % 2**64).astype(np.uint64) for one in (low, last - low + 1))
+        both = np.broadcast_shapes(first.shape, span.shape)
+        least_of, span_of = (_creation.asarray(np.broadcast_to(one, both)) for one in (first, span))
+        return _sampling.integers(shape, least_of, span_of, self._state(shape)).astype(dtype, copy=False)
+
+    # --- order and choice ---
+
+    def permutation(self, x, axis: int = 0):
+        """The numbers below `x`, or a copy of an array, in random order.
+
+        Parameters: `x`, an integer, or an array of any type; `axis`, along which an array is shuffled. Returns an array
+        of int64, or of the type and shape of `x`; what the service has no type for, such as strings, stays a NumPy
+        array. Raises AxisError for an axis that there is not.
+
+        >>> sorted(stride.random.Generator(7).permutation(4).tolist())
+        [0, 1, 2, 3]
+        """
+        return _choices.permutation(self, x, axis)
+
+    def shuffle(self, x, axis: int = 0) -> None:
+        """Puts an array, or a list, in random order, in place.
+
+        Parameters: `x`, an array of the service or the host, or a list; `axis`, along which, of a list 0. Returns
+        nothing. Raises TypeError for what cannot be written.
+
+        >>> x = stride.arange(4)
+        >>> stride.random.Generator(7).shuffle(x)
+        >>> sorted(x.tolist())
+        [0, 1, 2, 3]
+        """
+        _choices.shuffle(self, x, axis)
+
+    def permuted(self, x, axis: Optional[int] = None, out: Optional[Array] = None) -> Array:
+        """A copy of an array with each slice along an axis in a random order of its own.
+
+        Parameters: `x`, an array; `axis`, by default all elements change places; `out`, an array of this type and shape
+        to be filled, which may be `x`. Returns an array of the type and shape of `x`, or `out`. Raises AxisError for an
+        axis that there is not.
+
+        >>> stride.random.Generator(7).permuted(stride.ones((3, 4)), axis=1).shape
+        (3, 4)
+        """
+        return _choices.permuted(self, x, axis, out)
+
+    def choice(self, a, size=None, replace: bool = True, p=None, axis: int = 0, shuffle: bool = True):
+        """Elements of an array along an axis, or numbers below `a`.
+
+        Parameters: `a`, an integer, or an array of any type; `size`; `replace`, whether one may be chosen several
+        times; `p`, a probability for each, by default all are equal; `axis`; `shuffle`, which NumPy has for speed,
+        changes nothing. Returns an array of int64, or of the type of `a`; what the service has no type for, such as
+        strings, stays a NumPy array. Raises ValueError where there is too little to choose from, or `p` is no
+        distribution.
+
+        >>> stride.random.Generator(7).choice(5, 3, replace=False).shape
+        (3,)
+        """
+        return _choices.choice(self, a, size, replace, p, axis)
+
+    # --- by a function of one number ---
+
+    def standard_exponential(
+        self, size=None, dtype=np.float64, method: str = "zig", out: Optional[Array] = None
+    ) -> Array:
+        """Exponential numbers of mean 1.
+
+        Parameters: `size`; `dtype`; `method`, NumPy's `zig` or `inv`, changes nothing: numbers are made by inversion;
+        `out`, an array of this type and shape to be filled. Returns an array of `dtype`, or `out`. Raises ValueError
+        for another method.
+
+        >>> stride.random.Generator(7).standard_exponential(3).shape
+        (3,)
+        """
+        if method not in ("zig", "inv"):
+            raise ValueError(f"method is zig or inv, not {method!r}")
+        dtype = _p.real_type(dtype)
+        return _give(self._sample("exponential", _p.target(size, dtype, out), dtype), out, None, "same_kind")
+
+    def exponential(self, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Exponential numbers.
+
+        Parameters: `scale`, the mean, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for
+        a negative scale.
+
+        >>> stride.random.Generator(7).exponential(2.0, 3).shape
+        (3,)
+        """
+        scale = _p.non_negative(scale, "scale")
+        return self._scaled(0.0, scale, self._sample("exponential", _p.shape_of(size, scale), dtype))
+
+    @staticmethod
+    def _scaled(loc, scale, values: Array) -> Array:
+        scaled = values if type(scale) is float and scale == 1 else scale * values
+        return (scaled if type(loc) is float and loc == 0 else loc + scaled).astype(values.dtype, copy=False)
+
+    def _located(self, name: str, loc, scale, size, dtype) -> Array:
+        loc, scale = _p.parameter(loc, "loc"), _p.non_negative(scale, "scale")
+        values = self._sample(name, _p.shape_of(size, loc, scale), dtype)
+        return (loc + scale * values).astype(values.dtype, copy=False)
+
+    def laplace(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Laplace's (double exponential) numbers.
+
+        Parameters: `loc`, the mean; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a negative scale.
+
+        >>> stride.random.Generator(7).laplace(0.0, 2.0, 3).shape
+        (3,)
+        """
+        return self._located("laplace", loc, scale, size, dtype)
+
+    def logistic(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Logistic numbers.
+
+        Parameters: `loc`, the mean; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a negative scale.
+
+        >>> stride.random.Generator(7).logistic(0.0, 2.0, 3).shape
+        (3,)
+        """
+        return self._located("logistic", loc, scale, size, dtype)
+
+    def gumbel(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Gumbel's (extreme value) numbers.
+
+        Parameters: `loc`, the mode; `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a negative scale.
+
+        >>> stride.random.Generator(7).gumbel(0.0, 2.0, 3).shape
+        (3,)
+        """
+        return self._located("gumbel", loc, scale, size, dtype)
+
+    def standard_cauchy(self, size=None, dtype=np.float64) -> Array:
+        """Cauchy's numbers of mode 0.
+
+        Parameters: `size`; `dtype`. Returns an array of `dtype`.
+
+        >>> stride.random.Generator(7).standard_cauchy(3).shape
+        (3,)
+        """
+        return self._sample("cauchy", size, dtype)
+
+    def lognormal(self, mean=0.0, sigma=1.0, size=None, dtype=np.float64) -> Array:
+        """Numbers whose logarithms are normal.
+
+        Parameters: `mean` and `sigma`, of the logarithms, sigma not negative; `size`; `dtype`. Returns an array of
+        `dtype`. Raises ValueError for a negative sigma.
+
+        >>> stride.random.Generator(7).lognormal(0.0, 0.5, 3).shape
+        (3,)
+        """
+        return self._sample("lognormal", size, dtype, _p.parameter(mean, "mean"), _p.non_negative(sigma, "sigma"))
+
+    def rayleigh(self, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Rayleigh's numbers.
+
+        Parameters: `scale`, the mode, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for
+        a negative scale.
+
+        >>> stride.random.Generator(7).rayleigh(2.0, 3).shape
+        (3,)
+        """
+        scale = _p.non_negative(scale, "scale")
+        values = self._sample("exponential", _p.shape_of(size, scale), dtype)
+        return (scale * _e.sqrt(2 * values)).astype(values.dtype, copy=False)
+
+    def weibull(self, a, size=None, dtype=np.float64) -> Array:
+        """Weibull's numbers of scale 1.
+
+        Parameters: `a`, the shape, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a
+        negative shape.
+
+        >>> stride.random.Generator(7).weibull(1.5, 3).shape
+        (3,)
+        """
+        return self._sample("weibull", size, dtype, _p.non_negative(a, "a"))
+
+    def pareto(self, a, size=None, dtype=np.float64) -> Array:
+        """Numbers of Pareto's second (Lomax) distribution of scale 1.
+
+        Parameters: `a`, the shape, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for a shape
+        not above 0.
+
+        >>> stride.random.Generator(7).pareto(3.0, 3).shape
+        (3,)
+        """
+        return self._sample("pareto", size, dtype, _p.positive(a, "a"))
+
+    def power(self, a, size=None, dtype=np.float64) -> Array:
+        """Numbers in [0, 1] of density a x^(a - 1).
+
+        Parameters: `a`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for an `a` not above
+        0.
+
+        >>> stride.random.Generator(7).power(3.0, 3).shape
+        (3,)
+        """
+        return self._sample("power", size, dtype, _p.positive(a, "a"))
+
+    def triangular(self, left, mode, right, size=None, dtype=np.float64) -> Array:
+        """Numbers whose density is a triangle.
+
+        Parameters: `left` <= `mode` <= `right`, left < right; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError where the three are not in this order.
+
+        >>> stride.random.Generator(7).triangular(0.0, 1.0, 4.0, 3).shape
+        (3,)
+        """
+        left, mode, right = (
+            _p.parameter(one, name) for one, name in ((left, "left"), (mode, "mode"), (right, "right"))
+        )
+        if not any(isinstance(one, Array) for one in (left, mode, right)):
+            for wrong, text in (
+                (np.greater(left, mode), "left > mode"),
+                (np.greater(mode, right), "mode > right"),
+                (np.equal(left, right), "left == right"),
+            ):
+                if np.any(wrong):
+                    raise ValueError(text)
+        u = self.random(_p.shape_of(size, left, mode, right), dtype)
+        rising = left + _e.sqrt(u * ((right - left) * (mode - left)))
+        falling = right - _e.sqrt((1 - u) * ((right - left) * (right - mode)))
+        return _e.where(u * (right - left) < mode - left, rising, falling).astype(u.dtype, copy=False)
+
+    def wald(self, mean, scale, size=None, dtype=np.float64) -> Array:
+        """Wald's (inverse Gaussian) numbers.
+
+        Parameters: `mean` and `scale`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one
+        not above 0.
+
+        >>> stride.random.Generator(7).wald(3.0, 2.0, 3).shape
+        (3,)
+        """
+        return self._sample("wald", size, dtype, _p.positive(mean, "mean"), _p.positive(scale, "scale"))
+
+    def geometric(self, p, size=None) -> Array:
+        """The number of trials up to the first success.
+
+        Parameters: `p`, the probability of success, in (0, 1]; `size`. Returns an array of int64. Raises ValueError for
+        another probability.
+
+        >>> stride.random.Generator(7).geometric(0.25, 3).dtype
+        dtype('int64')
+        """
+        return self._sample("geometric", size, _dtypes.int64, _p.within(p, "p", 0, 1, has_low=False))
+
+    def logseries(self, p, size=None) -> Array:
+        """Numbers k >= 1 of probability -p^k / (k log(1 - p)).
+
+        Parameters: `p`, in [0, 1); `size`. Returns an array of int64. Raises ValueError for another `p`.
+
+        >>> stride.random.Generator(7).logseries(0.6, 3).dtype
+        dtype('int64')
+        """
+        return self._sample("logseries", size, _dtypes.int64, _p.within(p, "p", 0, 1, has_high=False))
+
+    # --- by rejection ---
+
+    def standard_gamma(self, shape, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
+        """Numbers of the gamma distribution of scale 1.
+
+        Parameters: `shape`, not negative; `size`; `dtype`; `out`, an array of this type and shape to be filled. Returns
+        an array of `dtype`, or `out`. Raises ValueError for a negative shape.
+
+        >>> stride.random.Generator(7).standard_gamma(2.5, 3).shape
+        (3,)
+        """
+        dtype = _p.real_type(dtype)
+        return _give(
+            self._sample("gamma", _p.target(size, dtype, out), dtype, _p.non_negative(shape, "shape")),
+            out,
+            None,
+            "same_kind",
+        )
+
+    def gamma(self, shape, scale=1.0, size=None, dtype=np.float64) -> Array:
+        """Numbers of the gamma distribution.
+
+        Parameters: `shape` and `scale`, not negative; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError
+        for a negative one.
+
+        >>> stride.random.Generator(7).gamma(2.5, 2.0, 3).shape
+        (3,)
+        """
+        shape, scale = _p.non_negative(shape, "shape"), _p.non_negative(scale, "scale")
+        return self._scaled(0.0, scale, self._sample("gamma", _p.shape_of(size, shape, scale), dtype, shape))
+
+    def chisquare(self, df, size=None, dtype=np.float64) -> Array:
+        """Numbers of the chi-squared distribution.
+
+        Parameters: `df`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a number not above 0.
+
+        >>> stride.random.Generator(7).chisquare(3.0, 3).shape
+        (3,)
+        """
+        return self._sample("gamma", size, dtype, _p.positive(df, "df") / 2) * 2
+
+    def noncentral_chisquare(self, df, nonc, size=None, dtype=np.float64) -> Array:
+        """Numbers of the noncentral chi-squared distribution.
+
+        Parameters: `df`, the degrees of freedom, above 0; `nonc`, the noncentrality, not negative; `size`; `dtype`.
+        Returns an array of `dtype`. Raises ValueError for one outside its domain.
+
+        >>> stride.random.Generator(7).noncentral_chisquare(3.0, 2.0, 3).shape
+        (3,)
+        """
+        df, nonc = _p.positive(df, "df"), _p.non_negative(nonc, "nonc")
+        return self._noncentral(df, nonc, _p.shape_of(size, df, nonc)).astype(_p.real_type(dtype), copy=False)
+
+    def _noncentral(self, df, nonc, shape: tuple) -> Array:
+        """A normal number is shifted, where there is a degree of freedom for it; else as many are added as a Poisson
+        variable
+        says."""
+        on_host = not isinstance(df, Array)
+        if on_host and np.all(np.greater(df, 1)):
+            return 2 * self.standard_gamma((df - 1) / 2, shape) + _e.square(self.standard_normal(shape) + _e.sqrt(nonc))
+        if on_host and not np.any(np.greater(df, 1)):
+            return 2 * self.standard_gamma(df / 2 + self.poisson(nonc / 2, shape), shape)
+        has_one = _e.greater(df, 1)
+        shifted = _e.where(has_one, _e.square(self.standard_normal(shape) + _e.sqrt(nonc)), 0.0)
+        shapes = _e.where(has_one, (df - 1) / 2, df / 2 + self.poisson(nonc / 2, shape))
+        is_within = _e.logical_and(_e.greater(df, 0), _e.greater_equal(nonc, 0))
+        return _e.where(is_within, 2 * self.standard_gamma(shapes, shape) + shifted, math.nan)
+
+    def beta(self, a, b, size=None, dtype=np.float64) -> Array:
+        """Numbers of the beta distribution.
+
+        Parameters: `a` and `b`, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one not
+        above 0.
+
+        >>> stride.random.Generator(7).beta(2.0, 3.0, 3).shape
+        (3,)
+        """
+        return self._sample("beta", size, dtype, _p.positive(a, "a"), _p.positive(b, "b"))
+
+    def f(self, dfnum, dfden, size=None, dtype=np.float64) -> Array:
+        """Numbers of the F distribution.
+
+        Parameters: `dfnum` and `dfden`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`.
+        Raises ValueError for one not above 0.
+
+        >>> stride.random.Generator(7).f(4.0, 12.0, 3).shape
+        (3,)
+        """
+        return self._sample("f", size, dtype, _p.positive(dfnum, "dfnum"), _p.positive(dfden, "dfden"))
+
+    def noncentral_f(self, dfnum, dfden, nonc, size=None, dtype=np.float64) -> Array:
+        """Numbers of the noncentral F distribution.
+
+        Parameters: `dfnum` and `dfden`, the degrees of freedom, above 0; `nonc`, the noncentrality, not negative;
+        `size`; `dtype`. Returns an array of `dtype`. Raises ValueError for one outside its domain.
+
+        >>> stride.random.Generator(7).noncentral_f(3.0, 20.0, 2.0, 3).shape
+        (3,)
+        """
+        dfnum, dfden, nonc = _p.positive(dfnum, "dfnum"), _p.positive(dfden, "dfden"), _p.non_negative(nonc, "nonc")
+        shape = _p.shape_of(size, dfnum, dfden, nonc)
+        values = self._noncentral(dfnum, nonc, shape) / dfnum / (self.chisquare(dfden, shape) / dfden)
+        return values.astype(_p.real_type(dtype), copy=False)
+
+    def standard_t(self, df, size=None, dtype=np.float64) -> Array:
+        """Numbers of Student's t distribution.
+
+        Parameters: `df`, the degrees of freedom, above 0; `size`; `dtype`. Returns an array of `dtype`. Raises
+        ValueError for a number not above 0.
+
+        >>> stride.random.Generator(7).standard_t(9.0, 3).shape
+        (3,)
+        """
+        return self._sample("student", size, dtype, _p.positive(df, "df"))
+
+    def vonmises(self, mu, kappa, size=None, dtype=np.float64) -> Array:
+        """Angles of von Mises' distribution, in [-pi, pi].
+
+        Parameters: `mu`, the mode; `kappa`, the concentration, not negative; `size`; `dtype`. Returns an array of
+        `dtype`. Raises ValueError for a negative kappa.
+
+        >>> stride.random.Generator(7).vonmises(0.0, 4.0, 3).shape
+        (3,)
+        """
+        return self._sample("vonmises", size, dtype, _p.parameter(mu, "mu"), _p.non_negative(kappa, "kappa"))
+
+    def poisson(self, lam=1.0, size=None) -> Array:
+        """Counts of Poisson's distribution.
+
+        Parameters: `lam`, the mean, not negative; `size`. Returns an array of int64. Raises ValueError for a mean that
+        is negative, NaN or above 2^63.
+
+        >>> stride.random.Generator(7).poisson(3.0, 3).dtype
+        dtype('int64')
+        """
+        lam = _p.within(lam, "lam", 0, _MOST_POISSON)
+        name = "poisson" if type(lam) is not float else "poisson_small" if lam < 10 else "poisson_large"
+        return self._sample(name, size, _dtypes.int64, lam)
+
+    def binomial(self, n, p, size=None) -> Array:
+        """The number of successes in `n` trials.
+
+        Parameters: `n`, how many, not negative; `p`, the probability of each, in [0, 1]; `size`. Returns an array of
+        int64. Raises ValueError for one outside its domain.
+
+        >>> stride.random.Generator(7).binomial(10, 0.3, 3).dtype
+        dtype('int64')
+        """
+        n, p = _p.whole(n, "n"), _p.within(p, "p", 0, 1)
+        name = "binomial"
+        if _p.are_numbers(n, p):
+            name = "binomial_small" if n * (1 - p if p > 0.5 else p) < 10 else "binomial_large"
+        return self._sample(name, size, _dtypes.int64, n, p)
+
+    def negative_binomial(self, n, p, size=None) -> Array:
+        """The number of failures before the n-th success.
+
+        Parameters: `n`, above 0, whole or not; `p`, the probability of success, in (0, 1]; `size`. Returns an array of
+        int64. Raises ValueError for one outside its domain.
+
+        >>> stride.random.Generator(7).negative_binomial(4, 0.25, 3).dtype
+        dtype('int64')
+        """
+        n, p = _p.within(n, "n", 0, math.inf, has_low=False), _p.within(p, "p", 0, 1, has_low=False)
+        if not isinstance(n, Array) and not isinstance(p, Array):
+            # NumPy's bound: ten deviations above the mean of the Poisson variable's mean.
+            if np.any((np.subtract(1, p) / p) * (n + 10 * np.sqrt(n)) > _MOST_POISSON):
+                raise ValueError("n too large or p too small")
+        shape = _p.shape_of(size, n, p)
+        return self.poisson(self.standard_gamma(n, shape) * ((1 - p) / p), shape)
+
+    def zipf(self, a, size=None) -> Array:
+        """Numbers k >= 1 of probability proportional to k^-a.
+
+        Parameters: `a`, above 1; `size`. Returns an array of int64. Raises ValueError for another `a`.
+
+        >>> stride.random.Generator(7).zipf(2.0, 3).dtype
+        dtype('int64')
+        """
+        return self._sample("zipf", size, _dtypes.int64, _p.within(a, "a", 1, math.inf, has_low=False))
+
+    def hypergeometric(self, ngood, nbad, nsample, size=None) -> Array:
+        """How many of a draw without replacement are good.
+
+        Parameters: `ngood` and `nbad`, how many there are, below 10^9; `nsample`, how many are drawn; `size`. Returns
+        an array of int64. Raises ValueError where a number is negative or more are drawn than there are.
+
+        >>> stride.random.Generator(7).hypergeometric(50, 40, 7, 3).dtype
+        dtype('int64')
+        """
+        good, bad, draws = _p.whole(ngood, "ngood"), _p.whole(nbad, "nbad"), _p.whole(nsample, "nsample")
+        for one, name in ((good, "ngood"), (bad, "nbad")):
+            if not isinstance(one, Array) and np.any(np.greater_equal(one, 1e9)):
+                raise ValueError(f"{name} is below 10^9")
+        if not any(isinstance(one, Array) for one in (good, bad, draws)) and np.any(
+            np.greater(draws, np.add(good, bad))
+        ):
+            raise ValueError("ngood + nbad < nsample")
+        name = "hypergeometric_small" if type(draws) is float and draws <= 10 else "hypergeometric"
+        return self._sample(name, size, _dtypes.int64, good, bad, draws)
+
+    # --- of several numbers each ---
+
+    def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
+        """Rows of numbers that add up to 1.
+
+        Parameters: `alpha`, a number that is not negative for each of the k columns; `size`, by default (); `dtype`.
+        Returns an array of `dtype` and the shape (*size, k). Raises ValueError for a negative alpha.
+
+        >>> stride.random.Generator(7).dirichlet([1.0, 2.0], 3).shape
+        (3, 2)
+        """
+        return _multivariate.dirichlet(self, alpha, size, _p.real_type(dtype))
+
+    def multinomial(self, n, pvals, size=None) -> Array:
+        """How often each of k outcomes comes in `n` trials.
+
+        Parameters: `n`, integers; `pvals`, of shape (..., k), the probabilities, the last of which is what the others
+        leave; `size`, by default what `n` and the rows of `pvals` broadcast to. Returns an array of int64 and the shape
+        (*size, k). Raises ValueError where probabilities are outside [0, 1] or add up to more than 1.
+
+        >>> stride.random.Generator(7).multinomial(20, [0.5, 0.3, 0.2], 3).shape
+        (3, 3)
+        """
+        return _multivariate.multinomial(self, n, pvals, size)
+
+    def multivariate_hypergeometric(self, colors, nsample: int, size=None, method: str = "marginals") -> Array:
+        """How many of each color a draw without replacement has.
+
+        Parameters: `colors`, k integers, how many there are of each; `nsample`, how many are drawn; `size`, by default
+        (); `method`, NumPy's `marginals` or `count`, changes nothing. Returns an array of int64 and the shape (*size,
+        k). Raises ValueError where more are drawn than there are.
+
+        >>> stride.random.Generator(7).multivariate_hypergeometric([10, 20, 30], 12, 3).shape
+        (3, 3)
+        """
+        return _multivariate.hypergeometric(self, colors, nsample, size, method)
+
+    def multivariate_normal(
+        self, mean, cov, size=None, check_valid: str = "warn", tol: float = 1e-8, *, method: str = "svd"
+    ) -> Array:
+        """Rows of normal numbers of a mean and a covariance.
+
+        Parameters: `mean`, of shape (k,); `cov`, of shape (k, k), symmetric and without negative eigenvalues; `size`,
+        by default (); `check_valid` says what follows where it is not, within `tol`: `warn`, `raise` or `ignore`, of
+        which the first two read one value; `method`, how the covariance is decomposed: `svd`, `eigh` or `cholesky`.
+        Returns an array of float64 and the shape (*size, k). Raises ValueError for shapes that do not fit, LinAlgError
+        where cholesky meets a covariance that is not positive definite.
+
+        >>> stride.random.Generator(7).multivariate_normal([0.0, 1.0], [[2.0, 1.0], [1.0, 3.0]], 4).shape
+        (4, 2)
+        """
+        return _multivariate.normal(self, mean, cov, size, check_valid, tol, method)
+
+
+def _bound(value, name: str):
+    """A bound of integers: Python's integer, or a host array of them."""
+    host = host_array(value)
+    if host.dtype.kind not in "biuf" or host.dtype.kind == "f" and not np.all(host == np.floor(host)):
+        if host.dtype != object or not all(isinstance(one, int) for one in host.ravel().tolist()):
+            raise _errors.DataTypeMismatch(f"{name} is of integers, not of {host.dtype}", reason="DATA_TYPE_MISMATCH")
+    return (
+        np.array([int(one) for one in host.ravel().tolist()], dtype=object).reshape(host.shape)
+        if host.ndim
+        else int(host[()])
+    )
+
+
+def _words(dtype: np.dtype) -> int:
+    return 2 if dtype.itemsize == 8 else 1

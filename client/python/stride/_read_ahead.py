@@ -1,0 +1,57 @@
+"""Random numbers that a loop draws one by one, read many at a time."""
+
+from typing import Callable, Dict, Tuple
+
+import numpy as np
+
+from stride._array import Array, wrap
+from stride._session import current_session
+
+# A call belongs to a loop if the last one of its kind was at most so many blocks ago: loops draw several kinds.
+_NEAR = 16
+# Numbers of the first round trip; each further one has four times as many, up to the last.
+_FIRST, _LAST = 64, 4096
+# Kinds that are remembered: a loop whose parameters change has ever new ones.
+_MAX_KINDS = 64
+
+
+class _Kind:
+    """What is known of calls of one distribution, parameters and type."""
+
+    def __init__(self, place: int):
+        self.last = place
+        self.start = 0
+        self.count = 0
+        self.values = np.empty(0)
+
+
+class ReadAhead:
+    """Serves numbers without axes to one generator. A number depends on the block that it reads alone, so that those
+    that are read ahead are what each call would have made, and none is lost when the state is changed.
+
+    The first call of a kind makes its number on the device as any other; the second one makes the next ones as well and
+    reads all in one round trip, which the calls after it find on the host."""
+
+    def __init__(self) -> None:
+        self._kinds: Dict[tuple, _Kind] = {}
+
+    def number(self, kind: tuple, state: Tuple[int, int, int], make: Callable[[tuple, int], Array]) -> Array:
+        """The number at `state` (key, counter, stream). `make(state, count)` makes one of each of so many blocks."""
+        session = current_session()
+        if session._is_trace:
+            return make(state, 1)[0]
+        key, place, stream = state
+        kind = (*kind, key, stream)
+        known = self._kinds.get(kind)
+        if known is None:
+            if len(self._kinds) >= _MAX_KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = _Kind(place)
+            return make(state, 1)[0]
+        is_near, known.last = 0 <= place - known.last <= _NEAR, place
+        if not 0 <= place - known.start < known.count:
+            if not is_near:
+                return make(state, 1)[0]
+            count = min(4 * known.count, _LAST) if known.count else _FIRST
+            known.values, known.start, known.count = make(state, count).to_numpy(), place, count
+        return wrap(session._upload(known.values[place - known.start, ...]))
