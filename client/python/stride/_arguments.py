@@ -43,7 +43,9 @@ def refuse_fields(order: Any) -> None:
 
 
 def unimplemented(what: str, instead: str) -> _errors.Unimplemented:
-    return _errors.Unimplemented(f"{what} is not there; {instead}", reason="NOT_IMPLEMENTED", metadata={"feature": what})
+    return _errors.Unimplemented(
+        f"{what} is not there; {instead}", reason="NOT_IMPLEMENTED", metadata={"feature": what}
+    )
 
 
 def one_out(out: Any) -> Any:

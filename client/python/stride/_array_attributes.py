@@ -60,7 +60,10 @@ class Flags:
     def farray(self) -> bool:
         return self.behaved and self.fnc
 
-    _SHORT = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy"}
+    _SHORT = {
+        "C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
+        "X": "writebackifcopy",
+    }
 
     def __getitem__(self, key: str) -> bool:
         name = self._SHORT.get(key, str(key).lower())
@@ -86,7 +89,9 @@ class Flat:
 
     @property
     def coords(self) -> Tuple[int, ...]:
-        return tuple(int(one) for one in np.unravel_index(self.index, self.base.shape)) if self.index < len(self) else ()
+        if self.index >= len(self):
+            return ()
+        return tuple(int(one) for one in np.unravel_index(self.index, self.base.shape))
 
     def copy(self) -> Array:
         """The elements as an array of one axis."""
@@ -124,9 +129,8 @@ class Flat:
                 raise IndexError(f"index {key} is out of bounds for size {extent}")
         elif isinstance(key, np.ndarray) and key.dtype.kind not in "biu":
             raise IndexError("unsupported iterator index")
-        values = value if isinstance(value, Array) else np.asarray(value) if not isinstance(value, (list, tuple)) else array_of(value)
-        if not values.size:
-            raise ValueError("Error setting single item of array." if np.ndim(places[key]) == 0 else "cannot assign no values")
+        if not (value if isinstance(value, Array) else array_of(value)).size:
+            raise ValueError("the elements of an array take one value or more")
         _routines.put(self.base, np.atleast_1d(places[key]), value)
 
     def __eq__(self, other: Any) -> Any:
@@ -141,7 +145,8 @@ class Flat:
 def complex_of(real: Any, imag: Any) -> Array:
     """Complex numbers of these parts, with their signs of zero, infinities and NaN.
 
-    A number times i has a real part that is zero or NaN; it is made a negative zero, to which everything adds exactly."""
+    A number times i has a real part that is zero or NaN. It is made a negative zero, to which everything adds exactly.
+    """
     real, imag = array_of(real), array_of(imag)
     kind = _inference.promote(real.dtype, imag.dtype, complex)
     part = np.dtype(np.float32) if kind == _dtypes.complex64 else np.dtype(np.float64)
@@ -191,8 +196,8 @@ _MAX_BLOCKS = 1024
 
 
 def reinterpreted(array: Array, dtype: Any) -> Array:
-    """The elements' bytes as elements of another type, in a copy made by a kernel. For reading, since NumPy's would be a
-    view."""
+    """The elements' bytes as elements of another type, in a copy made by a kernel. It is for reading, since NumPy's
+    would be a view."""
     from stride import _creation, _ufunc
 
     dtype = _dtypes.dtype_of(dtype)
@@ -204,8 +209,8 @@ def reinterpreted(array: Array, dtype: Any) -> Array:
     num_bytes = array.shape[-1] * before if array.ndim else before
     if num_bytes % after:
         raise ValueError(
-            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the "
-            "array."
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of "
+            "the array."
         )
     shape = (*array.shape[:-1], num_bytes // after) if array.ndim else ()
     result = _as_real_words(array, dtype, shape)

@@ -31,7 +31,9 @@ class NumpyMethods:
 
         import numpy
 
-        is_class = lambda one: isinstance(one, builtins.type) and issubclass(one, (numpy.ndarray, _stride().ndarray))  # noqa: E731
+        def is_class(one: Any) -> bool:
+            return isinstance(one, builtins.type) and issubclass(one, (numpy.ndarray, _stride().ndarray))
+
         if (type is not None and type is not _stride().ndarray) or is_class(dtype) and dtype is not _stride().ndarray:
             raise _arguments.unimplemented("view of another class", "the service's arrays have no subclasses")
         if dtype is None or is_class(dtype):
@@ -128,8 +130,8 @@ class NumpyMethods:
         return _stride().reshape(self, (self.size,), order or "C", copy=True)  # type: ignore[attr-defined]
 
     def resize(self, *new_shape, refcheck: bool = True) -> None:
-        """Another shape in place: the elements in C order, and zeros where there are too few. An array with views is not
-        resized unless `refcheck` is False."""
+        """Another shape in place: the elements in C order, and zeros where there are too few. An array with views is
+        not resized unless `refcheck` is False."""
         from stride import _array_attributes, _indexing
 
         shape = new_shape[0] if len(new_shape) == 1 else new_shape

@@ -153,7 +153,8 @@ def _derivative(f: Array, axis: int, step: Any, edge_order: int) -> Array:
     extent = f.shape[axis]
     if extent < edge_order + 1:
         raise ValueError(
-            "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
         )
     uniform = isinstance(step, _SCALARS) or not step.ndim
 
@@ -210,7 +211,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     axis = _inference.normal_axis(axis, array.ndim)
     difference = _manipulation.diff(array, axis=axis)
     discont = period / 2 if discont is None else discont
-    kind = _inference.promote(difference.dtype, type(period)) if isinstance(period, (int, float)) else np.result_type(difference.dtype, period)
+    kind = np.result_type(difference.dtype, period)
     if kind.kind in "iu":
         high, remainder = divmod(period, 2)
         ambiguous = remainder == 0
@@ -249,13 +250,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     places, known, values = _arguments.arrays(x, xp, fp)
     for one in (places, known):
         if one.dtype.kind == "c":
-            raise TypeError("Cannot cast array data from dtype('complex128') to dtype('float64') according to the rule 'safe'")
+            raise TypeError("the places of interp are real numbers, not complex ones")
     if values.dtype.kind == "c":
         from stride._array_attributes import complex_of
 
         ends = [(None, None) if one is None else (complex(one).real, complex(one).imag) for one in (left, right)]
         parts = [
-            interp(places, known, part, ends[0][i], ends[1][i], period) for i, part in enumerate((values.real, values.imag))
+            interp(places, known, part, ends[0][i], ends[1][i], period)
+            for i, part in enumerate((values.real, values.imag))
         ]
         return complex_of(*parts)
     kind = _dtypes.float64
@@ -356,9 +358,10 @@ def _products(a: Array, v: Array, first: int, end: int, overlaps: bool) -> List[
         products = shifted & v if a.dtype.kind == "b" else shifted * v
         if not overlaps:
             products = where((places >= 0) & (places < a.size), products, np.zeros((), a.dtype)[()])
-        parts.append(
-            _reductions.any(products, axis=1) if a.dtype.kind == "b" else _reductions.sum(products, axis=1, dtype=a.dtype)
-        )
+        if a.dtype.kind == "b":
+            parts.append(_reductions.any(products, axis=1))
+        else:
+            parts.append(_reductions.sum(products, axis=1, dtype=a.dtype))
     return parts
 
 
@@ -414,7 +417,8 @@ def _pairs(given: Any, rank: int, name: str) -> List[Tuple[Any, Any]]:
     if isinstance(given, dict):
         pairs: List[Tuple[Any, Any]] = [(0, 0)] * rank
         for axis, one in given.items():
-            pairs[_inference.normal_axis(axis, rank)] = tuple(one) if isinstance(one, (tuple, list)) else (one, one)  # type: ignore[assignment]
+            before, after = one if isinstance(one, (tuple, list)) else (one, one)
+            pairs[_inference.normal_axis(axis, rank)] = before, after
         return pairs
     values = host_array(given)
     try:
@@ -439,15 +443,16 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
 
     Parameters
         array: the array.
-        pad_width: how many: a number, a pair of them before and after, a pair for each axis, or a dict of pairs by axis.
+        pad_width: how many: a number, a pair of them before and after, a pair for each axis, or a dict of pairs by
+            axis.
         mode: constant, edge, empty (zeros), linear_ramp, maximum, mean, median, minimum, reflect, symmetric, wrap, or a
             function of a vector, its two widths, its axis and `kwargs`, which writes it.
         kwargs: constant_values, end_values, stat_length and reflect_type (even or odd), each for its modes.
     Returns
         An array of the same type.
     Raises
-        ValueError for negative widths, another mode, and keywords that it does not have; TypeError for widths that are no
-        integers.
+        ValueError for negative widths, another mode, and keywords that it does not have; TypeError for widths that are
+        no integers.
     Example
         >>> st.pad([1, 2], (1, 2), constant_values=9).tolist()
         [9, 1, 2, 9, 9]
@@ -477,7 +482,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
             if not x.shape[axis] and max(pair):
                 raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     ends = _pairs(kwargs.get("end_values", 0), x.ndim, "end_values")
-    lengths = _pairs(kwargs.get("stat_length"), x.ndim, "stat_length") if kwargs.get("stat_length") is not None else [(None, None)] * x.ndim
+    length = kwargs.get("stat_length")
+    lengths = [(None, None)] * x.ndim if length is None else _pairs(length, x.ndim, "stat_length")
     for one in (value for pair in lengths for value in pair):
         if one is not None and one < 0:
             raise ValueError("index can't contain negative values")
@@ -552,7 +558,8 @@ def _statistic(x: Array, axis: int, count: int, mode: str, length: Any, before: 
 
 
 def _reflected(x: Array, axis: int, before: int, after: int, mode: str, kind: str) -> Array:
-    """With the elements in opposite order beyond an end, once or several times; odd ones are mirrored at the end's value."""
+    """With the elements in opposite order beyond an end, once or several times. Odd ones are mirrored at the end's
+    value."""
     if kind not in ("even", "odd"):
         raise ValueError(f"reflect_type is even or odd, not {kind!r}")
     extent = x.shape[axis]

@@ -1,4 +1,4 @@
-"""Elementwise questions and functions that NumPy computes from others: closeness, parts of complex numbers, special ones."""
+"""Elementwise functions that NumPy computes from others: closeness, parts of complex numbers, special functions."""
 
 import functools
 from typing import Any, Optional
@@ -279,7 +279,9 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     info = np.finfo(x.dtype)
 
     def value(one: Any) -> Any:
-        return np.asarray(one).astype(x.dtype)[()] if isinstance(one, _SCALARS) else array_of(one, x.session).astype(x.dtype)
+        if isinstance(one, _SCALARS):
+            return np.asarray(one).astype(x.dtype)[()]
+        return array_of(one, x.session).astype(x.dtype)
 
     greatest = info.max if posinf is None else value(posinf)
     least = info.min if neginf is None else value(neginf)
@@ -360,8 +362,8 @@ def _clenshaw(x: Array, coefficients: Any) -> Array:
 
 @functools.lru_cache(maxsize=1)
 def _bessel_series():
-    """Coefficients, highest first: of exp(-x) I0(x) up to the limit, in x, and of that times sqrt(x) beyond, in 1/x. They
-    are computed in the widest float that the host has."""
+    """Coefficients, highest first: of exp(-x) I0(x) up to the limit, in x, and of that times sqrt(x) beyond, in 1/x.
+    They are computed in the widest float that the host has."""
     few, many = _I0_TERMS
     nodes, more = _nodes(few), _nodes(many)
     inverse = (more + 1) / 2 / _I0_LIMIT

@@ -218,7 +218,14 @@ def ones_like(
 
 
 def full_like(
-    a, fill_value, dtype=None, order: Optional[str] = "K", subok: bool = True, shape=None, *, device: Optional[str] = None
+    a,
+    fill_value,
+    dtype=None,
+    order: Optional[str] = "K",
+    subok: bool = True,
+    shape=None,
+    *,
+    device: Optional[str] = None,
 ) -> Array:
     """An array of one value with another's shape and type; parameters as of `zeros_like` and `full`.
 
@@ -515,7 +522,8 @@ def asarray(
     Returns
         An array.
     Raises
-        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not have.
+        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not
+        have.
     Example
         >>> st.asarray([[1, 2], [3, 4]], st.float32).shape
         (2, 2)
@@ -535,7 +543,8 @@ def asarray(
     if isinstance(obj, (list, tuple)):
         if has_arrays_to_compute(obj):
             joined = joined_sequence(obj)
-            return asarray(joined if dtype is None else joined.astype(dtype, copy=False), device=device, sharding=sharding)
+            joined = joined if dtype is None else joined.astype(dtype, copy=False)
+            return asarray(joined, device=device, sharding=sharding)
         obj = from_sequence(obj, dtype)
     elif not isinstance(obj, np.ndarray):
         obj = (

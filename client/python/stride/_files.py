@@ -1,4 +1,5 @@
-"""Arrays in files and buffers of the host, by NumPy's functions: what they read is uploaded, what they write is read."""
+"""Arrays in files and buffers of the host, by NumPy's functions: what they read is uploaded, what they write is
+read."""
 
 from typing import Any, Callable
 
@@ -23,8 +24,8 @@ __all__ = [
 def _uploaded(values: Any, name: str) -> Array:
     if isinstance(values, np.ndarray) and (values.dtype.names is not None or values.dtype.kind not in "biufc"):
         raise _errors.DataTypeMismatch(
-            f"{name} read elements of {values.dtype}, which the service does not have; numpy.{name} gives an array of the "
-            "host",
+            f"{name} read elements of {values.dtype}, which the service does not have; numpy.{name} gives an array of "
+            "the host",
             reason="DATA_TYPE_MISMATCH",
         )
     return array_of(values)
@@ -36,7 +37,7 @@ def _reader(function: Callable, summary: str, example: str) -> Callable:
     def read(*arguments: Any, **options: Any) -> Any:
         options.pop("like", None)
         if options.get("usemask"):
-            raise _arguments.unimplemented(f"{name} with usemask", "the service has no masked arrays; read filling_values")
+            raise _arguments.unimplemented(f"{name} with usemask", "the service has no masks; read filling_values")
         values = function(*arguments, **options)
         if isinstance(values, (list, tuple)):
             return type(values)(_uploaded(one, name) for one in values)
@@ -71,7 +72,8 @@ fromfile = _reader(
     np.fromfile,
     "An array of the elements in a file, as `tofile` writes them.",
     ">>> import tempfile\n        >>> with tempfile.NamedTemporaryFile() as file:\n"
-    "        ...     st.arange(3).tofile(file.name)\n        ...     st.fromfile(file.name, int).tolist()\n        [0, 1, 2]",
+    "        ...     st.arange(3).tofile(file.name)\n"
+    "        ...     st.fromfile(file.name, int).tolist()\n        [0, 1, 2]",
 )
 frombuffer = _reader(
     np.frombuffer,

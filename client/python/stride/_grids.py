@@ -384,7 +384,8 @@ def diag(v: Any, k: int = 0) -> Array:
     if not array.size:
         return zeros((size, size), array.dtype)
     row = _manipulation.concat([zeros((max(k, 0),), array.dtype), array, zeros((max(-k, 0),), array.dtype)])
-    return _elementwise.where(columns - rows == k, row if k >= 0 else _shifted_row(array, -k), np.zeros((), array.dtype)[()])
+    values = row if k >= 0 else _shifted_row(array, -k)
+    return _elementwise.where(columns - rows == k, values, np.zeros((), array.dtype)[()])
 
 
 def _shifted_row(array: Array, k: int) -> Array:

@@ -120,8 +120,8 @@ row_stack = vstack
 
 
 def hstack(tup: Any, *, dtype=None, casting: str = "same_kind") -> Array:
-    """Arrays beside each other: along the second axis, or the first of arrays that have one. Parameters and errors as of
-    `vstack`.
+    """Arrays beside each other: along the second axis, or the first of arrays that have one. Parameters and errors as
+    of `vstack`.
 
     Example
         >>> st.hstack([st.arange(2), st.ones(2, int)]).tolist()
@@ -152,8 +152,8 @@ def column_stack(tup: Any) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """An array of nested lists of blocks: the innermost are put together along the last axis, the lists around them along
-    the one before, and so on.
+    """An array of nested lists of blocks: the innermost are put together along the last axis, the lists around them
+    along the one before, and so on.
 
     Parameters
         arrays: nested lists, all of one depth, of arrays or numbers.
@@ -226,7 +226,7 @@ def _where_along(obj: Any, extent: int, what: str) -> Any:
     places = host_array(obj)
     if places.dtype.kind == "b":
         if places.shape != (extent,) and what == "delete":
-            raise ValueError(f"boolean array argument obj to {what} must be one dimensional and match the axis length of {extent}")
+            raise ValueError(f"bools that {what} takes have one axis of {extent} elements, not {places.shape}")
         return np.flatnonzero(places)
     if not places.size and not isinstance(obj, (Array, np.ndarray)):  # an empty list has no type of its own
         places = places.astype(np.int64)
@@ -297,7 +297,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Optional[int] = None) -> Array
     Returns
         An array of `arr`'s type.
     Raises
-        IndexError for a place outside; ShapeMismatch for values that do not fit; AxisError for an axis that `arr` lacks.
+        IndexError for a place outside; ShapeMismatch for values that do not fit; AxisError for an axis that `arr`
+        lacks.
     Example
         >>> st.insert(st.arange(3), 1, 7).tolist()
         [0, 7, 1, 2]

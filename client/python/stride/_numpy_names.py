@@ -202,7 +202,12 @@ def common_type(*arrays: Any) -> type:
 # --- modules of NumPy's own ---
 
 # They work on types and on arrays of the host; `testing` has a namesake here, which reads arrays.
-_MODULES = {"dtypes": "numpy.dtypes", "exceptions": "numpy.exceptions", "testing": "stride.testing", "typing": "numpy.typing"}
+_MODULES = {
+    "dtypes": "numpy.dtypes",
+    "exceptions": "numpy.exceptions",
+    "testing": "stride.testing",
+    "typing": "numpy.typing",
+}
 
 # --- names that are refused ---
 

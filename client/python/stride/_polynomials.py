@@ -1,5 +1,5 @@
-"""NumPy's functions of polynomials, whose coefficients are arrays from the highest power to the lowest. The class poly1d is
-not there."""
+"""NumPy's functions of polynomials, whose coefficients are arrays from the highest power to the lowest. The class
+poly1d is not there."""
 
 from typing import Any, Optional
 

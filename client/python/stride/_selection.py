@@ -139,11 +139,13 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
     for i, one in enumerate(conditions):
         if one.dtype.kind != "b":
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    kind = _manipulation.result_type(*(one if isinstance(one, (*_SCALARS, Array)) else host_array(one) for one in (*choicelist, default)))
+    values = [one if isinstance(one, (*_SCALARS, Array)) else host_array(one) for one in (*choicelist, default)]
+    kind = _manipulation.result_type(*values)
     session = conditions[0].session
 
     def cast(one: Any) -> Array:
-        return array_of(one if isinstance(one, Array) else np.asarray(host_array(one), kind), session).astype(kind, copy=False)
+        given = one if isinstance(one, Array) else np.asarray(host_array(one), kind)
+        return array_of(given, session).astype(kind, copy=False)
 
     shape = _inference.broadcast(
         *(one.shape for one in conditions),
@@ -156,7 +158,8 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence, *args: Any, **kw: Any) -> Array:
-    """For each element what the function whose condition is the last that is true gives; the functions see all elements.
+    """For each element what the function whose condition is the last that is true gives. The functions see all
+    elements.
 
     Parameters
         x: an array.
@@ -178,7 +181,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence, *args: Any, **kw: Any) 
     conditions = [_condition(one, array.session) for one in ([condlist] if single else condlist)]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ValueError(
-            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are expected"
+            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are "
+            "expected"
         )
     if len(funclist) == len(conditions) + 1:
         none_true = ~conditions[0]
@@ -258,7 +262,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
     if isinstance(dst, np.ndarray):
         source = src._read() if isinstance(src, Array) else src
-        np.copyto(dst, source, casting=casting, where=where._read() if isinstance(where, Array) else where)  # type: ignore[arg-type]
+        mask = where._read() if isinstance(where, Array) else where
+        np.copyto(dst, source, casting=casting, where=mask)  # type: ignore[arg-type]
         return
     if not isinstance(dst, Array):
         raise TypeError(f"copyto changes an array, not {type(dst).__name__}")
@@ -439,7 +444,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
     """
     dims = _creation._shape(shape)
     if math.prod(dims) > np.iinfo(np.int64).max:
-        raise ValueError("dimensions are too large; arrays and shapes with a total size greater than 'intp' are not supported.")
+        raise ValueError("dimensions are too large: their product is no int64")
     array = array_of(indices)
     known = array._node.cached()
     if not dims and array.ndim and not (known is not None and known.any()):
@@ -456,8 +461,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
 
 
 def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """What a function gives for each slice of one axis. It is called for every one of them: a function of whole arrays is
-    faster.
+    """What a function gives for each slice of one axis. It is called for every one of them: a function of whole arrays
+    is faster.
 
     Parameters
         func1d: a function of an array of one axis.

@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _routines
+from stride import _arguments, _creation, _dtypes, _elementwise, _inference, _manipulation, _reductions, _routines
 from stride._array import Array, array_of, host_array
 from stride._elementwise import isnan, where
 from stride._manipulation import reshape
@@ -98,7 +98,8 @@ def nanmedian(
         return median(a, axis, out, overwrite_input, keepdims)
     ordered = _routines.sort(slices.lines, axis=-1)
     count = _reductions.sum(~isnan(slices.lines), axis=-1, keepdims=True)
-    places = _manipulation.concat([_elementwise.maximum(count - 1, 0) // 2, _elementwise.minimum(count // 2, slices.count - 1)], -1)
+    middle = (_elementwise.maximum(count - 1, 0) // 2, _elementwise.minimum(count // 2, slices.count - 1))
+    places = _manipulation.concat(middle, -1)
     result = _reductions.mean(_routines.take_along_axis(ordered, places, axis=-1), axis=-1)
     return _arguments.give(slices.result(result, keepdims), out, "unsafe")
 
@@ -156,7 +157,7 @@ def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
     if values.ndim > 2:
         raise ValueError("q must be a scalar or 1d")
     if values.size and not (0 <= values.min() and values.max() <= 1):
-        raise ValueError("Quantiles must be in the range [0, 1]" if scale == 1 else "Percentiles must be in the range [0, 100]")
+        raise ValueError(f"{'Quantiles' if scale == 1 else 'Percentiles'} must be in the range [0, {scale:g}]")
     return values, is_number
 
 
@@ -265,9 +266,8 @@ def _weighted_quantile(slices: _Slices, q: np.ndarray, weights: Any, skip_nan: b
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         if given.shape != tuple(slices.array.shape[i] for i in slices.axes):
             raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-        wide = _manipulation.broadcast_to(
-            reshape(given, tuple(n if i in slices.axes else 1 for i, n in enumerate(slices.array.shape))), slices.array.shape
-        )
+        along = tuple(n if i in slices.axes else 1 for i, n in enumerate(slices.array.shape))
+        wide = _manipulation.broadcast_to(reshape(given, along), slices.array.shape)
     known = given._node.cached()
     if known is not None and (known < 0).any():
         raise ValueError("Weights must be non-negative.")
@@ -285,7 +285,8 @@ def _weighted_quantile(slices: _Slices, q: np.ndarray, weights: Any, skip_nan: b
     for one in q.reshape(-1).tolist():
         place = _elementwise.minimum(_reductions.sum(running < one, axis=-1, keepdims=True), slices.count - 1)
         results.append(_manipulation.squeeze(_routines.take_along_axis(ordered, place, axis=-1), axis=-1))
-    result = reshape(_manipulation.stack(results), (*q.shape, *slices.shape)) if results else _creation.zeros((*q.shape, *slices.shape), lines.dtype)
+    shape = (*q.shape, *slices.shape)
+    result = reshape(_manipulation.stack(results), shape) if results else _creation.zeros(shape, lines.dtype)
     if lines.dtype.kind == "f" and not skip_nan:
         last = ordered[..., slices.count - 1]
         result = where(isnan(last), last, result)
@@ -313,8 +314,8 @@ def quantile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of them
-            is not checked.
+        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
+            them is not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -417,7 +418,8 @@ def average(
         total = _creation.full_in(array.session, result.shape, count, result.dtype)
         return (result, total) if returned else result
     given = array_of(weights, array.session)
-    kind = _inference.promote(array.dtype, given.dtype, _dtypes.float64) if array.dtype.kind in "biu" else _inference.promote(array.dtype, given.dtype)
+    kinds = (array.dtype, given.dtype, *([_dtypes.float64] if array.dtype.kind in "biu" else []))
+    kind = _inference.promote(*kinds)
     if given.shape != array.shape:
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -585,7 +587,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     if "c" in (values.dtype.kind, edges.dtype.kind):
         raise TypeError("x and bins may not be complex")
     if edges.ndim != 1:
-        raise ValueError("object of too small depth for desired array" if not edges.ndim else "bins must be 1-dimensional")
+        raise ValueError(f"bins have one axis, not {edges.ndim}")
     known = edges._read()
     rises, falls = bool((known[1:] >= known[:-1]).all()), bool((known[1:] <= known[:-1]).all())
     if not rises and not falls:
@@ -764,7 +766,11 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Optional[Sequence] = None, density: Optional[bool] = None, weights: Any = None  # noqa: A002
+    sample: Any,
+    bins: Any = 10,
+    range: Optional[Sequence] = None,  # noqa: A002, NumPy's name
+    density: Optional[bool] = None,
+    weights: Any = None,
 ) -> Tuple[Array, Tuple[Array, ...]]:
     """How many points are in each cell of a grid of any number of axes.
 
@@ -799,7 +805,6 @@ def histogramdd(
         if _is_number(each) and each < 1:
             raise ValueError(f"`bins[{axis}]` must be positive, when an integer")
         edge = histogram_bin_edges(column, each, limits)
-        edge = edge if edge.dtype.kind == "f" or not isinstance(each, (int, np.integer)) else edge.astype(_dtypes.float64)
         edges.append(edge)
         place = _routines.searchsorted(edge, column, "right") - 1
         place = where(column == edge[-1], edge.size - 2, place)
