@@ -19,6 +19,7 @@ PROGRAM = """
 import sys
 sys.modules["google.rpc"] = None  # as where googleapis-common-protos is not installed
 import numpy, stride
+import stride.cupy.cuda, stride.cupyx.scipy.special, stride.numba.cuda.random
 assert stride.__file__.startswith(sys.argv[1]), stride.__file__
 with stride.connect(sys.argv[2]):
     print(stride.asarray([1, 2, 3]) * 2)

@@ -8,6 +8,8 @@ import numpy as np
 
 from stride import _errors, _graph
 from stride._array_methods import NumpyMethods
+from stride._device_methods import DeviceMethods
+from stride._execution import DeviceName
 from stride._graph import Node, Number, elementwise
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _ARRAY_LIKE = (
 )
 
 
-class Array(NumpyMethods):
+class Array(NumpyMethods, DeviceMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
@@ -143,7 +145,7 @@ class Array(NumpyMethods):
     @property
     def device(self) -> str:
         """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for each."""
-        return self._node.device.replace("devices/", "", 1) or "auto"
+        return DeviceName(self._node.device.replace("devices/", "", 1) or "auto")
 
     def to_device(self, device: str, /, *, stream: Optional[Any] = None) -> "Array":
         """A copy there; this array itself when that is where it is."""

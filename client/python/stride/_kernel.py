@@ -4,13 +4,11 @@ import ast
 import functools
 import inspect
 import operator
-import re
-import textwrap
 from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _errors, _launch, _origin
+from stride import _dtypes, _elementwise, _errors, _launch, _origin, _signatures
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, elementwise
 from stride.v1 import operation_pb2 as pb
@@ -226,15 +224,13 @@ def _is_expression(statements) -> bool:
     return True
 
 
-_SIGNATURE = re.compile(r"\s*(\w+)\s*\(([\w\s,]*)\)\s*")
-
-
-def _parse_signature(text) -> Tuple[np.dtype, tuple]:
-    """Numba's `float32(float32, int64)`: the result's type and the arguments'."""
-    match = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError(f"a signature is written like float32(float32, int64), not {text!r}")
-    return _dtypes.dtype_of(match[1]), tuple(_dtypes.dtype_of(one.strip()) for one in match[2].split(","))
+def _parse_signature(given) -> Tuple[Optional[np.dtype], tuple]:
+    """Numba's `float32(float32, int64)`, as text or made of types: the result's type, None where it is not said, and the arguments'."""
+    signature = _signatures.parse(given)
+    if not all(isinstance(one, _signatures.ElementType) for one in signature.args):
+        raise ValueError(f"a signature is written like float32(float32, int64), not {given!r}")
+    result = signature.return_type
+    return None if result is None else _dtypes.dtype_of(result), tuple(_dtypes.dtype_of(one) for one in signature.args)
 
 
 def _with_signatures(function: Callable, signatures) -> Callable:
@@ -250,7 +246,8 @@ def _with_signatures(function: Callable, signatures) -> Callable:
                     np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
                     for kind, want in zip(kinds, wanted)):
                 cast = [wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value) for one, want in zip(operands, wanted)]
-                return call(*cast).astype(result, copy=False)
+                made = call(*cast)
+                return made if result is None else made.astype(result, copy=False)
         names = ", ".join(getattr(kind, "name", None) or kind.__name__ for kind in kinds)
         raise _errors.DataTypeMismatch(f"{function.__name__} takes no such types: {names}", reason="DATA_TYPE_MISMATCH")
 
@@ -287,15 +284,9 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
         signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
         title, wrapped, lookup = function, lambda *_: None, None
     else:
-        try:
-            source = textwrap.dedent(inspect.getsource(function))
-        except OSError:
-            raise _errors.ExpressionError(f"the source of {function.__name__} is not there to translate") from None
-        definition = next((node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)), None)
-        if definition is None:
-            raise _errors.ExpressionError("a function made by def is needed; of a lambda's expression make a string")
-        statements, signature, title, wrapped = definition.body, inspect.signature(function), function.__name__, function
-        lookup = _python_kernel.Source(function).lookup
+        source = _python_kernel.Source(function)
+        statements, lookup = source.definition.body, source.lookup
+        signature, title, wrapped = inspect.signature(function), function.__name__, function
 
     simple = isinstance(function, str) or _is_expression(statements)
 

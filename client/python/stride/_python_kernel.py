@@ -7,75 +7,207 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from stride import _dtypes, _errors, _inference, _manipulation
+from stride._execution import devices, refused
 from stride._array import _SCALARS, Array, node_of, wrap
 from stride._graph import Node, Number, record, record_several
 from stride._kernel import RawKernel, _dim3
-from stride._translate import Unit, translate_kernel
+from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleType, parse
+from stride._translate import Translated, Unit, translate_kernel
 from stride._translate_source import Source
-from stride._translate_types import ArrayOf, Scalar, c_type, memory_type, parameter_type
+from stride._translate_types import ArrayOf, Scalar, TupleOf, c_type, memory_type, parameter_type
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["Kernel", "device_function", "guvectorize", "kernel"]
+__all__ = ["DeviceFunction", "Kernel", "device_function", "guvectorize", "kernel"]
 
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16
 
 
 def _is_contiguous(node: Node) -> bool:
-    return node.strides is None or node.size <= 1 or all(
-        n == 1 or s == t for n, s, t in zip(node.shape, node.strides, _inference.contiguous_strides(node.shape)))
+    return (
+        node.strides is None
+        or node.size <= 1
+        or all(n == 1 or s == t for n, s, t in zip(node.shape, node.strides, _inference.contiguous_strides(node.shape)))
+    )
 
 
 class Kernel:
-    """A Python function that many threads run: `kernel[grid, block](arguments)`. Made by stride.kernel."""
+    """A Python function that many threads run: `kernel[grid, block](arguments)`. Made by stride.kernel and cuda.jit.
+
+    With `signatures` it takes arguments of these types only; numbers are converted to them. `options` are the
+    compiler's, `links` CUDA C++ that it calls."""
 
     __name__: str
 
-    def __init__(self, function: Callable):
+    def __init__(
+        self,
+        function: Callable,
+        signatures: Sequence[Signature] = (),
+        options: Sequence[str] = (),
+        links: Sequence[str] = (),
+    ):
         functools.update_wrapper(self, function)
-        self.python_function = function
+        self.python_function = self.py_func = function
+        self.signatures = tuple(signatures)
+        self._options, self._links = tuple(options), tuple(links)
         self._source: Optional[Source] = None
-        self._translated: Dict[tuple, Tuple[RawKernel, List[bool]]] = {}
+        self._translated: Dict[tuple, Tuple[RawKernel, Translated]] = {}
 
     def __repr__(self) -> str:
         return f"<stride.kernel {self.__name__}>"
 
     def __getitem__(self, configuration) -> Callable:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-            raise ValueError("a kernel is launched as kernel[grid, block](...) or kernel[grid, block, 0, shared_memory_bytes](...)")
-        grid, block = configuration[:2]
-        shared = configuration[3] if len(configuration) == 4 else 0
-        return functools.partial(self._launch, grid, block, shared)
+            raise ValueError(
+                "a kernel is launched as kernel[grid, block](...) or kernel[grid, block, stream, "
+                "shared_memory_bytes](...)"
+            )
+        return self.configure(*configuration)
 
-    def forall(self, count: int, block: int = _BLOCK) -> Callable:
-        """With a thread for each of `count` items."""
-        return self[max(1, -(-count // block)), block]
+    def configure(self, griddim, blockdim, stream=0, sharedmem: int = 0) -> Callable:
+        """A callable that launches the kernel with so many blocks and threads; `stream` is accepted, since operations
+        run in order."""
+        _dim3(griddim, "grid")
+        _dim3(blockdim, "block")
+        return functools.partial(self._launch, griddim, blockdim, sharedmem)
+
+    def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> Callable:
+        """With a thread for each of `ntasks` items, `tpb` of them in a block."""
+        if ntasks < 0:
+            raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
+        block = tpb or _BLOCK
+        return self.configure(max(1, -(-ntasks // block)), block, stream, sharedmem)
 
     def __call__(self, *_):
-        raise TypeError(f"say with how many threads: {self.__name__}[grid, block](...)")
+        raise ValueError(
+            f"Kernel launch configuration was not specified: say with how many threads, as {self.__name__}[grid, "
+            f"block](...)"
+        )
+
+    def specialize(self, *arguments) -> "Kernel":
+        """Translates it for such arguments; itself."""
+        self.translated(*arguments)
+        return self
+
+    def compile(self, signature) -> "Kernel":
+        """Takes arguments of this signature too; itself."""
+        self.signatures = (*self.signatures, parse(signature))
+        return self
 
     def translated(self, *arguments) -> Tuple[RawKernel, List[bool]]:
         """The CUDA C++ kernel for such arguments, and which of them it writes."""
-        types = tuple(map(parameter_type, arguments))
+        raw, made = self._translation(tuple(map(parameter_type, arguments)))
+        return raw, made.written
+
+    def _translation(self, types: tuple) -> Tuple[RawKernel, Translated]:
         known = self._translated.get(types)
         if known is None:
             if self._source is None:
                 self._source = Source(self.python_function)
-            text, entry, written = translate_kernel(self._source, types)
-            known = self._translated[types] = RawKernel(text, entry), written
+            made = translate_kernel(self._source, types, self._links)
+            known = self._translated[types] = RawKernel(made.text, made.entry, self._options), made
         return known
 
     def inspect_source(self, *arguments) -> str:
         """The CUDA C++ text for such arguments."""
         return str(self.translated(*arguments)[0].source)
 
+    @property
+    def overloads(self) -> Dict[tuple, "Overload"]:
+        """The kernels so far, and those of its signatures, by the types of their arguments."""
+        for one in self.signatures:
+            self._translation(
+                tuple(
+                    (
+                        ArrayOf(kind.dtype, kind.ndim)
+                        if isinstance(kind, ArrayType)
+                        else (
+                            TupleOf(tuple(Scalar(part.dtype) for part in kind.types))
+                            if isinstance(kind, TupleType)
+                            else Scalar(kind.dtype)
+                        )
+                    )
+                    for kind in one.args
+                )
+            )
+        return {numba_types(types): Overload(self, raw, made) for types, (raw, made) in self._translated.items()}
+
+    def _compiled(self, field: str):
+        """A number that the compiler says of each kernel so far, by the types of its arguments; 0 where the device kind
+        has no such notion."""
+        from stride._module import RawModule
+
+        made = {}
+        for types, (raw, _) in self._translated.items():
+            infos = RawModule(raw.source, options=raw.options, entries=[raw.name])._there(None).kernels
+            made[numba_types(types)] = int(getattr(infos[0], field))
+        return made
+
+    def get_regs_per_thread(self, signature=None):
+        """Registers of a thread, by the types of the arguments it was launched with."""
+        return self._compiled("registers")
+
+    def get_shared_mem_per_block(self, signature=None):
+        """Bytes of shared memory of a block, by the types of the arguments it was launched with."""
+        return self._compiled("shared_bytes")
+
+    def get_local_mem_per_thread(self, signature=None):
+        """Bytes of local memory of a thread, by the types of the arguments it was launched with."""
+        return self._compiled("local_bytes")
+
+    def get_const_mem_size(self, signature=None):
+        """Bytes of constant memory, by the types of the arguments it was launched with."""
+        return self._compiled("constant_bytes")
+
+    def get_max_threads_per_block(self, signature=None):
+        """The most threads of a block, by the types of the arguments it was launched with."""
+        return self._compiled("max_threads_per_block")
+
+    def inspect_asm(self, *_):
+        """Refused: `inspect_source` has the CUDA C++ that the daemon compiles."""
+        refused(
+            "inspect_asm",
+            "the daemon compiles the kernel; inspect_source(arguments...) has the CUDA C++ that it is given",
+        )
+
+    inspect_llvm = inspect_sass = inspect_types = inspect_asm
+
+    def _converted(self, arguments: tuple) -> tuple:
+        """The arguments in the types of the first signature that takes them."""
+        if not self.signatures:
+            return arguments
+        for one in self.signatures:
+            made = converted(one, arguments)
+            if made is not None:
+                return made
+        given = ", ".join(
+            f"{one.dtype}[{', '.join(':' * len(one.shape))}]" if hasattr(one, "shape") else type(one).__name__
+            for one in arguments
+        )
+        raise TypeError(
+            f"No matching definition for argument type(s): {self.__name__} takes "
+            f"{' or '.join(map(repr, self.signatures))}, not ({given})"
+        )
+
     def _launch(self, grid, block, shared_memory_bytes: int, *arguments, device: Optional[str] = None) -> None:
         from stride import _indexing
 
-        raw, written = self.translated(*arguments)
+        arguments = self._converted(arguments)
+        raw, made = self._translation(tuple(map(parameter_type, arguments)))
         session = next((one.session for one in arguments if isinstance(one, Array)), None)
         values, changed, copies, back = [], [], [], []
-        for argument, writes in zip(arguments, written):
+        for argument, writes in zip(arguments, made.written):
+            if isinstance(argument, tuple):
+                values += [
+                    one if isinstance(one, np.generic) else parameter_type(one).dtype.type(one) for one in argument
+                ]
+                continue
+            if (
+                not isinstance(argument, (Array, np.ndarray))
+                and hasattr(argument, "shape")
+                and not isinstance(argument, np.generic)
+            ):
+                argument = np.asarray(argument)
             if isinstance(argument, (Array, np.ndarray)):
                 array = argument if isinstance(argument, Array) else wrap(node_of(argument, session))
                 if writes:
@@ -90,12 +222,84 @@ class Kernel:
                 if writes:
                     changed.append(array)
             else:
-                values.append(argument if isinstance(argument, np.generic) else parameter_type(argument).dtype.type(argument))
-        raw.launch(grid, block, values, changed, shared_memory_bytes=shared_memory_bytes, session=session, device=device)
+                values.append(
+                    argument if isinstance(argument, np.generic) else parameter_type(argument).dtype.type(argument)
+                )
+        raw.launch(
+            grid,
+            block,
+            values,
+            changed,
+            shared_memory_bytes=shared_memory_bytes,
+            cooperative=made.is_cooperative,
+            session=session,
+            device=device,
+        )
         for argument, array in copies:
             _indexing.write(argument, array)
         for argument, array in back:  # as Numba: arrays of the host have the results when the call returns
             argument[...] = array._read()
+
+
+def numba_types(types: tuple) -> tuple:
+    """Types of arguments as Numba has them: `float32`, `int32[:, :]`."""
+    return tuple(
+        (
+            ArrayType(one.dtype, one.ndim)
+            if isinstance(one, ArrayOf)
+            else (
+                TupleType([TYPES[part.dtype.name] for part in one.parts])
+                if isinstance(one, TupleOf)
+                else TYPES[one.dtype.name]
+            )
+        )
+        for one in types
+    )
+
+
+class Overload:
+    """A kernel for arguments of one combination of types."""
+
+    def __init__(self, kernel: Kernel, raw: RawKernel, made: Translated):
+        self.kernel, self.raw, self.cooperative = kernel, raw, made.is_cooperative
+
+    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize: int = 0) -> int:
+        """How many blocks run at once and may meet on the device: of a GPU what the compiler says. A CPU device takes
+        more than the number that is given, which a launch that is too large names."""
+        from stride._module import RawModule
+
+        threads = int(np.prod(blockdim))
+        info = RawModule(self.raw.source, options=self.raw.options, entries=[self.raw.name])._there(None).kernels[0]
+        blocks = max(1, info.max_threads_per_block // threads)
+        return (
+            blocks * info.max_active_blocks * devices()[0].num_compute_units
+            if info.HasField("max_active_blocks")
+            else blocks
+        )
+
+
+def converted(signature: Signature, arguments: tuple) -> Optional[tuple]:
+    """The arguments in a signature's types; None where it does not take them."""
+    if len(signature.args) != len(arguments):
+        return None
+    made = []
+    for wanted, given in zip(signature.args, arguments):
+        is_array = hasattr(given, "shape") and not isinstance(given, np.generic)
+        if isinstance(wanted, ArrayType) != is_array or isinstance(given, tuple) and not isinstance(wanted, TupleType):
+            return None
+        if is_array:
+            if given.dtype != wanted.dtype or len(given.shape) != wanted.ndim:
+                return None
+        elif isinstance(wanted, ElementType):
+            if (
+                wanted.dtype.kind in "biuf"
+                and isinstance(given, (complex, np.complexfloating))
+                and not isinstance(given, (bool, int, float))
+            ):
+                return None
+            given = wanted.dtype.type(given)
+        made.append(given)
+    return tuple(made)
 
 
 def kernel(function: Callable) -> Kernel:
@@ -108,32 +312,61 @@ def kernel(function: Callable) -> Kernel:
 
         add[32, 128](x, y, out)
 
-    It is translated to CUDA C++ for each combination of argument types. What Python has beyond the subset raises ExpressionError with the file and
-    line at the first launch: there are numbers, arrays indexed by integers, tuples of them, if, while, for over range, arithmetic, math's functions,
-    calls of other Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads, atomics). A view that is not
-    contiguous is passed as a copy, which is copied back when the kernel writes it."""
+    It is translated to CUDA C++ for each combination of argument types. Python outside the subset raises
+    ExpressionError with the file and line at the first launch: there are numbers, complex ones too, arrays with indices
+    and slices, tuples, if, while, for over range, arrays and tuples, arithmetic, math's functions, calls of other
+    Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads, atomics, warps). A
+    view that is not contiguous is passed as a copy, which is copied back when the kernel writes it."""
     return Kernel(function)
 
 
+class DeviceFunction:
+    """A Python function for kernels to call. With signatures its arguments and its result have one's types. Called
+    outside a kernel it is Python's."""
+
+    __name__: str
+
+    def __init__(self, function: Callable, signatures: Sequence[Signature] = ()):
+        functools.update_wrapper(self, function)
+        self.python_function = self.py_func = function
+        self.signatures = tuple(signatures)
+
+    def __repr__(self) -> str:
+        return f"<stride.cuda device function {self.__name__}>"
+
+    def __call__(self, *arguments, **kwargs):
+        return self.python_function(*arguments, **kwargs)
+
+
 def device_function(function: Callable) -> Callable:
-    """Numba's `cuda.jit(device=True)`: any Python function can be called from kernels, so that this does nothing."""
-    return function
+    """Numba's `cuda.jit(device=True)`: any Python function can be called from kernels, so that this only marks it."""
+    return DeviceFunction(function)
 
 
 # --- elementwise functions with statements ---
+
 
 def elementwise_kernel(name: str, source: Source, operands: Sequence) -> Array:
     """One call of a translated function for each element of the operands, which broadcast."""
     nodes = [one for one in operands if type(one) is Node]
     shape = _inference.broadcast(*(one.shape for one in nodes))
     weak_type = np.result_type(*(one.dtype for one in nodes))
-    types = tuple(Scalar(one.dtype) if type(one) is Node else Scalar(np.result_type(weak_type, one.value) if not isinstance(one.type, np.dtype) else one.type)
-                  for one in operands)
+    types = tuple(
+        (
+            Scalar(one.dtype)
+            if type(one) is Node
+            else Scalar(np.result_type(weak_type, one.value) if not isinstance(one.type, np.dtype) else one.type)
+        )
+        for one in operands
+    )
     types = tuple(Scalar(_dtypes.float32) if one.dtype == _dtypes.float16 else one for one in types)
     unit = Unit()
     function = unit.call(source, types)
-    if function.returned is None:
-        raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} returns nothing")
+    if not isinstance(function.returned, Scalar):
+        raise _errors.ExpressionError(
+            f"{source.file}:{source.definition.lineno}: {source.name} returns "
+            f"{'several numbers' if function.returned else 'nothing'}"
+        )
     dtype = function.returned.dtype
     if weak_type == _dtypes.float16 and dtype == _dtypes.float32:
         dtype = weak_type
@@ -146,12 +379,30 @@ def elementwise_kernel(name: str, source: Source, operands: Sequence) -> Array:
         else:
             parameters.append(f"{c_type(types[i].dtype)} p{i}")
             loads.append(f"p{i}")
-    text = (f"{unit.prelude()}\nextern \"C\" __global__ void py_{source.name}({', '.join(parameters)}, {memory_type(dtype)}* out, long long count) {{\n"
-            "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x)\n"
-            f"    out[i] = {function.entry}({', '.join(loads)});\n}}\n")
-    inputs = tuple(_plain(one, one.shape if one.size == 1 else shape) if type(one) is Node else Number(types[i].dtype.type(one.value))
-                   for i, one in enumerate(operands))
-    return _run(text, f"py_{source.name}", nodes[0].session, inputs, [(shape, dtype)], [int(np.prod(shape))], int(np.prod(shape)))[0]
+    text = (
+        f"{unit.prelude()}\nextern \"C\" __global__ void py_{source.identifier}({', '.join(parameters)}, "
+        f"{memory_type(dtype)}* out, long long count) {{\n"
+        "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * "
+        "blockDim.x)\n"
+        f"    out[i] = {function.entry}({', '.join(loads)});\n}}\n"
+    )
+    inputs = tuple(
+        (
+            _plain(one, one.shape if one.size == 1 else shape)
+            if type(one) is Node
+            else Number(types[i].dtype.type(one.value))
+        )
+        for i, one in enumerate(operands)
+    )
+    return _run(
+        text,
+        f"py_{source.identifier}",
+        nodes[0].session,
+        inputs,
+        [(shape, dtype)],
+        [int(np.prod(shape))],
+        int(np.prod(shape)),
+    )[0]
 
 
 def _plain(node: Node, shape) -> Node:
@@ -162,8 +413,16 @@ def _plain(node: Node, shape) -> Node:
     return _manipulation.copy(array if node.shape == shape else _manipulation.broadcast_to(array, shape))._node
 
 
-def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequence[int], num_threads: int,
-         options: Sequence[str] = ()) -> List[Array]:
+def _run(
+    text: str,
+    entry: str,
+    session,
+    inputs: tuple,
+    results,
+    numbers: Sequence[int],
+    num_threads: int,
+    options: Sequence[str] = (),
+) -> List[Array]:
     """A deferred launch: inputs, new arrays of zeros for the results, whole numbers."""
     grid = max(1, min(_MAX_BLOCKS, -(-num_threads // _BLOCK)))
 
@@ -187,11 +446,22 @@ def _run(text: str, entry: str, session, inputs: tuple, results, numbers: Sequen
 
     if len(results) == 1:
         shape, dtype = results[0]
-        return [wrap(record(session, shape, dtype, lambda flush, node, operands: build(flush, operands, [node.handle], node.origin), inputs))]
+        return [
+            wrap(
+                record(
+                    session,
+                    shape,
+                    dtype,
+                    lambda flush, node, operands: build(flush, operands, [node.handle], node.origin),
+                    inputs,
+                )
+            )
+        ]
     return [wrap(node) for node in record_several(session, results, build, inputs)]
 
 
 # --- generalised ufuncs ---
+
 
 class Layout:
     """`(m,n?),(3)->(m)`: names, fixed sizes, and optional axes of inputs and outputs."""
@@ -203,21 +473,25 @@ class Layout:
         sides = self.text.split("->")
         if len(sides) != 2 or any(re.sub(r"\([^()]*\)", "", one).strip(",") for one in sides):
             raise ValueError(f"a layout is written like (m,n),(n)->(m), not {text}")
-        self.inputs, self.outputs = ([tuple(filter(None, one.split(","))) for one in self._PATTERN.findall(side)] for side in sides)
+        self.inputs, self.outputs = (
+            [tuple(filter(None, one.split(","))) for one in self._PATTERN.findall(side)] for side in sides
+        )
         names = {name.rstrip("?") for one in self.inputs for name in one}
         for one in (*self.inputs, *self.outputs):
             for name in one:
                 if not re.fullmatch(r"(\d+|[A-Za-z_]\w*)\??", name):
                     raise ValueError(f"{name!r} is no size in the layout {text}")
-        unknown = [name for one in self.outputs for name in one if name.rstrip("?") not in names and not name[0].isdigit()]
+        unknown = [
+            name for one in self.outputs for name in one if name.rstrip("?") not in names and not name[0].isdigit()
+        ]
         if unknown:
             raise ValueError(f"no input of {text} has the size {unknown[0]}")
         if not self.inputs or not self.outputs:
             raise ValueError(f"a layout has inputs and outputs: {text}")
 
     def match(self, shapes: Sequence[tuple]) -> Tuple[tuple, List[tuple], List[tuple], List[tuple]]:
-        """The common leading axes, the own extents of each input and of each output, in which absent optional axes are 1, and the outputs' without
-        these."""
+        """The common leading axes, the own extents of each input and of each output, in which absent optional axes are
+        1, and the outputs' without these."""
         sizes: Dict[str, int] = {}
         absent = set()
         for names, shape in zip(self.inputs, shapes):
@@ -225,12 +499,15 @@ class Layout:
             if missing > 0:
                 optional = [name for name in names if name.endswith("?")]
                 if missing > len(optional):
-                    raise _errors.ShapeMismatch(f"{self.text}: an input of shape {shape} has fewer than {len(names)} axes", reason="SHAPE_MISMATCH")
+                    raise _errors.ShapeMismatch(
+                        f"{self.text}: an input of shape {shape} has fewer than {len(names)} axes",
+                        reason="SHAPE_MISMATCH",
+                    )
                 absent.update(optional[:missing])
         loops, cores = [], []
         for names, shape in zip(self.inputs, shapes):
             there = [name for name in names if name not in absent]
-            loop, own = shape[:len(shape) - len(there)], list(shape[len(shape) - len(there):])
+            loop, own = shape[: len(shape) - len(there)], list(shape[len(shape) - len(there) :])
             core = []
             for name in names:
                 extent = 1 if name in absent else own.pop(0)
@@ -240,12 +517,17 @@ class Layout:
                 core.append(extent)
             loops.append(tuple(loop))
             cores.append(tuple(core))
-        outs = [tuple(int(name.rstrip("?")) if name[0].isdigit() else sizes[name.rstrip("?")] for name in names) for names in self.outputs]
-        shown = [tuple(n for n, name in zip(out, names) if name not in absent) for out, names in zip(outs, self.outputs)]
+        outs = [
+            tuple(int(name.rstrip("?")) if name[0].isdigit() else sizes[name.rstrip("?")] for name in names)
+            for names in self.outputs
+        ]
+        shown = [
+            tuple(n for n, name in zip(out, names) if name not in absent) for out, names in zip(outs, self.outputs)
+        ]
         return _inference.broadcast((), *loops), cores, outs, shown
 
 
-def guvectorize(signatures, layout: Optional[str] = None) -> Callable:
+def guvectorize(signatures, layout: Optional[str] = None, *, target: Optional[str] = None, **_) -> Callable:
     """A generalised ufunc from a Python function, as Numba's.
 
         @stride.guvectorize("(m,n),(n)->(m)")
@@ -256,14 +538,16 @@ def guvectorize(signatures, layout: Optional[str] = None) -> Callable:
                     total += a[i, j] * x[j]
                 out[i] = total
 
-    The function gets one item's arrays (inputs without axes: numbers) and writes the outputs, which begin as zeros and have axes even where the
-    layout says `()`: `out[0] = ...`. It is called with arrays that have any number of common axes in front, over which it is mapped. Outputs have
-    the type to which the inputs promote, or what `signatures`, a list of dtypes for inputs and outputs, says before the layout."""
+    The function gets one item's arrays (inputs without axes: numbers) and writes the outputs, which begin as zeros and
+    have axes even where the layout says `()`: `out[0] = ...`. It is called with arrays that have any number of common
+    axes in front, over which it is mapped. Outputs have the type to which the inputs promote, or what `signatures`, a
+    list of dtypes for inputs and outputs or of Numba's signatures, says before the layout. An input without axes whose
+    type is an array's has one element, as in Numba. `target` and Numba's other options are accepted."""
     if layout is None:
         signatures, layout = [], signatures
     parsed = Layout(layout)
-    signatures = [tuple(map(_dtypes.dtype_of, one)) for one in signatures]
-    for one in signatures:
+    signatures = [_types_of(one) for one in signatures]
+    for one, _arrays in signatures:
         if len(one) != len(parsed.inputs) + len(parsed.outputs):
             raise ValueError(f"{len(one)} types for the {len(parsed.inputs) + len(parsed.outputs)} arrays of {layout}")
 
@@ -278,9 +562,19 @@ def guvectorize(signatures, layout: Optional[str] = None) -> Callable:
             return _map(source[0], parsed, signatures, texts, arguments)
 
         call.layout = parsed.text  # type: ignore[attr-defined]
+        call.num_inputs, call.num_outputs = len(parsed.inputs), len(parsed.outputs)  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+def _types_of(signature) -> Tuple[tuple, tuple]:
+    """The dtypes of a signature's arrays, and which of them are arrays where the layout has no axes."""
+    if isinstance(signature, (str, Signature)):
+        signature = parse(signature).args
+    if isinstance(signature, tuple) and len(signature) == 1 and isinstance(signature[0], tuple):
+        signature = signature[0]
+    return tuple(_dtypes.dtype_of(one) for one in signature), tuple(isinstance(one, ArrayType) for one in signature)
 
 
 def _map(source: Source, layout: Layout, signatures, texts, arguments):
@@ -290,9 +584,15 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
     numbers = [one for one in arguments if isinstance(one, _SCALARS)]
     given = [None if isinstance(one, _SCALARS) else node_of(one, session) for one in arguments]
     common = np.result_type(*(one.dtype for one in given if one is not None), *numbers)
-    nodes = [node_of(np.asarray(one, np.result_type(one, common) if not isinstance(one, np.generic) else None), session) if node is None else node
-             for node, one in zip(given, arguments)]
-    types = _choose(source, signatures, nodes, common, len(layout.outputs))
+    nodes = [
+        (
+            node_of(np.asarray(one, np.result_type(one, common) if not isinstance(one, np.generic) else None), session)
+            if node is None
+            else node
+        )
+        for node, one in zip(given, arguments)
+    ]
+    types, arrays = _choose(source, signatures, nodes, common, len(layout.outputs))
     loop, cores, outs, shown = layout.match([node.shape for node in nodes])
     inputs = []
     for node, dtype, core in zip(nodes, types, cores):
@@ -312,41 +612,51 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
                 array = _manipulation.broadcast_to(array, whole)
             node = array._node
         inputs.append((_plain(node, whole), single))
-    key = (types, tuple(map(len, cores)), tuple(map(len, outs)), tuple(single for _, single in inputs))
+    key = (types, tuple(map(len, cores)), tuple(map(len, outs)), tuple(single for _, single in inputs), arrays)
     if key not in texts:
-        texts[key] = _gufunc_text(source, layout, types, cores, outs, [single for _, single in inputs])
+        texts[key] = _gufunc_text(source, layout, types, cores, outs, [single for _, single in inputs], arrays)
     text, entry = texts[key]
     count = int(np.prod(loop))
-    results = [((*loop, *own), dtype) for own, dtype in zip(shown, types[len(inputs):])]
+    results = [((*loop, *own), dtype) for own, dtype in zip(shown, types[len(inputs) :])]
     extents = [n for own in (*cores, *outs) for n in own]
     session = nodes[0].session
-    arrays = _run(text, entry, session, tuple(node for node, _ in inputs), results, [*extents, count], count)
-    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+    made = _run(text, entry, session, tuple(node for node, _ in inputs), results, [*extents, count], count)
+    return made[0] if len(made) == 1 else tuple(made)
 
 
 def _with_absent(shape: tuple, core: tuple) -> tuple:
     """The shape with axes of one element where optional ones are absent."""
     there = [n for n in core if n != 1]
-    loop = shape[:len(shape) - len(there)] if there else shape
+    loop = shape[: len(shape) - len(there)] if there else shape
     return (*loop, *core)
 
 
 def _choose(source: Source, signatures, nodes, common, num_outputs: int) -> tuple:
+    """The types, and which inputs without axes are arrays."""
     if not signatures:
-        return (*(node.dtype for node in nodes), *(common,) * num_outputs)
+        return (*(node.dtype for node in nodes), *(common,) * num_outputs), (False,) * (len(nodes) + num_outputs)
     for casting in ("no", "safe", "same_kind"):
-        for one in signatures:
+        for one, arrays in signatures:
             if all(np.can_cast(node.dtype, dtype, casting) for node, dtype in zip(nodes, one)):
-                return one
+                return one, arrays
     raise _errors.DataTypeMismatch(f"{source.name} takes no such types: {', '.join(str(node.dtype) for node in nodes)}")
 
 
-def _gufunc_text(source: Source, layout: Layout, types, cores, outs, single) -> Tuple[str, str]:
+def _gufunc_text(source: Source, layout: Layout, types, cores, outs, single, arrays) -> Tuple[str, str]:
     unit = Unit()
-    ranks = [len(one) for one in cores] + [max(1, len(one)) for one in outs]
+    ranks = [len(one) or int(is_array) for one, is_array in zip(cores, arrays)] + [max(1, len(one)) for one in outs]
     num_inputs = len(cores)
-    function = unit.call(source, tuple(Scalar(dtype if dtype != _dtypes.float16 else _dtypes.float32) if i < num_inputs and not rank else ArrayOf(dtype, rank)
-                                       for i, (dtype, rank) in enumerate(zip(types, ranks))))
+    function = unit.call(
+        source,
+        tuple(
+            (
+                Scalar(dtype if dtype != _dtypes.float16 else _dtypes.float32)
+                if i < num_inputs and not rank
+                else ArrayOf(dtype, rank)
+            )
+            for i, (dtype, rank) in enumerate(zip(types, ranks))
+        ),
+    )
     unit.needs_half |= _dtypes.float16 in types
     parameters, extents, arguments = [], [], []
     for i, (dtype, own) in enumerate(zip(types, (*cores, *outs))):
@@ -355,16 +665,22 @@ def _gufunc_text(source: Source, layout: Layout, types, cores, outs, single) -> 
         is_input = i < num_inputs
         parameters.append(f"{'const ' if is_input else ''}{memory_type(dtype)}* p{i}")
         place = "0" if is_input and single[i] else " * ".join(["item", *names])
-        if is_input and not own:
+        if is_input and not ranks[i]:
             arguments.append(f"({c_type(dtype)})p{i}[{place}]")
             continue
         # An input that the function writes is its own affair, as in Numba: not allowed, since other items may share it.
         if is_input and source.parameters[i] in function.written:
-            raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} writes its input {source.parameters[i]}")
+            raise _errors.ExpressionError(
+                f"{source.file}:{source.definition.lineno}: {source.name} writes its input {source.parameters[i]}"
+            )
         arguments.append(f"p{i} + {place}")
         arguments += names or ["1"]
-    entry = f"py_{source.name}"
-    text = (f"{unit.prelude()}\nextern \"C\" __global__ void {entry}({', '.join((*parameters, *(f'long long {n}' for n in extents)))}, long long count) {{\n"
-            "  for (long long item = (long long)blockIdx.x * blockDim.x + threadIdx.x; item < count; item += (long long)gridDim.x * blockDim.x)\n"
-            f"    {function.entry}({', '.join(arguments)});\n}}\n")
+    entry = f"py_{source.identifier}"
+    text = (
+        f'{unit.prelude()}\nextern "C" __global__ void '
+        f"{entry}({', '.join((*parameters, *(f'long long {n}' for n in extents)))}, long long count) {{\n"
+        "  for (long long item = (long long)blockIdx.x * blockDim.x + threadIdx.x; item < count; item += (long "
+        "long)gridDim.x * blockDim.x)\n"
+        f"    {function.entry}({', '.join(arguments)});\n}}\n"
+    )
     return text, entry

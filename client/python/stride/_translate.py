@@ -1,27 +1,52 @@
 """Python functions as CUDA C++: a subset of Python, types found from those of the arguments.
 
-Numbers have NumPy's types. Literals are weak, as in NumPy 2: `x[i] * 2.0` has the type of `x`; a variable that only literals are assigned to is
-int64 or float64. A variable has one type, to which everything assigned to it promotes. Arrays are C-contiguous pointers with their extents."""
+Numbers have NumPy's types. Literals are weak, as in NumPy 2: `x[i] * 2.0` has the type of `x`; a variable that only
+literals are assigned to is int64 or float64. A variable has one type, to which everything assigned to it promotes.
+Arrays are pointers with their extents and, where they are slices that are not contiguous, the distances between their
+elements. A tuple is a variable for each of its numbers."""
 
 import ast
+import importlib
 import math
 from dataclasses import replace
-from typing import Dict, List, Optional, Tuple
+import re
+from typing import Dict, List, NamedTuple, Optional
 
 import numpy as np
 
 from stride import _dtypes, _errors, cuda
 from stride._translate_calls import BARRIERS, Calls
 from stride._translate_expressions import Expressions
-from stride._translate_prelude import ATOMICS, PRELUDE
+from stride._translate_loops import Loops
+from stride._translate_prelude import ATOMICS, COMPLEX, PRELUDE, SLICES
 from stride._translate_source import Source
-from stride._translate_types import C_TYPES, ArrayOf, Object, Scalar, Value, c_type, memory_type, promote
+from stride._translate_types import (
+    C_TYPES,
+    INT,
+    ArrayOf,
+    Object,
+    Scalar,
+    TupleOf,
+    Unknown,
+    UnknownValue,
+    Value,
+    c_type,
+    memory_type,
+    promote,
+    promote_parts,
+)
 
 _MAX_PASSES = 20
+_MAX_DEPTH = 8
+# The limit for an array from outside a kernel, which becomes a part of its text.
+_MAX_CONSTANT_BYTES = 1 << 18
+_STABLE = re.compile(r"\d+|n_\w+_\d+")
 
 
 class Unit:
     """One translation: functions called, each once for a signature, in an order in which C++ knows them."""
+
+    max_constant_bytes = _MAX_CONSTANT_BYTES
 
     def __init__(self):
         self.functions: Dict[tuple, "Function"] = {}
@@ -29,38 +54,98 @@ class Unit:
         self.active: List[str] = []
         self.needs_half = False
         self.needs_atomics = False
+        self.needs_slices = False
+        self.needs_complex = False
+        self.is_cooperative = False  # meets the whole grid
+        self.constants: Dict[int, tuple] = {}  # arrays from outside, by id: the array, its name
+        self.links: List[str] = []  # CUDA C++ of the user's own, in front
 
     def call(self, source: Source, types: tuple) -> "Function":
-        key = (source.function, types)
+        key = (source.key, types)
         known = self.functions.get(key)
         if known is None:
-            if source.name in self.active:
-                raise _errors.ExpressionError(f"{source.file}:{source.definition.lineno}: {source.name} calls itself, which cannot be translated")
-            known = Function(self, source, types, f"st_{len(self.functions)}_{source.name}")
-            known.translate()
-            self.functions[key] = known
+            if sum(one is source.key or one == source.key for one in self.active) > _MAX_DEPTH:
+                raise _errors.ExpressionError(
+                    f"{source.file}:{source.definition.lineno}: {source.name} calls itself with other types at each "
+                    f"call"
+                )
+            # It is there while it is translated: a function that calls itself is called by its name.
+            known = self.functions[key] = Function(self, source, types, f"st_{len(self.functions)}_{source.identifier}")
+            try:
+                known.translate()
+            except _errors.ExpressionError:
+                del self.functions[key]  # it may be tried with other types
+                raise
+            if known.calls_itself:
+                self.texts.append(known.declaration())
             self.texts.append(known.text())
         return known
 
     def prelude(self) -> str:
         half = "#include <cuda_fp16.h>\n" if self.needs_half else ""
-        return half + PRELUDE + (ATOMICS if self.needs_atomics else "") + "".join(self.texts)
+        groups = "#include <cooperative_groups.h>\n" if self.is_cooperative else ""
+        parts = [
+            half,
+            groups,
+            *self.links,
+            PRELUDE,
+            SLICES if self.needs_slices else "",
+            COMPLEX if self.needs_complex else "",
+            ATOMICS if self.needs_atomics else "",
+            *(self._constant_text(*one) for one in self.constants.values()),
+            *self.texts,
+        ]
+        return "".join(parts)
+
+    def constant_array(self, values: np.ndarray) -> str:
+        """The name of a constant with these elements."""
+        # The array stays with the name, so that no other can have its id.
+        _, name = self.constants.setdefault(id(values), (values, f"st_constant_{len(self.constants)}"))
+        return name
+
+    def _constant_text(self, values: np.ndarray, name: str) -> str:
+        flat = np.ascontiguousarray(values).ravel()
+        dtype = flat.dtype
+        if dtype.kind == "c":  # a constant is not constructed
+            flat = flat.view(np.float32 if dtype.itemsize == 8 else np.float64)
+        if dtype == _dtypes.float16:
+            flat = flat.view(np.uint16)
+        elements = ", ".join(Function.literal(one, flat.dtype) for one in flat.tolist())
+        memory = f"__device__ const __align__(16) {c_type(flat.dtype)} {name}_memory[{flat.size}] = {{{elements}}};\n"
+        return f"{memory}#define {name} ((const {memory_type(dtype)}*){name}_memory)\n"
 
 
-class Function(Expressions, Calls):
-    """One function with the types of its parameters. `translate` walks over it until its variables' types stay as they are."""
+class Function(Expressions, Calls, Loops):
+    """One function with the types of its parameters. `translate` walks over it until its variables' types stay as they
+    are."""
 
     def __init__(self, unit: Unit, source: Source, types: tuple, entry: str, is_kernel: bool = False):
         self.unit, self.source, self.entry, self.is_kernel = unit, source, entry, is_kernel
-        self.types = [replace(one, root=name, extents=tuple(f"v_{name}_{i}" for i in range(one.ndim))) if isinstance(one, ArrayOf) else one
-                      for name, one in zip(source.parameters, types)]
+        self.types = [
+            (
+                replace(
+                    one,
+                    root=name,
+                    extents=tuple(f"n_{name}_{i}" for i in range(one.ndim)),
+                    strides=tuple(f"w_{name}_{i}" for i in range(one.ndim)) if one.strided else (),
+                )
+                if isinstance(one, ArrayOf)
+                else one
+            )
+            for name, one in zip(source.parameters, types)
+        ]
         self.variables: Dict[str, object] = {}
-        self.returned: Optional[Scalar] = None
+        self.returned: object = None  # Scalar or TupleOf
         self.written = set()  # parameters whose elements are stored to
         self.declared: Dict[str, str] = {}  # shared and local arrays
         self.lines: List[str] = []
         self.depth = 1
         self.num_loops = 0
+        self.calls_itself = self.done = False
+        self.loops: List[Optional[str]] = (
+            []
+        )  # of each loop around the statement: the flag that a break sets, when it has an else
+        self.conditional = 0  # within what C++ may evaluate later or not at all
 
     # --- the whole ---
 
@@ -69,19 +154,33 @@ class Function(Expressions, Calls):
         if len(self.types) != len(source.parameters):
             raise TypeError(f"{source.name} takes {len(source.parameters)} arguments, not {len(self.types)}")
         for one in self.types:
-            if isinstance(one, ArrayOf):
-                self.memory(one.dtype, source.definition)
+            for part in one.parts if isinstance(one, TupleOf) else () if isinstance(one, Object) else (one,):
+                self.memory(part.dtype, source.definition)
         self.variables.update(zip(source.parameters, self.types))
-        self.unit.active.append(source.name)
+        self.unit.active.append(source.key)
+        try:
+            self.settle()
+        finally:
+            self.unit.active.pop()
+        self.done = True
+
+    def settle(self) -> None:
+        """Walks over the statements until what is known of types stays as it is."""
+        source = self.source
         for _ in range(_MAX_PASSES):
-            before = (dict(self.variables), self.returned)
+            before = (dict(self.variables), self.returned, len(self.written))
             self.lines, self.declared, self.num_loops = [], {}, 0
             self.statements(source.definition.body)
-            if before == (self.variables, self.returned):
+            if before == (self.variables, self.returned, len(self.written)):
                 break
         else:
             self.fail(source.definition, "the types of its variables do not settle")
-        self.unit.active.pop()
+        if (
+            self.calls_itself
+            and self.returned is None
+            and any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(source.definition))
+        ):
+            self.fail(source.definition, "it calls itself, and no return says of which type its result is")
 
     def parameters_text(self) -> str:
         parts = []
@@ -89,29 +188,83 @@ class Function(Expressions, Calls):
             if isinstance(one, ArrayOf):
                 const = "" if name in self.written else "const "
                 parts.append(f"{const}{memory_type(one.dtype)}* v_{name}")
-                parts += [f"long long {extent}" for extent in one.extents]
-            else:
-                parts.append(f"{c_type(one.dtype)} v_{name}")
+                parts += [f"long long {extent}" for extent in (*one.extents, *one.strides)]
+            elif isinstance(one, TupleOf):
+                parts += [f"{c_type(part.dtype)} t_{name}_{i}" for i, part in enumerate(one.parts)]
+            elif isinstance(one, Scalar):
+                parts.append(f"{c_type(one.dtype)} {'a' if self.is_widened(name, one) else 'v'}_{name}")
         return ", ".join(parts)
 
-    def text(self) -> str:
-        result = c_type(self.returned.dtype) if self.returned is not None else "void"
-        head = f'extern "C" __global__ void {self.entry}' if self.is_kernel else f"__device__ {result} {self.entry}"
-        declarations = [f"  {c_type(one.dtype)} v_{name} = 0;" for name, one in self.variables.items()
-                        if isinstance(one, Scalar) and name not in self.source.parameters]
-        for name, one in self.variables.items():
-            if isinstance(one, ArrayOf) and name not in self.source.parameters and name not in self.declared:
-                declarations.append(f"  {'const ' if one.root and one.root not in self.written else ''}{memory_type(one.dtype)}* v_{name} = 0;")
-        return "\n".join([f"{head}({self.parameters_text()}) {{", *declarations, *self.declared.values(), *self.lines, "}", ""])
+    def is_widened(self, name: str, parameter: Scalar) -> bool:
+        """Whether a number that is a parameter is assigned to with a wider type."""
+        return self.variables[name].dtype != parameter.dtype  # type: ignore[attr-defined]
 
-    def fail(self, node, what: str):
+    def result_text(self) -> str:
+        if isinstance(self.returned, TupleOf):
+            return f"{self.entry}_result"
+        return c_type(self.returned.dtype) if self.returned is not None else "void"  # type: ignore[attr-defined]
+
+    def declarations(self) -> List[str]:
+        lines = []
+        for name, one in zip(self.source.parameters, self.types):
+            if isinstance(one, Scalar) and self.is_widened(name, one):
+                c = c_type(self.variables[name].dtype)  # type: ignore[attr-defined]
+                lines.append(f"  {c} v_{name} = ({c})a_{name};")
+        for name, one in self.variables.items():
+            if name in self.source.parameters or name in self.declared:
+                continue
+            if isinstance(one, Scalar):
+                lines.append(f"  {c_type(one.dtype)} v_{name} = 0;")
+            elif isinstance(one, TupleOf):
+                lines += [f"  {c_type(part.dtype)} t_{name}_{i} = 0;" for i, part in enumerate(one.parts)]
+            elif isinstance(one, ArrayOf):
+                is_const = any(root and root not in self.written for root in one.root.split("|"))
+                lines.append(f"  {'const ' if is_const else ''}{memory_type(one.dtype)}* v_{name} = 0;")
+                lines += [
+                    f"  long long {own} = 0;"
+                    for own in (*one.extents, *one.strides)
+                    if own[:2] in ("e_", "w_") and own[2:].startswith(f"{name}_")
+                ]
+        return lines
+
+    def result_struct(self) -> str:
+        """The struct that a function of several results returns."""
+        if not isinstance(self.returned, TupleOf):
+            return ""
+        members = "".join(f" {c_type(one.dtype)} f{i};" for i, one in enumerate(self.returned.parts))
+        return f"struct {self.entry}_result {{{members} }};\n"
+
+    def declaration(self) -> str:
+        """In front of a function that calls itself."""
+        return f"{self.result_struct()}__device__ {self.result_text()} {self.entry}({self.parameters_text()});\n"
+
+    def text(self) -> str:
+        result = "" if self.calls_itself else self.result_struct()
+        head = (
+            f'extern "C" __global__ void {self.entry}'
+            if self.is_kernel
+            else f"__device__ {self.result_text()} {self.entry}"
+        )
+        return "\n".join(
+            [
+                f"{result}{head}({self.parameters_text()}) {{",
+                *self.declarations(),
+                *self.declared.values(),
+                *self.lines,
+                "}",
+                "",
+            ]
+        )
+
+    def fail(self, node, what: str, kind=_errors.ExpressionError):
         line = getattr(node, "lineno", self.source.definition.lineno)
-        raise _errors.ExpressionError(f"{self.source.file}:{line}: {self.source.name}: {what}")
+        raise kind(f"{self.source.file}:{line}: {self.source.name}: {what}")
 
     def memory(self, dtype: np.dtype, node) -> None:
         if dtype not in C_TYPES:
             self.fail(node, f"arrays of {dtype} cannot be used in a kernel of Python")
         self.unit.needs_half |= dtype == _dtypes.float16
+        self.unit.needs_complex |= dtype.kind == "c"
 
     def emit(self, line: str) -> None:
         self.lines.append("  " * self.depth + line)
@@ -122,8 +275,12 @@ class Function(Expressions, Calls):
         for statement in body:
             method = getattr(self, f"do_{type(statement).__name__}", None)
             if method is None:
-                self.fail(statement, f"{type(statement).__name__} cannot be translated; there are assignments, if, for over range, while, break, "
-                                     "continue, return and calls")
+                self.fail(
+                    statement,
+                    f"{type(statement).__name__} cannot be translated; there are assignments, if, for, while, break, "
+                    f"continue, "
+                    "return, assert and calls",
+                )
             method(statement)
 
     def block(self, body) -> None:
@@ -134,11 +291,29 @@ class Function(Expressions, Calls):
     def do_Pass(self, node) -> None:  # noqa: N802
         pass
 
-    def do_Break(self, node) -> None:  # noqa: N802
-        self.emit("break;")
+    def do_Import(self, node) -> None:  # noqa: N802
+        for one in node.names:
+            module = importlib.import_module(one.name)
+            self.variables[one.asname or one.name.partition(".")[0]] = Object(
+                module if one.asname else importlib.import_module(one.name.partition(".")[0])
+            )
 
-    def do_Continue(self, node) -> None:  # noqa: N802
-        self.emit("continue;")
+    def do_ImportFrom(self, node) -> None:  # noqa: N802
+        module = importlib.import_module(node.module or "", None)
+        for one in node.names:
+            self.variables[one.asname or one.name] = Object(getattr(module, one.name))
+
+    def do_FunctionDef(self, node) -> None:  # noqa: N802
+        known = self.variables.get(node.name)
+        if isinstance(known, Object) and isinstance(known.value, Source) and known.value.definition is node:
+            return
+        self.variables[node.name] = Object(Source.nested(node, self.source))
+
+    def do_Assert(self, node) -> None:  # noqa: N802
+        self.emit(f"if (!({self.truth(node.test)})) __trap();")
+
+    def do_Raise(self, node) -> None:  # noqa: N802
+        self.emit("__trap();")
 
     def do_Expr(self, node) -> None:  # noqa: N802
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -147,10 +322,10 @@ class Function(Expressions, Calls):
             self.fail(node, "an expression alone does nothing")
         called = self.visit(node.value.func)
         if isinstance(called, Object) and called.value in BARRIERS:
-            self.emit(BARRIERS[called.value])
+            self.emit(self.barrier(node.value, called.value))
             return
         value = self.visit(node.value)
-        if value is not None:
+        if isinstance(value, Value):
             self.emit(f"(void)({value.text});" if value.type is not None else f"{value.text};")
 
     def do_Return(self, node) -> None:  # noqa: N802
@@ -159,9 +334,25 @@ class Function(Expressions, Calls):
             return
         if self.is_kernel:
             self.fail(node, "a kernel returns nothing; write into an array")
-        value = self.number(node.value).type.definite()
-        self.returned = replace(value, never_negative=False) if self.returned is None else promote(self.returned, value)
-        self.emit(f"return {self.cast(self.number(node.value), self.returned)};")
+        value = self.visit(node.value)
+        if isinstance(value, list):
+            kinds = tuple(replace(self.scalar(one, node).type.definite(), never_negative=False) for one in value)
+            if self.returned is not None:
+                if not isinstance(self.returned, TupleOf):
+                    self.fail(node, "a function returns a number or a tuple, not both")
+                kinds = promote_parts(node, self.returned.parts, kinds, self.fail)
+            self.returned = TupleOf(kinds)
+            self.emit(f"return {{{', '.join(self.cast(one, kind) for one, kind in zip(value, kinds))}}};")
+            return
+        value = self.scalar(value, node)
+        if isinstance(value, Unknown):
+            return
+        if isinstance(self.returned, TupleOf):
+            self.fail(node, "a function returns a number or a tuple, not both")
+        kind = value.type.definite()
+        kinds = [kind] if self.returned is None else [self.returned, kind]
+        self.returned = replace(promote(*kinds).definite(), never_negative=False)
+        self.emit(f"return {self.cast(value, self.returned)};")
 
     def do_If(self, node) -> None:  # noqa: N802
         self.emit(f"if ({self.truth(node.test)}) {{")
@@ -175,41 +366,6 @@ class Function(Expressions, Calls):
             self.block(node.orelse)
         self.emit("}")
 
-    def do_While(self, node) -> None:  # noqa: N802
-        if node.orelse:
-            self.fail(node, "else of a loop cannot be translated")
-        self.emit(f"while ({self.truth(node.test)}) {{")
-        self.block(node.body)
-        self.emit("}")
-
-    def do_For(self, node) -> None:  # noqa: N802
-        if node.orelse:
-            self.fail(node, "else of a loop cannot be translated")
-        called = self.visit(node.iter.func) if isinstance(node.iter, ast.Call) else None
-        if not isinstance(called, Object) or called.value is not range or not isinstance(node.target, ast.Name) or node.iter.keywords:
-            self.fail(node, "only `for name in range(...)` can be translated")
-        parts = [self.integer(one) for one in node.iter.args]
-        if not 1 <= len(parts) <= 3:
-            self.fail(node, "range takes one to three numbers")
-        zero = Value("0", Scalar(None, int, True), 0)
-        start, stop = (zero, parts[0]) if len(parts) == 1 else parts[:2]
-        step = parts[2] if len(parts) == 3 else Value("1", Scalar(None, int, True), 1)
-        kind = promote(*(one.type for one in (start, stop, step))).definite()
-        rises = step.type.never_negative
-        falls = isinstance(step.literal, int) and step.literal < 0
-        self.assign(node.target, Value("", Scalar(kind.dtype, None, start.type.never_negative and rises)), node, silent=True)
-        loop, name = self.num_loops, f"v_{node.target.id}"
-        self.num_loops += 1
-        c, i = c_type(kind.dtype), f"i{loop}"
-        condition = f"{i} < end{loop}" if rises else f"{i} > end{loop}" if falls else f"(step{loop} > 0 ? {i} < end{loop} : {i} > end{loop})"
-        self.emit(f"for ({c} {i} = {self.cast(start, kind)}, end{loop} = {self.cast(stop, kind)}, step{loop} = {self.cast(step, kind)}; {condition}; "
-                  f"{i} += step{loop}) {{")
-        self.depth += 1
-        self.emit(f"{name} = {i};")
-        self.depth -= 1
-        self.block(node.body)
-        self.emit("}")
-
     def do_AnnAssign(self, node) -> None:  # noqa: N802
         if node.value is not None:
             self.store(node.target, node.value, node)
@@ -221,82 +377,184 @@ class Function(Expressions, Calls):
     def store(self, target, value, node) -> None:
         if isinstance(value, ast.Call):
             called = self.visit(value.func)
-            if isinstance(called, Object) and called.value in (cuda.shared.array, cuda.local.array):
-                self.declare(target, value, called.value is cuda.shared.array)
+            if isinstance(called, Object) and called.value in (cuda.shared.array, cuda.local.array, cuda.shared_memory):
+                self.declare(
+                    target,
+                    value,
+                    called.value is not cuda.local.array,
+                    ("dtype", "shape") if called.value is cuda.shared_memory else ("shape", "dtype"),
+                )
                 return
-        value = self.visit(value)
-        if isinstance(target, ast.Tuple):
+        self.store_value(target, self.visit(value), node)
+
+    def store_value(self, target, value, node) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, Value) and isinstance(value.type, ArrayOf) and value.type.ndim == 1:
+                value = [
+                    self.element(value, [Value(f"{i}LL", Scalar(INT, None, True), i)], node)
+                    for i in range(len(target.elts))
+                ]
             if not isinstance(value, list) or len(value) != len(target.elts):
                 self.fail(node, f"{len(target.elts)} names need as many values")
-            temporaries = []
-            for i, (one, part) in enumerate(zip(target.elts, value)):
-                if not isinstance(part.type, Scalar):
-                    self.fail(node, "only numbers can be assigned several at once")
-                if len(value) > 1 and part.literal is None:
-                    temporary = f"t{self.num_loops}_{i}"
-                    self.emit(f"{c_type(part.type.definite().dtype)} {temporary} = {part.text};")
-                    part = Value(temporary, part.type)
-                temporaries.append((one, part))
-            self.num_loops += 1
-            for one, part in temporaries:
-                self.assign(one, part, node)
+            for one, part in zip(target.elts, self.held(value, node)):
+                self.store_value(one, part, node)
             return
-        if isinstance(value, list):
-            self.fail(node, "several values need as many names")
         self.assign(target, value, node)
+
+    def held(self, values: list, node) -> list:
+        """The same values, which what is assigned next does not change."""
+        kept, number = [], self.num_loops
+        self.num_loops += 1
+        for i, part in enumerate(values):
+            if isinstance(part, list):
+                part = self.held(part, node)
+            elif isinstance(part, Value) and isinstance(part.type, Scalar) and len(values) > 1 and part.literal is None:
+                temporary = f"x{number}_{i}"
+                self.emit(f"{c_type(part.type.definite().dtype)} {temporary} = {part.text};")
+                part = Value(temporary, part.type)
+            kept.append(part)
+        return kept
 
     def assign(self, target, value, node, silent: bool = False) -> None:
         if isinstance(target, ast.Subscript):
-            place = self.visit(target)
-            if not isinstance(place, Value) or not isinstance(place.type, Scalar):
-                self.fail(node, "only single elements can be assigned to; a loop can do the rest")
-            if not isinstance(value, Value) or not isinstance(value.type, Scalar):
-                self.fail(node, "an element takes a number")
-            self.mark_written(target, node)
-            self.emit(f"{place.text} = {self.cast(value, Scalar(place.type.dtype))};")
+            self.assign_elements(target, value, node)
             return
+        if isinstance(target, ast.Attribute):
+            self.fail(node, f"nothing can be assigned to an attribute, here {target.attr}")
         if not isinstance(target, ast.Name):
             self.fail(node, f"nothing can be assigned to {type(target).__name__}")
         name = target.id
+        if isinstance(value, list):
+            self.assign_tuple(name, value, node)
+            return
+        if isinstance(value, Object):
+            if self.variables.get(name, value) != value:
+                self.fail(node, f"{name} stands for one thing only")
+            self.variables[name] = value
+            return
         if not isinstance(value, Value) or value.type is None:
-            self.fail(node, "only numbers and arrays can be assigned")
+            self.fail(node, "only numbers, tuples and arrays can be assigned")
         known = self.variables.get(name)
         if isinstance(value.type, ArrayOf):
-            if known is not None and (not isinstance(known, ArrayOf) or (known.dtype, known.ndim, known.root) != (
-                    value.type.dtype, value.type.ndim, value.type.root) or name in self.source.parameters):
-                self.fail(node, f"{name} stands for one thing only: a number, or one array")
-            # The extents of what a row is taken from do not change.
-            self.variables[name] = value.type
-            self.emit(f"v_{name} = {value.text};")
+            self.assign_array(name, value, node)
             return
         kind = value.type.definite()
-        if isinstance(known, ArrayOf):
+        if known is not None and not isinstance(known, Scalar):
             self.fail(node, f"{name} stands for one thing only: a number, or one array")
         if known is not None:
             dtype = promote(known, kind).dtype
             kind = Scalar(dtype, None, known.never_negative and kind.never_negative)
-            if name in self.source.parameters and dtype != known.dtype:
-                self.fail(node, f"the argument {name} is {known.dtype} and cannot become {dtype}; give the result another name")
+        self.memory(kind.dtype, node)
         self.variables[name] = kind
         if not silent:
             self.emit(f"v_{name} = {self.cast(value, kind)};")
+
+    def assign_tuple(self, name: str, values: list, node) -> None:
+        known = self.variables.get(name)
+        kinds = tuple(self.scalar(one, node).type.definite() for one in values)
+        literals = tuple(one.literal for one in values)
+        if known is not None:
+            if not isinstance(known, TupleOf) or name in self.source.parameters:
+                self.fail(node, f"{name} stands for one thing only: a number, a tuple, or one array")
+            kinds = promote_parts(node, known.parts, kinds, self.fail)
+            # Known in every pass alike: from the first assignment on.
+            literals = tuple(a if a == b and type(a) is type(b) else None for a, b in zip(known.literals, literals))
+        self.variables[name] = TupleOf(kinds, literals)
+        for i, (one, kind) in enumerate(zip(self.held(values, node), kinds)):
+            self.memory(kind.dtype, node)
+            self.emit(f"t_{name}_{i} = {self.cast(one, kind)};")
+
+    def assign_array(self, name: str, value: Value, node) -> None:
+        known, kind = self.variables.get(name), value.type
+        if known is not None and (
+            not isinstance(known, ArrayOf)
+            or (known.dtype, known.ndim) != (kind.dtype, kind.ndim)
+            or name in self.source.parameters
+            or name in self.declared
+        ):
+            self.fail(node, f"{name} stands for one thing only: a number, or arrays of one type and as many axes")
+        if known is not None and known.root != kind.root:
+            kind = replace(kind, root="|".join(sorted({*known.root.split("|"), *kind.root.split("|")})))
+        strided = kind.strided or known is not None and known.strided
+        # The extents of a parameter, and of a row of one, do not change; those of a slice are the variable's own.
+        own = (
+            strided
+            or not all(_STABLE.fullmatch(one) for one in kind.extents)
+            or known is not None
+            and known.extents != kind.extents
+        )
+        if not own:
+            self.variables[name] = kind
+            self.emit(f"v_{name} = {value.text};")
+            return
+        extents = tuple(f"e_{name}_{i}" for i in range(kind.ndim))
+        strides = tuple(f"w_{name}_{i}" for i in range(kind.ndim)) if strided else ()
+        self.variables[name] = replace(kind, extents=extents, strided=strided, strides=strides)
+        parts = [(f"v_{name}", value.text), *zip(extents, kind.extents), *zip(strides, kind.steps())]
+        # The assigned slice may be one of the variable itself.
+        for i, (_, text) in enumerate(parts):
+            self.emit(f"auto x{self.num_loops}_{i} = {text};")
+        for i, (variable, _) in enumerate(parts):
+            self.emit(f"{variable} = x{self.num_loops}_{i};")
+        self.num_loops += 1
+
+    def assign_elements(self, target, value, node) -> None:
+        place = self.visit(target)
+        if not isinstance(place, Value):
+            self.fail(node, "a tuple's numbers cannot be assigned to")
+        self.mark_written(target, node)
+        if isinstance(place.type, Scalar):
+            if isinstance(value, Value) and isinstance(value.type, ArrayOf) and value.type.ndim == 0:
+                value = self.element(value, [], node)
+            if not isinstance(value, Value) or not isinstance(value.type, Scalar):
+                self.fail(node, "an element takes a number")
+            self.emit(f"{place.lvalue()} = {self.cast(value, Scalar(place.type.dtype))};")
+            return
+        self.assign_slice(place, value, node)
+
+    def assign_slice(self, place: Value, value, node) -> None:
+        """Element by element: from a number, or from an array of as many axes."""
+        kind = place.type
+        if isinstance(value, list) and kind.ndim == 1:
+            for i, one in enumerate(self.held(value, node)):
+                element = self.element(place, [Value(f"{i}LL", Scalar(INT, None, True), i)], node)
+                self.emit(f"{element.lvalue()} = {self.cast(self.scalar(one, node), Scalar(element.type.dtype))};")
+            return
+        if not isinstance(value, Value) or isinstance(value.type, ArrayOf) and value.type.ndim != kind.ndim:
+            self.fail(node, f"{kind.ndim} axes of an array take a number or an array of {kind.ndim} axes")
+        loop = self.num_loops
+        self.num_loops += 1
+        indices = [Value(f"j{loop}_{i}", Scalar(INT, None, True)) for i in range(kind.ndim)]
+        for index, extent in zip(indices, kind.extents):
+            self.emit(
+                f"for (long long {index.text} = 0, end_{index.text} = {extent}; {index.text} < end_{index.text}; "
+                f"++{index.text})"
+            )
+        element = self.element(place, indices, node)
+        source = self.element(value, indices, node) if isinstance(value.type, ArrayOf) else value
+        self.emit(f"  {element.lvalue()} = {self.cast(source, Scalar(element.type.dtype))};")
 
     def do_AugAssign(self, node) -> None:  # noqa: N802
         target = node.target
         read = ast.copy_location(ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target, target)
         self.assign(target, self.binary(node, node.op, self.number(read), self.number(node.value)), node)
 
-    def declare(self, target, call, is_shared: bool) -> None:
+    def declare(self, target, call, is_shared: bool, names=("shape", "dtype")) -> None:
         if not isinstance(target, ast.Name):
             self.fail(call, "an array of a block or a thread needs a name")
-        arguments = dict(zip(("shape", "dtype"), call.args))
-        arguments.update({one.arg: one.value for one in call.keywords})
+        arguments = dict(zip(names, call.args))
+        arguments.update({"shape" if one.arg == "size" else one.arg: one.value for one in call.keywords})
+        arguments.pop("alignment", None)
         if set(arguments) != {"shape", "dtype"}:
             self.fail(call, "an array has a shape and a dtype")
         shape = self.visit(arguments["shape"])
+        if isinstance(shape, Object) and shape.value is None:
+            shape = self.constant(call, 0)  # as large as the launch says
         shape = shape if isinstance(shape, list) else [shape]
+        if any(isinstance(one, list) for one in shape):
+            self.fail(call, "a shape is a number or a tuple of numbers")
         if not all(isinstance(one, Value) and isinstance(one.literal, int) for one in shape):
-            self.fail(call, "the shape of such an array is made of known integers")
+            self.fail(call, "the shape of such an array is made of known integers", UnknownValue)
         dtype = self.dtype(arguments["dtype"])
         self.memory(dtype, call)
         extents, name = [one.literal for one in shape], target.id
@@ -306,7 +564,11 @@ class Function(Expressions, Calls):
         elif count <= 0:
             self.fail(call, "an array of no elements")
         else:
+            # Classes with a constructor may not be made in shared memory: their bytes may.
             text = f"  {'__shared__ ' if is_shared else ''}{c} v_{name}[{count}];"
+            if dtype.kind == "c" and is_shared:
+                room = f"__shared__ __align__(16) unsigned char m_{name}[{count * dtype.itemsize}]"
+                text = f"  {room};\n  {c}* v_{name} = ({c}*)m_{name};"
         kind = ArrayOf(dtype, len(extents), "", tuple(map(str, extents)))
         if self.variables.get(name, kind) != kind or name in self.declared:
             self.fail(call, f"{name} stands for one thing only")
@@ -316,16 +578,38 @@ class Function(Expressions, Calls):
     def mark_written(self, target, node) -> None:
         while isinstance(target, ast.Subscript):
             target = target.value
-        if isinstance(target, ast.Name) and isinstance(self.variables.get(target.id), ArrayOf):
-            root = self.variables[target.id].root
-            if root:
-                self.written.add(root)
+        value = self.visit(target) if isinstance(target, (ast.Name, ast.Attribute, ast.Call)) else None
+        if isinstance(value, Value) and isinstance(value.type, ArrayOf):
+            self.mark_root(value.type.root, node)
+
+    def mark_root(self, roots: str, node) -> None:
+        for root in filter(None, roots.split("|")):
+            if root.startswith("="):
+                self.fail(
+                    node,
+                    f"{root[1:]} is an array from outside the kernel, which is a constant there; pass it as an "
+                    f"argument to write it",
+                )
+            self.written.add(root)
 
 
-def translate_kernel(source: Source, types: tuple) -> Tuple[str, str, List[bool]]:
-    """The text of a kernel, its entry, and which arguments it writes."""
+class Translated(NamedTuple):
+    """A kernel's text, its entry, which arguments it writes, and whether its blocks meet."""
+
+    text: str
+    entry: str
+    written: List[bool]
+    is_cooperative: bool
+
+
+def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
+    """`links`: CUDA C++ of the user's own that the kernel calls."""
     unit = Unit()
-    entry = f"py_{source.name}"
+    unit.links += links
+    entry = f"py_{source.identifier}"
     function = Function(unit, source, types, entry, is_kernel=True)
     function.translate()
-    return unit.prelude() + function.text(), entry, [name in function.written for name in source.parameters]
+    text = function.text()
+    return Translated(
+        unit.prelude() + text, entry, [name in function.written for name in source.parameters], unit.is_cooperative
+    )

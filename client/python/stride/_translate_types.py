@@ -1,4 +1,4 @@
-"""What the translator knows of a value: a number's type or an array's, and its text in CUDA C++."""
+"""The translator's knowledge of a value: a number's type or an array's, and its text in CUDA C++."""
 
 from dataclasses import dataclass, field
 from typing import Optional, Tuple
@@ -8,11 +8,24 @@ import numpy as np
 from stride import _dtypes, _errors
 
 C_TYPES = {
-    _dtypes.bool: "bool", _dtypes.int8: "signed char", _dtypes.int16: "short", _dtypes.int32: "int", _dtypes.int64: "long long",
-    _dtypes.uint8: "unsigned char", _dtypes.uint16: "unsigned short", _dtypes.uint32: "unsigned int", _dtypes.uint64: "unsigned long long",
-    _dtypes.float16: "float", _dtypes.float32: "float", _dtypes.float64: "double"}
+    _dtypes.bool: "bool",
+    _dtypes.int8: "signed char",
+    _dtypes.int16: "short",
+    _dtypes.int32: "int",
+    _dtypes.int64: "long long",
+    _dtypes.uint8: "unsigned char",
+    _dtypes.uint16: "unsigned short",
+    _dtypes.uint32: "unsigned int",
+    _dtypes.uint64: "unsigned long long",
+    _dtypes.float16: "float",
+    _dtypes.float32: "float",
+    _dtypes.float64: "double",
+    _dtypes.complex64: "st_complex<float>",
+    _dtypes.complex128: "st_complex<double>",
+}
 
-BOOL, INT, FLOAT = _dtypes.bool, _dtypes.int64, _dtypes.float64
+BOOL, INT, FLOAT, COMPLEX = _dtypes.bool, _dtypes.int64, _dtypes.float64, _dtypes.complex128
+_WEAK = {bool: BOOL, int: INT, float: FLOAT, complex: COMPLEX}
 
 
 @dataclass(frozen=True)
@@ -26,17 +39,40 @@ class Scalar:
     def definite(self) -> "Scalar":
         if self.dtype is not None:
             return self
-        return Scalar({bool: BOOL, int: INT, float: FLOAT}[self.weak], None, self.never_negative)
+        return Scalar(_WEAK[self.weak], None, self.never_negative)
 
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """`root` is the parameter that its memory is; empty for shared and local arrays."""
+    """`root` is the parameter that its memory is, or several with `|` between them; empty for shared and local arrays;
+    `=` and a name for constants. Without `strided` it is C-contiguous; else `strides`, in elements, say where its
+    elements are."""
 
     dtype: np.dtype
     ndim: int
     root: str = ""
     extents: Tuple[str, ...] = field(default=(), compare=False)
+    strided: bool = False
+    strides: Tuple[str, ...] = field(default=(), compare=False)
+
+    def signature(self) -> "ArrayOf":
+        """As a part of a function's signature: without its memory."""
+        return ArrayOf(self.dtype, self.ndim, strided=self.strided)
+
+    def steps(self) -> Tuple[str, ...]:
+        """The distance between elements along each axis, in elements."""
+        if self.strided:
+            return self.strides
+        return tuple(" * ".join(("1LL", *self.extents[i + 1 :])) for i in range(self.ndim))
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """Numbers. `literals` are those that are known, else None; `fields` the names of a named tuple's."""
+
+    parts: Tuple[Scalar, ...]
+    fields: Tuple[str, ...] = ()
+    literals: tuple = field(default=(), compare=False)
 
 
 @dataclass
@@ -44,6 +80,27 @@ class Value:
     text: str
     type: object  # Scalar, ArrayOf
     literal: object = None  # its value, when it is known now
+    place: str = ""  # of an element that is read by a conversion: where it is
+
+    def lvalue(self) -> str:
+        """The text to which a value is assigned."""
+        return self.place or self.text
+
+
+class Several(list):
+    """The values of a tuple, with the names that a named tuple has for them."""
+
+    def __init__(self, values, fields: Tuple[str, ...] = ()):
+        super().__init__(values)
+        self.fields = fields
+
+
+class UnknownValue(_errors.ExpressionError):
+    """A number would have to be known while a function is translated, such as the extent of a shared array."""
+
+
+class Unknown(Value):
+    """The result of a recursive call before the other results of the function determine its type."""
 
 
 class Object:
@@ -52,6 +109,22 @@ class Object:
     def __init__(self, value):
         self.value = value
 
+    def __eq__(self, other) -> bool:
+        if not isinstance(other, Object):
+            return False
+        return (
+            self.value is other.value
+            or self._is_known()
+            and (type(self.value), self.value) == (type(other.value), other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.value) if self._is_known() else id(self.value)
+
+    def _is_known(self) -> bool:
+        """Whether it is numbers."""
+        return isinstance(self.value, (bool, int, float, complex, tuple))
+
 
 def parameter_type(value) -> object:
     """The type of an argument of a kernel; part of a signature."""
@@ -59,9 +132,13 @@ def parameter_type(value) -> object:
         return ArrayOf(np.dtype(value.dtype), len(value.shape))
     if isinstance(value, np.generic):
         return Scalar(_dtypes.dtype_of(value.dtype))
-    if isinstance(value, (bool, int, float)):
-        return Scalar({bool: BOOL, int: INT, float: FLOAT}[next(t for t in (bool, int, float) if isinstance(value, t))])
-    raise _errors.DataTypeMismatch(f"a kernel takes arrays and numbers, not {type(value).__name__}")
+    if isinstance(value, (bool, int, float, complex)):
+        return Scalar(_WEAK[next(t for t in (bool, int, float, complex) if isinstance(value, t))])
+    if isinstance(value, tuple) and value:
+        parts = tuple(map(parameter_type, value))
+        if all(isinstance(one, Scalar) for one in parts):
+            return TupleOf(parts, tuple(getattr(value, "_fields", ())))
+    raise _errors.DataTypeMismatch(f"a kernel takes arrays, numbers and tuples of numbers, not {type(value).__name__}")
 
 
 def c_type(dtype: np.dtype) -> str:
@@ -75,8 +152,17 @@ def memory_type(dtype: np.dtype) -> str:
 def promote(*types: Scalar) -> Scalar:
     """NumPy's, with weak literals; weak only when all are."""
     if all(one.dtype is None for one in types):
-        weak = max((one.weak for one in types), key=[bool, int, float].index)
+        weak = max((one.weak for one in types), key=list(_WEAK).index)
         return Scalar(None, weak)
-    stand_ins = [one.dtype if one.dtype is not None else {bool: BOOL, int: 0, float: 0.0}[one.weak] for one in types]
+    stand_ins = [
+        one.dtype if one.dtype is not None else {bool: BOOL, int: 0, float: 0.0, complex: 0j}[one.weak] for one in types
+    ]
     dtype = np.result_type(*stand_ins)
     return Scalar(dtype)
+
+
+def promote_parts(node, one: tuple, other: tuple, fail) -> tuple:
+    """The types of two tuples, promoted part by part."""
+    if len(one) != len(other):
+        fail(node, f"a tuple of {len(one)} and one of {len(other)} numbers under one name")
+    return tuple(promote(a, b).definite() for a, b in zip(one, other))

@@ -1,0 +1,227 @@
+"""Devices, contexts, streams and events of Numba's `cuda`."""
+
+import contextlib
+from typing import Iterator, List
+
+from stride import _errors, _execution
+from stride._execution import Event, Place, Stream, null_stream, refused
+
+
+class Device(Place):
+    """A device, numbered as `gpus` has them."""
+
+    @property
+    def name(self) -> bytes:
+        """The model."""
+        return self.described.model.encode()
+
+    @property
+    def compute_capability(self) -> tuple:
+        """(major, minor); of a CPU device (8, 0), as its kernels are compiled."""
+        return _execution.compute_capability(self.described)
+
+    cc = compute_capability
+
+    @property
+    def uuid(self) -> str:
+        """The name that the daemon has for it."""
+        return self.described.name
+
+    MAX_THREADS_PER_BLOCK = MAX_BLOCK_DIM_X = MAX_BLOCK_DIM_Y = 1024
+    MAX_BLOCK_DIM_Z = 64
+    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = 2**31 - 1, 65535, 65535
+    MAX_SHARED_MEMORY_PER_BLOCK = 48 << 10
+    WARP_SIZE = 32
+
+    @property
+    def MULTIPROCESSOR_COUNT(self) -> int:  # noqa: N802
+        """Multiprocessors of a GPU, processors of a CPU device."""
+        return self.described.num_compute_units
+
+    def reset(self) -> None:
+        """Does nothing but wait: the device is shared, and the session's arrays stay."""
+        _execution.synchronize()
+
+
+class Devices:
+    """A sequence of the devices; each is a context that runs operations on it."""
+
+    def __len__(self) -> int:
+        return len(_execution.devices())
+
+    def __getitem__(self, index: int) -> Device:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there is no device {index}: the daemon has {len(self)}")
+        return Device(index % len(self))
+
+    def __iter__(self) -> Iterator[Device]:
+        return (Device(i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<Managed Device {', '.join(str(one.id) for one in self)}>"
+
+    @property
+    def lst(self) -> List[Device]:
+        """All of them."""
+        return list(self)
+
+    @property
+    def current(self) -> Device:
+        """The one that operations run on."""
+        return get_current_device()
+
+
+gpus = Devices()
+
+
+def list_devices() -> Devices:
+    """The devices, as `gpus`."""
+    return gpus
+
+
+def is_available() -> bool:
+    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too."""
+    try:
+        return any(one.serving or one.state == "STARTING" for one in _execution.devices())
+    except _errors.StrideError:
+        return False
+
+
+def is_supported_version() -> bool:
+    """True: the daemon brings what it needs."""
+    return True
+
+
+def is_float16_supported() -> bool:
+    """True: memory may be of float16, with which kernels compute in float32."""
+    return True
+
+
+def detect() -> bool:
+    """Prints the devices; whether there is one."""
+    found = _execution.devices()
+    print(f"Found {len(found)} CUDA devices")
+    for i, one in enumerate(found):
+        major, minor = _execution.compute_capability(one)
+        print(f"id {i}    {one.model!r:>40}    [{'SUPPORTED' if one.serving else one.state}]")
+        print(f"{'Compute Capability:':>45} {major}.{minor}\n{'Device:':>45} {one.name}")
+    print(f"Summary:\n\t{len(found)}/{len(found)} devices are supported")
+    return bool(found)
+
+
+def get_current_device() -> Device:
+    """The device that operations run on."""
+    return Device()
+
+
+def select_device(device_id: int) -> "Context":
+    """From here on operations of the session run on this device."""
+    return Context(Device(device_id).use())  # type: ignore[arg-type]
+
+
+class Context:
+    """A device's context, with the methods that Numba's programs call."""
+
+    def __init__(self, device: Device):
+        self.device = device
+
+    def get_memory_info(self):
+        """Free and all bytes of the device."""
+        return MemoryInfo(*_execution.memory_info(self.device.described))
+
+    def synchronize(self) -> None:
+        """Waits until everything recorded has been computed."""
+        _execution.synchronize()
+
+    def reset(self) -> None:
+        """Does nothing but wait."""
+        _execution.synchronize()
+
+
+class MemoryInfo(tuple):
+    """Two numbers of bytes, `free` and `total`."""
+
+    def __new__(cls, free: int, total: int):
+        return super().__new__(cls, (free, total))
+
+    @property
+    def free(self) -> int:
+        """Bytes that nothing uses."""
+        return self[0]
+
+    @property
+    def total(self) -> int:
+        """All bytes."""
+        return self[1]
+
+
+def current_context(devnum=None) -> Context:
+    """The context of the current device, or of the one numbered `devnum`."""
+    return Context(Device(devnum))
+
+
+def require_context(function):
+    """Returns the function: a session connects by itself."""
+    return function
+
+
+def close() -> None:
+    """Waits until everything recorded has been computed. The session's arrays stay; `stride.current_session().close()`
+    ends it."""
+    _execution.synchronize()
+
+
+def synchronize(session=None) -> None:
+    """Waits until everything recorded has been computed."""
+    session.synchronize() if session is not None else _execution.synchronize()
+
+
+def stream() -> Stream:
+    """A stream: a name for the session, whose operations run in order."""
+    return Stream()
+
+
+def default_stream() -> Stream:
+    """The stream of launches that name none."""
+    return null_stream
+
+
+legacy_default_stream = per_thread_default_stream = default_stream
+
+
+def external_stream(ptr):
+    """Refused: a stream of another library has no meaning to the service."""
+    refused(
+        "cuda.external_stream",
+        "the devices are the daemon's, where no stream of this process is known; use cuda.stream()",
+    )
+
+
+def event(timing: bool = True) -> Event:
+    """A moment in the session's work; `record` waits for it."""
+    return Event(timing=timing)
+
+
+def event_elapsed_time(start: Event, end: Event) -> float:
+    """Milliseconds between two events."""
+    return _execution.elapsed_milliseconds(start, end)
+
+
+@contextlib.contextmanager
+def defer_cleanup():
+    """Does nothing: memory is the daemon's."""
+    yield
+
+
+def profile_start() -> None:
+    """Does nothing: profile the daemon instead."""
+
+
+def profile_stop() -> None:
+    """Does nothing: profile the daemon instead."""
+
+
+@contextlib.contextmanager
+def profiling():
+    """Does nothing: profile the daemon instead."""
+    yield

@@ -1,0 +1,157 @@
+"""CuPy's module over the service's arrays: `import stride.cupy as cp`.
+
+Every function of `stride` is here, under the names that NumPy and CuPy share; with them CuPy's kernels
+(`ElementwiseKernel`, `ReductionKernel`, `RawKernel`, `RawModule`, `fuse`), `cuda` with devices, streams and events,
+memory numbers, and NumPy's types. `stride.cupyx` has what CuPy's cupyx has. Arrays are stride's: `cp.ndarray` is
+`stride.Array`, `x.get()` and `cp.asnumpy(x)` are copies on the host.
+
+A name without a meaning here raises AttributeError with what to use; functions without a meaning that programs call
+anyway do nothing, and say so in their documentation."""
+
+import importlib
+from typing import Any, List, Optional
+
+import numpy as _numpy
+
+import stride as _stride
+from stride import Array as ndarray
+from stride._array import Array as _Array
+from stride.cupy import _names
+from stride.cupy._broadcast import broadcast
+from stride.cupy._elementwise import ElementwiseKernel
+from stride.cupy._fusion import fuse
+from stride.cupy._pools import get_default_memory_pool, get_default_pinned_memory_pool
+from stride.cupy._raw import RawKernel, RawModule
+from stride.cupy._reduction import ReductionKernel
+
+_OWN = [
+    "ElementwiseKernel",
+    "RawKernel",
+    "RawModule",
+    "ReductionKernel",
+    "asarray",
+    "asnumpy",
+    "broadcast",
+    "clear_memo",
+    "cuda",
+    "fft",
+    "from_dlpack",
+    "fuse",
+    "get_array_module",
+    "get_default_memory_pool",
+    "get_default_pinned_memory_pool",
+    "is_available",
+    "linalg",
+    "memoize",
+    "ndarray",
+    "random",
+    "show_config",
+    "testing",
+]
+_MODULES = ("cuda", "fft", "linalg", "random", "testing")
+__version__ = _stride.__version__
+
+
+def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False):
+    """An array of the service: `a` itself where it is one of that type, else a copy of its elements. Arrays are
+    C-contiguous whatever `order`."""
+    return _stride.asarray(a, dtype=dtype)
+
+
+def asnumpy(
+    a: Any, stream: Any = None, order: str = "C", out: Optional[_numpy.ndarray] = None, *, blocking: bool = True
+) -> _numpy.ndarray:
+    """A copy on the host; in `out` where it is given. Other values become an array of NumPy."""
+    if isinstance(a, _Array):
+        return a.get(order=order, out=out)
+    values = _numpy.asarray(a, order=order if order in ("C", "F") else None)  # type: ignore[call-overload]
+    if out is not None:
+        out[...] = values
+        return out
+    return values
+
+
+def from_dlpack(array: Any, **options: Any):
+    """An array of the service with the elements of another library's array."""
+    return _stride.from_dlpack(array)
+
+
+def get_array_module(*args: Any):
+    """This module where an argument is an array of the service, else NumPy: `xp = cp.get_array_module(x)`."""
+    import sys
+
+    return sys.modules[__name__] if any(isinstance(one, _Array) for one in args) else _numpy
+
+
+def is_available() -> bool:
+    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too."""
+    from stride.cupy import cuda
+
+    return cuda.is_available()
+
+
+def memoize(for_each_device: bool = False):
+    """Keeps a function's results by its arguments."""
+    import functools
+
+    def decorate(function):
+        kept = functools.lru_cache(maxsize=None)(function)
+        _memoized.append(kept)
+        return kept
+
+    return decorate
+
+
+_memoized: List[Any] = []
+
+
+def clear_memo() -> None:
+    """Forgets the results of memoized functions."""
+    for one in _memoized:
+        one.cache_clear()
+
+
+def show_config(*, _full: bool = False) -> None:
+    """Prints the versions of what the client stands on, and which daemon it uses (stride.show_config)."""
+    _stride.show_config()
+
+
+def disable_experimental_feature_warning(*_: Any) -> None:
+    """Does nothing: there are no such warnings."""
+
+
+def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f"stride.cupy.{name}")
+    if name == "cupyx":
+        return importlib.import_module("stride.cupyx")
+    if name in _names.REFUSED and not hasattr(_stride, name):
+        raise AttributeError(f"cupy.{name} is not there: {_names.REFUSED[name]}")
+    if not name.startswith("_") or name in _stride.__all__:
+        found = getattr(_stride, _names.ALIASES.get(name, name), None)
+        if found is not None or name == "newaxis":
+            return found
+    if name in _names.FROM_NUMPY and hasattr(_numpy, name):
+        return getattr(_numpy, name)
+    name = _names.ALIASES.get(name, name)
+    if hasattr(_numpy, name) and not name.startswith("_"):
+        raise AttributeError(f"stride.cupy has no {name} yet; numpy.{name}(cp.asnumpy(x)) computes it on the host")
+    raise AttributeError(f"stride.cupy has no {name}")
+
+
+def _public() -> List[str]:
+    return sorted(
+        {
+            *_OWN,
+            *_stride.__all__,
+            *(one for one in _names.FROM_NUMPY if hasattr(_numpy, one)),
+            *(one for one, target in _names.ALIASES.items() if hasattr(_stride, target)),
+        }
+    )
+
+
+__all__ = _public()
+
+
+def __dir__() -> List[str]:
+    return _public()

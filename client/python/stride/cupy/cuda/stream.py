@@ -1,0 +1,34 @@
+"""Streams and events."""
+
+from stride import _execution
+from stride._execution import Event, current_stream, null_stream, refused
+from stride._execution import Stream as _Stream
+
+__all__ = ["Event", "ExternalStream", "Stream", "get_current_stream", "get_elapsed_time"]
+
+
+class Stream(_Stream):
+    """A name for the session, whose operations run in order. `Stream.null` is the one that is current at first."""
+
+    null = ptds = null_stream
+
+    def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int = 0):
+        super().__init__(null, non_blocking, ptds, priority)
+
+
+def get_current_stream(device_id: int = -1) -> _Stream:
+    """The innermost that was entered."""
+    return current_stream()
+
+
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
+    """Milliseconds between two recorded events."""
+    return _execution.elapsed_milliseconds(start_event, end_event)
+
+
+def ExternalStream(ptr, device_id: int = -1):  # noqa: N802, CuPy's name
+    """Refused: a stream of another library has no meaning to the service."""
+    refused(
+        "cuda.ExternalStream",
+        "the devices are the daemon's, where no stream of this process is known; use cuda.Stream()",
+    )

@@ -1,0 +1,84 @@
+"""CuPy's `fft`: stride.fft, whatever it has, and `config`, whose settings have no effect: plans are the daemon's."""
+
+from typing import Any
+
+from stride import fft as _own
+
+
+class PlanCache:
+    """The plans of transforms are the daemon's: this cache is empty, and its settings have no effect."""
+
+    def get_size(self) -> int:
+        """0."""
+        return 0
+
+    def set_size(self, size: int) -> None:
+        """Does nothing."""
+
+    def get_memsize(self) -> int:
+        """0."""
+        return 0
+
+    def set_memsize(self, size: int) -> None:
+        """Does nothing."""
+
+    def get_curr_size(self) -> int:
+        """0."""
+        return 0
+
+    def get_curr_memsize(self) -> int:
+        """0."""
+        return 0
+
+    def clear(self) -> None:
+        """Does nothing."""
+
+    def show_info(self) -> None:
+        """Prints that the plans are the daemon's."""
+        print("plans of transforms are the daemon's; this cache is empty")
+
+
+class Config:
+    """CuPy's settings of transforms. They are kept and have no effect."""
+
+    enable_nd_planning = True
+    use_multi_gpus = False
+
+    def __init__(self) -> None:
+        self._cache = PlanCache()
+
+    def get_plan_cache(self) -> PlanCache:
+        """A cache without plans."""
+        return self._cache
+
+    def set_plan_cache_size(self, size: int) -> None:
+        """Does nothing."""
+
+    def show_plan_cache_info(self) -> None:
+        """Prints that the plans are the daemon's."""
+        self._cache.show_info()
+
+    def clear_plan_cache(self) -> None:
+        """Does nothing."""
+
+    def set_cufft_callbacks(self, *_: Any, **__: Any):
+        """Refused: apply the function before or after the transform, with which it fuses."""
+        from stride._execution import refused
+
+        refused("fft.config.set_cufft_callbacks", "apply the function before or after the transform")
+
+
+config = Config()
+
+
+def __getattr__(name: str):
+    if not name.startswith("_") and hasattr(_own, name):
+        return getattr(_own, name)
+    raise AttributeError(f"stride.cupy.fft has no {name} yet")
+
+
+__all__ = [*_own.__all__, "config"]
+
+
+def __dir__():
+    return list(__all__)

@@ -1,0 +1,164 @@
+"""CuPy's cupyx over the service's arrays: `import stride.cupyx as cupyx`, or `cp.cupyx`.
+
+There are scatter_add, scatter_max and scatter_min, rsqrt, arrays of the host, `profiler.benchmark`, `time.repeat`, and
+`jit.rawkernel`, whose kernels are Python translated as stride.kernel's are."""
+
+import contextlib
+import importlib
+from typing import Any
+
+import numpy as _numpy
+
+from stride._array import Array as _Array
+from stride.cupy._elementwise import ElementwiseKernel as _ElementwiseKernel
+
+__all__ = [
+    "allow_synchronize",
+    "empty_like_pinned",
+    "empty_pinned",
+    "errstate",
+    "get_runtime_info",
+    "geterr",
+    "jit",
+    "profiler",
+    "rsqrt",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scipy",
+    "seterr",
+    "time",
+    "zeros_like_pinned",
+    "zeros_pinned",
+]
+
+
+def _scattered(name: str, a: Any, slices: Any, value: Any) -> None:
+    if not isinstance(a, _Array):
+        raise TypeError(f"an array of the service is written, not {type(a).__name__}")
+    getattr(a, f"scatter_{name}")(slices, value)
+
+
+def scatter_add(a, slices, value) -> None:
+    """`a[slices] += value`, in which an index that is there twice counts twice."""
+    _scattered("add", a, slices, value)
+
+
+def scatter_max(a, slices, value) -> None:
+    """`a[slices]` becomes the greatest of itself and the values whose index names it."""
+    _scattered("max", a, slices, value)
+
+
+def scatter_min(a, slices, value) -> None:
+    """`a[slices]` becomes the least of itself and the values whose index names it."""
+    _scattered("min", a, slices, value)
+
+
+_rsqrt = _ElementwiseKernel("T x", "T y", "y = (T)rsqrt((double)x)", "cupyx_rsqrt")
+_rsqrt_single = _ElementwiseKernel("float32 x", "float32 y", "y = rsqrtf(x)", "cupyx_rsqrt_single")
+
+
+def rsqrt(x, out=None):
+    """1 / sqrt(x), of floats in their own type and of integers in float64."""
+    from stride import _creation
+
+    x = _creation.asarray(x)
+    if x.dtype.kind not in "f":
+        x = x.astype(_numpy.float64)
+    kernel = _rsqrt_single if x.dtype == _numpy.float32 else _rsqrt
+    return kernel(x) if out is None else kernel(x, out)
+
+
+def empty_pinned(shape, dtype=float, order: str = "C") -> _numpy.ndarray:
+    """An ordinary NumPy array: the client needs no page-locked memory. `Session.empty_shared` has memory that the
+    daemon of this machine reads in place."""
+    return _numpy.empty(shape, dtype, order)  # type: ignore[call-overload]
+
+
+def empty_like_pinned(a, dtype=None, order: str = "K", subok=None, shape=None) -> _numpy.ndarray:
+    """An ordinary NumPy array of the shape and type of `a`."""
+    return _numpy.empty(
+        a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C"
+    )
+
+
+def zeros_pinned(shape, dtype=float, order: str = "C") -> _numpy.ndarray:
+    """An ordinary NumPy array of zeros."""
+    return _numpy.zeros(shape, dtype, order)  # type: ignore[call-overload]
+
+
+def zeros_like_pinned(a, dtype=None, order: str = "K", subok=None, shape=None) -> _numpy.ndarray:
+    """An ordinary NumPy array of zeros of the shape and type of `a`."""
+    return _numpy.zeros(
+        a.shape if shape is None else shape, a.dtype if dtype is None else dtype, "F" if order == "F" else "C"
+    )
+
+
+_errors = {"divide": None, "over": None, "under": None, "invalid": None, "linalg": "raise", "fallback_mode": "ignore"}
+
+
+def geterr() -> dict:
+    """The settings of seterr. Devices compute on whatever they are: infinities and NaN show what went wrong, and linear
+    algebra raises."""
+    return dict(_errors)
+
+
+def seterr(**settings: Any) -> dict:
+    """Sets what geterr returns, and returns what it was before. It changes nothing else."""
+    before = geterr()
+    for name, value in settings.items():
+        if name not in _errors:
+            raise TypeError(f"there is no setting {name}; there are {', '.join(_errors)}")
+        if value not in (None, "ignore", "raise", "warn", "print"):
+            raise ValueError(f"{name} is None, ignore, raise, warn or print, not {value!r}")
+        if name in ("divide", "over", "under", "invalid") and value is not None:
+            raise NotImplementedError(f"devices compute on: {name} can only be None")
+        _errors[name] = value
+    return before
+
+
+@contextlib.contextmanager
+def errstate(**settings: Any):
+    """seterr for a block."""
+    before = seterr(**settings)
+    try:
+        yield
+    finally:
+        _errors.update(before)
+
+
+@contextlib.contextmanager
+def allow_synchronize(allow: bool):
+    """Does nothing: a read always waits for its value."""
+    yield
+
+
+def get_runtime_info(**_: Any) -> dict:
+    """The versions of what the client stands on, and which daemon it uses."""
+    from stride._about import show_config
+
+    return show_config("dicts") or {}
+
+
+_REFUSED = {
+    "GeneralizedUFunc": "use stride.guvectorize",
+    "fallback_mode": "NumPy's own functions take the service's arrays",
+    "optimizing": "the service plans its launches itself",
+    "lapack": "use cp.linalg",
+    "cusparse": "the service has no sparse matrices",
+    "cusolver": "use cp.linalg",
+    "cutensor": "use cp.einsum",
+    "distributed": "use stride.Sharding",
+    "signal": "use NumPy's and SciPy's on the host",
+    "scatter_update": "assign: a[indices] = values",
+    "tools": "it is CuPy's own machinery",
+    "linalg": "use cp.linalg",
+}
+
+
+def __getattr__(name: str):
+    if name in ("jit", "profiler", "scipy", "time"):
+        return importlib.import_module(f"stride.cupyx.{name}")
+    if name in _REFUSED:
+        raise AttributeError(f"cupyx.{name} is not there: {_REFUSED[name]}")
+    raise AttributeError(f"stride.cupyx has no {name}")

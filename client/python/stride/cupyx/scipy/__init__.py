@@ -1,0 +1,27 @@
+"""cupyx.scipy: `special`, `fft` and `get_array_module`. Other functions of SciPy take `cp.asnumpy(x)`, and its
+functions that follow the array API standard take the service's arrays (SCIPY_ARRAY_API=1)."""
+
+import importlib
+from typing import Any
+
+__all__ = ["fft", "get_array_module", "special"]
+
+
+def get_array_module(*args: Any):
+    """SciPy itself, which computes on the host: pass cp.asnumpy(x)."""
+    import scipy
+
+    return scipy
+
+
+def __getattr__(name: str):
+    if name == "special":
+        return importlib.import_module("stride.cupyx.scipy.special")
+    if name == "fft":
+        return importlib.import_module("stride.cupy.fft")
+    if name in ("fftpack", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "stats"):
+        raise AttributeError(
+            f"cupyx.scipy.{name} is not there: use scipy.{name} with cp.asnumpy(x), or cp.fft, cp.linalg and the "
+            "functions of cp"
+        )
+    raise AttributeError(f"stride.cupyx.scipy has no {name}")

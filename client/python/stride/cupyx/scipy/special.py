@@ -1,0 +1,95 @@
+"""cupyx.scipy.special: functions of numbers, in the type of floats and in float64 for integers."""
+
+from typing import Any
+
+import numpy as np
+
+from stride import _creation
+from stride.cupy._elementwise import ElementwiseKernel
+
+__all__ = [
+    "cbrt", "entr", "erf", "erfc", "exp10", "exp2", "expit", "expm1", "exprel", "gamma", "gammaln", "log1p",
+    "log_expit", "logit", "loggamma", "ndtr", "rel_entr", "rsqrt", "xlog1py", "xlogy",
+]  # fmt: skip
+
+# In the type S: float32 for float16, which devices hold and do not compute with. NaN goes through comparisons as it is.
+_UNARY = {
+    "cbrt": ("The cube root.", "cbrt(x)"),
+    "entr": ("-x log(x); 0 at 0 and -inf below.", "x > 0 ? -x * log(x) : x == 0 ? (S)0 : x < 0 ? (S)-INFINITY : x"),
+    "erf": ("The error function.", "erf(x)"),
+    "erfc": ("1 - erf(x).", "erfc(x)"),
+    "exp10": ("10 to the power of x.", "pow((S)10, x)"),
+    "exp2": ("2 to the power of x.", "exp2(x)"),
+    "expit": ("The logistic function, 1 / (1 + exp(-x)).", "1 / (1 + exp(-x))"),
+    "expm1": ("exp(x) - 1.", "expm1(x)"),
+    "exprel": ("(exp(x) - 1) / x; 1 at 0.", "x == 0 ? (S)1 : expm1(x) / x"),
+    "gamma": ("The gamma function.", "tgamma(x)"),
+    "gammaln": ("The logarithm of the absolute value of the gamma function.", "lgamma(x)"),
+    "log1p": ("log(1 + x).", "log1p(x)"),
+    "log_expit": ("The logarithm of the logistic function.", "x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x))"),
+    "logit": ("log(x / (1 - x)).", "log(x / (1 - x))"),
+    "ndtr": ("The distribution function of the standard normal distribution.", "erfc(-x * (S)0.70710678118654752) / 2"),
+    "rsqrt": ("1 / sqrt(x).", "1 / sqrt(x)"),
+}
+_BINARY = {
+    "rel_entr": ("x log(x / y); 0 where x is 0 and y is not negative, inf outside.",
+                 "isnan(x) || isnan(y) ? x + y : x > 0 && y > 0 ? x * log(x / y) : x == 0 && y >= 0 ? (S)0 : "
+                 "(S)INFINITY"),
+    "xlog1py": ("x log(1 + y); 0 where x is 0.", "x == 0 && !isnan(y) ? (S)0 : x * log1p(y)"),
+    "xlogy": ("x log(y); 0 where x is 0.", "x == 0 && !isnan(y) ? (S)0 : x * log(y)"),
+}  # fmt: skip
+
+
+def _float(x: Any):
+    x = _creation.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
+
+
+def _kernel(name: str, parameters: str, expression: str) -> ElementwiseKernel:
+    values = "".join(f"S {one} = (S)given_{one}; " for one in parameters)
+    return ElementwiseKernel(
+        ", ".join(f"T given_{one}" for one in parameters),
+        "T result",
+        f"{values}result = (T)({expression})",
+        f"special_{name}",
+        preamble="template <class T> struct computed_in { typedef float type; };\n"
+        "template <> struct computed_in<double> { typedef double type; };\n"
+        "typedef computed_in<T>::type S;\n#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif",
+    )
+
+
+def _one(name: str, summary: str, expression: str):
+    kernel = _kernel(name, "x", expression)
+
+    def function(x, out=None):
+        x = _float(x)
+        return kernel(x) if out is None else kernel(x, out)
+
+    function.__name__, function.__doc__ = name, summary
+    return function
+
+
+def _two(name: str, summary: str, expression: str):
+    kernel = _kernel(name, "xy", expression)
+
+    def function(x, y, out=None):
+        x, y = _float(x), _float(y)
+        dtype = np.result_type(x.dtype, y.dtype)
+        x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
+        return kernel(x, y) if out is None else kernel(x, y, out)
+
+    function.__name__, function.__doc__ = name, summary
+    return function
+
+
+for _name, (_summary, _expression) in _UNARY.items():
+    globals()[_name] = _one(_name, _summary, _expression)
+for _name, (_summary, _expression) in _BINARY.items():
+    globals()[_name] = _two(_name, _summary, _expression)
+loggamma = globals()["gammaln"]
+
+
+def __getattr__(name: str):
+    raise AttributeError(
+        f"cupyx.scipy.special.{name} is not there: scipy.special.{name}(cp.asnumpy(x)) has it on the host"
+    )

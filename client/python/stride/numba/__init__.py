@@ -1,0 +1,79 @@
+"""Numba's names for kernels and ufuncs on the service: `from stride.numba import cuda, vectorize, guvectorize,
+float32`.
+
+`cuda` is stride.cuda. `vectorize` and `guvectorize` compute on the service whatever their target. `jit`, `njit` and
+`prange` mark functions that kernels may call; called from Python they run in Python, which Numba itself would compile:
+install Numba for that."""
+
+import functools
+
+from stride import _signatures, cuda
+from stride._signatures import TYPES
+from stride.cuda import guvectorize, vectorize
+from stride.numba import types
+
+# Every type by each of its names, `float32` and `f4`.
+globals().update(
+    {
+        name: one
+        for name, one in TYPES.items()
+        if name.isidentifier() and name not in ("None", "bool", "int", "float", "complex")
+    }
+)
+prange = range
+
+__all__ = [
+    "cuda",
+    "from_dtype",
+    "guvectorize",
+    "jit",
+    "literal_unroll",
+    "njit",
+    "prange",
+    "typeof",
+    "types",
+    "vectorize",
+]
+__all__ += [name for name in TYPES if name not in ("None", "none", "bool", "int", "float", "complex")]
+
+
+def jit(signature_or_function=None, *_, **__):
+    """Marks a function that kernels may call. Called from Python it runs in Python: nothing here compiles for the
+    host."""
+    if signature_or_function is None or _signatures.is_signature(signature_or_function):
+        return jit
+    function = signature_or_function
+
+    @functools.wraps(function)
+    def call(*arguments, **kwargs):
+        return function(*arguments, **kwargs)
+
+    call.python_function = call.py_func = function  # type: ignore[attr-defined]
+    return call
+
+
+njit = jit
+
+
+def literal_unroll(values):
+    """The tuple itself."""
+    return values
+
+
+def from_dtype(dtype):
+    """The type of NumPy's dtype."""
+    import numpy
+
+    name = numpy.dtype(dtype).name
+    if name not in TYPES:
+        raise TypeError(f"there is no element type for {dtype}")
+    return TYPES[name]
+
+
+def typeof(value):
+    """The type of a number or of an array."""
+    import numpy
+
+    if hasattr(value, "shape") and not isinstance(value, numpy.generic):
+        return _signatures.ArrayType(value.dtype, len(value.shape))
+    return from_dtype(numpy.result_type(value) if not isinstance(value, bool) else numpy.bool_)
