@@ -493,7 +493,7 @@ def wrap(node: Node, base: Any = None) -> Array:
     array = _new(Array)
     array._node = node
     node.held = True
-    if type(base) is Array:
+    if base is not None and type(base) is Array:
         buffer = node.buffer
         if buffer is not None and buffer.owner is None and base._node.buffer is buffer:
             buffer.owner = weakref.ref(base)

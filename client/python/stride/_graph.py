@@ -172,7 +172,7 @@ class Node:
         """This is a view of `base` that begins `offset` elements after it."""
         self.buffer = base.own_buffer()
         self.buffer.num_nodes += 1
-        offset += base.first_element
+        offset += getattr(base, "offset", 0)
         if offset:
             self.offset = offset
 

@@ -89,7 +89,8 @@ class _View:
         start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
         if step == 0:
             raise ValueError("slice step cannot be zero")
-        count = len(range(*slice(start, stop, step).indices(self.shape[axis])))
+        places = range(*slice(start, stop, step).indices(self.shape[axis]))
+        count = len(places)
         if (start, stop, step) == (None, None, None):
             return
         message = pb.View.Slice(axis=axis)
@@ -98,7 +99,7 @@ class _View:
                 setattr(message, name, value)
         self.steps.append(pb.View.Step(slice=message))
         if count:
-            self.offset += slice(start, stop, step).indices(self.shape[axis])[0] * self.strides[axis]
+            self.offset += places.start * self.strides[axis]
         self.shape[axis] = count
         self.strides[axis] *= step if step is not None and count > 1 else 1
 

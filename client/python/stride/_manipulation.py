@@ -498,14 +498,17 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
         >>> st.concat([st.arange(2), st.arange(3)]).tolist()
         [0, 1, 0, 1, 2]
     """
-    from stride import _arguments
-
     if isinstance(arrays, Array) and not arrays.ndim:
         raise TypeError("concat takes a sequence of arrays")
     arrays = list(arrays)
     if not arrays:
         raise ValueError("at least one array is needed")
-    arrays = list(_arguments.arrays(*arrays))
+    for array in arrays:
+        if type(array) is not Array:
+            from stride import _arguments
+
+            arrays = list(_arguments.arrays(*arrays))
+            break
     if axis is None:
         arrays, axis = [reshape(array, (array.size,)) for array in arrays], 0
     first = arrays[0]
@@ -521,6 +524,8 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
         dtype = _dtypes.dtype_of(dtype)
         arrays = [_cast(array, dtype, casting) for array in arrays]
     if out is not None:
+        from stride import _arguments
+
         return _arguments.give(_join(arrays, axis), out, casting)
     return _join(arrays, axis)
 

@@ -123,8 +123,6 @@ def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> A
 
 
 def _summing_into(function: int, x, axis, dtype, out, keepdims: bool, initial, where) -> Array:
-    if out is None:
-        return _summing(function, x, axis, dtype, keepdims, initial, where)
     x, out = array_of(x), _one_out(out)
     if dtype is None and np.can_cast(x.dtype, out.dtype, "safe"):
         dtype = out.dtype
@@ -164,6 +162,8 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         >>> st.sum(st.array([[1, 2], [3, 4]]), axis=0).tolist()
         [4, 6]
     """
+    if out is None:
+        return _summing(_F.FUNCTION_SUM, a, axis, dtype, keepdims, initial, where)
     return _summing_into(_F.FUNCTION_SUM, a, axis, dtype, out, keepdims, initial, where)
 
 
@@ -174,6 +174,8 @@ def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=Non
         >>> st.prod(st.array([[1, 2], [3, 4]]), axis=1).tolist()
         [2, 12]
     """
+    if out is None:
+        return _summing(_F.FUNCTION_PROD, a, axis, dtype, keepdims, initial, where)
     return _summing_into(_F.FUNCTION_PROD, a, axis, dtype, out, keepdims, initial, where)
 
 
