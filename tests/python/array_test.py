@@ -93,8 +93,8 @@ class ArrayTest(client_case.ClientCase):
         into = np.zeros(3)
         np.multiply(x, 2, out=into)
         np.testing.assert_array_equal(into, host * 2)
-        with self.assertRaises(NotImplementedError):
-            np.add(x, 1, where=host > 1, out=np.zeros(3))
+        np.add(x, 1, where=host > 1, out=into)
+        np.testing.assert_array_equal(into, np.where(host > 1, host + 1, host * 2))
         self.same(np.vecdot(x, x), np.asarray(host @ host))
 
     def test_methods(self):
@@ -135,9 +135,6 @@ class ArrayTest(client_case.ClientCase):
         self.same(np.linalg.norm(x), np.asarray(np.linalg.norm(host)), rtol=1e-12)
         self.same(np.zeros_like(x), np.zeros_like(host))
         self.assertTrue(np.allclose(x, host))
-        with self.assertRaises(NotImplementedError) as raised:
-            np.is_busday(x)
-        self.assertIn("is_busday", str(raised.exception))
 
     @unittest.skipIf("sort" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has them")
     def test_what_is_missing_names_itself(self):
@@ -320,8 +317,7 @@ class ArrayTest(client_case.ClientCase):
         ):
             self.both(expression, n=np.array(3))
         self.same(st.linspace(0, n, 4), np.linspace(0, 3, 4))
-        with self.assertRaisesRegex(NotImplementedError, "linspace's start"):
-            st.linspace(st.zeros(2), 1, 3)
+        self.same(st.linspace(st.zeros(2), 1, 3), np.linspace(np.zeros(2), 1, 3))
         for expression, kind in (
             ("m.zeros(2, dtype=0)", TypeError),
             ("m.zeros(2, dtype=False)", TypeError),

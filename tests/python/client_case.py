@@ -44,7 +44,7 @@ class ClientCase(unittest.TestCase):
         """The examples in their docstrings, of which there is at least one."""
         for module in modules:
             with self.subTest(module=module.__name__):
-                result = doctest.testmod(module, extraglobs={"stride": st, "np": np})
+                result = doctest.testmod(module, extraglobs={"stride": st, "st": st, "np": np})
                 self.assertGreater(result.attempted, 0)
                 self.assertEqual(result.failed, 0)
 

@@ -141,8 +141,9 @@ class NamedTest(client_case.ClientCase):
             with self.assertRaises(FileNotFoundError):
                 st.load(os.path.join(folder, "none.npy"))
             np.savez(os.path.join(folder, "two.npz"), a=np.ones(2))
+            self.same(st.load(os.path.join(folder, "two.npz"))["a"], np.ones(2))
             with self.assertRaises(NotImplementedError):
-                st.load(os.path.join(folder, "two.npz"))
+                st.save(os.path.join(folder, "two.npz"), x)
         self.assertNotIn("result.npy", [one["name"].rsplit("/", 1)[1] for one in st.named_arrays()])
 
 

@@ -15,28 +15,48 @@ from numpy import (bool, complex64, complex128, float16, float32, float64, int8,
                    uint64)
 
 from stride import (
+    _arrangement,
+    _bits,
+    _calculus,
+    _comparisons,
     _creation,
     _dtypes,
     _elementwise,
     _errors,
+    _files,
     _functions,
+    _grids,
     _inspection,
+    _joining,
     _linear_algebra,
     _manipulation,
     _named,
+    _nan_reductions,
+    _numpy_names,
+    _polynomials,
     _reductions,
     _routines,
+    _selection,
+    _sets,
+    _statistics,
 )
 from stride import aio, fft, linalg, random
 from stride._about import devices, show_config
 from stride._array import Array
+from stride._arrangement import *  # noqa: F401,F403
+from stride._bits import *  # noqa: F401,F403
+from stride._calculus import *  # noqa: F401,F403
+from stride._comparisons import *  # noqa: F401,F403
 from stride._creation import *  # noqa: F401,F403
 from stride._einsum import einsum, einsum_path
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
+from stride._files import *  # noqa: F401,F403
 from stride._functions import *  # noqa: F401,F403
+from stride._grids import *  # noqa: F401,F403
 from stride._inspection import *  # noqa: F401,F403
 from stride._inspection import __array_namespace_info__
+from stride._joining import *  # noqa: F401,F403
 from stride._kernel import RawKernel, vectorize
 from stride._launch import Struct
 from stride._linear_algebra import *  # noqa: F401,F403
@@ -44,9 +64,15 @@ from stride._manipulation import *  # noqa: F401,F403
 from stride._metrics import Device, DeviceSample
 from stride._module import Global, RawModule
 from stride._named import *  # noqa: F401,F403
+from stride._nan_reductions import *  # noqa: F401,F403
+from stride._numpy_names import *  # noqa: F401,F403
+from stride._polynomials import *  # noqa: F401,F403
 from stride._python_kernel import Kernel, guvectorize, kernel
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403
+from stride._selection import *  # noqa: F401,F403
+from stride._sets import *  # noqa: F401,F403
+from stride._statistics import *  # noqa: F401,F403
 from stride import abi, cuda
 from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._sharding import Sharding, reshard
@@ -66,17 +92,30 @@ __all__ = [
     "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "uint16",
     "uint32", "uint64", "uint8", "vectorize", "vmap",
 ]
+__all__ += _arrangement.__all__
+__all__ += _bits.__all__
+__all__ += _calculus.__all__
+__all__ += _comparisons.__all__
 __all__ += _creation.__all__
 __all__ += ["einsum", "einsum_path"]
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__
+__all__ += _files.__all__
 __all__ += _functions.__all__
+__all__ += _grids.__all__
 __all__ += _inspection.__all__
+__all__ += _joining.__all__
 __all__ += _linear_algebra.__all__
 __all__ += _manipulation.__all__
 __all__ += _named.__all__
+__all__ += _nan_reductions.__all__
+__all__ += _numpy_names.__all__
+__all__ += _polynomials.__all__
 __all__ += _reductions.__all__
 __all__ += _routines.__all__
+__all__ += _selection.__all__
+__all__ += _sets.__all__
+__all__ += _statistics.__all__
 
 if _dtypes.bfloat16 is not None:
     bfloat16 = _dtypes.bfloat16
@@ -88,3 +127,8 @@ newaxis = None
 def asnumpy(x: Array) -> _numpy.ndarray:
     """A copy on the host."""
     return x.to_numpy()
+
+
+def __getattr__(name: str):
+    """One of NumPy's modules, or an error that says which name to use."""
+    return _numpy_names.missing(name)

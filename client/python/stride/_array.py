@@ -1,6 +1,7 @@
 """The array that users hold."""
 
 import operator
+import weakref
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from stride._execution import DeviceName
 from stride._graph import Node, Number, elementwise
 
 if TYPE_CHECKING:
+    from stride._array_attributes import Flags, Flat
     from stride._sharding import Sharding
 
 _SCALARS = (bool, int, float, complex, np.generic)
@@ -39,8 +41,17 @@ class Array(NumpyMethods, DeviceMethods):
     # Before NumPy's own operators.
     __array_priority__ = 1000
 
-    def __init__(self):
-        raise TypeError("make arrays with stride.asarray, stride.zeros and the like")
+    def __init__(self, shape, dtype=float, buffer=None, offset: int = 0, strides=None, order: Optional[str] = None):
+        """As `numpy.ndarray`: an array of zeros, or with `buffer` of a copy of the elements in one of the host."""
+        if buffer is None:
+            if offset or strides is not None:
+                raise ValueError("offset and strides are of a buffer, which is not given")
+            made = _creation.zeros(shape, dtype, order)
+        else:
+            made = _creation.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
+        # The other array is left without a node, so that its end changes nothing.
+        self._node = made._node
+        del made._node
 
     def __del__(self):
         try:
@@ -52,30 +63,83 @@ class Array(NumpyMethods, DeviceMethods):
 
     @property
     def shape(self) -> Tuple[int, ...]:
+        """How many elements there are along each axis."""
         return self._node.shape
+
+    @shape.setter
+    def shape(self, shape) -> None:
+        """Another shape of the same elements, where that is a view."""
+        try:
+            view = _manipulation.reshape(self, shape, copy=False)
+        except ValueError as error:
+            if "no view of this array" not in str(error):
+                raise
+            raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy.") from None
+        self._node, view._node = view._node, self._node
+
+    @property
+    def strides(self) -> Tuple[int, ...]:
+        """How many bytes lie between neighbours along each axis."""
+        from stride import _array_attributes
+
+        return _array_attributes.byte_strides(self)
+
+    @property
+    def flags(self) -> "Flags":
+        """How the elements lie: c_contiguous, f_contiguous, owndata, writeable and so on."""
+        from stride import _array_attributes
+
+        return _array_attributes.Flags(self)
+
+    @property
+    def base(self) -> Optional["Array"]:
+        """The array that this is a view of. None where it has elements of its own, and once that array is gone: its views
+        then have them alone."""
+        buffer = self._node.buffer
+        owner = None if buffer is None or buffer.owner is None else buffer.owner()
+        return None if owner is None or owner is self or owner._node.buffer is not buffer else owner
+
+    @property
+    def flat(self) -> "Flat":
+        """The elements in C order, to iterate over, to index and to write."""
+        from stride import _array_attributes
+
+        return _array_attributes.Flat(self)
+
+    @flat.setter
+    def flat(self, value) -> None:
+        from stride import _array_attributes
+
+        _array_attributes.Flat(self)[:] = value
 
     @property
     def dtype(self) -> np.dtype:
+        """The element type."""
         return self._node.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self._node.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self._node.size
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return self._node.nbytes
 
     @property
     def itemsize(self) -> int:
+        """The bytes of an element."""
         return self._node.dtype.itemsize
 
     @property
     def session(self):
+        """The session that it belongs to."""
         return self._node.session
 
     @property
@@ -107,12 +171,12 @@ class Array(NumpyMethods, DeviceMethods):
 
     @property
     def T(self) -> "Array":  # noqa: N802, NumPy's name
-        if self.ndim != 2:
-            raise ValueError(".T is for matrices; use permute_dims")
-        return _manipulation.matrix_transpose(self)
+        """A view with all axes reversed."""
+        return _manipulation.permute_dims(self)
 
     @property
     def mT(self) -> "Array":  # noqa: N802, the standard's name
+        """A view of matrices in the last two axes with rows and columns exchanged."""
         return _manipulation.matrix_transpose(self)
 
     @property
@@ -124,6 +188,23 @@ class Array(NumpyMethods, DeviceMethods):
     def imag(self) -> "Array":
         """A read-only view."""
         return wrap(elementwise("imag", (self._node,)).freeze())
+
+    @real.setter
+    def real(self, value) -> None:
+        """Writes the real parts; the imaginary ones stay."""
+        from stride import _array_attributes
+
+        is_complex = self.dtype.kind == "c"
+        self[...] = _array_attributes.complex_of(value, self.imag) if is_complex else value
+
+    @imag.setter
+    def imag(self, value) -> None:
+        """Writes the imaginary parts; the real ones stay."""
+        from stride import _array_attributes
+
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self[...] = _array_attributes.complex_of(self.real, value)
 
     # --- reading ---
 
@@ -152,12 +233,23 @@ class Array(NumpyMethods, DeviceMethods):
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # kDLCPU
 
-    def item(self):
+    def item(self, *args):
+        """An element as Python's number: the only one, or the one at a place in C order or at indices."""
+        if args:
+            index = args[0] if len(args) == 1 else args
+            if isinstance(index, tuple) and len(index) == 1:
+                index = index[0]
+            if not isinstance(index, tuple):
+                return _manipulation.ravel(self)[operator.index(index)]._read().item()
+            if len(index) != self.ndim:
+                raise ValueError("incorrect number of indices for array")
+            return self[index]._read().item()
         if self.size != 1:
             raise ValueError("only an array of one element is a Python scalar")
         return self._read().item()
 
     def tolist(self):
+        """The elements as nested lists of Python's numbers."""
         return self._read().tolist()
 
     def _one(self, what: str):
@@ -237,6 +329,10 @@ class Array(NumpyMethods, DeviceMethods):
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)
 
+    def copy(self, order: Optional[str] = "C") -> "Array":
+        """A copy, which shares no elements; `order` changes nothing."""
+        return _creation.copy(self, order)
+
     def __reduce__(self):
         """By value: the elements travel, and come back as an array of the session that is then current."""
         return _restored, (self.to_numpy(),)
@@ -244,7 +340,11 @@ class Array(NumpyMethods, DeviceMethods):
     def __deepcopy__(self, _) -> "Array":
         return self.__copy__()
 
-    copy = __copy__
+    def __getattr__(self, name: str):
+        # What there is never comes here.
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # --- elements ---
 
@@ -272,27 +372,6 @@ class Array(NumpyMethods, DeviceMethods):
         from stride import _numpy_protocol
 
         return _numpy_protocol.apply_function(function, arguments, kwargs)
-
-    # --- methods that NumPy's arrays have too ---
-
-    def astype(self, dtype, *, copy: bool = True) -> "Array":
-        return _manipulation.astype(self, dtype, copy=copy)
-
-    def reshape(self, *shape, copy: Optional[bool] = None) -> "Array":
-        is_sequence = len(shape) == 1 and not (hasattr(shape[0], "__index__") and np.ndim(shape[0]) == 0)
-        return _manipulation.reshape(self, shape[0] if is_sequence else shape, copy=copy)
-
-    def sum(self, axis=None, *, dtype=None, keepdims: bool = False) -> "Array":
-        return _reductions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    def mean(self, axis=None, *, keepdims: bool = False) -> "Array":
-        return _reductions.mean(self, axis=axis, keepdims=keepdims)
-
-    def min(self, axis=None, *, keepdims: bool = False) -> "Array":
-        return _reductions.min(self, axis=axis, keepdims=keepdims)
-
-    def max(self, axis=None, *, keepdims: bool = False) -> "Array":
-        return _reductions.max(self, axis=axis, keepdims=keepdims)
 
     # --- operators ---
 
@@ -409,11 +488,15 @@ def _text(array: Array, separator: str, prefix: str) -> str:
 _new = object.__new__
 
 
-def wrap(node: Node) -> Array:
-    """An array for a node that no array has."""
+def wrap(node: Node, base: Any = None) -> Array:
+    """An array for a node that no array has; `base`, where it is an array, is what it is a view of."""
     array = _new(Array)
     array._node = node
     node.held = True
+    if base is not None and type(base) is Array:
+        buffer = node.buffer
+        if buffer is not None and buffer.owner is None and base._node.buffer is buffer:
+            buffer.owner = weakref.ref(base)
     return array
 
 
@@ -448,6 +531,8 @@ def node_of(anything, session=None) -> Node:
     """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
     if type(anything) is Array:
         return anything._node
+    if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
+        return _creation.joined_sequence(anything)._node
     from stride._session import current_session
 
     return (session or current_session())._upload(host_array(anything))

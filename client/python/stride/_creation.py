@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _cuda_memory, _dtypes, _errors, _manipulation
+from stride import _cuda_memory, _dtypes, _errors, _inference, _manipulation
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
@@ -14,8 +14,33 @@ from stride._session import Session, current_session
 from stride._sharding import Sharding, reshard
 from stride.v1 import array_pb2, operation_pb2 as pb
 
-__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like",
-           "tril", "triu", "zeros", "zeros_like"]
+__all__ = [
+    "arange",
+    "array",
+    "asanyarray",
+    "asarray",
+    "asarray_chkfinite",
+    "ascontiguousarray",
+    "asfortranarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "identity",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "require",
+    "tri",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
 
 
 def _shape(shape) -> tuple:
@@ -77,7 +102,32 @@ def _dtype_or(dtype, default) -> np.dtype:
     return _dtypes.dtype_of(default if dtype is None else dtype)
 
 
-def zeros(shape, *, dtype=None, device: Optional[str] = None) -> Array:
+def _check_memory_order(order: Optional[str], like) -> None:
+    from stride import _arguments
+
+    _arguments.check_order(order)
+    if like is not None and not isinstance(like, Array):
+        raise TypeError(f"like= names an array of the service here, not {type(like).__name__}")
+
+
+def zeros(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str] = None, like=None) -> Array:
+    """An array of zeros.
+
+    Parameters
+        shape: an integer or a sequence of them.
+        dtype: the element type, float64 where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of the shape and type.
+    Raises
+        ValueError for a negative extent; DataTypeMismatch for a type that the service does not have.
+    Example
+        >>> st.zeros((2, 2), st.int32).tolist()
+        [[0, 0], [0, 0]]
+    """
+    _check_memory_order(order, like)
     return _on(_fill(_session_of(device), _shape(shape), _dtype_or(dtype, float), None), device)
 
 
@@ -85,12 +135,34 @@ def zeros(shape, *, dtype=None, device: Optional[str] = None) -> Array:
 empty = zeros
 
 
-def ones(shape, *, dtype=None, device: Optional[str] = None) -> Array:
-    return full(shape, 1, dtype=_dtype_or(dtype, float), device=device)
+def ones(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str] = None, like=None) -> Array:
+    """An array of ones; parameters, result and errors as of `zeros`.
+
+    Example
+        >>> st.ones(2).tolist()
+        [1.0, 1.0]
+    """
+    return full(shape, 1, _dtype_or(dtype, float), order, device=device, like=like)
 
 
-def full(shape, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
-    """`fill_value` is a number, which must fit, or an array-like that broadcasts to the shape."""
+def full(
+    shape, fill_value, dtype=None, order: Optional[str] = "C", *, device: Optional[str] = None, like=None
+) -> Array:
+    """An array of one value.
+
+    Parameters
+        shape, order, device, like: as of `zeros`.
+        fill_value: a number, which must fit, or what broadcasts to the shape.
+        dtype: the element type, the value's where none is given.
+    Returns
+        An array of the shape and type.
+    Raises
+        OverflowError for an integer that does not fit; ValueError for a negative extent.
+    Example
+        >>> st.full((2,), 7).tolist()
+        [7, 7]
+    """
+    _check_memory_order(order, like)
     if not isinstance(fill_value, (Array, *_SCALARS)):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
@@ -99,28 +171,91 @@ def full(shape, fill_value, *, dtype=None, device: Optional[str] = None) -> Arra
     return _on(full_in(_session_of(device), shape, fill_value, _dtype_or(dtype, np.asarray(fill_value).dtype)), device)
 
 
-def zeros_like(x, /, *, dtype=None, device: Optional[str] = None) -> Array:
-    x = array_of(x)
-    return _on(_fill(_session_of(device, x), x.shape, _dtype_or(dtype, x.dtype), None), device)
+def _like(a, order, subok, shape) -> Tuple[Array, tuple]:
+    from stride import _arguments
+
+    _arguments.check_order(order)
+    # NumPy's default is True, which means nothing where there are no subclasses.
+    a = array_of(a)
+    return a, a.shape if shape is None else _shape(shape)
+
+
+def zeros_like(
+    a, dtype=None, order: Optional[str] = "K", subok: bool = True, shape=None, *, device: Optional[str] = None
+) -> Array:
+    """An array of zeros with another's shape and type.
+
+    Parameters
+        a: the array.
+        dtype, shape: what is to differ.
+        order, subok: change nothing, since the service has one order of memory and no subclasses.
+        device: where it is.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
+    Example
+        >>> st.zeros_like(st.array([1, 2])).tolist()
+        [0, 0]
+    """
+    a, shape = _like(a, order, subok, shape)
+    return _on(_fill(_session_of(device, a), shape, _dtype_or(dtype, a.dtype), None), device)
 
 
 empty_like = zeros_like
 
 
-def ones_like(x, /, *, dtype=None, device: Optional[str] = None) -> Array:
-    return full_like(x, 1, dtype=dtype, device=device)
+def ones_like(
+    a, dtype=None, order: Optional[str] = "K", subok: bool = True, shape=None, *, device: Optional[str] = None
+) -> Array:
+    """An array of ones with another's shape and type; parameters, result and errors as of `zeros_like`.
+
+    Example
+        >>> st.ones_like(st.array([1.5, 2.5])).tolist()
+        [1.0, 1.0]
+    """
+    return full_like(a, 1, dtype, order, subok, shape, device=device)
 
 
-def full_like(x, /, fill_value, *, dtype=None, device: Optional[str] = None) -> Array:
-    x = array_of(x)
-    dtype = _dtype_or(dtype, x.dtype)
+def full_like(
+    a,
+    fill_value,
+    dtype=None,
+    order: Optional[str] = "K",
+    subok: bool = True,
+    shape=None,
+    *,
+    device: Optional[str] = None,
+) -> Array:
+    """An array of one value with another's shape and type; parameters as of `zeros_like` and `full`.
+
+    Example
+        >>> st.full_like(st.array([1, 2]), 5).tolist()
+        [5, 5]
+    """
+    a, shape = _like(a, order, subok, shape)
+    dtype = _dtype_or(dtype, a.dtype)
     if not isinstance(fill_value, _SCALARS):
-        return full(x.shape, fill_value, dtype=dtype, device=device)
-    return _on(full_in(_session_of(device, x), x.shape, fill_value, dtype), device)
+        return full(shape, fill_value, dtype=dtype, device=device)
+    return _on(full_in(_session_of(device, a), shape, fill_value, dtype), device)
 
 
-def arange(start, /, stop=None, step=1, *, dtype=None, device: Optional[str] = None) -> Array:
-    """NumPy's arange."""
+def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = None, like=None) -> Array:
+    """Numbers at equal distances from `start` up to `stop`, which is not among them.
+
+    Parameters
+        start: a number, or, where it is given alone, the stop of a range from 0.
+        stop, step: numbers; a negative step counts down.
+        dtype: the element type; by default what the numbers have together.
+        device, like: as of `zeros`.
+    Returns
+        An array of one axis.
+    Raises
+        ZeroDivisionError for a step of 0; TypeError for what is no number.
+    Example
+        >>> st.arange(1, 7, 2).tolist()
+        [1, 3, 5]
+    """
     start, step = number_of(start, "arange's start"), number_of(1 if step is None else step, "arange's step")
     if stop is None:
         start, stop = 0, start
@@ -137,28 +272,125 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device: Optional[str] = N
     if dtype.kind in "iu":  # as NumPy, which makes the first two and goes on from them
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
+    if dtype.kind in "iu" and count:
+        last, limits = start + (count - 1) * step, np.iinfo(dtype)
+        if not (limits.min <= last <= limits.max and limits.min <= stop <= limits.max):  # it wraps, as NumPy's
+            return arange(start, stop, step, np.int64, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         getattr(message, name).CopyFrom(Number(value).to_proto())
     return _on(_create(_session_of(device), (count,), dtype, range=message), device)
 
 
-def linspace(start, stop, num: int = 50, *, dtype=None, device: Optional[str] = None, endpoint: bool = True) -> Array:
-    start, stop = number_of(start, "linspace's start"), number_of(stop, "linspace's stop")
+def linspace(
+    start,
+    stop,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype=None,
+    axis: int = 0,
+    *,
+    device: Optional[str] = None,
+):
+    """`num` numbers at equal distances from `start` to `stop`.
+
+    Parameters
+        start, stop: numbers, or arrays that broadcast, between whose elements it then goes along a new axis.
+        num: how many.
+        endpoint: whether `stop` is the last.
+        retstep: whether the distance is returned as well.
+        dtype: the element type; float64, or complex128 for complex numbers, where none is given.
+        axis: where the new axis is.
+        device: where the array is.
+    Returns
+        An array, or with `retstep` the array and the distance.
+    Raises
+        ValueError for a negative `num`; AxisError for an axis that the result lacks.
+    Example
+        >>> st.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"the number of samples must not be negative: {num}")
+    has_arrays = any(not isinstance(one, _SCALARS) and np.ndim(one) for one in (start, stop))
+    if has_arrays:
+        result, step = _spaced_between(start, stop, num, endpoint, dtype, axis)
+        return (_on(result, device), step) if retstep else _on(result, device)
+    start, stop = number_of(start, "linspace's start"), number_of(stop, "linspace's stop")
+    axis = _inference.normal_axis(axis, 1)
     is_complex = any(isinstance(one, (complex, np.complexfloating)) for one in (start, stop))
     dtype = _dtype_or(dtype, np.complex128 if is_complex else np.float64)
     message = pb.Creation.LinearSpace(count=num, exclude_endpoint=not endpoint, data_type=_dtypes.NUMBERS[dtype])
     message.start.CopyFrom(Number(start).to_proto())
     message.stop.CopyFrom(Number(stop).to_proto())
-    return _on(_create(_session_of(device), (num,), dtype, linear_space=message), device)
+    result = _on(_create(_session_of(device), (num,), dtype, linear_space=message), device)
+    if not retstep:
+        return result
+    intervals = num - 1 if endpoint else num
+    if intervals <= 0:
+        return result, np.nan
+    return result, (np.complex128(stop) - start if is_complex else np.float64(stop) - start) / intervals
 
 
-def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype=None, device: Optional[str] = None) -> Array:
-    n_rows = operator.index(n_rows)
-    n_cols, k = n_rows if n_cols is None else operator.index(n_cols), operator.index(k)
+def _spaced_between(start, stop, num: int, endpoint: bool, dtype, axis: int):
+    """linspace between the elements of arrays, as NumPy computes it: by the step, or where one is 0 by the share."""
+    from stride import _arguments, _elementwise, _reductions
+
+    types = [one if isinstance(one, _SCALARS) else array_of(one).dtype for one in (start, stop)]
+    kind = _inference.promote(np.result_type(*types), float)
+    start, stop = _arguments.arrays(*(one if isinstance(one, Array) else host_array(one) for one in (start, stop)))
+    target = kind if dtype is None else _dtypes.dtype_of(dtype)
+    start, stop = start.astype(kind, copy=False), stop.astype(kind, copy=False)
+    distance = stop - start
+    places = _manipulation.reshape(arange(num).astype(kind), (num,) + (1,) * distance.ndim)
+    intervals = num - 1 if endpoint else num
+    if intervals > 0:
+        step = distance / intervals
+        by_share = places / intervals * distance
+        result = where(_reductions.any(equal(step, 0)), by_share, places * step)
+    else:
+        step = full_in(distance.session, distance.shape, float("nan"), kind)
+        result = places * distance
+    result = result + start
+    if endpoint and num > 1:
+        last = _manipulation.expand_dims(_manipulation.broadcast_to(stop, distance.shape), axis=0)
+        result = _manipulation.concat([result[:-1], last], axis=0)
+    if axis != 0:
+        result = _manipulation.moveaxis(result, 0, axis)
+    if target.kind in "iu":
+        result = _elementwise.floor(result)
+    return result.astype(target, copy=False), step
+
+
+def eye(
+    N: int,  # noqa: N803, NumPy's names
+    M: Optional[int] = None,  # noqa: N803
+    k: int = 0,
+    dtype=None,
+    order: Optional[str] = "C",
+    *,
+    device: Optional[str] = None,
+    like=None,
+) -> Array:
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Parameters
+        N, M: how many rows and columns; as many columns as rows where M is not given.
+        k: which diagonal; positive ones are above the main one.
+        dtype, order, device, like: as of `zeros`.
+    Returns
+        An array of shape (N, M).
+    Raises
+        ValueError for a negative extent.
+    Example
+        >>> st.eye(2, 3, 1).tolist()
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    _check_memory_order(order, like)
+    n_rows = operator.index(N)
+    n_cols, k = n_rows if M is None else operator.index(M), operator.index(k)
     if n_rows < 0 or n_cols < 0:
         raise ValueError(f"negative dimensions are not allowed: {(n_rows, n_cols)}")
     k = min(max(k, -n_rows), n_cols)
@@ -167,10 +399,32 @@ def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype=None,
     return _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
 
 
+def identity(n: int, dtype=None, *, like=None) -> Array:
+    """The identity matrix of n rows; parameters and errors as of `eye`.
+
+    Example
+        >>> st.identity(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return eye(n, dtype=dtype, like=like)
+
+
+def tri(N: int, M: Optional[int] = None, k: int = 0, dtype=float, *, like=None) -> Array:  # noqa: N803
+    """A matrix with ones at and below a diagonal and zeros above; parameters and errors as of `eye`.
+
+    Example
+        >>> st.tri(2, 3, 1, int).tolist()
+        [[1, 1, 0], [1, 1, 1]]
+    """
+    return tril(ones((N, N if M is None else M), dtype, like=like), k)
+
+
 def _triangle(x: Array, k: int, lower: bool) -> Array:
     x, k = array_of(x), operator.index(k)
+    if x.ndim == 1:  # NumPy's way with one axis
+        x = _manipulation.broadcast_to(x, (x.size, x.size))
     if x.ndim < 2:
-        raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them")
+        raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them", reason="SHAPE_MISMATCH")
     k = min(max(k, -x.shape[-2]), x.shape[-1])
     rows = _manipulation.expand_dims(arange(x.shape[-2]), axis=1)
     columns = arange(x.shape[-1])
@@ -178,22 +432,55 @@ def _triangle(x: Array, k: int, lower: bool) -> Array:
     return where(keep, x, zeros((), dtype=x.dtype))
 
 
-def tril(x, /, *, k: int = 0) -> Array:
-    return _triangle(x, k, True)
+def tril(m, k: int = 0) -> Array:
+    """The elements at and below a diagonal, with zeros above.
+
+    Parameters
+        m: a matrix or a stack of them; one axis is taken for a row, as by NumPy.
+        k: which diagonal; positive ones are above the main one.
+    Returns
+        An array of `m`'s type and shape.
+    Raises
+        ShapeMismatch for an array without axes.
+    Example
+        >>> st.tril(st.ones((2, 2))).tolist()
+        [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return _triangle(m, k, True)
 
 
-def triu(x, /, *, k: int = 0) -> Array:
-    return _triangle(x, k, False)
+def triu(m, k: int = 0) -> Array:
+    """The elements at and above a diagonal, with zeros below; parameters, result and errors as of `tril`.
+
+    Example
+        >>> st.triu(st.ones((2, 2))).tolist()
+        [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return _triangle(m, k, False)
 
 
-def meshgrid(*arrays, indexing: str = "xy") -> Tuple[Array, ...]:
+def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Tuple[Array, ...]:
+    """Coordinates of a grid: for each of the vectors an array with its element of every point.
+
+    Parameters
+        xi: vectors; other arrays are taken in C order.
+        copy: False gives views for reading where there are some.
+        sparse: whether each array has one element along the others' axes.
+        indexing: xy for columns first, as pictures have it, or ij.
+    Returns
+        A tuple of as many arrays.
+    Raises
+        ValueError for another indexing.
+    Example
+        >>> [one.tolist() for one in st.meshgrid(st.arange(2), st.arange(2), indexing="ij")]
+        [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is xy or ij, not {indexing}")
-    if not arrays:
+    if not xi:
         return ()
-    arrays = tuple(map(array_of, arrays))
-    if any(array.ndim > 1 for array in arrays):
-        arrays = tuple(_manipulation.reshape(array, (array.size,)) for array in arrays)
+    arrays = tuple(map(array_of, xi))
+    arrays = tuple(array if array.ndim == 1 else _manipulation.reshape(array, (array.size,)) for array in arrays)
     rank = len(arrays)
     places = list(range(rank))
     if indexing == "xy" and rank > 1:
@@ -204,15 +491,44 @@ def meshgrid(*arrays, indexing: str = "xy") -> Tuple[Array, ...]:
     results = []
     for array, place in zip(arrays, places):
         column = _manipulation.reshape(array, tuple(array.size if i == place else 1 for i in range(rank)))
-        results.append(_manipulation.copy(_manipulation.broadcast_to(column, tuple(shape))))
+        column = column if sparse else _manipulation.broadcast_to(column, tuple(shape))
+        results.append(_manipulation.copy(column) if copy else column)
     return tuple(results)
 
 
-def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[bool] = None, progress=None,
-            sharding: Optional[Sharding] = None) -> Array:
-    """An array of anything that NumPy or DLPack takes for one; an Array itself unless another type, place or a copy is asked for.
+def asarray(
+    obj,
+    /,
+    dtype=None,
+    order: Optional[str] = None,
+    *,
+    device: Optional[str] = None,
+    copy: Optional[bool] = None,
+    like=None,
+    progress=None,
+    sharding: Optional[Sharding] = None,
+) -> Array:
+    """An array of anything that NumPy or DLPack takes for one; an array itself unless another type, place or a copy is
+    asked for.
 
-    A large array is sent at once, and `progress(done_bytes, total_bytes)` called as it goes."""
+    Parameters
+        obj: an array, a number, nested sequences, or an object with DLPack's or CUDA's interface.
+        dtype: the element type, that of `obj` where none is given.
+        order: C, F, A or K, which change nothing.
+        device, sharding: where it is, and how it is spread.
+        copy: True for a copy in any case, False for an error where one is needed.
+        like: as of `zeros`.
+        progress: is called with (done_bytes, total_bytes) while a large array is sent.
+    Returns
+        An array.
+    Raises
+        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not
+        have.
+    Example
+        >>> st.asarray([[1, 2], [3, 4]], st.float32).shape
+        (2, 2)
+    """
+    _check_memory_order(order, like)
     if isinstance(obj, Array):
         if dtype is not None and _dtypes.dtype_of(dtype) != obj.dtype:
             if copy is False:
@@ -225,6 +541,10 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
         raise ValueError("elements on the host must be copied to a device")
     dtype = None if dtype is None else _dtypes.dtype_of(dtype)
     if isinstance(obj, (list, tuple)):
+        if has_arrays_to_compute(obj):
+            joined = joined_sequence(obj)
+            joined = joined if dtype is None else joined.astype(dtype, copy=False)
+            return asarray(joined, device=device, sharding=sharding)
         obj = from_sequence(obj, dtype)
     elif not isinstance(obj, np.ndarray):
         obj = (
@@ -236,6 +556,191 @@ def asarray(obj, /, *, dtype=None, device: Optional[str] = None, copy: Optional[
     if dtype is not None:
         obj = obj.astype(dtype, copy=False)
     return wrap(current_session()._upload(obj, device, progress, sharding))
+
+
+def array(
+    object,  # noqa: A002, NumPy's name
+    dtype=None,
+    *,
+    copy: Optional[bool] = True,
+    order: Optional[str] = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like=None,
+    device: Optional[str] = None,
+) -> Array:
+    """A new array of anything that NumPy takes for one.
+
+    Parameters
+        object: an array, a number or nested sequences; arrays of the service in them are joined on the device.
+        dtype: the element type, that of `object` where none is given.
+        copy: False and None share an array of the service, False with an error where that is not possible.
+        order: C, F, A or K, which change nothing.
+        subok: must be False, since the service's arrays have no subclasses.
+        ndmin: how many axes there are at least; missing ones are put in front.
+        ndmax, like: accepted for NumPy's sake; nested sequences are taken apart to the end.
+        device: where it is.
+    Returns
+        An array.
+    Raises
+        Unimplemented for `subok`; DataTypeMismatch for elements that the service does not have, such as strings.
+    Example
+        >>> st.array([1, 2, 3], ndmin=2).shape
+        (1, 3)
+    """
+    from stride import _arguments
+
+    _arguments.refuse_subok(subok)
+    if isinstance(object, Array):
+        result = asarray(object, dtype, order, device=device, copy=copy, like=like)
+    elif copy is False and not isinstance(object, _SCALARS):
+        raise ValueError("elements on the host must be copied to a device")
+    else:
+        result = asarray(object, dtype, order, device=device, like=like)
+    missing = operator.index(ndmin) - result.ndim
+    return result if missing <= 0 else _manipulation.reshape(result, (1,) * missing + result.shape)
+
+
+def asanyarray(
+    a, dtype=None, order: Optional[str] = None, *, device: Optional[str] = None, copy: Optional[bool] = None, like=None
+) -> Array:
+    """As `asarray`: the service's arrays have no subclasses.
+
+    Example
+        >>> st.asanyarray((1, 2)).tolist()
+        [1, 2]
+    """
+    return asarray(a, dtype, order, device=device, copy=copy, like=like)
+
+
+def ascontiguousarray(a, dtype=None, *, like=None) -> Array:
+    """An array whose elements lie in C order without gaps, of one axis at least; a copy where `a`'s do not.
+
+    Parameters
+        a: what `asarray` takes.
+        dtype: the element type.
+        like: as of `zeros`.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for elements that the service does not have.
+    Example
+        >>> st.ascontiguousarray(st.ones((2, 3)).T).flags.c_contiguous
+        True
+    """
+    result = asarray(a, dtype, like=like)
+    if not result.flags.c_contiguous:
+        result = _manipulation.copy(result)
+    return result if result.ndim else _manipulation.reshape(result, (1,))
+
+
+def asfortranarray(a, dtype=None, *, like=None) -> Array:
+    """An array whose elements lie in Fortran's order without gaps; a copy where `a`'s do not. Parameters and errors as
+    of `ascontiguousarray`.
+
+    Example
+        >>> st.asfortranarray(st.ones((2, 3))).flags.f_contiguous
+        True
+    """
+    result = asarray(a, dtype, like=like)
+    if not result.ndim:
+        return _manipulation.reshape(result, (1,))
+    if result.flags.f_contiguous:
+        return result
+    turned = _manipulation.permute_dims(result, range(result.ndim - 1, -1, -1))
+    return _manipulation.permute_dims(_manipulation.copy(turned), range(result.ndim - 1, -1, -1))
+
+
+def asarray_chkfinite(a, dtype=None, order: Optional[str] = None) -> Array:
+    """As `asarray`, with an error where an element is infinite or NaN: one round trip.
+
+    Example
+        >>> st.asarray_chkfinite([1.0, 2.0]).tolist()
+        [1.0, 2.0]
+    """
+    from stride import _elementwise, _reductions
+
+    result = asarray(a, dtype, order)
+    if result.dtype.kind in "fc" and not bool(_reductions.all(_elementwise.isfinite(result))):
+        raise ValueError("array must not contain infs or NaNs")
+    return result
+
+
+def copy(a, order: Optional[str] = "K", subok: bool = False) -> Array:
+    """A copy, which shares no elements.
+
+    Parameters
+        a: an array.
+        order: C, F, A or K, which change nothing.
+        subok: must be False.
+    Returns
+        An array of `a`'s shape and type.
+    Raises
+        Unimplemented for `subok`.
+    Example
+        >>> st.copy(st.arange(3)).tolist()
+        [0, 1, 2]
+    """
+    from stride import _arguments
+
+    _arguments.refuse_subok(subok)
+    _arguments.check_order(order)
+    return _manipulation.copy(array_of(a))
+
+
+def require(a, dtype=None, requirements=None, *, like=None) -> Array:
+    """An array with NumPy's requirements, which are C_CONTIGUOUS, F_CONTIGUOUS, OWNDATA, WRITEABLE and their short
+    names; a copy where `a` does not meet them.
+
+    Parameters
+        a, dtype, like: as of `asarray`.
+        requirements: a name or a sequence of names.
+    Returns
+        An array.
+    Raises
+        ValueError for another name, and where both orders are required.
+    Example
+        >>> st.require(st.ones((2, 3)).T, requirements="C").flags.c_contiguous
+        True
+    """
+    names = {
+        "C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C", "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F",
+        "A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E", "ENSUREARRAY": "E",
+    }
+    wanted = set()
+    for one in [requirements] if isinstance(requirements, str) else requirements or ():
+        if one.upper() not in names:
+            raise ValueError(f"requirements are {', '.join(sorted(names))}, not {one!r}")
+        wanted.add(names[one.upper()])
+    if {"C", "F"} <= wanted:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    result = asarray(a, dtype, like=like)
+    result = ascontiguousarray(result) if "C" in wanted and result.ndim else result
+    result = asfortranarray(result) if "F" in wanted and result.ndim else result
+    must_copy = "O" in wanted and not result.flags.owndata or "W" in wanted and not result.flags.writeable
+    return _manipulation.copy(result) if must_copy else result
+
+
+def has_arrays_to_compute(obj) -> bool:
+    """Whether sequences hold an array whose elements the host does not have."""
+    if isinstance(obj, Array):
+        return obj._node.cached() is None
+    return isinstance(obj, (list, tuple)) and any(map(has_arrays_to_compute, obj))
+
+
+def joined_sequence(obj) -> Array:
+    """Nested sequences with arrays in them as one array, without reading these."""
+    if isinstance(obj, Array):
+        return obj
+    if isinstance(obj, (list, tuple)) and any(isinstance(one, (Array, list, tuple)) for one in obj):
+        parts = [joined_sequence(one) for one in obj]
+        if any(part.shape != parts[0].shape for part in parts):
+            raise ValueError(
+                "sequences of different shapes make no array: " + ", ".join(str(part.shape) for part in parts)
+            )
+        return _manipulation.stack(parts)
+    return wrap(current_session()._upload(host_array(obj)))
 
 
 def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:
@@ -262,7 +767,12 @@ def _from_other(obj) -> np.ndarray:
 
 
 def from_dlpack(x, /, *, device: Optional[str] = None, copy: Optional[bool] = None) -> Array:
-    """A copy on the service of an array in host memory."""
+    """A copy on the service of an array in host memory.
+
+    Example
+        >>> st.from_dlpack(st.asnumpy(st.arange(2))).tolist()
+        [0, 1]
+    """
     if isinstance(x, Array):
         return asarray(x, device=device, copy=copy)
     if copy is False:

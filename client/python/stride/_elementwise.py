@@ -1,13 +1,36 @@
 """Elementwise functions: the array API's names, and NumPy's where they differ or the standard has none."""
 
+import builtins
 import functools
+import operator
 from typing import Tuple
 
 import numpy as np
 
-from stride import _graph, _ufunc
-from stride._array import _SCALARS, Array, node_of, operands_of, wrap
+from stride import _errors, _graph, _ufunc
+from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
 from stride._graph import Number, elementwise
+
+
+def _described(name: str, parameters: Tuple[str, ...], summary: str) -> str:
+    """The docstring of a function of the tables."""
+    arguments = ", ".join("st.array([1, 4])" for _ in parameters)
+    return f"""{summary}
+
+    Parameters
+        {", ".join(parameters)}: arrays of any shape{" that broadcast" if len(parameters) > 1 else ""}, or numbers.
+        out: array of the result's shape that takes it.
+        where: bools that broadcast; where false, `out` keeps its element, and without one it is 0.
+        casting: which casts of inputs and of the result are made.
+        dtype: the type in which it is computed.
+    Returns
+        An array of the type that NumPy's function gives.
+    Raises
+        DataTypeMismatch for types that it does not take; ShapeMismatch where shapes do not fit.
+    Example
+        >>> st.{name}({arguments}).shape
+        (2,)
+    """
 
 
 def _unary(name: str):
@@ -17,7 +40,7 @@ def _unary(name: str):
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"NumPy's `{name}`, element by element."
+    function.__doc__ = _described(name, ("x",), f"NumPy's `{name}`, element by element.")
     function.at = functools.partial(_ufunc.unary_at, name)  # type: ignore[attr-defined]
     return function
 
@@ -29,7 +52,9 @@ def _binary(name: str):
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
+    function.__doc__ = _described(
+        name, ("x1", "x2"), f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
+    )
     _ufunc.add_methods(function, name)
     return function
 
@@ -50,7 +75,9 @@ BINARY = {
     "nextafter": "", "not_equal": "", "power": "pow", "remainder": "", "right_shift": "bitwise_right_shift", "subtract": "",
 }
 
-__all__ = ["clip", "divmod", "frexp", "imag", "modf", "real", "round", "where"]
+__all__ = [
+    "around", "bitwise_not", "clip", "divmod", "frexp", "imag", "mod", "modf", "real", "round", "true_divide", "where",
+]
 for _table, _make in ((UNARY, _unary), (BINARY, _binary)):
     for _name, _public in _table.items():
         globals()[_name] = _make(_name)
@@ -67,45 +94,143 @@ def _floor_divide(public: str):
         return _ufunc.call("floor_divide", (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = public
-    function.__doc__ = "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's."
+    function.__doc__ = _described(
+        public, ("x1", "x2"), "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's."
+    )
     _ufunc.add_methods(function, public)
     return function
 
 
 floor_divide = _floor_divide("floor_divide")
+mod, true_divide, bitwise_not = remainder, divide, invert  # noqa: F821, of the tables
 
 
 def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:  # noqa: A001
-    """The quotient, rounded down, and the remainder."""
+    """The quotient, rounded down, and the remainder; parameters and errors as of `remainder`.
+
+    Example
+        >>> [one.tolist() for one in st.divmod(st.array([7, -7]), 2)]
+        [[3, -4], [1, 1]]
+    """
     return _ufunc.call("divmod", (x1, x2), out, where, casting, dtype)
 
 
 def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Mantissa in [0.5, 1) and exponent of two (int32)."""
+    """Mantissa in [0.5, 1) and exponent of two (int32); parameters and errors as of `sqrt`.
+
+    Example
+        >>> [one.tolist() for one in st.frexp(st.array([6.0]))]
+        [[0.75], [3]]
+    """
     return _ufunc.call("frexp", (x,), out, where, casting, dtype)
 
 
 def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Fraction and whole part, both with the sign of x."""
+    """Fraction and whole part, both with the sign of x; parameters and errors as of `sqrt`.
+
+    Example
+        >>> [one.tolist() for one in st.modf(st.array([2.5]))]
+        [[0.5], [2.0]]
+    """
     return _ufunc.call("modf", (x,), out, where, casting, dtype)
 
 
-def round(x, /) -> Array:  # noqa: A001
-    """To the nearest integer, ties to the even one."""
-    node = operands_of((x,))[0]
-    return _copied(node) if node.dtype.kind in "biu" else wrap(elementwise("rint", (node,)))
+def round(a, decimals: int = 0, out=None) -> Array:  # noqa: A001
+    """Numbers rounded to a decimal place, ties to the even digit.
+
+    Parameters
+        a: an array of numbers.
+        decimals: how many digits stay after the point; a negative number rounds before it.
+        out: array of the result's shape that takes it.
+    Returns
+        An array of `a`'s type, float16 for bools.
+    Raises
+        TypeError for `decimals` that is no integer.
+    Example
+        >>> st.round(st.array([1.25, 2.675]), 1).tolist()
+        [1.2, 2.7]
+    """
+    from stride import _arguments
+
+    node, decimals = operands_of((a,))[0], operator.index(decimals)
+    return _arguments.give(_rounded(node, decimals), out)
 
 
-def real(x, /) -> Array:
-    return wrap(elementwise("real", operands_of((x,))))
+around = round
 
 
-def imag(x, /) -> Array:
-    return wrap(elementwise("imag", operands_of((x,))))
+def _rounded(node, decimals: int) -> Array:
+    """As NumPy: by a power of ten up and down again, which for digits before the point is a division first."""
+    if node.dtype.kind in "biu":
+        if node.dtype.kind == "b":
+            if decimals:
+                raise _errors.DataTypeMismatch("round takes no bools with decimals", reason="DATA_TYPE_MISMATCH")
+            return wrap(elementwise("rint", (node,)))
+        if decimals >= 0:
+            return _copied(node)
+        return (wrap(elementwise("rint", ((wrap(node) / 10.0**-decimals)._node,))) * 10.0**-decimals).astype(node.dtype)
+    if decimals == 0:
+        return wrap(elementwise("rint", (node,)))
+    scaled = elementwise("multiply" if decimals > 0 else "divide", (node, Number(10.0 ** builtins.abs(decimals))))
+    scaled = elementwise("rint", (scaled,))
+    return wrap(elementwise("divide" if decimals > 0 else "multiply", (scaled, Number(10.0 ** builtins.abs(decimals)))))
 
 
-def clip(x, /, min=None, max=None) -> Array:  # noqa: A002
-    """`x` limited to `min` and `max`, in their common type."""
+def real(val) -> Array:
+    """The real part of numbers, for reading; of real ones the array itself.
+
+    Example
+        >>> st.real(st.array([1 + 2j])).tolist()
+        [1.0]
+    """
+    return array_of(val).real
+
+
+def imag(val) -> Array:
+    """The imaginary part of numbers, for reading; of real ones zeros.
+
+    Example
+        >>> st.imag(st.array([1 + 2j])).tolist()
+        [2.0]
+    """
+    return array_of(val).imag
+
+
+def clip(a, min=None, max=None, out=None, *, a_min=None, a_max=None, where=True, casting="same_kind", dtype=None):  # noqa: A002
+    """Numbers held between bounds.
+
+    Parameters
+        a: an array of numbers.
+        min, max: the bounds, which broadcast with `a`; None is no bound.
+        a_min, a_max: NumPy's other names of these.
+        out: array of the result's shape that takes it.
+        where: bools; where false, `out` keeps its element, and without one it is 0.
+        casting, dtype: as of NumPy's ufuncs.
+    Returns
+        An array of the type that numbers and bounds have together.
+    Raises
+        ValueError where a bound has two names.
+    Example
+        >>> st.clip(st.arange(5), 1, 3).tolist()
+        [1, 1, 2, 3, 3]
+    """
+    from stride import _arguments
+
+    a_min, a_max, min, max = (None if one is np._NoValue else one for one in (a_min, a_max, min, max))
+    if (a_min is not None or a_max is not None) and (min is not None or max is not None):
+        raise ValueError("the bounds of clip are a_min and a_max or min and max")
+    a = array_of(a) if dtype is None else array_of(a).astype(dtype, copy=False)
+    result = _clipped(a, a_min if min is None else min, a_max if max is None else max)
+    if dtype is not None:
+        result = result.astype(dtype, copy=False)
+    if where is not True or isinstance(out, Array):
+        out = _arguments.one_out(out)
+        mask = _ufunc._mask_of(where, a.session)
+        return _ufunc._give(result, out, mask, casting)
+    return _arguments.give(result, out, casting)
+
+
+def _clipped(x, min, max) -> Array:  # noqa: A002
     node = result = operands_of((x,))[0]
     for bound, function in ((min, "maximum"), (max, "minimum")):
         if bound is None or _is_no_bound(bound, function, node.dtype):
@@ -128,6 +253,28 @@ def _copied(node) -> Array:
     return wrap(elementwise("logical_or" if node.dtype.kind == "b" else "positive", (node,) * (2 if node.dtype.kind == "b" else 1)))
 
 
-def where(condition, x1, x2, /) -> Array:
-    """`x1` where the condition is true, else `x2`."""
+def where(condition, x1=None, x2=None, /):
+    """`x1` where the condition is true, else `x2`; with the condition alone the places where it is.
+
+    Parameters
+        condition: an array, of which what is not zero is true.
+        x1, x2: numbers or arrays that broadcast with it.
+    Returns
+        An array of the type that `x1` and `x2` have together; of a condition alone what `nonzero` gives, after one round
+        trip.
+    Raises
+        ValueError for one of `x1` and `x2` without the other.
+    Example
+        >>> st.where(st.array([True, False]), 1, 2).tolist()
+        [1, 2]
+    """
+    if x1 is None and x2 is None:
+        from stride import _routines
+
+        return _routines.nonzero(condition)
+    if x1 is None or x2 is None:
+        raise ValueError("either both or neither of x and y should be given")
+    condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
+    if condition.dtype.kind != "b":
+        condition = condition != 0
     return wrap(elementwise("where", operands_of((condition, x1, x2))))

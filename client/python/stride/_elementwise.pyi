@@ -3,17 +3,19 @@ from typing import Any, Dict, Optional, Protocol, Tuple, Union
 
 from stride._array import Array
 
-__all__ = ["abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-           "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count", "bitwise_invert",
-           "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "ceil", "clip", "conj",
-           "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "divmod", "equal", "exp", "exp2",
-           "expm1", "fabs", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "gcd", "greater",
-           "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf", "isnan", "lcm", "ldexp",
-           "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
-           "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "modf", "multiply",
-           "negative", "nextafter", "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real",
-           "reciprocal", "remainder", "right_shift", "rint", "round", "sign", "signbit", "sin", "sinh", "spacing",
-           "sqrt", "square", "subtract", "tan", "tanh", "trunc", "where"]
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "around", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees", "divide",
+    "divmod", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "frexp", "gcd", "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf",
+    "isnan", "lcm", "ldexp", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp",
+    "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf",
+    "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real",
+    "reciprocal", "remainder", "right_shift", "rint", "round", "sign", "signbit", "sin", "sinh", "spacing", "sqrt",
+    "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+]
 
 UNARY: Dict[str, str]
 BINARY: Dict[str, str]
@@ -134,8 +136,14 @@ subtract: Ufunc2
 def divmod(x1: Any, x2: Any, /, out: Outs = (None, None), *, where: Any = True, casting: str = "same_kind", dtype: Any = None) -> Tuple[Array, Array]: ...
 def frexp(x: Any, /, out: Outs = (None, None), *, where: Any = True, casting: str = "same_kind", dtype: Any = None) -> Tuple[Array, Array]: ...
 def modf(x: Any, /, out: Outs = (None, None), *, where: Any = True, casting: str = "same_kind", dtype: Any = None) -> Tuple[Array, Array]: ...
-def real(x: Any, /) -> Array: ...
-def imag(x: Any, /) -> Array: ...
-def round(x: Any, /) -> Array: ...
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Array: ...
-def where(condition: Any, x1: Any, x2: Any, /) -> Array: ...
+mod: Ufunc2
+true_divide: Ufunc2
+bitwise_not: Ufunc1
+
+def real(val: Any) -> Array: ...
+def imag(val: Any) -> Array: ...
+def round(a: Any, decimals: int = 0, out: Any = None) -> Array: ...
+def around(a: Any, decimals: int = 0, out: Any = None) -> Array: ...
+def clip(a: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: Any = None, a_max: Any = None, where: Any = True,
+         casting: str = "same_kind", dtype: Any = None) -> Array: ...
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any: ...

@@ -111,6 +111,10 @@ class QuotaExceeded(ResourceExhausted):
     """QUOTA: the tenant has no more of something."""
 
 
+class DownloadWarning(UserWarning):
+    """A function of NumPy that the service does not have ran on the host, on arrays that were downloaded for it."""
+
+
 class Unavailable(StrideError, ConnectionError):
     code = "UNAVAILABLE"
 
@@ -238,6 +242,7 @@ __all__ = [
     "DataTypeMismatch",
     "DeadlineExceeded",
     "DeviceMemoryError",
+    "DownloadWarning",
     "ExpressionError",
     "FailedPrecondition",
     "Internal",

@@ -372,6 +372,7 @@ def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
 
 
 def delete_function(name: str, *, session: Optional[Session] = None) -> None:
+    """Forgets a function that was defined; NotFound where there is none."""
     session = session or current_session()
     stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
     session._call(stub.DeleteFunction, proto.DeleteFunctionRequest(name=_full(session, name, "functions")))

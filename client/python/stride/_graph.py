@@ -28,13 +28,15 @@ _MAX_REPEATED_WEIGHT = 2
 
 
 class Buffer:
-    """What views share: how many values stand on it, and how often it was written."""
+    """What views share: how many values stand on it, how often it was written, and the array that views were made of
+    first (a weak reference)."""
 
-    __slots__ = ("num_nodes", "version")
+    __slots__ = ("num_nodes", "version", "owner")
 
     def __init__(self):
         self.num_nodes = 1
         self.version = 0
+        self.owner: Optional[weakref.ref] = None
 
 
 class FrozenStrides(tuple):
@@ -104,10 +106,11 @@ class Prepared(NamedTuple):
 class Node:
     """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
 
-    Whoever records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's arrays are."""
+    Whoever records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's arrays are.
+    `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "__weakref__")
+                 "host_version", "buffer", "device", "offset", "__weakref__")
 
     def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, None], inputs: tuple, origin):
         self.session = session
@@ -165,9 +168,18 @@ class Node:
         self.strides = FrozenStrides(self.strides or _inference.contiguous_strides(self.shape))
         return self
 
-    def share_buffer(self, base: "Node") -> None:
+    def share_buffer(self, base: "Node", offset: int = 0) -> None:
+        """This is a view of `base` that begins `offset` elements after it."""
         self.buffer = base.own_buffer()
         self.buffer.num_nodes += 1
+        offset += getattr(base, "offset", 0)
+        if offset:
+            self.offset = offset
+
+    @property
+    def first_element(self) -> int:
+        """Where its first element is, in elements from where the buffer begins."""
+        return getattr(self, "offset", 0)
 
     def written(self) -> None:
         """The service changes this value in place: what the host knows of it and its views is old."""

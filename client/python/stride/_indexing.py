@@ -82,13 +82,15 @@ class _View:
     def __init__(self, node: Node):
         self.shape = list(node.shape)
         self.strides = list(node.strides or _inference.contiguous_strides(node.shape))
+        self.offset = 0
         self.steps: List[pb.View.Step] = []
 
     def slice(self, axis: int, key: slice) -> None:
         start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
         if step == 0:
             raise ValueError("slice step cannot be zero")
-        count = len(range(*slice(start, stop, step).indices(self.shape[axis])))
+        places = range(*slice(start, stop, step).indices(self.shape[axis]))
+        count = len(places)
         if (start, stop, step) == (None, None, None):
             return
         message = pb.View.Slice(axis=axis)
@@ -96,6 +98,8 @@ class _View:
             if value is not None:
                 setattr(message, name, value)
         self.steps.append(pb.View.Step(slice=message))
+        if count:
+            self.offset += places.start * self.strides[axis]
         self.shape[axis] = count
         self.strides[axis] *= step if step is not None and count > 1 else 1
 
@@ -103,6 +107,7 @@ class _View:
         extent = self.shape[axis]
         if not -extent <= key < extent:
             raise out_of_bounds(key, axis, extent)
+        self.offset += (key + extent if key < 0 else key) * self.strides[axis]
         self.steps.append(pb.View.Step(slice=pb.View.Slice(axis=axis, start=key, index=True)))
         del self.shape[axis], self.strides[axis]
 
@@ -114,7 +119,7 @@ class _View:
             self.steps.append(pb.View.Step(reshape=pb.View.Reshape(shape=self.shape)))
 
 
-def make_view(node: Node, steps: list, shape, strides, host=None) -> Node:
+def make_view(node: Node, steps: list, shape, strides, host=None, offset: int = 0) -> Node:
     """A deferred view. `host(elements)` gives the same view of the elements when they are known here."""
 
     def build(flush, view, operands):
@@ -122,7 +127,7 @@ def make_view(node: Node, steps: list, shape, strides, host=None) -> Node:
 
     view = defer(node.session, tuple(shape), node.dtype, build, (node,))
     view.strides = FrozenStrides(strides) if type(node.strides) is FrozenStrides else tuple(strides)
-    view.share_buffer(node)
+    view.share_buffer(node, offset)
     view.device = node.device
     cached = node.cached()
     if cached is not None and host is not None:
@@ -144,7 +149,7 @@ def _view_of(node: Node, keys: list) -> Node:
         else:
             view.index(axis - len(new), one)
     view.new_axes(new)
-    return make_view(node, view.steps, view.shape, view.strides, lambda host: host[(*keys, Ellipsis)])
+    return make_view(node, view.steps, view.shape, view.strides, lambda host: host[(*keys, Ellipsis)], view.offset)
 
 
 def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
@@ -264,7 +269,7 @@ def get(array: Array, key) -> Array:
     keys = _expand(keys, array.ndim)
     if not any(isinstance(one, Array) for one in keys):
         view = _view_of(array._node, keys)
-        return _element(view) if is_element else wrap(view)
+        return _element(view) if is_element else wrap(view, array)
     scalar = _scalar_mask(array, keys)
     if scalar is not None:
         plain, i, part = scalar
@@ -273,7 +278,7 @@ def get(array: Array, key) -> Array:
             array, tuple(plain))[(slice(None),) * axis + (part,)]
     by = _ByArrays(array, _fitting_masks(array, keys))
     if by.mask is not None:
-        return _routines.compress(by.view, by.mask, by.axis)
+        return _routines.take_masked(by.view, by.mask, by.axis)
     return _routines.gather(by.view, by.arrays, by.axis)
 
 

@@ -34,10 +34,24 @@ def finfo(type, /) -> FloatInfo:  # noqa: A002
 
 
 def iinfo(type, /):  # noqa: A002
+    """Limits of an integer type, or of an array's.
+
+    Example
+        >>> st.iinfo(st.int8).max
+        127
+    """
     return np.iinfo(type.dtype if isinstance(type, Array) else type)
 
 
 def isdtype(dtype, kind) -> bool:
+    """Whether a type is of a kind of the array API standard, such as "integral", is another type, or one of several.
+
+    Raises
+        ValueError for another kind.
+    Example
+        >>> st.isdtype(st.float32, "real floating")
+        True
+    """
     dtype = np.dtype(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -76,4 +90,5 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
+    """What the array API standard asks of a namespace: its devices, types and abilities."""
     return _Info()

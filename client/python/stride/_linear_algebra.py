@@ -11,7 +11,19 @@ from stride._array import _SCALARS, Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
 
-__all__ = ["dot", "inner", "matmul", "matvec", "tensordot", "vdot", "vecdot", "vecmat"]
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
 
 
 def matmul_nodes(left, right) -> Array:
@@ -40,8 +52,11 @@ def matmul_nodes(left, right) -> Array:
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:
-    from stride import _ufunc
+    from stride import _arguments, _ufunc
 
+    out = _arguments.one_out(out)
+    if isinstance(out, np.ndarray):
+        return _arguments.give(result, out, casting)
     return _ufunc._give(result, out, None, casting)
 
 
@@ -80,16 +95,17 @@ def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
     return _given(matmul_nodes(node_of(x1, session), node_of(x2, session)), out, casting)
 
 
-def dot(x1, x2, /, out: Optional[Array] = None) -> Array:
-    """NumPy's dot: over the last axis of `x1` and the last but one of `x2`; a product of elements where one has no
+def dot(a, b, out: Optional[Array] = None) -> Array:
+    """NumPy's dot: over the last axis of `a` and the last but one of `b`; a product of elements where one has no
     axes.
 
-    Parameters: `x1` (..., k); `x2` (k,) or (..., k, n); or a number; `out`, an array of the result's type and shape to
+    Parameters: `a` (..., k); `b` (k,) or (..., k, n); or a number; `out`, an array of the result's type and shape to
     be filled. Returns an array of the other axes of both, or `out`. Raises ShapeMismatch for other shapes.
 
     >>> int(stride.dot(stride.asarray([1, 2]), stride.asarray([3, 4])))
     11
     """
+    x1, x2 = a, b
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
     if any(isinstance(x, _SCALARS) for x in (x1, x2)):
         result = multiply(x1, x2)
@@ -206,17 +222,17 @@ def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
     )
 
 
-def tensordot(x1, x2, /, axes=2) -> Array:
+def tensordot(a, b, axes=2) -> Array:
     """The sums of products over axes of both.
 
-    Parameters: `x1` and `x2`, arrays; `axes`, how many of the last of `x1` and the first of `x2`, or a pair of axes or
-    sequences of axes of equal extents. Returns an array of the other axes of `x1`, then of `x2`. Raises ShapeMismatch
+    Parameters: `a` and `b`, arrays; `axes`, how many of the last of `a` and the first of `b`, or a pair of axes or
+    sequences of axes of equal extents. Returns an array of the other axes of `a`, then of `b`. Raises ShapeMismatch
     for other extents, ValueError where the axes are not as many of both.
 
     >>> stride.tensordot(stride.ones((2, 3, 4)), stride.ones((3, 4, 5))).shape
     (2, 5)
     """
-    x1, x2 = _together(x1, x2)
+    x1, x2 = _together(a, b)
     if hasattr(axes, "__index__") and not np.ndim(axes):
         axes = operator.index(axes)
         if axes < 0 or axes > min(x1.ndim, x2.ndim):
@@ -242,3 +258,77 @@ def tensordot(x1, x2, /, axes=2) -> Array:
         _manipulation.permute_dims(x2, (*second, *kept2)), (inner, math.prod(x2.shape[i] for i in kept2))
     )
     return _manipulation.reshape(matmul(left, right), shape)
+
+
+def outer(a, b, out=None) -> Array:
+    """The products of all elements of one array with all of another.
+
+    Parameters
+        a, b: arrays, taken in C order.
+        out: array of the result's shape that takes it.
+    Returns
+        An array of two axes.
+    Example
+        >>> st.outer(st.array([1, 2]), st.array([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+    """
+    from stride import _arguments
+
+    left, right = _together(a, b)
+    return _arguments.give(multiply(_manipulation.reshape(left, (left.size, 1)), _manipulation.ravel(right)), out)
+
+
+def kron(a, b) -> Array:
+    """The Kronecker product: an array of copies of `b`, each times an element of `a`.
+
+    Parameters
+        a, b: arrays.
+    Returns
+        An array whose extents are the products of both's.
+    Example
+        >>> st.kron(st.array([1, 10]), st.array([1, 2])).tolist()
+        [1, 2, 10, 20]
+    """
+    left, right = _together(a, b)
+    rank = max(left.ndim, right.ndim)
+    shapes = [(1,) * (rank - one.ndim) + one.shape for one in (left, right)]
+    left = _manipulation.reshape(left, tuple(n for extent in shapes[0] for n in (extent, 1)))
+    right = _manipulation.reshape(right, tuple(n for extent in shapes[1] for n in (1, extent)))
+    return _manipulation.reshape(multiply(left, right), tuple(n * m for n, m in zip(*shapes)))
+
+
+def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) -> Array:
+    """The cross products of vectors of three elements, or of two, which have 0 as their third.
+
+    Parameters
+        a, b: arrays.
+        axisa, axisb, axisc: where the vectors are in `a`, in `b` and in the result.
+        axis: in all three.
+    Returns
+        An array; of two vectors of two elements without the axis.
+    Raises
+        ValueError for vectors of another length; AxisError for an axis that is not there.
+    Example
+        >>> st.cross(st.array([1, 0, 0]), st.array([0, 1, 0])).tolist()
+        [0, 0, 1]
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    left, right = _together(a, b)
+    if not left.ndim or not right.ndim:
+        raise ValueError("At least one array has zero dimension")
+    left, right = _manipulation.moveaxis(left, axisa, -1), _manipulation.moveaxis(right, axisb, -1)
+    if left.shape[-1] not in (2, 3) or right.shape[-1] not in (2, 3):
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    a0, a1, *a2 = (left[..., i] for i in range(left.shape[-1]))
+    b0, b1, *b2 = (right[..., i] for i in range(right.shape[-1]))
+    last = a0 * b1 - a1 * b0
+    if not a2 and not b2:
+        return last
+    if a2 and b2:
+        parts = [a1 * b2[0] - a2[0] * b1, a2[0] * b0 - a0 * b2[0], last]
+    elif a2:
+        parts = [-(a2[0] * b1), a2[0] * b0, last]
+    else:
+        parts = [a1 * b2[0], -(a0 * b2[0]), last]
+    return _manipulation.moveaxis(_manipulation.stack(parts, axis=-1), -1, axisc)

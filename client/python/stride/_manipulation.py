@@ -14,8 +14,32 @@ from stride._indexing import make_view
 from stride._session import _device_name
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "concat", "diff", "expand_dims", "flip", "matrix_transpose", "moveaxis",
-           "permute_dims", "repeat", "reshape", "result_type", "roll", "squeeze", "stack", "tile", "unstack"]
+__all__ = [
+    "astype",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "can_cast",
+    "concat",
+    "concatenate",
+    "diff",
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "repeat",
+    "reshape",
+    "result_type",
+    "roll",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "unstack",
+]
 
 
 def _strides(node: Node) -> Tuple[int, ...]:
@@ -24,12 +48,31 @@ def _strides(node: Node) -> Tuple[int, ...]:
 
 # --- types ---
 
-def can_cast(from_, to, /) -> bool:
-    return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to)
+def can_cast(from_, to, casting: str = "safe") -> bool:
+    """Whether one element type, or an array's, may be cast to another.
+
+    Parameters
+        from_: a type or an array.
+        to: a type.
+        casting: no, equiv, safe, same_kind or unsafe.
+    Returns
+        A bool.
+    Raises
+        TypeError for a Python number, whose type depends on its value.
+    Example
+        >>> st.can_cast(st.int32, st.float64)
+        True
+    """
+    return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting)
 
 
 def result_type(*arrays_and_dtypes) -> np.dtype:
-    """NumPy 2's promotion; Python's numbers are weak."""
+    """The type that arrays, numbers and types have together by NumPy 2's rules, in which Python's numbers are weak.
+
+    Example
+        >>> st.result_type(st.array([1], st.int8), 3.0)
+        dtype('float64')
+    """
     types = [one.dtype if isinstance(one, (Array, np.ndarray)) else one for one in arrays_and_dtypes]
     if _dtypes.bfloat16 is not None and any(isinstance(one, (type, np.dtype)) and np.dtype(one) == _dtypes.bfloat16 for one in types):
         numbers = {bool: _dtypes.bool, int: int, float: float, complex: complex}
@@ -38,6 +81,21 @@ def result_type(*arrays_and_dtypes) -> np.dtype:
 
 
 def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = None) -> Array:
+    """The elements in another type.
+
+    Parameters
+        x: an array.
+        dtype: the type.
+        copy: False gives `x` itself where it has the type.
+        device: where the result is.
+    Returns
+        An array of `x`'s shape.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
+    Example
+        >>> st.astype(st.array([1.7]), int).tolist()
+        [1]
+    """
     dtype = _dtypes.dtype_of(dtype)
     node = x._node
     if node.dtype == dtype and not copy:
@@ -70,11 +128,29 @@ def to_device(x: Array, device: str) -> Array:
 
 # --- views ---
 
-def reshape(x, /, shape, *, copy: Optional[bool] = None) -> Array:  # noqa: A002
-    node = node_of(x)
+def reshape(a, shape, order: Optional[str] = "C", *, copy: Optional[bool] = None) -> Array:  # noqa: A002
+    """The elements in another shape: a view where there is one, else a copy.
+
+    Parameters
+        a: an array.
+        shape: an integer or a sequence of them, of which one may be -1: what is left.
+        order: C, F (elements are read and placed first axis fastest) or A (F where `a` lies so).
+        copy: True for a copy in any case, False for an error where one is needed.
+    Returns
+        An array of `a`'s type.
+    Raises
+        ShapeMismatch where the number of elements changes; ValueError where `copy` is False and one is needed.
+    Example
+        >>> st.reshape(st.arange(4), (2, 2), "F").tolist()
+        [[0, 2], [1, 3]]
+    """
+    node = node_of(a)
     if hasattr(shape, "__index__") and np.ndim(shape) == 0:
         shape = (shape,)
     shape = tuple(operator.index(n) for n in shape)
+    if order != "C" and _in_fortran_order(node, order):
+        turned = reshape(transpose(array_of(a)), _complete(node, shape)[::-1], copy=copy)
+        return transpose(turned)
     shape = _complete(node, shape)
     strides = _inference.contiguous_strides(shape)
     if node.strides is not None and node.size:
@@ -86,7 +162,96 @@ def reshape(x, /, shape, *, copy: Optional[bool] = None) -> Array:  # noqa: A002
     if copy:
         return reshape(_copy(node), shape)
     steps = [pb.View.Step(reshape=pb.View.Reshape(shape=shape))]
-    return wrap(make_view(node, steps, shape, strides, lambda host: host.reshape(shape)))
+    return wrap(make_view(node, steps, shape, strides, lambda host: host.reshape(shape)), a)
+
+
+def _in_fortran_order(node: Node, order: Optional[str]) -> bool:
+    from stride import _arguments
+
+    order = _arguments.check_order(order, ("C", "F", "A"))
+    return order == "F" or order == "A" and lies_in_fortran_order(node)
+
+
+def lies_in_fortran_order(node: Node) -> bool:
+    """Whether the first axis is the fastest, and that is another order than C."""
+    if node.strides is None or is_contiguous(node.shape, node.strides):
+        return False
+    return is_contiguous(node.shape[::-1], node.strides[::-1])
+
+
+def is_contiguous(shape, strides) -> bool:
+    """Whether elements lie in C order without gaps; axes of one element lie anyhow."""
+    expected = 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        if extent == 0:
+            return True
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def ravel(a, order: Optional[str] = "C") -> Array:
+    """All elements along one axis: a view where there is one, else a copy.
+
+    Parameters
+        a: an array.
+        order: C, F (first axis fastest), A (F where `a` lies so), or K (as they lie).
+    Returns
+        An array of one axis.
+    Raises
+        ValueError for another order.
+    Example
+        >>> st.ravel(st.array([[1, 2], [3, 4]]), "F").tolist()
+        [1, 3, 2, 4]
+    """
+    from stride import _arguments
+
+    array = array_of(a)
+    if _arguments.check_order(order or "C") == "K":
+        strides = _strides(array._node)
+        axes = sorted(range(array.ndim), key=lambda axis: -builtins.abs(strides[axis]))
+        return reshape(permute_dims(array, axes), (array.size,))
+    return reshape(array, (array.size,), order or "C")
+
+
+def transpose(a, axes=None) -> Array:
+    """A view with the axes in another order.
+
+    Parameters
+        a: an array.
+        axes: the order; None reverses it.
+    Returns
+        An array.
+    Raises
+        ValueError where an axis is missing or named twice; AxisError for one that `a` lacks.
+    Example
+        >>> st.transpose(st.zeros((2, 3, 4))).shape
+        (4, 3, 2)
+    """
+    array = array_of(a)
+    return permute_dims(array, range(array.ndim - 1, -1, -1) if axes is None else axes)
+
+
+def swapaxes(a, axis1: int, axis2: int) -> Array:
+    """A view in which two axes have changed places.
+
+    Parameters
+        a: an array.
+        axis1, axis2: the axes.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `a` lacks.
+    Example
+        >>> st.swapaxes(st.zeros((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    """
+    array = array_of(a)
+    axis1, axis2 = (_inference.normal_axis(one, array.ndim) for one in (axis1, axis2))
+    order = list(range(array.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return permute_dims(array, order)
 
 
 def _complete(node: Node, shape):
@@ -105,28 +270,55 @@ def _complete(node: Node, shape):
     return shape
 
 
-def permute_dims(x, /, axes) -> Array:
-    node = node_of(x)
+def permute_dims(a, axes=None) -> Array:
+    """As `transpose`.
+
+    Example
+        >>> st.permute_dims(st.zeros((2, 3)), (1, 0)).shape
+        (3, 2)
+    """
+    node = node_of(a)
     rank = len(node.shape)
-    axes = _inference.normal_axes(tuple(axes), rank)
+    axes = tuple(range(rank - 1, -1, -1)) if axes is None else _inference.normal_axes(tuple(axes), rank)
     if len(axes) != rank:
         raise ValueError(f"every axis must be named once: {axes} for an array of {rank} axes")
     if axes == tuple(range(rank)):
-        return wrap(make_view(node, [], node.shape, _strides(node), lambda host: host))
+        return wrap(make_view(node, [], node.shape, _strides(node), lambda host: host), a)
     strides = _strides(node)
     steps = [pb.View.Step(transpose=pb.View.Transpose(axes=axes))]
-    return wrap(make_view(node, steps, [node.shape[i] for i in axes], [strides[i] for i in axes], lambda host: host.transpose(axes)))
+    return wrap(make_view(node, steps, [node.shape[i] for i in axes], [strides[i] for i in axes], lambda host: host.transpose(axes)), a)
 
 
 def matrix_transpose(x, /) -> Array:
+    """A view of matrices in the last two axes with rows and columns exchanged.
+
+    Raises
+        ValueError for fewer than two axes.
+    Example
+        >>> st.matrix_transpose(st.zeros((5, 2, 3))).shape
+        (5, 3, 2)
+    """
     x = array_of(x)
     if x.ndim < 2:
         raise ValueError("a matrix or a stack of them is needed")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def moveaxis(x, source, destination, /) -> Array:
-    node = node_of(x)
+def moveaxis(a, source, destination) -> Array:
+    """A view with some axes in other places; the rest stay in their order.
+
+    Parameters
+        a: an array.
+        source, destination: an axis or a sequence of them, from where and to where.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError for sequences of different lengths.
+    Example
+        >>> st.moveaxis(st.zeros((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
+    node = node_of(a)
     rank = len(node.shape)
     source, destination = _inference.normal_axes(source, rank), _inference.normal_axes(destination, rank)
     if len(source) != len(destination):
@@ -134,11 +326,29 @@ def moveaxis(x, source, destination, /) -> Array:
     order = [axis for axis in range(rank) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
-    return permute_dims(x, order)
+    return permute_dims(a, order)
 
 
-def broadcast_to(x, /, shape) -> Array:
-    node = node_of(x)
+def broadcast_to(array, shape, subok: bool = False) -> Array:
+    """A view for reading, in which axes of one element and missing ones are repeated.
+
+    Parameters
+        array: an array.
+        shape: an integer or a sequence of them.
+        subok: must be False.
+    Returns
+        An array of the shape.
+    Raises
+        ShapeMismatch where it does not broadcast; Unimplemented for `subok`.
+    Example
+        >>> st.broadcast_to(st.array([1, 2]), (2, 2)).tolist()
+        [[1, 2], [1, 2]]
+    """
+    if subok:
+        from stride import _arguments
+
+        _arguments.refuse_subok(subok)
+    node = node_of(array)
     shape = (shape,) if hasattr(shape, "__index__") and np.ndim(shape) == 0 else shape
     shape = tuple(operator.index(n) for n in shape)
     if any(n < 0 for n in shape):
@@ -150,20 +360,58 @@ def broadcast_to(x, /, shape) -> Array:
     steps = [pb.View.Step(broadcast=pb.View.Broadcast(shape=shape))]
     view = make_view(node, steps, shape, strides, lambda host: np.broadcast_to(host, shape))
     view.strides = FrozenStrides(strides)
-    return wrap(view)
+    return wrap(view, array)
 
 
 def broadcast_shapes(*shapes) -> Tuple[int, ...]:
-    return _inference.broadcast(*map(tuple, shapes)) if shapes else ()
+    """The shape that arrays of these shapes have together; an integer stands for a shape of one axis.
+
+    Example
+        >>> st.broadcast_shapes((2, 1), 3)
+        (2, 3)
+    """
+    shapes = tuple((one,) if hasattr(one, "__index__") else tuple(one) for one in shapes)
+    return _inference.broadcast(*shapes) if shapes else ()
 
 
-def broadcast_arrays(*arrays) -> Tuple[Array, ...]:
+def broadcast_arrays(*arrays, subok: bool = False) -> Tuple[Array, ...]:
+    """Views for reading of arrays in the shape that they have together.
+
+    Parameters
+        arrays: arrays.
+        subok: must be False.
+    Returns
+        A tuple of arrays.
+    Raises
+        ShapeMismatch where they do not broadcast; Unimplemented for `subok`.
+    Example
+        >>> [one.shape for one in st.broadcast_arrays(st.zeros((2, 1)), st.zeros(3))]
+        [(2, 3), (2, 3)]
+    """
+    if subok:
+        from stride import _arguments
+
+        _arguments.refuse_subok(subok)
     arrays = tuple(map(array_of, arrays))
     shape = _inference.broadcast(*(array.shape for array in arrays)) if arrays else ()
     return tuple(broadcast_to(array, shape) for array in arrays)
 
 
-def expand_dims(x, /, axis=0) -> Array:
+def expand_dims(a, axis=0) -> Array:
+    """A view with new axes of one element.
+
+    Parameters
+        a: an array.
+        axis: where they are in the result; an integer or a tuple of them.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that the result lacks.
+    Example
+        >>> st.expand_dims(st.zeros(3), 1).shape
+        (3, 1)
+    """
+    x = a
     node = node_of(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     rank = len(node.shape) + len(axes)
@@ -172,7 +420,21 @@ def expand_dims(x, /, axis=0) -> Array:
     return reshape(x, tuple(1 if i in normal else next(extents) for i in range(rank)))
 
 
-def squeeze(x, /, axis=None) -> Array:
+def squeeze(a, axis=None) -> Array:
+    """A view without axes of one element.
+
+    Parameters
+        a: an array.
+        axis: which ones, None for all; an integer or a tuple of them.
+    Returns
+        An array.
+    Raises
+        ValueError for an axis of more elements; AxisError for one that `a` lacks.
+    Example
+        >>> st.squeeze(st.zeros((1, 3, 1))).shape
+        (3,)
+    """
+    x = a
     node = node_of(x)
     axes = (
         tuple(i for i, n in enumerate(node.shape) if n == 1)
@@ -184,13 +446,32 @@ def squeeze(x, /, axis=None) -> Array:
     return reshape(x, tuple(n for i, n in enumerate(node.shape) if i not in axes))
 
 
-def flip(x, /, *, axis=None) -> Array:
-    x = array_of(x)
+def flip(m, axis=None) -> Array:
+    """A view with the elements along axes in the opposite order.
+
+    Parameters
+        m: an array.
+        axis: which axes, None for all; an integer or a tuple of them.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `m` lacks.
+    Example
+        >>> st.flip(st.arange(3)).tolist()
+        [2, 1, 0]
+    """
+    x = array_of(m)
     axes = _inference.normal_axes(axis, x.ndim)
     return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim))]
 
 
 def unstack(x, /, *, axis: int = 0) -> Tuple[Array, ...]:
+    """Views of the slices along an axis.
+
+    Example
+        >>> [one.tolist() for one in st.unstack(st.array([[1, 2], [3, 4]]))]
+        [[1, 2], [3, 4]]
+    """
     x = array_of(x)
     if not x.ndim:
         raise ValueError("an array without axes cannot be unstacked")
@@ -200,12 +481,34 @@ def unstack(x, /, *, axis: int = 0) -> Tuple[Array, ...]:
 
 # --- copies ---
 
-def concat(arrays, /, *, axis: Optional[int] = 0) -> Array:
-    """The arrays one after another, in their common type; with axis None all flattened first."""
+def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: str = "same_kind") -> Array:
+    """Arrays one after another along an axis.
+
+    Parameters
+        arrays: a sequence of arrays that agree on every other axis.
+        axis: the axis; None flattens them first.
+        out: array of the result's shape that takes it.
+        dtype: the result's type, by default the one that they have together.
+        casting: which casts to `dtype` or `out` are made.
+    Returns
+        An array.
+    Raises
+        ValueError for no arrays, and for ones without axes; ShapeMismatch; DataTypeMismatch for a cast that is not made.
+    Example
+        >>> st.concat([st.arange(2), st.arange(3)]).tolist()
+        [0, 1, 0, 1, 2]
+    """
+    if isinstance(arrays, Array) and not arrays.ndim:
+        raise TypeError("concat takes a sequence of arrays")
     arrays = list(arrays)
     if not arrays:
         raise ValueError("at least one array is needed")
-    arrays = [array if isinstance(array, Array) else wrap(node_of(array)) for array in arrays]
+    for array in arrays:
+        if type(array) is not Array:
+            from stride import _arguments
+
+            arrays = list(_arguments.arrays(*arrays))
+            break
     if axis is None:
         arrays, axis = [reshape(array, (array.size,)) for array in arrays], 0
     first = arrays[0]
@@ -215,6 +518,31 @@ def concat(arrays, /, *, axis: Optional[int] = 0) -> Array:
     for array in arrays:
         if array.ndim != first.ndim or any(n != m for i, (n, m) in enumerate(zip(array.shape, first.shape)) if i != axis):
             raise _errors.ShapeMismatch("arrays must agree on every other axis: " + ", ".join(str(one.shape) for one in arrays))
+    if dtype is not None:
+        if out is not None:
+            raise TypeError("out= has a type of its own: give it or dtype=")
+        dtype = _dtypes.dtype_of(dtype)
+        arrays = [_cast(array, dtype, casting) for array in arrays]
+    if out is not None:
+        from stride import _arguments
+
+        return _arguments.give(_join(arrays, axis), out, casting)
+    return _join(arrays, axis)
+
+
+concatenate = concat
+
+
+def _cast(array: Array, dtype: np.dtype, casting: str) -> Array:
+    if not np.can_cast(array.dtype, dtype, casting):
+        raise _errors.DataTypeMismatch(
+            f"elements of {array.dtype} are not cast to {dtype} with casting {casting!r}", reason="DATA_TYPE_MISMATCH"
+        )
+    return astype(array, dtype, copy=False)
+
+
+def _join(arrays: List[Array], axis: int) -> Array:
+    first = arrays[0]
     extents = [array.shape[axis] for array in arrays]
     shape = first.shape[:axis] + (builtins.sum(extents),) + first.shape[axis + 1:]
 
@@ -237,18 +565,39 @@ def _copy_into(flush, node: Node, operand, part: pb.View.Slice) -> None:
     flush.add(operation, node.origin)
 
 
-def stack(arrays, /, *, axis: int = 0) -> Array:
-    arrays = list(map(array_of, arrays))
+def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_kind") -> Array:
+    """Arrays of one shape side by side along a new axis; parameters, result and errors as of `concat`.
+
+    Example
+        >>> st.stack([st.arange(2), st.arange(2)], axis=1).tolist()
+        [[0, 0], [1, 1]]
+    """
+    from stride import _arguments
+
+    arrays = list(_arguments.arrays(*arrays))
     if not arrays:
         raise ValueError("at least one array is needed")
     if any(array.shape != arrays[0].shape for array in arrays):
         raise _errors.ShapeMismatch("arrays to stack must have one shape: " + ", ".join(str(array.shape) for array in arrays))
     axis = _inference.normal_axis(axis, arrays[0].ndim + 1)
-    return concat([expand_dims(array, axis=axis) for array in arrays], axis=axis)
+    return concat([expand_dims(array, axis=axis) for array in arrays], axis, out, dtype=dtype, casting=casting)
 
 
-def tile(x, repetitions, /) -> Array:
-    x = array_of(x)
+def tile(A, reps) -> Array:  # noqa: N803, NumPy's name
+    """An array repeated as a whole.
+
+    Parameters
+        A: an array.
+        reps: how often along each axis; an integer or a sequence of them.
+    Returns
+        An array of `A`'s type.
+    Raises
+        ValueError for a negative number.
+    Example
+        >>> st.tile(st.arange(2), 2).tolist()
+        [0, 1, 0, 1]
+    """
+    x, repetitions = array_of(A), reps
     repetitions = (repetitions,) if hasattr(repetitions, "__index__") and np.ndim(repetitions) == 0 else repetitions
     repetitions = tuple(operator.index(n) for n in repetitions)
     if any(n < 0 for n in repetitions):
@@ -261,9 +610,22 @@ def tile(x, repetitions, /) -> Array:
     return reshape(_copy(wide._node), tuple(r * n for r, n in zip(repetitions, shape)))
 
 
-def repeat(x, repeats, /, *, axis: Optional[int] = None) -> Array:
-    """Each element, or each slice along `axis`, several times. Counts in an array are read."""
-    x = array_of(x)
+def repeat(a, repeats, axis: Optional[int] = None) -> Array:
+    """Each element, or each slice along an axis, several times.
+
+    Parameters
+        a: an array.
+        repeats: how often: an integer, or one for each element; counts in an array of the service are read.
+        axis: the axis; None flattens `a` first.
+    Returns
+        An array of `a`'s type.
+    Raises
+        ValueError for a negative number; ShapeMismatch where counts do not fit the axis.
+    Example
+        >>> st.repeat(st.arange(3), 2).tolist()
+        [0, 0, 1, 1, 2, 2]
+    """
+    x = array_of(a)
     if axis is None or not x.ndim and operator.index(axis) in (0, -1):
         x, axis = reshape(x, (x.size,)), 0
     axis = _inference.normal_axis(axis, x.ndim)
@@ -296,8 +658,22 @@ def _repeat_each(x: Array, counts: List[int], axis: int) -> Array:
     return concat(parts, axis=axis) if parts else copy(x[before + (slice(0, 0),)])
 
 
-def roll(x, /, shift, *, axis=None) -> Array:
-    x = array_of(x)
+def roll(a, shift, axis=None) -> Array:
+    """The elements moved along axes; those that leave at the end come in at the beginning.
+
+    Parameters
+        a: an array.
+        shift: by how many places; an integer or one for each axis.
+        axis: the axes; None moves all elements in C order.
+    Returns
+        An array of `a`'s shape and type.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError for shifts and axes of different numbers.
+    Example
+        >>> st.roll(st.arange(4), 1).tolist()
+        [3, 0, 1, 2]
+    """
+    x = array_of(a)
     if axis is None:
         return reshape(roll(reshape(x, (x.size,)), shift, axis=0), x.shape)
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
@@ -317,15 +693,41 @@ def roll(x, /, shift, *, axis=None) -> Array:
     return copy(x) if result is x else result
 
 
-def diff(x, /, *, axis: int = -1, n: int = 1, prepend=None, append=None) -> Array:
-    x, n = array_of(x), operator.index(n)
+def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
+    """Differences of neighbours along an axis, `n` times over.
+
+    Parameters
+        a: an array.
+        n: how often.
+        axis: the axis.
+        prepend, append: numbers or arrays that stand before and after the elements.
+    Returns
+        An array with n elements less along the axis; of bools, whether neighbours differ.
+    Raises
+        ValueError for a negative n and an array without axes; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.diff(st.array([1, 4, 9])).tolist()
+        [3, 5]
+    """
+    x, n = array_of(a), operator.index(n)
+    if n == 0:
+        return x
     if n < 0:
         raise ValueError("n must not be negative")
     if not x.ndim:
         raise ValueError("an array without axes has no differences")
     axis = _inference.normal_axis(axis, x.ndim)
-    if prepend is not None or append is not None:
-        x = concat([part for part in (prepend, x, append) if part is not None], axis=axis)
+    beside = []
+    for part in (prepend, append):
+        if part is None or part is np._NoValue:
+            beside.append([])
+            continue
+        part = wrap(node_of(part, x.session))
+        if not part.ndim:
+            part = broadcast_to(part, x.shape[:axis] + (1,) + x.shape[axis + 1:])
+        beside.append([part])
+    if beside != [[], []]:
+        x = concat([*beside[0], x, *beside[1]], axis=axis)
     before = (slice(None),) * axis
     for _ in range(n):
         later, earlier = x[before + (slice(1, None),)], x[before + (slice(None, -1),)]

@@ -3,7 +3,7 @@
 import os
 import uuid
 import warnings
-from typing import IO, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import IO, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -46,21 +46,64 @@ def _is_file(name) -> bool:
     return name.endswith((".npy", ".npz"))
 
 
-def load(name: Union[str, os.PathLike, IO[bytes]], *, session: Optional[Session] = None) -> Array:
+class Archive(Mapping):
+    """The arrays of a `.npz` file by name, which close with it; a context manager, as NumPy's."""
+
+    def __init__(self, file: Any, session: Session):
+        self._file, self._session = file, session
+        self._arrays: Dict[str, Array] = {}
+        self.files: List[str] = file.files
+
+    def __getitem__(self, key: str) -> Array:
+        if key not in self._arrays:
+            self._arrays[key] = wrap(self._session._upload(self._file[key]))
+        return self._arrays[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> "Archive":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def load(
+    name: Union[str, os.PathLike, IO[bytes]],
+    mmap_mode=None,
+    allow_pickle: bool = False,
+    *,
+    session: Optional[Session] = None,
+    **options,
+) -> Any:
     """The array saved under a name, itself and not a copy: assignments change it for all who load it. A string that
-    ends in `.npy`, a path object or an open
-    file is NumPy's file instead, whose array is uploaded."""
+    ends in `.npy` or `.npz`, a path object or an open file is NumPy's file instead, whose arrays are uploaded.
+
+    Parameters
+        name: a name, or a file.
+        mmap_mode, allow_pickle, options: as of `numpy.load`, for files; what is pickled are no arrays of the service.
+        session: whose array it becomes; the current one where none is given.
+    Returns
+        An array; of a `.npz` file a read-only mapping of names to arrays, each uploaded when it is first asked for.
+    Raises
+        NotFound for a name that is not there; what `numpy.load` raises for files.
+    Example
+        >>> st.save("doc_example", st.arange(3), overwrite=True).endswith("doc_example")
+        True
+        >>> st.load("doc_example").tolist()
+        [0, 1, 2]
+    """
     session = session or current_session()
     if _is_file(name):
-        values = np.load(name)
-        if not isinstance(values, np.ndarray):
-            values.close()
-            raise _errors.Unimplemented(
-                f"{name} has several arrays; take them out with numpy.load",
-                reason="NOT_IMPLEMENTED",
-                metadata={"feature": "npz"},
-            )
-        return wrap(session._upload(values))
+        values = np.load(name, mmap_mode, allow_pickle=allow_pickle, **options)
+        return wrap(session._upload(values)) if isinstance(values, np.ndarray) else Archive(values, session)
     full = _full(session, name)
     described = _describe(session, full)
     if described.state == array_pb2.Array.STATE_FAILED:
@@ -87,7 +130,7 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
             raise ValueError("ttl is of arrays kept by the daemon, not of files")
         if isinstance(name, str) and name.endswith(".npz"):
             raise _errors.Unimplemented(
-                "a file of several arrays is written with numpy.savez",
+                "a file of several arrays is written with stride.savez",
                 reason="NOT_IMPLEMENTED",
                 metadata={"feature": "npz"},
             )
@@ -118,6 +161,7 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
 
 
 def delete_array(name: str, *, session: Optional[Session] = None) -> None:
+    """Forgets a named array; NotFound where there is none."""
     session = session or current_session()
     session._call(session._arrays.DeleteArray, array_service_pb2.DeleteArrayRequest(name=_full(session, name)))
 
@@ -245,12 +289,14 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
 
 
 def job(name: str, *, session: Optional[Session] = None) -> Job:
+    """The job of a name; NotFound where there is none."""
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
     return Job(session, session._call(stub.GetJob, job_service_pb2.GetJobRequest(name=_full(session, name, "jobs"))).job)
 
 
 def jobs(*, session: Optional[Session] = None) -> List[Job]:
+    """The tenant's jobs."""
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
     replies = session._pages(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=session.tenant))
@@ -305,6 +351,7 @@ class Module:
 
 
 def modules(*, session: Optional[Session] = None) -> List[Module]:
+    """The tenant's modules of kernels."""
     session = session or current_session()
     stub = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control)
     replies = session._pages(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=session.tenant))

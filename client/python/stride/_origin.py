@@ -3,13 +3,13 @@
 import os
 import sys
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def caller():
     """(code object, line) of the innermost frame outside this package; cheap, since every recorded operation asks."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lineno)
 

@@ -8,12 +8,29 @@ from typing import Optional, Union
 import numpy as np
 
 from stride import _dtypes, _errors, _inference
-from stride._array import Array, node_of, wrap
+from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import absolute, square, sqrt
 from stride._graph import Node, Number, Prepared, record
 from stride.v1 import operation_pb2 as pb
 
-__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "norm", "prod", "std", "sum", "var"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
 
 _F = pb.Reduction
 _SUMS = {"b": _dtypes.int64, "i": _dtypes.int64, "u": _dtypes.uint64}  # their types, by the kind of what is summed
@@ -105,12 +122,61 @@ def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> A
     return reduce_by(function, node, axes, keepdims, dtype, dtype, where, initial)
 
 
-def sum(x, /, *, axis=None, dtype=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
-    return _summing(_F.FUNCTION_SUM, x, axis, dtype, keepdims, initial, where)
+def _summing_into(function: int, x, axis, dtype, out, keepdims: bool, initial, where) -> Array:
+    x, out = array_of(x), _one_out(out)
+    if dtype is None and np.can_cast(x.dtype, out.dtype, "safe"):
+        dtype = out.dtype
+    return _give(_summing(function, x, axis, dtype, keepdims, initial, where), out, "unsafe")
 
 
-def prod(x, /, *, axis=None, dtype=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    return _summing(_F.FUNCTION_PROD, x, axis, dtype, keepdims, initial, where)
+def _one_out(out):
+    from stride import _arguments
+
+    return _arguments.one_out(out)
+
+
+def _give(result: Array, out, casting: str = "same_kind") -> Array:
+    if out is None:
+        return result
+    from stride import _arguments
+
+    return _arguments.give(result, out, casting)
+
+
+def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
+    """The sum of elements along axes.
+
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to begin with.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `dtype` without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ShapeMismatch for an `out` of another shape.
+    Example
+        >>> st.sum(st.array([[1, 2], [3, 4]]), axis=0).tolist()
+        [4, 6]
+    """
+    if out is None:
+        return _summing(_F.FUNCTION_SUM, a, axis, dtype, keepdims, initial, where)
+    return _summing_into(_F.FUNCTION_SUM, a, axis, dtype, out, keepdims, initial, where)
+
+
+def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
+    """The product of elements along axes; parameters, result and errors as of `sum`.
+
+    Example
+        >>> st.prod(st.array([[1, 2], [3, 4]]), axis=1).tolist()
+        [2, 12]
+    """
+    if out is None:
+        return _summing(_F.FUNCTION_PROD, a, axis, dtype, keepdims, initial, where)
+    return _summing_into(_F.FUNCTION_PROD, a, axis, dtype, out, keepdims, initial, where)
 
 
 def _extreme(function: int, name: str, x, axis, keepdims: bool, initial, where) -> Array:
@@ -129,16 +195,79 @@ def _extreme(function: int, name: str, x, axis, keepdims: bool, initial, where) 
 any_ = any  # Python's, before ours has the name
 
 
-def min(x, /, *, axis=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
-    return _extreme(_F.FUNCTION_MIN, "min", x, axis, keepdims, initial, where)
+def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
+    """The least element along axes; NaN where one is NaN.
+
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to compare with as well; needed for empty arrays and with `where`.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `a`'s type without the axes.
+    Raises
+        ValueError for an empty array without `initial`; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.min(st.array([[3, 2], [1, 4]]), axis=1).tolist()
+        [2, 1]
+    """
+    return _give(_extreme(_F.FUNCTION_MIN, "min", a, axis, keepdims, initial, where), out, "unsafe")
 
 
-def max(x, /, *, axis=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
-    return _extreme(_F.FUNCTION_MAX, "max", x, axis, keepdims, initial, where)
+def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
+    """The greatest element along axes; parameters, result and errors as of `min`.
+
+    Example
+        >>> int(st.max(st.array([[3, 2], [1, 4]])))
+        4
+    """
+    return _give(_extreme(_F.FUNCTION_MAX, "max", a, axis, keepdims, initial, where), out, "unsafe")
 
 
-def mean(x, /, *, axis=None, dtype=None, keepdims: bool = False, where=True) -> Array:
-    array = x if isinstance(x, Array) else wrap(node_of(x))
+amin, amax = min, max
+
+
+def ptp(a, axis=None, out=None, keepdims: bool = False) -> Array:
+    """The greatest element less the least, along axes.
+
+    Parameters
+        a: array of numbers of any shape, not of bools.
+        axis, out, keepdims: as of `min`.
+    Returns
+        An array of `a`'s type without the axes.
+    Raises
+        ValueError for an empty array; DataTypeMismatch for bools.
+    Example
+        >>> st.ptp(st.array([[3, 2], [1, 4]]), axis=1).tolist()
+        [1, 3]
+    """
+    a = array_of(a)
+    return _give(max(a, axis, None, keepdims) - min(a, axis, None, keepdims), out, "unsafe")
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> Array:
+    """The arithmetic mean along axes.
+
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to compute; integers default to float64.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `dtype` without the axes; NaN where there is no element.
+    Raises
+        AxisError for an axis that `a` lacks.
+    Example
+        >>> st.mean(st.array([[1, 2], [3, 5]]), axis=0).tolist()
+        [2.0, 3.5]
+    """
+    array = a if isinstance(a, Array) else wrap(node_of(a))
+    if out is not None:
+        return _give(mean(array, axis, dtype, None, keepdims, where=where), out, "unsafe")
     if dtype is not None:
         dtype = _dtypes.dtype_of(dtype)
         if dtype.kind in "biu":
@@ -171,10 +300,47 @@ def _whole_mean(array: Array, axis, dtype: np.dtype, keepdims: bool, where) -> A
     return (total / count).astype(dtype)
 
 
-def var(x, /, *, axis=None, correction: float = 0.0, keepdims: bool = False, where=True) -> Array:
-    array = x if isinstance(x, Array) else wrap(node_of(x))
+def _correction(ddof: float, correction) -> float:
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def var(
+    a, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None, correction=None
+) -> Array:
+    """The variance along axes: the mean of the squared distances from the mean.
+
+    Parameters
+        a: array of any shape; of complex numbers the squared absolute values count.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to compute; integers default to float64.
+        out: array of the result's shape that takes it.
+        ddof, correction: is subtracted from the number of elements before the division.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+        mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
+    Returns
+        An array of the real type that belongs to `dtype`, without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError where ddof and correction are given.
+    Example
+        >>> float(st.var(st.array([1.0, 2.0, 3.0, 6.0])))
+        3.5
+    """
+    array = a if isinstance(a, Array) else wrap(node_of(a))
+    correction = _correction(ddof, correction)
+    if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
+        return _give(var(array, axis, dtype, keepdims=keepdims, **options), out, "unsafe")
+    if dtype is not None:
+        array = array.astype(dtype, copy=False)
     axes = _inference.normal_axes(axis, array.ndim)
-    deviations = square(absolute(array - mean(array, axis=axes, keepdims=True, where=where)))
+    if mean is None:
+        mean = _mean(array, axis=axes, keepdims=True, where=where)
+    deviations = square(absolute(array - mean))
     total = sum(deviations, axis=axes, keepdims=keepdims, where=where)
     if where is not True:
         from stride import _elementwise, _manipulation
@@ -189,8 +355,21 @@ def var(x, /, *, axis=None, correction: float = 0.0, keepdims: bool = False, whe
     return total / (left if left > 0 else 0.0)
 
 
-def std(x, /, *, axis=None, correction: float = 0.0, keepdims: bool = False, where=True) -> Array:
-    return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims, where=where))
+_mean = mean  # where a parameter has the name
+
+
+def std(
+    a, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None, correction=None
+) -> Array:
+    """The standard deviation along axes: the square root of `var`, with its parameters, result and errors.
+
+    Example
+        >>> float(st.std(st.array([1.0, 3.0])))
+        1.0
+    """
+    correction = _correction(ddof, correction)
+    result = sqrt(var(a, axis, dtype, keepdims=keepdims, where=where, mean=mean, correction=correction))
+    return _give(result, out, "unsafe")
 
 
 def _truth(function: int, x, axis, keepdims: bool, where) -> Array:
@@ -201,12 +380,34 @@ def _truth(function: int, x, axis, keepdims: bool, where) -> Array:
     return reduce_by(function, array._node, axes, keepdims, _dtypes.bool, None, where)
 
 
-def any(x, /, *, axis=None, keepdims: bool = False, where=True) -> Array:  # noqa: A001
-    return _truth(_F.FUNCTION_ANY, x, axis, keepdims, where)
+def any(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:  # noqa: A001
+    """Whether an element is not zero, along axes.
+
+    Parameters
+        a: array of any shape and type.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of bool without the axes; NaN counts as true.
+    Raises
+        AxisError for an axis that `a` lacks.
+    Example
+        >>> st.any(st.array([[0, 1], [0, 0]]), axis=1).tolist()
+        [True, False]
+    """
+    return _give(_truth(_F.FUNCTION_ANY, a, axis, keepdims, where), out, "unsafe")
 
 
-def all(x, /, *, axis=None, keepdims: bool = False, where=True) -> Array:  # noqa: A001
-    return _truth(_F.FUNCTION_ALL, x, axis, keepdims, where)
+def all(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:  # noqa: A001
+    """Whether every element is not zero, along axes; parameters, result and errors as of `any`.
+
+    Example
+        >>> st.all(st.array([[0, 1], [2, 3]]), axis=1).tolist()
+        [False, True]
+    """
+    return _give(_truth(_F.FUNCTION_ALL, a, axis, keepdims, where), out, "unsafe")
 
 
 def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> Array:
@@ -226,16 +427,51 @@ def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> 
     return wrap(record(node.session, shape, _dtypes.int64, build, (node,)))
 
 
-def argmin(x, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-    return _place(_F.FUNCTION_ARGMIN, "argmin", x, axis, keepdims)
+def argmin(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
+    """The place of the least element along an axis, the first of equal ones; that of the first NaN where there is one.
+
+    Parameters
+        a: array of any shape but an empty one.
+        axis: None for a place among all elements in C order, or an integer.
+        out: array of int64 of the result's shape that takes it.
+        keepdims: whether the axis stays, with one element.
+    Returns
+        An array of int64 without the axis.
+    Raises
+        ValueError for an empty array; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.argmin(st.array([[3, 2], [1, 4]]), axis=1).tolist()
+        [1, 0]
+    """
+    return _give(_place(_F.FUNCTION_ARGMIN, "argmin", a, axis, keepdims), out, "no")
 
 
-def argmax(x, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-    return _place(_F.FUNCTION_ARGMAX, "argmax", x, axis, keepdims)
+def argmax(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
+    """The place of the greatest element along an axis; parameters, result and errors as of `argmin`.
+
+    Example
+        >>> int(st.argmax(st.array([3, 9, 1])))
+        1
+    """
+    return _give(_place(_F.FUNCTION_ARGMAX, "argmax", a, axis, keepdims), out, "no")
 
 
-def count_nonzero(x, /, *, axis=None, keepdims: bool = False) -> Array:
-    array = x if isinstance(x, Array) else wrap(node_of(x))
+def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Array:
+    """The number of elements that are not zero, along axes.
+
+    Parameters
+        a: array of any shape and type.
+        axis: None for all, an integer, or a tuple of them.
+        keepdims: whether the axes stay, with one element each.
+    Returns
+        An array of int64 without the axes.
+    Raises
+        AxisError for an axis that `a` lacks.
+    Example
+        >>> st.count_nonzero(st.array([[0, 1], [2, 3]]), axis=0).tolist()
+        [1, 2]
+    """
+    array = a if isinstance(a, Array) else wrap(node_of(a))
     axes = _inference.reduced_axes(axis, array.ndim)
     if not axes and array.ndim:
         return (array != 0).astype(_dtypes.int64)
@@ -243,7 +479,12 @@ def count_nonzero(x, /, *, axis=None, keepdims: bool = False) -> Array:
 
 
 def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
-    """Euclidean: the square root of the sum of |x|**2."""
+    """The Euclidean norm along axes: the square root of the sum of |x|**2.
+
+    Example
+        >>> float(st.norm(st.array([3.0, 4.0])))
+        5.0
+    """
     node = node_of(x)
     dtype = {"c": _dtypes.float32 if node.dtype == _dtypes.complex64 else _dtypes.float64, "f": node.dtype}.get(
         "f" if _dtypes.is_float(node.dtype) else node.dtype.kind, _dtypes.float64)

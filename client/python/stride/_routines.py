@@ -1,6 +1,7 @@
 """Functions that move elements by what other elements say: indices, order, running results."""
 
 import math
+import operator
 from typing import List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -13,11 +14,12 @@ from stride.v1 import operation_pb2 as pb
 __all__ = [
     "argsort",
     "bincount",
+    "cumprod",
+    "cumsum",
     "cumulative_prod",
     "cumulative_sum",
     "group_reduce",
     "group_sum",
-    "histogram",
     "isin",
     "nonzero",
     "put",
@@ -70,19 +72,78 @@ def _sort(x, axis: Optional[int], descending: bool, indices: bool, name: str) ->
                    lambda sort, operands: sort.input.CopyFrom(operands[0]))
 
 
-def sort(x, /, *, axis: Optional[int] = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Always stable; NaN comes last. Axis None sorts all elements, flattened."""
-    return _sort(x, axis, descending, False, "sort")
+_KINDS = ("quicksort", "heapsort", "stable", "mergesort")
 
 
-def argsort(x, /, *, axis: Optional[int] = -1, descending: bool = False, stable: bool = True) -> Array:
-    return _sort(x, axis, descending, True, "argsort")
+def _check_kind(kind, order, stable) -> None:
+    from stride import _arguments
+
+    _arguments.refuse_fields(order)
+    if kind is not None and (not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in "qhsm"):
+        raise ValueError(f"sort kind must be one of {', '.join(_KINDS)} (got {kind!r})")
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
 
 
-def searchsorted(x1, x2, /, *, side: str = "left", sorter=None) -> Array:
+def sort(a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False) -> Array:
+    """The elements in rising order along an axis; NaN comes last.
+
+    Parameters
+        a: an array.
+        axis: the axis; None sorts all elements, flattened.
+        kind, stable: NumPy's names of algorithms; every sort here is stable.
+        order: must be None, since it names fields of structured arrays.
+        descending: whether the order falls.
+    Returns
+        An array of `a`'s type.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError for another kind.
+    Example
+        >>> st.sort(st.array([3, 1, 2])).tolist()
+        [1, 2, 3]
+    """
+    _check_kind(kind, order, stable)
+    return _sort(a, axis, descending, False, "sort")
+
+
+def argsort(a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False) -> Array:
+    """The places of the elements in rising order along an axis, as int64; parameters and errors as of `sort`.
+
+    Example
+        >>> st.argsort(st.array([3, 1, 2])).tolist()
+        [1, 2, 0]
+    """
+    _check_kind(kind, order, stable)
+    if not isinstance(a, Array):
+        a = array_of(a)
+    if not a.ndim:
+        _inference.reduced_axes(axis, 0)
+        from stride import _creation
+
+        return _creation.full_in(a.session, (1,), 0, _dtypes.int64)
+    return _sort(a, axis, descending, True, "argsort")
+
+
+def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
+    """The places at which elements would keep a sorted array in order.
+
+    Parameters
+        a: an array of one axis in rising order, or with `sorter` in any.
+        v: the elements, of any shape.
+        side: left for the first such place, right for the last.
+        sorter: integers that bring `a` in order, as `argsort` gives them.
+    Returns
+        An array of int64 of `v`'s shape.
+    Raises
+        ValueError for another side; ShapeMismatch for an `a` of more axes.
+    Example
+        >>> st.searchsorted(st.array([1, 3, 5]), st.array([3, 4])).tolist()
+        [1, 2]
+    """
+    x1, x2 = a, v
     if side not in ("left", "right"):
         raise ValueError(f"side is left or right, not {side}")
-    x1 = _array(x1)
+    x1 = array_of(x1, x2.session if isinstance(x2, Array) else None)
     if x1.ndim != 1:
         raise _errors.ShapeMismatch(
             f"searchsorted takes one axis of sorted elements, not {x1.ndim}", reason="SHAPE_MISMATCH"
@@ -120,16 +181,87 @@ def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool
     return _ufunc.accumulate(function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive)
 
 
-def cumulative_sum(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False, reverse: bool = False,
-                   exclusive: bool = False) -> Array:
-    """`reverse`: from the last element to the first. `exclusive`: each element's is the sum of those before it."""
-    return _running("add", x, axis, dtype, include_initial, reverse, exclusive, "cumulative_sum")
+def cumulative_sum(
+    x, /, *, axis: Optional[int] = None, dtype=None, out=None, include_initial: bool = False, reverse: bool = False,
+    exclusive: bool = False,
+) -> Array:
+    """Running sums along an axis.
+
+    Parameters
+        x: an array.
+        axis: the axis, which may be left out where there is one.
+        dtype, out: as of `sum`.
+        include_initial: whether a 0 stands in front.
+        reverse: whether they run from the last element to the first.
+        exclusive: whether each is of the elements before it.
+    Returns
+        An array of `x`'s shape, or with `include_initial` of one element more.
+    Raises
+        ValueError where an axis is needed and not given; AxisError for an axis that `x` lacks.
+    Example
+        >>> st.cumulative_sum(st.array([1, 2, 3])).tolist()
+        [1, 3, 6]
+    """
+    return _given(_running("add", x, axis, dtype, include_initial, reverse, exclusive, "cumulative_sum"), out)
 
 
-def cumulative_prod(x, /, *, axis: Optional[int] = None, dtype=None, include_initial: bool = False, reverse: bool = False,
-                    exclusive: bool = False) -> Array:
-    """`reverse` and `exclusive` as of cumulative_sum."""
-    return _running("multiply", x, axis, dtype, include_initial, reverse, exclusive, "cumulative_prod")
+def cumulative_prod(
+    x, /, *, axis: Optional[int] = None, dtype=None, out=None, include_initial: bool = False, reverse: bool = False,
+    exclusive: bool = False,
+) -> Array:
+    """Running products along an axis; parameters, result and errors as of `cumulative_sum`.
+
+    Example
+        >>> st.cumulative_prod(st.array([1, 2, 3])).tolist()
+        [1, 2, 6]
+    """
+    return _given(_running("multiply", x, axis, dtype, include_initial, reverse, exclusive, "cumulative_prod"), out)
+
+
+def _given(result: Array, out) -> Array:
+    if out is None:
+        return result
+    from stride import _arguments
+
+    return _arguments.give(result, out, "unsafe")
+
+
+def _all_or_along(name: str, a, axis: Optional[int], dtype, out) -> Array:
+    array = _array(a)
+    if axis is None:
+        array, axis = _manipulation.reshape(array, (array.size,)), 0
+    elif not array.ndim:
+        _inference.reduced_axes(axis, 0)
+        array, axis = _manipulation.reshape(array, (1,)), 0
+    return _given(_ufunc.accumulate(name, array, axis, dtype), out)
+
+
+def cumsum(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
+    """Running sums along an axis.
+
+    Parameters
+        a: an array.
+        axis: the axis; None flattens `a` first.
+        dtype, out: as of `sum`.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `a` lacks.
+    Example
+        >>> st.cumsum(st.array([[1, 2], [3, 4]])).tolist()
+        [1, 3, 6, 10]
+    """
+    return _all_or_along("add", a, axis, dtype, out)
+
+
+def cumprod(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
+    """Running products along an axis; parameters, result and errors as of `cumsum`.
+
+    Example
+        >>> st.cumprod(st.array([1, 2, 3])).tolist()
+        [1, 2, 6]
+    """
+    return _all_or_along("multiply", a, axis, dtype, out)
 
 
 # --- by indices ---
@@ -158,13 +290,30 @@ def _indices(array) -> Array:
     return array
 
 
-def take(x, indices, /, *, axis: Optional[int] = None, mode: str = "raise") -> Array:
-    """`mode` says what an index outside means: `raise` (told when the result is read), `wrap` or `clip`."""
-    x = _array(x)
+def take(a, indices, axis: Optional[int] = None, out=None, mode: str = "raise") -> Array:
+    """The elements, or the slices along an axis, at these places.
+
+    Parameters
+        a: an array.
+        indices: integers of any shape; negative ones count from the end.
+        axis: the axis; None takes from all elements in C order.
+        out: array of the result's shape that takes it.
+        mode: what an index outside means: `raise` (an error when the result is read), `wrap` or `clip`.
+    Returns
+        An array of `a`'s type with the axes of `indices` in place of the axis.
+    Raises
+        IndexError for an index outside; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.take(st.array([4, 5, 6]), st.array([0, -1])).tolist()
+        [4, 6]
+    """
+    if out is not None:
+        from stride import _arguments
+
+        return _arguments.give(take(a, indices, axis, None, mode), out)
+    x = _array(a)
     if axis is None:
-        if x.ndim > 1:
-            raise ValueError("take from several axes needs to be told which")
-        axis = 0
+        x, axis = _manipulation.reshape(x, (x.size,)), 0
     if not x.ndim:
         x = _manipulation.reshape(x, (1,))
     indices, axis = _indices(indices), _inference.normal_axis(axis, x.ndim)
@@ -172,13 +321,29 @@ def take(x, indices, /, *, axis: Optional[int] = None, mode: str = "raise") -> A
         from stride import _indexing
 
         _indexing.check_bounds(indices, axis, x.shape[axis])
+    elif _mode(mode) and not x.shape[axis] and indices.size:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
     return gather(x, [indices], axis, mode=mode)
 
 
-def take_along_axis(x, indices, /, *, axis: Optional[int] = -1) -> Array:
+def take_along_axis(arr, indices, axis: Optional[int] = -1) -> Array:
+    """The elements at places along an axis that each slice has of its own, such as `argsort` gives.
+
+    Parameters
+        arr: an array.
+        indices: integers with as many axes, which broadcast with `arr` but for the axis.
+        axis: the axis; None takes from all elements in C order.
+    Returns
+        An array of `arr`'s type.
+    Raises
+        IndexError for an index outside, and for indices that do not broadcast.
+    Example
+        >>> st.take_along_axis(st.array([[3, 1]]), st.array([[1, 0]]), axis=1).tolist()
+        [[1, 3]]
+    """
     from stride import _indexing
 
-    x, indices = _array(x), _indices(indices)
+    x, indices = _array(arr), _indices(indices)
     if axis is None:
         if indices.ndim != 1:
             raise ValueError(f"without an axis the indices have one axis, not {indices.ndim}")
@@ -192,7 +357,7 @@ def take_along_axis(x, indices, /, *, axis: Optional[int] = -1) -> Array:
     )
 
 
-def compress(x: Array, mask: Array, axis: int) -> Array:
+def take_masked(x: Array, mask: Array, axis: int) -> Array:
     """`x[..., mask]` with the mask from `axis` on. Counts the mask's true elements first: one round trip."""
     if mask.shape != x.shape[axis:axis + mask.ndim]:
         raise IndexError(f"a mask of shape {mask.shape} does not fit axes {x.shape[axis:axis + mask.ndim]}")
@@ -206,9 +371,20 @@ def compress(x: Array, mask: Array, axis: int) -> Array:
     return _record("compress", pb.Compress(axis=axis, count=count), shape, x.dtype, (x._node, mask._node), fill)
 
 
-def nonzero(x, /) -> Tuple[Array, ...]:
-    """Counts first: one round trip."""
-    x = _array(x)
+def nonzero(a) -> Tuple[Array, ...]:
+    """The places of the elements that are not zero; they are counted first, which is one round trip.
+
+    Parameters
+        a: an array of one axis or more.
+    Returns
+        A tuple of arrays of int64, one for each axis.
+    Raises
+        ValueError for an array without axes.
+    Example
+        >>> [one.tolist() for one in st.nonzero(st.array([0, 5, 6]))]
+        [[1, 2]]
+    """
+    x = _array(a)
     if not x.ndim:
         raise ValueError("nonzero takes no scalars")
     count = int(_reductions.count_nonzero(x))
@@ -238,9 +414,25 @@ def scatter(target: Array, indices: List[Array], values: Array, axis: int, along
     write_in_place(target._node, make)
 
 
-def put(x: Array, indices, values, /, *, mode: str = "raise") -> None:
-    """NumPy's put: into the elements at these places in C order; values are repeated when they are fewer."""
+def put(a: Array, ind, v, mode: str = "raise") -> None:
+    """Writes the elements at places in C order.
+
+    Parameters
+        a: the array that is changed.
+        ind: integers of any shape.
+        v: the values, which are repeated when they are fewer.
+        mode: as of `take`.
+    Raises
+        IndexError for an index outside; TypeError for an `a` on the host.
+    Example
+        >>> x = st.zeros(3, st.int64)
+        >>> st.put(x, [0, 2], [5, 6])
+        >>> x.tolist()
+        [5, 0, 6]
+    """
     from stride import _indexing
+
+    x, indices, values = a, ind, v
 
     _changed(x, "put")
     if not isinstance(indices, Array):
@@ -268,9 +460,24 @@ def put(x: Array, indices, values, /, *, mode: str = "raise") -> None:
         _indexing.write(x, _manipulation.reshape(flat, x.shape))
 
 
-def put_along_axis(x: Array, indices, values, /, *, axis: Optional[int] = -1) -> None:
-    """As in NumPy; with axis None the indices are places in C order."""
+def put_along_axis(arr: Array, indices, values, axis: Optional[int] = -1) -> None:
+    """Writes the elements at places along an axis that each slice has of its own.
+
+    Parameters
+        arr: the array that is changed.
+        indices, axis: as of `take_along_axis`.
+        values: what broadcasts to the indices.
+    Raises
+        IndexError for an index outside; TypeError for an `arr` on the host.
+    Example
+        >>> x = st.zeros((1, 2), st.int64)
+        >>> st.put_along_axis(x, st.array([[1]]), 7, axis=1)
+        >>> x.tolist()
+        [[0, 7]]
+    """
     from stride import _indexing
+
+    x = arr
 
     _changed(x, "put_along_axis")
     indices = _indices(indices)
@@ -375,7 +582,7 @@ def unique(x, values_only: bool = False, equal_nan: bool = False):
             differs, _elementwise.logical_not(_elementwise.isnan(ordered[:-1]))
         )  # they are last
     first = _manipulation.concat([_creation.ones((1,), dtype=_dtypes.bool), differs])
-    values = compress(ordered, first, 0)
+    values = take_masked(ordered, first, 0)
     if values_only:
         return values
     begins = nonzero(first)[0]
@@ -386,27 +593,66 @@ def unique(x, values_only: bool = False, equal_nan: bool = False):
 
 
 def unique_all(x, /) -> UniqueAll:
+    """The different elements in rising order, the places of their first occurrences, the places among them of all
+    elements, and how often each occurs; NaN differs from itself. How many there are is read.
+
+    Example
+        >>> st.unique_all(st.array([3, 1, 3])).counts.tolist()
+        [1, 2]
+    """
     return unique(x)
 
 
 def unique_counts(x, /) -> UniqueCounts:
+    """The values and counts of `unique_all`.
+
+    Example
+        >>> st.unique_counts(st.array([3, 1, 3])).values.tolist()
+        [1, 3]
+    """
     all_ = unique(x)
     return UniqueCounts(all_.values, all_.counts)
 
 
 def unique_inverse(x, /) -> UniqueInverse:
+    """The values and inverse indices of `unique_all`.
+
+    Example
+        >>> st.unique_inverse(st.array([3, 1, 3])).inverse_indices.tolist()
+        [1, 0, 1]
+    """
     all_ = unique(x)
     return UniqueInverse(all_.values, all_.inverse_indices)
 
 
 def unique_values(x, /) -> Array:
+    """The values of `unique_all`.
+
+    Example
+        >>> st.unique_values(st.array([3, 1, 3])).tolist()
+        [1, 3]
+    """
     values = unique(x, values_only=True)
     return values.values if isinstance(values, UniqueAll) else values
 
 
-def isin(x1, x2, /, *, assume_unique: bool = False, invert: bool = False, kind: Optional[str] = None) -> Array:
-    """True where an element of `x1` is one of `x2`. `assume_unique` and `kind` are NumPy's, and do not change the
-    result."""
+def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, kind: Optional[str] = None) -> Array:
+    """Whether each element is one of others.
+
+    Parameters
+        element: an array of any shape.
+        test_elements: the others.
+        assume_unique, kind: NumPy's names of ways to compute it, which change nothing of the result.
+        invert: whether the answer is the opposite.
+    Returns
+        An array of bool of `element`'s shape.
+    Raises
+        ValueError for another kind.
+    Example
+        >>> st.isin(st.array([1, 2, 3]), [2, 5]).tolist()
+        [False, True, False]
+    """
+    x1, x2 = element, test_elements
     if kind not in (None, "sort", "table"):
         raise ValueError(f"kind is sort or table, not {kind!r}")
     x1, x2 = _beside(x1, x2), _beside(x2, x1)
@@ -438,7 +684,12 @@ def _beside(one, other):
 # --- counting and grouping ---
 
 def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array, Array]:
-    """The `k` largest elements along an axis (or the least), in order, and where they were."""
+    """The `k` largest elements along an axis (or the least), in order, and where they were.
+
+    Example
+        >>> [one.tolist() for one in st.top_k(st.array([3, 9, 5]), 2)]
+        [[9, 5], [1, 2]]
+    """
     from stride import _creation
 
     x = _array(x)
@@ -461,7 +712,12 @@ def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array,
 
 def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 0, dtype=None) -> Array:
     """The elements of each group along an axis, combined by a function of two inputs (`add`, `maximum`, a client's): element g along the result's axis is of
-    those whose group is g, in their order. A group that no element has gets the function's identity. `values` may be one number for all."""
+    those whose group is g, in their order. A group that no element has gets the function's identity. `values` may be one number for all.
+
+    Example
+        >>> st.group_reduce("add", st.array([1, 2, 4]), st.array([0, 1, 0]), 2).tolist()
+        [5, 2]
+    """
     groups = _indices(groups)
     value = Number(values) if isinstance(values, _SCALARS) else node_of(values, groups.session)
     if type(value) is Number:
@@ -483,10 +739,26 @@ def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 
 
 
 def bincount(x, /, weights=None, minlength: int = 0) -> Array:
-    """How often each number occurs, or the sum of its weights; the greatest is read to know how many there are."""
+    """How often each number occurs, or the sum of its weights; the greatest is read to know how many there are.
+
+    Parameters
+        x: an array of one axis of integers that are not negative.
+        weights: an array of its shape.
+        minlength: how many counts there are at least.
+    Returns
+        An array of int64, or with weights of float64.
+    Raises
+        ValueError for negative numbers; DataTypeMismatch for what are no integers; ShapeMismatch.
+    Example
+        >>> st.bincount(st.array([0, 2, 2])).tolist()
+        [1, 0, 2]
+    """
     from stride import _creation
 
-    x = _array(x)
+    minlength = operator.index(minlength)
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    x = _array(np.zeros(0, np.int64) if isinstance(x, (list, tuple)) and not len(x) else x)
     if x.ndim != 1 or x.dtype.kind not in "biu":
         raise _errors.DataTypeMismatch(f"bincount is of one axis of integers, not {x.ndim} of {x.dtype}")
     x = x.astype(_dtypes.int64, copy=False)
@@ -519,6 +791,8 @@ def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  
             known = edges._read()
             if (known[:-1] > known[1:]).any():
                 raise ValueError("the edges of bins must not fall")
+    if x.dtype.kind == "f" and edges.dtype.kind == "f" and x.dtype.itemsize < edges.dtype.itemsize:
+        x = x.astype(edges.dtype)  # an element is compared with the edges as they are
     nodes = [x._node] if uniform else [x._node, edges._node]
     kind = _dtypes.int64
     if weights is not None:
@@ -553,11 +827,19 @@ def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
     if low == high:
         low, high = low - 0.5, high + 0.5
     kind = np.result_type(low, high, x.dtype)
-    return np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
+    edges = np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
+    if (edges[:-1] >= edges[1:]).any():
+        raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
+    return edges
 
 
 def group_sum(keys, values, /) -> Tuple[Array, Array]:
-    """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last."""
+    """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last.
+
+    Example
+        >>> [one.tolist() for one in st.group_sum(st.array([7, 5, 7]), st.array([1, 2, 4]))]
+        [[5, 7], [2, 5]]
+    """
     values = _array(values)
     groups = unique_inverse(keys)
     if groups.inverse_indices.shape != values.shape:

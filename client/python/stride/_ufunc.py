@@ -213,7 +213,7 @@ def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = N
             data_type=_dtypes.NUMBERS[dtype]))
 
     result = wrap(record(array.session, tuple(shape), dtype, build, (array._node,)))
-    return _give(result, out, None, "same_kind")
+    return _give(result, out, None, "unsafe")
 
 
 def of_each(name: str, array: Array, initial, where) -> Array:
@@ -242,14 +242,14 @@ def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdi
     logical = name.startswith("logical_")
     if not axes and array.ndim:
         array = array.astype(bool, copy=False) if logical else array if dtype is None else array.astype(dtype)
-        return _give(of_each(name, array, initial, where), out, None, "same_kind")
+        return _give(of_each(name, array, initial, where), out, None, "unsafe")
     kind = accumulated_type(name, array.dtype) if dtype is None or logical else _dtypes.dtype_of(dtype)
     if logical:
         array = array.astype(bool, copy=False)
     elif not np.can_cast(array.dtype, kind, "same_kind"):
         array = array.astype(kind)
     result = _reductions.reduce_by(name, array._node, axes, keepdims, kind, None if logical else kind, where, initial)
-    return _give(result, out, None, "same_kind")
+    return _give(result, out, None, "unsafe")
 
 
 def outer(name: str, a, b, **options) -> Array:
@@ -363,7 +363,7 @@ def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Arr
         flush.operation(node.handle, node.origin, reduce_at=pb.ReduceAt(
             function=name, input=operands[0], indices=operands[1], axis=axis, data_type=_dtypes.NUMBERS[kind]))
 
-    return _give(wrap(record(array.session, shape, kind, build, (array._node, begins))), out, None, "same_kind")
+    return _give(wrap(record(array.session, shape, kind, build, (array._node, begins))), out, None, "unsafe")
 
 
 def add_methods(function, name: str) -> None:

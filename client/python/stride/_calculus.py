@@ -1,0 +1,600 @@
+"""Differences, integrals, interpolation, convolution and padding, as NumPy's functions of these names do."""
+
+import math
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy as np
+
+from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _linear_algebra, _manipulation
+from stride import _reductions, _routines
+from stride._array import _SCALARS, Array, array_of, host_array
+from stride._elementwise import where
+from stride._manipulation import broadcast_to, concat, ravel, reshape
+
+__all__ = [
+    "convolve",
+    "correlate",
+    "ediff1d",
+    "gradient",
+    "interp",
+    "pad",
+    "trapezoid",
+    "unwrap",
+]
+
+
+def _part(axis: int, begin: Optional[int], end: Optional[int], step: Optional[int] = None) -> tuple:
+    return (slice(None),) * axis + (slice(begin, end, step),)
+
+
+# --- differences and integrals ---
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Differences of neighbours among all elements in C order, between other numbers.
+
+    Parameters
+        ary: an array.
+        to_end, to_begin: what stands after and before them, of a type that is cast to `ary`'s.
+    Returns
+        An array of one axis and of `ary`'s type.
+    Raises
+        TypeError for numbers that are not cast to it.
+    Example
+        >>> st.ediff1d([1, 4, 9], to_begin=0).tolist()
+        [0, 3, 5]
+    """
+    array = ravel(ary)
+    parts = [array[1:] - array[:-1]]
+    for given, name in ((to_begin, "to_begin"), (to_end, "to_end")):
+        if given is None:
+            continue
+        beside = array_of(given, array.session)
+        if not np.can_cast(beside.dtype, array.dtype, "same_kind"):
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+        beside = ravel(beside).astype(array.dtype, copy=False)
+        parts = [beside, *parts] if name == "to_begin" else [*parts, beside]
+    return parts[0] if len(parts) == 1 else concat(parts)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The integral along an axis by the trapezoidal rule.
+
+    Parameters
+        y: the function's values.
+        x: where they are, along one axis or of `y`'s shape.
+        dx: the distance between them where `x` is not given.
+        axis: the axis.
+    Returns
+        An array without the axis.
+    Raises
+        AxisError for an axis that `y` lacks; ShapeMismatch where shapes do not fit.
+    Example
+        >>> float(st.trapezoid(st.array([1, 2, 3])))
+        4.0
+    """
+    values = array_of(y)
+    axis = _inference.normal_axis(axis, values.ndim)
+    step: Any = dx
+    if x is not None:
+        places = array_of(x, values.session)
+        if places.ndim == 1:
+            step = places[1:] - places[:-1]
+            step = reshape(step, tuple(step.size if i == axis else 1 for i in range(values.ndim)))
+        else:
+            step = _manipulation.diff(places, axis=axis)
+    later, earlier = values[_part(axis, 1, None)], values[_part(axis, None, -1)]
+    return _reductions.sum(step * (later + earlier) / 2.0, axis=axis)
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1):
+    """The derivatives along axes by central differences, one-sided at the ends.
+
+    Parameters
+        f: the function's values.
+        varargs: the distances: one number for all axes, or for each axis a number or the places.
+        axis: which axes; None for all.
+        edge_order: 1 or 2: how exact the ends are.
+    Returns
+        An array for one axis, else a tuple of them.
+    Raises
+        ValueError for axes of too few elements, places that do not fit and another `edge_order`; TypeError for another
+        number of distances.
+    Example
+        >>> st.gradient(st.array([1.0, 2.0, 4.0])).tolist()
+        [1.0, 1.5, 2.0]
+    """
+    values = array_of(f)
+    axes = _inference.normal_axes(axis, values.ndim)
+    count = len(axes)
+    if not count and not varargs:
+        return ()
+    if not varargs:
+        steps: List[Any] = [1.0] * count
+    elif len(varargs) == 1 and not (isinstance(varargs[0], Array) and varargs[0].ndim) and np.ndim(varargs[0]) == 0:
+        steps = [varargs[0]] * count
+    elif len(varargs) == count:
+        steps = [_step(one, values, along) for one, along in zip(varargs, axes)]
+    else:
+        raise TypeError("invalid number of arguments")
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    if values.dtype.kind == "b":
+        raise _errors.DataTypeMismatch("gradient subtracts elements, which bools do not", reason="DATA_TYPE_MISMATCH")
+    if values.dtype.kind not in "fc":
+        values = values.astype(_dtypes.float64)
+    results = tuple(_derivative(values, along, step, edge_order) for along, step in zip(axes, steps))
+    return results[0] if count == 1 else results
+
+
+def _step(given: Any, values: Array, axis: int) -> Any:
+    """A number, or distances of neighbours as an array."""
+    if isinstance(given, _SCALARS):
+        return given
+    places = array_of(given, values.session)
+    if not places.ndim:
+        return places
+    if places.ndim != 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if places.size != values.shape[axis]:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    if places.dtype.kind in "iu":
+        places = places.astype(_dtypes.float64)
+    known = places._node.cached()
+    step = places[1:] - places[:-1]
+    if known is not None and known.size > 1:  # as NumPy, which computes equal distances by the other formula
+        host = np.diff(known)
+        if (host == host[0]).all():
+            return host[0]
+    return step
+
+
+def _derivative(f: Array, axis: int, step: Any, edge_order: int) -> Array:
+    extent = f.shape[axis]
+    if extent < edge_order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
+        )
+    uniform = isinstance(step, _SCALARS) or not step.ndim
+
+    def at(begin: Optional[int], end: Optional[int]) -> Array:
+        return f[_part(axis, begin, end)]
+
+    def weights(one: Array) -> Array:
+        return reshape(one, tuple(one.size if i == axis else 1 for i in range(f.ndim)))
+
+    if uniform:
+        inner = (at(2, None) - at(None, -2)) / (2.0 * step)
+    else:
+        left, right = step[:-1], step[1:]
+        a = weights(-right / (left * (left + right)))
+        b = weights((right - left) / (left * right))
+        c = weights(left / (right * (left + right)))
+        inner = a * at(None, -2) + b * at(1, -1) + c * at(2, None)
+    if edge_order == 1:
+        first_step, last_step = (step, step) if uniform else (step[0], step[-1])
+        first = (at(1, 2) - at(0, 1)) / first_step
+        last = (at(-1, None) - at(-2, -1)) / last_step
+    else:
+        if uniform:
+            ends = [(-1.5 / step, 2.0 / step, -0.5 / step), (0.5 / step, -2.0 / step, 1.5 / step)]
+        else:
+            d1, d2, e1, e2 = step[0], step[1], step[-2], step[-1]
+            ends = [
+                (-(2.0 * d1 + d2) / (d1 * (d1 + d2)), (d1 + d2) / (d1 * d2), -d1 / (d2 * (d1 + d2))),
+                (e2 / (e1 * (e1 + e2)), -(e2 + e1) / (e1 * e2), (2.0 * e2 + e1) / (e2 * (e1 + e2))),
+            ]
+        first = ends[0][0] * at(0, 1) + ends[0][1] * at(1, 2) + ends[0][2] * at(2, 3)
+        last_three = (at(-3, -2), at(-2, -1), at(-1, None))
+        last = ends[1][0] * last_three[0] + ends[1][1] * last_three[1] + ends[1][2] * last_three[2]
+    return concat([first, inner, last], axis).astype(f.dtype, copy=False)
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Array:
+    """Angles without jumps: what differs by more than half a period from its neighbour is moved by whole periods.
+
+    Parameters
+        p: an array of real numbers.
+        discont: what counts as a jump; half a period where it is less or not given.
+        axis: the axis.
+        period: the period.
+    Returns
+        An array of `p`'s type, or where the period is no integer of float64.
+    Raises
+        AxisError for an axis that `p` lacks.
+    Example
+        >>> st.unwrap([0, 1, 2, -1, 0], period=4).tolist()
+        [0, 1, 2, 3, 4]
+    """
+    array = array_of(p)
+    axis = _inference.normal_axis(axis, array.ndim)
+    difference = _manipulation.diff(array, axis=axis)
+    discont = period / 2 if discont is None else discont
+    kind = np.result_type(difference.dtype, period)
+    if kind.kind in "iu":
+        high, remainder = divmod(period, 2)
+        ambiguous = remainder == 0
+    else:
+        ambiguous, high = True, period / 2
+    low = -high
+    turned = (difference - low) % period + low
+    if ambiguous:
+        turned = where((turned == low) & (difference > 0), np.asarray(high, kind)[()], turned)
+    correction = where(_elementwise.absolute(difference) < discont, np.zeros((), kind)[()], turned - difference)
+    running = _routines.cumsum(correction, axis)
+    moved = array[_part(axis, 1, None)] + running
+    return concat([array[_part(axis, None, 1)].astype(kind, copy=False), moved.astype(kind, copy=False)], axis)
+
+
+# --- interpolation ---
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """A function's values between known ones, on straight lines.
+
+    Parameters
+        x: where they are wanted.
+        xp: where they are known, in rising order, or in any with `period`.
+        fp: the known values.
+        left, right: the values before the first place and after the last; by default the first and last ones.
+        period: the function's period.
+    Returns
+        An array of float64, or complex128 for complex values.
+    Raises
+        ValueError for no values, for places and values of different numbers, and a period of 0.
+    Example
+        >>> st.interp([1.5, 5.0], [1, 2, 3], [3, 2, 0]).tolist()
+        [2.5, 0.0]
+    """
+    places, known, values = _arguments.arrays(x, xp, fp)
+    for one in (places, known):
+        if one.dtype.kind == "c":
+            raise TypeError("the places of interp are real numbers, not complex ones")
+    if values.dtype.kind == "c":
+        from stride._array_attributes import complex_of
+
+        ends = [(None, None) if one is None else (complex(one).real, complex(one).imag) for one in (left, right)]
+        parts = [
+            interp(places, known, part, ends[0][i], ends[1][i], period)
+            for i, part in enumerate((values.real, values.imag))
+        ]
+        return complex_of(*parts)
+    kind = _dtypes.float64
+    places, known = places.astype(_dtypes.float64, copy=False), known.astype(_dtypes.float64, copy=False)
+    values = values.astype(kind, copy=False)
+    if known.ndim != 1 or values.ndim != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if known.shape != values.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
+        period, left, right = abs(period), None, None
+        places, known = places % period, known % period
+        order = _routines.argsort(known)
+        known, values = _routines.take(known, order), _routines.take(values, order)
+        known = concat([known[-1:] - period, known, known[:1] + period])
+        values = concat([values[-1:], values, values[:1]])
+    count = known.size
+    if not count:
+        raise ValueError("array of sample points is empty")
+    first, last = values[0], values[-1]
+    before = first if left is None else np.asarray(left, kind)[()]
+    after = last if right is None else np.asarray(right, kind)[()]
+    if count == 1:
+        result = where(places < known[0], before, where(places > known[0], after, first))
+        return where(_elementwise.isnan(places), places.astype(kind), result)
+    index = _elementwise.clip(_routines.searchsorted(known, places, "right") - 1, 0, count - 2)
+    x0, x1 = _routines.take(known, index), _routines.take(known, index + 1)
+    y0, y1 = _routines.take(values, index), _routines.take(values, index + 1)
+    slope = (y1 - y0) / (x1 - x0)
+    line = slope * (places - x0) + y0
+    # As NumPy, where that is NaN: from the other end, and between equal values.
+    is_nan = _elementwise.isnan(line)
+    other = slope * (places - x1) + y1
+    other = where(_elementwise.isnan(other) & (y0 == y1), y0, other)
+    result = where(is_nan, other, line)
+    result = where(places == x0, y0, result)
+    result = where(places == known[-1], last, result)
+    result = where(places < known[0], before, where(places > known[-1], after, result))
+    return where(_elementwise.isnan(places), places.astype(kind), result)
+
+
+# --- convolution ---
+
+_MODES = ("valid", "same", "full")
+# Beyond, the product with a matrix of shifted copies takes more memory than the arrays are worth.
+_MAX_SHIFTED = 1 << 24
+
+
+def _mode(mode: Any) -> str:
+    if isinstance(mode, str) and mode[:1] in ("v", "s", "f"):
+        return {"v": "valid", "s": "same", "f": "full"}[mode[0]]
+    if isinstance(mode, int) and 0 <= mode < 3:
+        return _MODES[mode]
+    raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
+
+
+def _vectors(a: Any, v: Any) -> Tuple[Array, Array]:
+    first, second = _arguments.arrays(a, v)
+    for one, name in ((first, "a"), (second, "v")):
+        if one.ndim != 1:
+            raise ValueError(f"vectors have one axis, {name} has {one.ndim}")
+        if not one.size:
+            raise ValueError(f"{name} cannot be empty")
+    return first, second
+
+
+def _slid(a: Array, v: Array, mode: str) -> Array:
+    """The products of `v` with as long parts of `a`, which is no shorter, one place further each time."""
+    kind = _inference.promote(a.dtype, v.dtype)
+    a, v = a.astype(kind, copy=False), v.astype(kind, copy=False)
+    length = v.size
+    before = {"valid": 0, "same": length // 2, "full": length - 1}[mode]
+    after = {"valid": 0, "same": length - length // 2 - 1, "full": length - 1}[mode]
+    whole = a.size - length + 1
+    # At the ends only what overlaps counts, also where the other elements are infinite.
+    parts = [
+        *_products(a, v, -before, 0, False),
+        *_products(a, v, 0, whole, True),
+        *_products(a, v, whole, whole + after, False),
+    ]
+    return parts[0] if len(parts) == 1 else concat(parts)
+
+
+def _products(a: Array, v: Array, first: int, end: int, overlaps: bool) -> List[Array]:
+    """For each place at which `v` begins one number; in parts of limited memory."""
+    rows = max(1, _MAX_SHIFTED // v.size)
+    column = _creation.arange(v.size)
+    parts = []
+    for begin in range(first, end, rows):
+        stop = min(end, begin + rows)
+        places = reshape(_creation.arange(begin, stop), (stop - begin, 1)) + column
+        shifted = _routines.gather(a, [places if overlaps else _elementwise.clip(places, 0, a.size - 1)], 0)
+        if overlaps and a.dtype.kind != "b":
+            parts.append(_linear_algebra.matmul(shifted, v))
+            continue
+        products = shifted & v if a.dtype.kind == "b" else shifted * v
+        if not overlaps:
+            products = where((places >= 0) & (places < a.size), products, np.zeros((), a.dtype)[()])
+        if a.dtype.kind == "b":
+            parts.append(_reductions.any(products, axis=1))
+        else:
+            parts.append(_reductions.sum(products, axis=1, dtype=a.dtype))
+    return parts
+
+
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Array:
+    """The sums of products of one vector with the other's conjugate at each place along it.
+
+    Parameters
+        a, v: arrays of one axis.
+        mode: valid (where both overlap as a whole), same (as long as the longer one) or full (where they overlap).
+    Returns
+        An array of the type that both have together.
+    Raises
+        ValueError for empty vectors, more axes and another mode.
+    Example
+        >>> st.correlate([1, 2, 3], [0, 1, 1]).tolist()
+        [5]
+    """
+    mode = _mode(mode)
+    first, second = _vectors(a, v)
+    second = _elementwise.conjugate(second) if second.dtype.kind == "c" else second
+    if first.size >= second.size:
+        return _slid(first, second, mode)
+    result = _slid(second, first, mode)
+    return _manipulation.copy(result[::-1])
+
+
+def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
+    """The discrete convolution of two vectors.
+
+    Parameters
+        a, v: arrays of one axis.
+        mode: full (where they overlap), same (as long as the longer one) or valid (where both overlap as a whole).
+    Returns
+        An array of the type that both have together.
+    Raises
+        ValueError for empty vectors, more axes and another mode.
+    Example
+        >>> st.convolve([1, 2, 3], [0, 1]).tolist()
+        [0, 1, 2, 3]
+    """
+    mode = _mode(mode)
+    first, second = _vectors(*(reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v)))
+    if second.size > first.size:
+        first, second = second, first
+    return _slid(first, second[::-1], mode)
+
+
+# --- padding ---
+
+
+def _pairs(given: Any, rank: int, name: str) -> List[Tuple[Any, Any]]:
+    """Two numbers for each axis."""
+    if isinstance(given, dict):
+        pairs: List[Tuple[Any, Any]] = [(0, 0)] * rank
+        for axis, one in given.items():
+            before, after = one if isinstance(one, (tuple, list)) else (one, one)
+            pairs[_inference.normal_axis(axis, rank)] = before, after
+        return pairs
+    values = host_array(given)
+    try:
+        wide = np.broadcast_to(values, (rank, 2)) if rank else np.zeros((0, 2), values.dtype)
+    except ValueError:
+        raise ValueError(
+            f"operands could not be broadcast together with remapped shapes: {name} of {values.shape} for {rank} axes"
+        ) from None
+    return [(before, after) for before, after in wide]
+
+
+_STATISTICS = {"maximum": _reductions.max, "minimum": _reductions.min, "mean": _reductions.mean, "median": None}
+_PAD_OPTIONS = {
+    "constant": ("constant_values",), "edge": (), "empty": (), "wrap": (), "linear_ramp": ("end_values",),
+    "maximum": ("stat_length",), "mean": ("stat_length",), "median": ("stat_length",), "minimum": ("stat_length",),
+    "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
+}
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+    """An array with more elements before and after its own along axes.
+
+    Parameters
+        array: the array.
+        pad_width: how many: a number, a pair of them before and after, a pair for each axis, or a dict of pairs by
+            axis.
+        mode: constant, edge, empty (zeros), linear_ramp, maximum, mean, median, minimum, reflect, symmetric, wrap, or a
+            function of a vector, its two widths, its axis and `kwargs`, which writes it.
+        kwargs: constant_values, end_values, stat_length and reflect_type (even or odd), each for its modes.
+    Returns
+        An array of the same type.
+    Raises
+        ValueError for negative widths, another mode, and keywords that it does not have; TypeError for widths that are
+        no integers.
+    Example
+        >>> st.pad([1, 2], (1, 2), constant_values=9).tolist()
+        [9, 1, 2, 9, 9]
+    """
+    x = array_of(array)
+    if not isinstance(pad_width, dict) and host_array(pad_width).dtype.kind not in "iu":
+        raise TypeError("`pad_width` must be of integral type.")
+    widths = _pairs(pad_width, x.ndim, "pad_width")
+    for pair in widths:
+        for one in pair:
+            if not hasattr(one, "__index__"):
+                raise TypeError("`pad_width` must be of integral type.")
+            if one < 0:
+                raise ValueError("index can't contain negative values")
+    widths = [(int(before), int(after)) for before, after in widths]
+    if callable(mode):
+        return _pad_by(x, widths, mode, kwargs)
+    if mode not in _PAD_OPTIONS:
+        raise ValueError(f"mode {mode!r} is not supported")
+    unknown = set(kwargs) - set(_PAD_OPTIONS[mode])
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
+    if mode in ("constant", "empty"):
+        return _pad_constant(x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values"))
+    if not x.size:
+        for axis, pair in enumerate(widths):
+            if not x.shape[axis] and max(pair):
+                raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+    ends = _pairs(kwargs.get("end_values", 0), x.ndim, "end_values")
+    length = kwargs.get("stat_length")
+    lengths = [(None, None)] * x.ndim if length is None else _pairs(length, x.ndim, "stat_length")
+    for one in (value for pair in lengths for value in pair):
+        if one is not None and one < 0:
+            raise ValueError("index can't contain negative values")
+        if one == 0 and mode in ("maximum", "minimum"):
+            raise ValueError("stat_length of 0 yields no value for padding")
+    for axis, (before, after) in enumerate(widths):
+        if not before and not after:
+            continue
+        if mode == "edge":
+            parts = [_repeated(x, axis, slice(0, 1), before), x, _repeated(x, axis, slice(-1, None), after)]
+        elif mode == "linear_ramp":
+            parts = [_ramp(x, axis, before, ends[axis][0], True), x, _ramp(x, axis, after, ends[axis][1], False)]
+        elif mode in _STATISTICS:
+            parts = [
+                _statistic(x, axis, before, mode, lengths[axis][0], True), x,
+                _statistic(x, axis, after, mode, lengths[axis][1], False),
+            ]
+        elif mode == "wrap":
+            extent = x.shape[axis]
+            places = np.arange(-before, extent + after) % extent
+            x = _routines.take(x, places, axis=axis)
+            continue
+        else:
+            x = _reflected(x, axis, before, after, mode, kwargs.get("reflect_type", "even"))
+            continue
+        x = concat([part.astype(x.dtype, copy=False) for part in parts], axis)
+    return x
+
+
+def _pad_constant(x: Array, widths: List[Tuple[int, int]], values: List[Tuple[Any, Any]]) -> Array:
+
+    for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
+        if not before and not after:
+            continue
+        parts = [x]
+        for count, value, at_end in ((before, low, False), (after, high, True)):
+            shape = (*x.shape[:axis], count, *x.shape[axis + 1:])
+            filler = _creation.full_in(x.session, shape, np.asarray(value).astype(x.dtype)[()], x.dtype)
+            parts = [*parts, filler] if at_end else [filler, *parts]
+        x = concat(parts, axis)
+    return x if any(map(any, widths)) else _manipulation.copy(x)
+
+
+def _repeated(x: Array, axis: int, key: slice, count: int) -> Array:
+    part = x[(slice(None),) * axis + (key,)]
+    return broadcast_to(part, (*x.shape[:axis], count, *x.shape[axis + 1:]))
+
+
+def _ramp(x: Array, axis: int, count: int, end: Any, before: bool) -> Array:
+    edge = x[_part(axis, 0, 1)] if before else x[_part(axis, -1, None)]
+    shape = tuple(count if i == axis else 1 for i in range(x.ndim))
+    ramp = _creation.linspace(
+        array_of(end, x.session), _manipulation.squeeze(edge, axis), count, False, dtype=x.dtype, axis=axis
+    ) if x.ndim > 1 else _creation.linspace(end, edge[0], count, False, dtype=x.dtype)
+    ramp = reshape(ramp, (*x.shape[:axis], count, *x.shape[axis + 1:])) if x.ndim > 1 else reshape(ramp, shape)
+    return ramp if before else _manipulation.flip(ramp, axis)
+
+
+def _statistic(x: Array, axis: int, count: int, mode: str, length: Any, before: bool) -> Array:
+    extent = x.shape[axis]
+    number = extent if length is None or length > extent else int(length)
+    part = x[_part(axis, 0, number)] if before else x[_part(axis, extent - number, None)]
+    if mode == "median":
+        from stride import _statistics
+
+        value = _statistics.median(part, axis=axis, keepdims=True)
+    else:
+        value = _STATISTICS[mode](part, axis, keepdims=True)  # type: ignore[misc]
+    if mode in ("mean", "median") and x.dtype.kind in "iu":
+        value = _elementwise.rint(value)
+    return broadcast_to(value.astype(x.dtype, copy=False), (*x.shape[:axis], count, *x.shape[axis + 1:]))
+
+
+def _reflected(x: Array, axis: int, before: int, after: int, mode: str, kind: str) -> Array:
+    """With the elements in opposite order beyond an end, once or several times. Odd ones are mirrored at the end's
+    value."""
+    if kind not in ("even", "odd"):
+        raise ValueError(f"reflect_type is even or odd, not {kind!r}")
+    extent = x.shape[axis]
+    if extent == 1 and mode == "reflect":
+        return concat([_repeated(x, axis, slice(0, 1), before), x, _repeated(x, axis, slice(0, 1), after)], axis)
+    without_edge = mode == "reflect"
+    if kind == "even":
+        places = np.arange(-before, extent + after)
+        turn = 2 * extent - 2 if without_edge else 2 * extent
+        places = places % turn
+        places = np.where(places >= extent, turn - places - (0 if without_edge else 1), places)
+        return _routines.take(x, places, axis=axis)
+    while before or after:
+        size = x.shape[axis]
+        most = size - 1 if without_edge else size
+        low, high = min(before, most), min(after, most)
+        first, last = x[_part(axis, 0, 1)], x[_part(axis, -1, None)]
+        parts = [x]
+        if low:
+            begin = 1 if without_edge else 0
+            parts = [2 * first - _manipulation.flip(x[_part(axis, begin, begin + low)], axis), *parts]
+        if high:
+            end = size - 1 if without_edge else size
+            parts = [*parts, 2 * last - _manipulation.flip(x[_part(axis, end - high, end)], axis)]
+        x = concat(parts, axis)
+        before, after = before - low, after - high
+    return x
+
+
+def _pad_by(x: Array, widths: List[Tuple[int, int]], function: Callable, kwargs: dict) -> Array:
+    """A function of the user's writes each vector of the padded array."""
+    result = _pad_constant(x, widths, [(0, 0)] * x.ndim)
+    for axis, pair in enumerate(widths):
+        lines = _manipulation.moveaxis(result, axis, -1)
+        for place in np.ndindex(*lines.shape[:-1]):
+            line = lines[(*place, slice(None))]
+            function(line, pair, axis, kwargs)
+    return result

@@ -1,0 +1,635 @@
+"""Regular arrays: grids of places, diagonals, spaced numbers and windows."""
+
+import math
+import operator
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy as np
+
+from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _routines
+from stride._array import _SCALARS, Array, array_of, host_array
+from stride._creation import arange, zeros
+from stride._manipulation import broadcast_to, reshape
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "c_",
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "fill_diagonal",
+    "fromfunction",
+    "geomspace",
+    "hamming",
+    "hanning",
+    "indices",
+    "ix_",
+    "kaiser",
+    "logspace",
+    "mask_indices",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "trace",
+    "tril_indices",
+    "tril_indices_from",
+    "triu_indices",
+    "triu_indices_from",
+    "vander",
+]
+
+
+# --- spaced numbers ---
+
+
+def logspace(
+    start, stop, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype=None, axis: int = 0
+) -> Array:
+    """Powers of `base` whose exponents are at equal distances.
+
+    Parameters
+        start, stop: the first and last exponent; numbers or arrays that broadcast.
+        num: how many.
+        endpoint: whether `stop` is the last.
+        base: a number or an array.
+        dtype: the element type; by default that of the powers.
+        axis: where the new axis is, for arrays.
+    Returns
+        An array.
+    Raises
+        ValueError for a negative `num`.
+    Example
+        >>> st.logspace(0, 2, 3).tolist()
+        [1.0, 10.0, 100.0]
+    """
+    if not isinstance(base, _SCALARS) and np.ndim(base):
+        start, stop, base = _manipulation.broadcast_arrays(*_arguments.arrays(start, stop, base))
+        base = _manipulation.expand_dims(base, axis)
+    exponents = _creation.linspace(start, stop, num, endpoint, axis=axis)
+    result = _elementwise.power(base, exponents)
+    return result if dtype is None else result.astype(dtype, copy=False)
+
+
+def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0) -> Array:
+    """Numbers of which each is the same multiple of the one before.
+
+    Parameters
+        start, stop: the first and last, which are not 0; numbers or arrays that broadcast.
+        num, endpoint, dtype, axis: as of `logspace`.
+    Returns
+        An array.
+    Raises
+        ValueError for a 0 that the host knows, and a negative `num`.
+    Example
+        >>> st.geomspace(1, 8, 4).tolist()
+        [1.0, 2.0, 4.0, 8.0]
+    """
+    num = _arguments.count(num, "the number of samples")
+    first, last = (one if isinstance(one, Array) else host_array(one) for one in (start, stop))
+    for one in (first, last):
+        known = one if isinstance(one, np.ndarray) else one._node.cached()
+        if known is not None and (known == 0).any():
+            raise ValueError("Geometric sequence cannot include zero")
+    if not isinstance(start, Array) and not isinstance(stop, Array) and not (first.ndim or last.ndim):
+        return _geometric_between_numbers(first, last, num, endpoint, dtype, axis)
+    first, last = _arguments.arrays(first, last)
+    kind = _inference.promote(first.dtype, last.dtype, float)
+    target = kind if dtype is None else _dtypes.dtype_of(dtype)
+    first, last = _manipulation.broadcast_arrays(first.astype(kind), last.astype(kind))
+    unit = _elementwise.sign(first)
+    last = last / unit
+    exponents = _creation.linspace(
+        _elementwise.log10(first / unit), _elementwise.log10(last), num, endpoint, axis=0
+    )
+    result = _elementwise.power(10.0, exponents)
+    inner = [result[1:-1] if endpoint and num > 1 else result[1:]] if num else []
+    ends = [_manipulation.expand_dims(one, 0).astype(result.dtype) for one in (first / unit, last)]
+    if num:
+        result = _manipulation.concat([ends[0], *inner, *([ends[1]] if endpoint and num > 1 else [])], 0)
+    result = result * unit
+    return _manipulation.moveaxis(result, 0, axis).astype(target, copy=False)
+
+
+def _geometric_between_numbers(first, last, num: int, endpoint: bool, dtype, axis: int) -> Array:
+    _inference.normal_axis(axis, 1)
+    kind = np.result_type(first, last, float(num), np.zeros((), dtype or first.dtype))
+    first, last = first.astype(kind), last.astype(kind)
+    unit = np.sign(first)
+    begin, end = first / unit, last / unit
+    exponents = _creation.linspace(np.log10(begin)[()], np.log10(end)[()], num, endpoint)
+    result = _elementwise.power(10.0, exponents)
+    if num:
+        places = arange(num)
+        result = _elementwise.where(places == 0, begin[()], result)
+        if endpoint and num > 1:
+            result = _elementwise.where(places == num - 1, end[()], result)
+    return (result * unit[()]).astype(kind if dtype is None else dtype, copy=False)
+
+
+# --- grids ---
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False):
+    """The places of a grid: for each axis an array with the index along it.
+
+    Parameters
+        dimensions: the grid's shape.
+        dtype: the element type.
+        sparse: whether there is a tuple of arrays with one element along the other axes.
+    Returns
+        An array with an axis more in front, or a tuple.
+    Raises
+        ValueError for a negative extent.
+    Example
+        >>> st.indices((2, 2)).tolist()
+        [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    shape = tuple(dimensions)
+    rank = len(shape)
+    lines = [
+        reshape(arange(extent, dtype=dtype), tuple(extent if i == axis else 1 for i in range(rank)))
+        for axis, extent in enumerate(shape)
+    ]
+    if sparse:
+        return tuple(lines)
+    if not lines:
+        return zeros((0,), dtype)
+    return _manipulation.stack([broadcast_to(one, shape) for one in lines])
+
+
+def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like=None, **kwargs) -> Any:
+    """What a function gives for the places of a grid, which it gets as arrays, one for each axis.
+
+    Parameters
+        function: is called once, with as many arrays as there are axes.
+        shape: the grid's shape.
+        dtype: the type of the places.
+        kwargs: are passed on.
+    Returns
+        The function's result.
+    Raises
+        What the function raises.
+    Example
+        >>> st.fromfunction(lambda i, j: i * 10 + j, (2, 2), dtype=int).tolist()
+        [[0, 1], [10, 11]]
+    """
+    return function(*(indices(shape, dtype) if shape else ()), **kwargs)
+
+
+def ix_(*args: Any) -> Tuple[Array, ...]:
+    """Index arrays of the grid that vectors span: `x[st.ix_(rows, columns)]`.
+
+    Parameters
+        args: vectors of integers or bools, of which the true places count.
+    Returns
+        A tuple of arrays.
+    Raises
+        ValueError for an array of another number of axes.
+    Example
+        >>> [one.shape for one in st.ix_([0, 1], [2, 4, 6])]
+        [(2, 1), (1, 3)]
+    """
+    results = []
+    for axis, one in enumerate(args):
+        if not isinstance(one, Array):
+            one = host_array(one)
+            one = one.astype(np.int64) if not one.size else one
+        one = array_of(one)
+        if one.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        if one.dtype.kind == "b":
+            (one,) = _routines.nonzero(one)
+        results.append(reshape(one, tuple(one.size if i == axis else 1 for i in range(len(args)))))
+    return tuple(results)
+
+
+class _Grid:
+    """`mgrid` and `ogrid`: grids by slices, where an imaginary step is a number of elements."""
+
+    def __init__(self, sparse: bool):
+        self._sparse = sparse
+
+    def __getitem__(self, key: Any):
+        if not isinstance(key, tuple):
+            return _line(key)
+        lines = [_line(one) for one in key]
+        kind = _manipulation.result_type(*lines) if lines else _dtypes.int64
+        lines = [one.astype(kind, copy=False) for one in lines]
+        rank = len(lines)
+        lines = [
+            reshape(one, tuple(one.size if i == axis else 1 for i in range(rank))) for axis, one in enumerate(lines)
+        ]
+        if self._sparse:
+            return tuple(lines)
+        shape = _inference.broadcast(*(one.shape for one in lines)) if lines else ()
+        return _manipulation.stack([broadcast_to(one, shape) for one in lines]) if lines else zeros((0,), kind)
+
+
+def _line(key: Any) -> Array:
+    if not isinstance(key, slice):
+        raise IndexError(f"a grid is made of slices, not of {type(key).__name__}")
+    start = 0 if key.start is None else key.start
+    step = 1 if key.step is None else key.step
+    if key.stop is None:
+        raise IndexError("a slice of a grid has a stop")
+    if isinstance(step, (complex, np.complexfloating)):
+        return _creation.linspace(start, key.stop, int(abs(step)))
+    return arange(start, key.stop, step)
+
+
+mgrid = _Grid(sparse=False)
+ogrid = _Grid(sparse=True)
+
+
+class _Joiner:
+    """`r_` and `c_`: what stands between the brackets, one after another along an axis; slices are ranges."""
+
+    def __init__(self, axis: int, ndmin: int, new_axis: int):
+        self._axis, self._ndmin, self._new_axis = axis, ndmin, new_axis
+
+    def __getitem__(self, key: Any) -> Array:
+        key = key if isinstance(key, tuple) else (key,)
+        axis, ndmin, new_axis = self._axis, self._ndmin, self._new_axis
+        parts, scalars = [], []
+        for place, one in enumerate(key):
+            if isinstance(one, str):
+                if place:
+                    raise ValueError("special directives must be the first entry.")
+                axis, ndmin, new_axis = _directive(one, axis, ndmin, new_axis)
+                continue
+            if isinstance(one, slice):
+                one = _line(one)
+            elif isinstance(one, _SCALARS):
+                scalars.append(len(parts))
+                parts.append(one)
+                continue
+            parts.append(self._placed(array_of(one), ndmin, new_axis))
+        if scalars:
+            types = [one if isinstance(one, _SCALARS) else one.dtype for one in parts]
+            kind = np.result_type(*types)
+            parts = [
+                _creation.full((1,) * max(1, ndmin), one, kind) if place in scalars else one
+                for place, one in enumerate(parts)
+            ]
+            return _manipulation.concat(parts, axis).astype(kind, copy=False)
+        return _manipulation.concat(parts, axis)
+
+    @staticmethod
+    def _placed(one: Array, ndmin: int, new_axis: int) -> Array:
+        missing = ndmin - one.ndim
+        rank = one.ndim
+        if not rank:
+            return reshape(one, (1,) * max(1, ndmin))
+        if missing <= 0:
+            return one
+        # NumPy's: the array's axes begin at `new_axis` among those that it then has.
+        begin = new_axis if new_axis >= 0 else new_axis + missing + 1
+        return reshape(one, (1,) * begin + one.shape + (1,) * (missing - begin))
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _directive(text: str, axis: int, ndmin: int, new_axis: int) -> Tuple[int, int, int]:
+    if text in ("r", "c"):
+        raise _arguments.unimplemented(f"r_[{text!r}]", "it makes NumPy's matrix; use a 2-d array")
+    try:
+        numbers = [int(one) for one in text.split(",")]
+        return tuple((numbers + [axis, ndmin, new_axis][len(numbers):])[:3])  # type: ignore[return-value]
+    except ValueError:
+        raise ValueError(f"unknown special directive {text!r}") from None
+
+
+r_ = _Joiner(0, 1, -1)
+c_ = _Joiner(-1, 2, 0)
+
+
+# --- diagonals and triangles ---
+
+
+def _two_axes(a: Array, axis1: int, axis2: int) -> Array:
+    axes = [_inference.normal_axis(one, a.ndim) for one in (axis1, axis2)] if a.ndim > 1 else []
+    if len(axes) < 2:
+        raise _errors.ShapeMismatch(
+            f"diagonals are of arrays of two axes or more, not of {a.ndim}", reason="SHAPE_MISMATCH"
+        )
+    if axes[0] == axes[1]:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return _manipulation.moveaxis(a, tuple(axes), (-2, -1))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements whose indices along two axes differ by `offset`, for reading.
+
+    Parameters
+        a: an array of two axes or more.
+        offset: which diagonal; positive ones are above the main one.
+        axis1, axis2: the axes.
+    Returns
+        An array without the two axes and with one more at the end.
+    Raises
+        ShapeMismatch for fewer axes; ValueError for equal ones; AxisError for ones that `a` lacks.
+    Example
+        >>> st.diagonal(st.array([[1, 2], [3, 4]])).tolist()
+        [1, 4]
+    """
+    from stride import linalg
+
+    return linalg.diagonal(_two_axes(array_of(a), axis1, axis2), offset=operator.index(offset))
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None) -> Array:
+    """The sum of a diagonal.
+
+    Parameters
+        a, offset, axis1, axis2: as of `diagonal`.
+        dtype, out: as of `sum`.
+    Returns
+        An array without the two axes.
+    Raises
+        As `diagonal` and `sum`.
+    Example
+        >>> int(st.trace(st.array([[1, 2], [3, 4]])))
+        5
+    """
+    from stride import _reductions
+
+    return _reductions.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """A matrix with a vector on a diagonal, or a matrix's diagonal.
+
+    Parameters
+        v: an array of one axis or two.
+        k: which diagonal; positive ones are above the main one.
+    Returns
+        An array.
+    Raises
+        ValueError for another number of axes.
+    Example
+        >>> st.diag(st.array([1, 2])).tolist()
+        [[1, 0], [0, 2]]
+    """
+    array, k = array_of(v), operator.index(k)
+    if array.ndim == 2:
+        return diagonal(array, k)
+    if array.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    size = array.size + abs(k)
+    rows, columns = (reshape(arange(size), shape) for shape in ((size, 1), (1, size)))
+    if not array.size:
+        return zeros((size, size), array.dtype)
+    row = _manipulation.concat([zeros((max(k, 0),), array.dtype), array, zeros((max(-k, 0),), array.dtype)])
+    values = row if k >= 0 else _shifted_row(array, -k)
+    return _elementwise.where(columns - rows == k, values, np.zeros((), array.dtype)[()])
+
+
+def _shifted_row(array: Array, k: int) -> Array:
+    """Of a diagonal below the main one the element i is in column i."""
+    return _manipulation.concat([array, zeros((k,), array.dtype)])
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """A matrix with all elements of an array, in C order, on a diagonal.
+
+    Example
+        >>> st.diagflat([[1], [2]]).tolist()
+        [[1, 0], [0, 2]]
+    """
+    array = array_of(v)
+    return diag(reshape(array, (array.size,)), k)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Writes the main diagonal of an array.
+
+    Parameters
+        a: the array that is changed, of two axes, or of more of one extent.
+        val: a number, or values that are repeated along the diagonal.
+        wrap: whether in a tall matrix the diagonal begins again after as many rows as there are columns.
+    Raises
+        ValueError for fewer axes and for extents that differ.
+    Example
+        >>> x = st.zeros((2, 2))
+        >>> st.fill_diagonal(x, 5)
+        >>> x.tolist()
+        [[5.0, 0.0], [0.0, 5.0]]
+    """
+    if isinstance(a, np.ndarray):
+        np.fill_diagonal(a, host_array(val), wrap)
+        return
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    end = a.size
+    if a.ndim == 2:
+        step = a.shape[1] + 1
+        if not wrap:
+            end = a.shape[1] * a.shape[1]
+    else:
+        if len(set(a.shape)) > 1:
+            raise ValueError("All dimensions of input must be of equal length")
+        step = 1 + sum(math.prod(a.shape[1 + i:]) for i in range(a.ndim - 1))
+    places = np.arange(0, min(end, a.size), step)
+    _routines.put(a, places, val)
+
+
+def diag_indices(n: int, ndim: int = 2) -> Tuple[Array, ...]:
+    """The places of the main diagonal of an array with `ndim` axes of `n` elements.
+
+    Example
+        >>> [one.tolist() for one in st.diag_indices(2)]
+        [[0, 1], [0, 1]]
+    """
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> Tuple[Array, ...]:
+    """The places of an array's main diagonal.
+
+    Example
+        >>> [one.tolist() for one in st.diag_indices_from(st.zeros((2, 2)))]
+        [[0, 1], [0, 1]]
+    """
+    if np.ndim(arr) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(arr.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(arr.shape[0], np.ndim(arr))
+
+
+def _places_where(mask: np.ndarray) -> Tuple[Array, ...]:
+    return tuple(array_of(one) for one in np.nonzero(mask))
+
+
+def tril_indices(n: int, k: int = 0, m: Optional[int] = None) -> Tuple[Array, ...]:
+    """The places at and below a diagonal of a matrix of n rows and m columns.
+
+    Example
+        >>> [one.tolist() for one in st.tril_indices(2)]
+        [[0, 1, 1], [0, 0, 1]]
+    """
+    return _places_where(np.tri(n, m, k=k, dtype=bool))
+
+
+def triu_indices(n: int, k: int = 0, m: Optional[int] = None) -> Tuple[Array, ...]:
+    """The places at and above a diagonal of a matrix of n rows and m columns.
+
+    Example
+        >>> [one.tolist() for one in st.triu_indices(2)]
+        [[0, 0, 1], [0, 1, 1]]
+    """
+    return _places_where(~np.tri(n, m, k=k - 1, dtype=bool))
+
+
+def _matrix_shape(arr: Any) -> Tuple[int, int]:
+    shape = np.shape(arr) if not isinstance(arr, Array) else arr.shape
+    if len(shape) != 2:
+        raise ValueError("input array must be 2-d")
+    return shape  # type: ignore[return-value]
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> Tuple[Array, ...]:
+    """`tril_indices` for a matrix's shape.
+
+    Example
+        >>> [one.tolist() for one in st.tril_indices_from(st.zeros((2, 2)), -1)]
+        [[1], [0]]
+    """
+    rows, columns = _matrix_shape(arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> Tuple[Array, ...]:
+    """`triu_indices` for a matrix's shape.
+
+    Example
+        >>> [one.tolist() for one in st.triu_indices_from(st.zeros((2, 2)), 1)]
+        [[0], [1]]
+    """
+    rows, columns = _matrix_shape(arr)
+    return triu_indices(rows, k, columns)
+
+
+def mask_indices(n: int, mask_func: Callable, k: Any = 0) -> Tuple[Array, ...]:
+    """The places that a function such as `triu` leaves of a matrix of ones: one round trip.
+
+    Example
+        >>> [one.tolist() for one in st.mask_indices(2, st.triu)]
+        [[0, 0, 1], [0, 1, 1]]
+    """
+    return _routines.nonzero(mask_func(_creation.ones((n, n), int), k) != 0)
+
+
+def vander(x: Any, N: Optional[int] = None, increasing: bool = False) -> Array:  # noqa: N803
+    """The powers of a vector's elements as columns.
+
+    Parameters
+        x: an array of one axis.
+        N: how many columns; as many as elements where none is given.
+        increasing: whether the powers rise from left to right.
+    Returns
+        An array of two axes.
+    Raises
+        ValueError for another number of axes.
+    Example
+        >>> st.vander([2, 3], 3).tolist()
+        [[4, 2, 1], [9, 3, 1]]
+    """
+    array = array_of(x)
+    if array.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    count = array.size if N is None else _arguments.count(N, "N")
+    kind = _inference.promote(array.dtype, _dtypes.int64)
+    columns: List[Array] = []
+    for i in range(count):
+        columns.append(_creation.ones((array.size,), kind) if not i else columns[-1] * array.astype(kind, copy=False))
+    if not columns:
+        return zeros((array.size, 0), kind)
+    return _manipulation.stack(columns if increasing else columns[::-1], 1)
+
+
+# --- windows ---
+
+
+def _number_of_points(M: Any) -> float:  # noqa: N803
+    """As NumPy, in double precision, whatever the number's type is."""
+    return float(M)
+
+
+def _cosines(M: Any, weights: Tuple[float, ...]) -> Array:  # noqa: N803
+    count = _number_of_points(M)
+    if count < 1:
+        return zeros((0,))
+    if count == 1:
+        return _creation.ones((1,))
+    n = arange(1 - count, count, 2)
+    result = weights[0] + weights[1] * _elementwise.cos(math.pi * n / (count - 1))
+    return result + weights[2] * _elementwise.cos(2.0 * math.pi * n / (count - 1)) if len(weights) > 2 else result
+
+
+def hanning(M: int) -> Array:  # noqa: N803
+    """The Hann window of M points: a raised cosine.
+
+    Example
+        >>> st.hanning(3).tolist()
+        [0.0, 1.0, 0.0]
+    """
+    return _cosines(M, (0.5, 0.5))
+
+
+def hamming(M: int) -> Array:  # noqa: N803
+    """The Hamming window of M points.
+
+    Example
+        >>> st.hamming(3).tolist()[1]
+        1.0
+    """
+    return _cosines(M, (0.54, 0.46))
+
+
+def blackman(M: int) -> Array:  # noqa: N803
+    """The Blackman window of M points.
+
+    Example
+        >>> round(float(st.blackman(3)[1]), 12)
+        1.0
+    """
+    return _cosines(M, (0.42, 0.5, 0.08))
+
+
+def bartlett(M: int) -> Array:  # noqa: N803
+    """The Bartlett window of M points: a triangle that ends at zero.
+
+    Example
+        >>> st.bartlett(3).tolist()
+        [0.0, 1.0, 0.0]
+    """
+    count = _number_of_points(M)
+    if count < 1:
+        return zeros((0,))
+    if count == 1:
+        return _creation.ones((1,))
+    n = arange(1 - count, count, 2)
+    return _elementwise.where(n <= 0, 1 + n / (count - 1), 1 - n / (count - 1))
+
+
+def kaiser(M: int, beta: float) -> Array:  # noqa: N803
+    """The Kaiser window of M points, by the modified Bessel function `i0`.
+
+    Example
+        >>> round(float(st.kaiser(3, 14.0)[1]), 12)
+        1.0
+    """
+    from stride._comparisons import i0
+
+    count = _number_of_points(M)
+    if count == 1:
+        return _creation.ones((1,))
+    n = arange(0.0, count)
+    alpha = (count - 1) / 2.0
+    inside = _elementwise.maximum(1 - ((n - alpha) / alpha) ** 2.0, 0.0)
+    return i0(beta * _elementwise.sqrt(inside)) / i0(float(beta))

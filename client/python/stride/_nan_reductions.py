@@ -1,0 +1,224 @@
+"""Reductions that leave out NaN. Warnings of slices with nothing but NaN, which NumPy gives, would need a read and are
+not given."""
+
+import math
+from typing import Any, Optional
+
+import numpy as np
+
+from stride import _arguments, _dtypes, _elementwise, _manipulation, _reductions, _routines
+from stride._array import Array, array_of
+from stride._elementwise import isnan, where as choose
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+
+def _has_nan(a: Array) -> bool:
+    return a.dtype.kind not in "biu"
+
+
+def _replaced(a: Any, value: Any) -> Array:
+    array = array_of(a)
+    return choose(isnan(array), np.asarray(value, array.dtype)[()], array) if _has_nan(array) else array
+
+
+def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
+    """The sum along axes of what is not NaN; parameters, result and errors as of `sum`.
+
+    Example
+        >>> float(st.nansum(st.array([1.0, float("nan"), 2.0])))
+        3.0
+    """
+    return _reductions.sum(_replaced(a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
+    """The product along axes of what is not NaN; parameters, result and errors as of `sum`.
+
+    Example
+        >>> float(st.nanprod(st.array([2.0, float("nan"), 3.0])))
+        6.0
+    """
+    return _reductions.prod(_replaced(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+def nancumsum(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array:
+    """Running sums with NaN as 0; parameters, result and errors as of `cumsum`.
+
+    Example
+        >>> st.nancumsum(st.array([1.0, float("nan"), 2.0])).tolist()
+        [1.0, 1.0, 3.0]
+    """
+    return _routines.cumsum(_replaced(a, 0), axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array:
+    """Running products with NaN as 1; parameters, result and errors as of `cumsum`.
+
+    Example
+        >>> st.nancumprod(st.array([2.0, float("nan"), 3.0])).tolist()
+        [2.0, 2.0, 6.0]
+    """
+    return _routines.cumprod(_replaced(a, 1), axis, dtype, out)
+
+
+def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Array:
+    array = array_of(a)
+    plain = _reductions.min if name == "min" else _reductions.max
+    if not _has_nan(array):
+        return plain(array, axis, out, keepdims, initial, where)
+    if array.dtype.kind == "c":
+        worst: Any = complex(math.inf, math.inf) if name == "min" else complex(-math.inf, -math.inf)
+    else:
+        worst = math.inf if name == "min" else -math.inf
+    result = plain(_replaced(array, worst), axis, None, keepdims, initial, where)
+    nothing = isnan(array) if where is True else isnan(array) | ~array_of(where, array.session)
+    is_empty = _reductions.all(nothing, axis, None, keepdims)
+    if initial is None:
+        result = choose(is_empty, np.asarray(math.nan, array.dtype)[()], result)
+    return _arguments.give(result, out, "unsafe")
+
+
+def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
+    """The least element along axes of what is not NaN, and NaN where nothing is; parameters and errors as of `min`.
+
+    Example
+        >>> float(st.nanmin(st.array([3.0, float("nan"), 2.0])))
+        2.0
+    """
+    return _extreme(a, axis, out, keepdims, initial, where, "min")
+
+
+def nanmax(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
+    """The greatest element along axes of what is not NaN, and NaN where nothing is; parameters and errors as of `max`.
+
+    Example
+        >>> float(st.nanmax(st.array([3.0, float("nan"), 2.0])))
+        3.0
+    """
+    return _extreme(a, axis, out, keepdims, initial, where, "max")
+
+
+def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
+    array = array_of(a)
+    plain = _reductions.argmin if name == "min" else _reductions.argmax
+    if not _has_nan(array):
+        return plain(array, axis, out, keepdims=keepdims)
+    if array.size and not array.session._is_trace and bool(_reductions.any(_reductions.all(isnan(array), axis=axis))):
+        raise ValueError("All-NaN slice encountered")
+    worst = math.inf if name == "min" else -math.inf
+    return plain(_replaced(array, worst), axis, out, keepdims=keepdims)
+
+
+def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
+    """The place of the least element of what is not NaN. Whether a slice has nothing else is read: one round trip.
+
+    Parameters
+        a, axis, out, keepdims: as of `argmin`.
+    Returns
+        An array of int64.
+    Raises
+        ValueError for a slice with nothing but NaN, and for an empty one.
+    Example
+        >>> int(st.nanargmin(st.array([3.0, float("nan"), 2.0])))
+        2
+    """
+    return _place(a, axis, out, keepdims, "min")
+
+
+def nanargmax(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
+    """The place of the greatest element of what is not NaN; all else as of `nanargmin`.
+
+    Example
+        >>> int(st.nanargmax(st.array([3.0, float("nan"), 2.0])))
+        0
+    """
+    return _place(a, axis, out, keepdims, "max")
+
+
+def _counted(array: Array, where: Any) -> Array:
+    """Which elements count."""
+    taken = ~isnan(array)
+    return taken if where is True else taken & array_of(where, array.session)
+
+
+def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> Array:
+    """The mean along axes of what is not NaN, and NaN where nothing is; parameters and errors as of `mean`.
+
+    Example
+        >>> float(st.nanmean(st.array([1.0, float("nan"), 2.0])))
+        1.5
+    """
+    array = array_of(a)
+    if not _has_nan(array):
+        return _reductions.mean(array, axis, dtype, out, keepdims, where=where)
+    kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
+    if kind.kind in "biu":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    taken = _counted(array, where)
+    total = _reductions.sum(_replaced(array, 0), axis, kind, None, keepdims, None, where)
+    count = _reductions.sum(taken, axis, None, None, keepdims)
+    return _arguments.give(_divided(total, count), out, "unsafe")
+
+
+def _divided(total: Array, count: Array) -> Array:
+    """0 / 0 is NaN; the count in the sum's type."""
+    return total / count.astype(total.dtype)
+
+
+def nanvar(
+    a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
+    correction=None,
+) -> Array:
+    """The variance along axes of what is not NaN, and NaN where too little is; parameters and errors as of `var`.
+
+    Example
+        >>> float(st.nanvar(st.array([1.0, float("nan"), 3.0])))
+        1.0
+    """
+    array = array_of(a)
+    ddof = _reductions._correction(ddof, correction)
+    if not _has_nan(array):
+        return _reductions.var(array, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
+    if kind.kind in "biu":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    taken = _counted(array, where)
+    array = array.astype(kind, copy=False)
+    count = _reductions.sum(taken, axis, None, None, True)
+    if mean is None:
+        mean = _divided(_reductions.sum(choose(taken, array, 0), axis, kind, None, True), count)
+    deviation = choose(taken, array - mean, np.zeros((), kind)[()])
+    squares = _elementwise.square(_elementwise.absolute(deviation))
+    total = _reductions.sum(squares, axis, None, None, keepdims)
+    if not keepdims:
+        count = _manipulation.reshape(count, total.shape)
+    left = count - ddof
+    result = total / left.astype(total.dtype)
+    return _arguments.give(choose(left <= 0, np.asarray(math.nan, result.dtype)[()], result), out, "unsafe")
+
+
+def nanstd(
+    a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
+    correction=None,
+) -> Array:
+    """The standard deviation along axes of what is not NaN: the square root of `nanvar`.
+
+    Example
+        >>> float(st.nanstd(st.array([1.0, float("nan"), 3.0])))
+        1.0
+    """
+    variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return _arguments.give(_elementwise.sqrt(variance), out, "unsafe")
