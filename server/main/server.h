@@ -69,7 +69,7 @@ class Server {
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is kept on disk
   std::unique_ptr<scheduler::Engine> engine_;
-  std::unique_ptr<UsageWriter> usage_;  // null: likewise
+  std::unique_ptr<UsageWriter> usage_;  // null: also not kept
   std::unique_ptr<identity::Identity> identity_;
   std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;

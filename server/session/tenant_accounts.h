@@ -23,8 +23,8 @@
 
 namespace stride::session {
 
-// What each tenant may use, uses now, and has used: since the daemon started, and before where
-// AddEarlier says so. Thread-safe; its locks, one for each stripe of tenants, are taken under any
+// The quotas of each tenant, its present use, and its use since the daemon started (and before it,
+// by AddEarlier). Thread-safe; its locks, one for each stripe of tenants, are taken under any
 // other and held for a few instructions, or while the usage of a stripe's tenants is described.
 //
 // Quotas bound what is asked for, before anything is reserved. Lowering one takes nothing away:

@@ -3,7 +3,7 @@
 One in a line; statements before it end with a semicolon. "= " in front: elements and signs of zero are equal to the last
 bit, else to a few of the type's units."""
 
-# Of one array `a`, for every type and shape.
+# Expressions of one array `a`, for every type and shape.
 OF_ONE = """
 = m.array(a)
 = m.array(a, ndmin=3)

@@ -41,7 +41,7 @@ DIGESTS = (
     ("multinomial", (20, [0.5, 0.3, 0.2]), "357c3048ed53cffb"),
     ("multivariate_hypergeometric", ([10, 200, 30], 70), "a625765e25e64a0e"))
 
-# What numpy.random has and stride.random has not, with the reason.
+# Names of numpy.random that stride.random refuses, with the reason.
 REFUSED = {"test": "runs NumPy's own tests", "mtrand": "a module of NumPy's insides",
         "bit_generator": "a module of NumPy's insides"}
 POSITIVE = np.geomspace(1e-30, 1e8, 400_001)

@@ -341,7 +341,7 @@ class Array(NumpyMethods, DeviceMethods):
         return self.__copy__()
 
     def __getattr__(self, name: str):
-        # What there is never comes here.
+        # Python calls this only for names that are not found.
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -10,7 +10,7 @@ from stride._array import Array, host_array
 from stride._parameters import shape_of
 from stride._ufunc import _give
 
-# Of the sum of probabilities, NumPy's.
+# The tolerance for the sum of probabilities, as in NumPy.
 _TOLERANCE = math.sqrt(np.finfo(float).eps)
 # A choice of one in _FEW of at least _MANY numbers is drawn again where it repeats itself, rather than all be ordered.
 _FEW, _MANY = 64, 1 << 16

@@ -236,7 +236,7 @@ def _svd_of_hermitian(a: Array) -> SVDResult:
     values = _routines.take_along_axis(values, order, axis=-1)
     columns = _manipulation.broadcast_to(_manipulation.expand_dims(order, axis=-2), vectors.shape)
     vectors = _routines.take_along_axis(vectors, columns, axis=-1)
-    # Of zeros too, so that the rows stay of length 1.
+    # Columns of zeros also have one, so that the rows stay of length 1.
     signs = _manipulation.expand_dims(_elementwise.copysign(1, values), axis=-2)
     return SVDResult(vectors, _elementwise.absolute(values), adjoint(vectors * signs))
 

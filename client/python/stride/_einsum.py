@@ -181,7 +181,7 @@ def _order(inputs, output, arrays, optimize) -> tuple:
         raise TypeError(f"optimize is a bool, a name or a path, not {type(optimize).__name__}")
     if len(arrays) <= 2 and optimize in ("greedy", "optimal"):
         return (tuple(range(len(arrays))),)
-    # NumPy tells its paths from names by lists.
+    # NumPy distinguishes its paths from names by their type, list.
     key = list(optimize) if isinstance(optimize, tuple) and optimize and optimize[0] == "einsum_path" else optimize
     text, shapes = _plain(inputs, output), tuple(one.shape for one in arrays)
     return (

@@ -25,7 +25,7 @@ from stride._ufunc import _give
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 _Random = pb.Creation.Random
-# NumPy's bounds of counts that a double still tells apart.
+# NumPy's bounds of counts that a double still distinguishes.
 _MOST_POISSON = 9223372006484771072.0
 
 
@@ -121,7 +121,7 @@ class Generator:
         return self._ahead.number(
             kind,
             state,
-            # Of each block the first number.
+            # The first number of each block.
             lambda state, count: self._created(state, (count * in_block,), dtype, **distribution)[::in_block],
         )
 
