@@ -1,7 +1,7 @@
 """Expressions of NumPy's functions, which numpy_names_test.py evaluates with `m` as NumPy and as the service.
 
-One in a line; statements before it end with a semicolon. "= " in front: elements and signs of zero are equal to the last
-bit, else to a few of the type's units."""
+One in a line; statements before it end with a semicolon. "= " in front: elements and signs of zero are equal to the
+last bit, else to a few of the type's units."""
 
 # Expressions of one array `a`, for every type and shape.
 OF_ONE = """

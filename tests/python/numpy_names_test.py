@@ -59,7 +59,9 @@ class NamesCase(client_case.ClientCase):
         theirs = run(expression, {"m": np, **NUMBERS, **{name: np.array(one) for name, one in arrays.items()}})
         for module in (st, np)[:1 + protocol]:
             # Once with elements that the host has, once with ones that it does not.
-            given = {name: st.asarray(one) if module is st else st.copy(st.asarray(one)) for name, one in arrays.items()}
+            given = {
+                name: st.asarray(one) if module is st else st.copy(st.asarray(one)) for name, one in arrays.items()
+            }
             ours = run(expression, {"m": module, **NUMBERS, **given})
             with self.subTest(expression=expression, module=module.__name__, **{
                     name: f"{np.asarray(one).dtype}{np.shape(one)}" for name, one in arrays.items()}):
@@ -135,11 +137,22 @@ ARRAYS = {
     "z": np.array([1 + 2j, -1 - 0.5j, 0j, 2 - 1j]),
 }
 METHODS = (
-    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "linear",
-    "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "linear",
+    "median_unbiased",
+    "normal_unbiased",
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
 )
-# Where ours differs on purpose: NumPy's error is one of its insides, or its answer is of complex numbers in an order that
-# the service's operation does not have.
+# Where ours differs on purpose: NumPy's error is one of its insides, or its answer is of complex numbers in an order
+# that the service's operation does not have.
 DIFFERENT = {
     ("m.tril(a)", ()), ("m.triu(a, 1)", ()), ("m.polyder(a)", (2, 3)), ("m.polyder(a)", (2, 3, 2)),
 }
@@ -259,12 +272,40 @@ class ClosedTest(NamesCase):
     def test_parameters_are_numpys(self):
         """Each of NumPy's parameters by its name or place."""
         # `where` and `clip` say it otherwise; these read files and text of the host by NumPy's own function.
-        others = {"array2string", "clip", "fromfunction", "load", "loadtxt", "genfromtxt", "fromfile", "frombuffer", "fromiter",
-                  "fromstring", "save", "savetxt", "savez", "savez_compressed", "show_config", "vectorize", "asarray", "apply_along_axis",
-                  "apply_over_axes", "broadcast_arrays", "histogram2d", "concat", "concatenate", "einsum_path"}
+        others = {
+            "array2string",
+            "clip",
+            "fromfunction",
+            "load",
+            "loadtxt",
+            "genfromtxt",
+            "fromfile",
+            "frombuffer",
+            "fromiter",
+            "fromstring",
+            "save",
+            "savetxt",
+            "savez",
+            "savez_compressed",
+            "show_config",
+            "vectorize",
+            "asarray",
+            "apply_along_axis",
+            "apply_over_axes",
+            "broadcast_arrays",
+            "histogram2d",
+            "concat",
+            "concatenate",
+            "einsum_path",
+        }
         for name in st.__all__:
             theirs, ours = getattr(np, name, None), getattr(st, name)
-            if name in others or theirs is ours or not isinstance(ours, types.FunctionType) or isinstance(theirs, (type, np.ufunc)):
+            if (
+                name in others
+                or theirs is ours
+                or not isinstance(ours, types.FunctionType)
+                or isinstance(theirs, (type, np.ufunc))
+            ):
                 continue
             try:
                 wanted = inspect.signature(theirs).parameters
@@ -339,7 +380,11 @@ class ClosedTest(NamesCase):
 
     def test_what_is_refused(self):
         x = st.ones(2)
-        for call in (lambda: st.array(x, subok=True), lambda: st.copy(x, subok=True), lambda: st.broadcast_to(x, (2, 2), subok=True)):
+        for call in (
+            lambda: st.array(x, subok=True),
+            lambda: st.copy(x, subok=True),
+            lambda: st.broadcast_to(x, (2, 2), subok=True),
+        ):
             with self.assertRaisesRegex(st.Unimplemented, "subclasses"):
                 call()
         with self.assertRaises(st.Unimplemented):
@@ -359,12 +404,32 @@ class ClosedTest(NamesCase):
     def test_functions_record_without_reading(self):
         x = st.ones((3, 4)) + 1
         with client_case.Sent(self.session) as sent:
-            kept = [st.median(x, 0), st.percentile(x, [10, 20]), st.nanmean(x), st.interp(x, [0.0, 1.0], [1.0, 2.0]), st.cov(x),
-                    st.select([x > 1], [x], 0), st.pad(x, 1, "reflect"), st.convolve(x[0], x[1]), st.isclose(x, 2), st.gradient(x, axis=0),
-                    st.array([x, x]), st.average(x, weights=x), st.unravel_index(st.arange(3) + 0, (3, 4)), st.lexsort((x, x)),
-                    st.nanquantile(x, 0.5), st.trapezoid(x), st.unwrap(x), st.choose(st.arange(3) + 0, [1, 2, 3])]
+            kept = [
+                st.median(x, 0),
+                st.percentile(x, [10, 20]),
+                st.nanmean(x),
+                st.interp(x, [0.0, 1.0], [1.0, 2.0]),
+                st.cov(x),
+                st.select([x > 1], [x], 0),
+                st.pad(x, 1, "reflect"),
+                st.convolve(x[0], x[1]),
+                st.isclose(x, 2),
+                st.gradient(x, axis=0),
+                st.array([x, x]),
+                st.average(x, weights=x),
+                st.unravel_index(st.arange(3) + 0, (3, 4)),
+                st.lexsort((x, x)),
+                st.nanquantile(x, 0.5),
+                st.trapezoid(x),
+                st.unwrap(x),
+                st.choose(st.arange(3) + 0, [1, 2, 3]),
+            ]
         # Long chains are sent as they are recorded; nothing comes back.
-        read = [one for one in sent.commands if one.HasField("fetch") or any(out.inline_result for out in one.operation.outputs)]
+        read = [
+            one
+            for one in sent.commands
+            if one.HasField("fetch") or any(out.inline_result for out in one.operation.outputs)
+        ]
         self.assertEqual(read, [])
         self.assertEqual(len(kept), 18)
 

@@ -1,7 +1,7 @@
 """Mixed load of several tenants on a real daemon, while the memory, descriptors and threads of the daemon and its workers are watched.
 
-Usage: soak_test.py STRIDED; $STRIDE_SOAK_SECONDS (60) is how long. Where something grows, the load goes on for up to PERIODS periods: caches and pools
-of a slow machine fill late, and a leak grows in every period.
+Usage: soak_test.py STRIDED; $STRIDE_SOAK_SECONDS (60) is how long. Where something grows, the load goes on for up to
+PERIODS periods: caches and pools of a slow machine fill late, and a leak grows in every period.
 """
 
 import os

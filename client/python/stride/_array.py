@@ -74,7 +74,9 @@ class Array(NumpyMethods, DeviceMethods):
         except ValueError as error:
             if "no view of this array" not in str(error):
                 raise
-            raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy.") from None
+            raise AttributeError(
+                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy."
+            ) from None
         self._node, view._node = view._node, self._node
 
     @property
@@ -93,8 +95,8 @@ class Array(NumpyMethods, DeviceMethods):
 
     @property
     def base(self) -> Optional["Array"]:
-        """The array that this is a view of. None where it has elements of its own, and once that array is gone: its views
-        then have them alone."""
+        """The array that this is a view of. None where it has elements of its own, and once that array is gone: its
+        views then have them alone."""
         buffer = self._node.buffer
         owner = None if buffer is None or buffer.owner is None else buffer.owner()
         return None if owner is None or owner is self or owner._node.buffer is not buffer else owner

@@ -95,7 +95,9 @@ def _floor_divide(public: str):
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = _described(
-        public, ("x1", "x2"), "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's."
+        public,
+        ("x1", "x2"),
+        "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's.",
     )
     _ufunc.add_methods(function, public)
     return function
@@ -196,7 +198,9 @@ def imag(val) -> Array:
     return array_of(val).imag
 
 
-def clip(a, min=None, max=None, out=None, *, a_min=None, a_max=None, where=True, casting="same_kind", dtype=None):  # noqa: A002
+def clip(
+    a, min=None, max=None, out=None, *, a_min=None, a_max=None, where=True, casting="same_kind", dtype=None
+):  # noqa: A002
     """Numbers held between bounds.
 
     Parameters
@@ -260,8 +264,8 @@ def where(condition, x1=None, x2=None, /):
         condition: an array, of which what is not zero is true.
         x1, x2: numbers or arrays that broadcast with it.
     Returns
-        An array of the type that `x1` and `x2` have together; of a condition alone what `nonzero` gives, after one round
-        trip.
+        An array of the type that `x1` and `x2` have together; for a condition alone the result of `nonzero`, after one
+        round trip.
     Raises
         ValueError for one of `x1` and `x2` without the other.
     Example

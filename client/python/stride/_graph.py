@@ -106,7 +106,8 @@ class Prepared(NamedTuple):
 class Node:
     """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
 
-    Whoever records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's arrays are.
+    A thread that records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's
+    arrays are.
     `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",

@@ -225,7 +225,8 @@ def _is_expression(statements) -> bool:
 
 
 def _parse_signature(given) -> Tuple[Optional[np.dtype], tuple]:
-    """Numba's `float32(float32, int64)`, as text or made of types: the result's type, None where it is not said, and the arguments'."""
+    """Numba's `float32(float32, int64)`, as text or made of types: the type of the result, None where it is not given,
+    and the types of the arguments."""
     signature = _signatures.parse(given)
     if not all(isinstance(one, _signatures.ElementType) for one in signature.args):
         raise ValueError(f"a signature is written like float32(float32, int64), not {given!r}")

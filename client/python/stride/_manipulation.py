@@ -286,7 +286,12 @@ def permute_dims(a, axes=None) -> Array:
         return wrap(make_view(node, [], node.shape, _strides(node), lambda host: host), a)
     strides = _strides(node)
     steps = [pb.View.Step(transpose=pb.View.Transpose(axes=axes))]
-    return wrap(make_view(node, steps, [node.shape[i] for i in axes], [strides[i] for i in axes], lambda host: host.transpose(axes)), a)
+    return wrap(
+        make_view(
+            node, steps, [node.shape[i] for i in axes], [strides[i] for i in axes], lambda host: host.transpose(axes)
+        ),
+        a,
+    )
 
 
 def matrix_transpose(x, /) -> Array:
@@ -493,7 +498,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     Returns
         An array.
     Raises
-        ValueError for no arrays, and for ones without axes; ShapeMismatch; DataTypeMismatch for a cast that is not made.
+        ValueError for no arrays, and for ones without axes; ShapeMismatch; DataTypeMismatch for a refused cast.
     Example
         >>> st.concat([st.arange(2), st.arange(3)]).tolist()
         [0, 1, 0, 1, 2]

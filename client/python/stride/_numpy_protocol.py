@@ -56,7 +56,9 @@ def _gufunc(name: str, inputs, kwargs):
         raise _unimplemented(f"numpy.{name} with {', '.join(sorted(set(kwargs) - {'out'}))}")
     if not placed:
         function = getattr(_linear_algebra, name)
-        return _with_host_outs(lambda out: function(*inputs, out, casting=casting, dtype=dtype), {**kwargs, "casting": casting})
+        return _with_host_outs(
+            lambda out: function(*inputs, out, casting=casting, dtype=dtype), {**kwargs, "casting": casting}
+        )
     inputs = tuple(_ufunc._array_of(one) for one in inputs)
     return _with_host_outs(lambda out: _ufunc._give(_functions.BUILT_IN_GUFUNCS[name](*inputs, **placed), out, None, "same_kind"), kwargs)
 
@@ -127,7 +129,7 @@ def apply_function(function, arguments, kwargs):
 
 
 def _downloaded(function: Callable, name: str, arguments, kwargs):
-    """Runs NumPy's own function on the host, on copies for reading: what it would write is not lost without an error."""
+    """Runs NumPy's own function on the host, on read-only copies: a write would raise and is not lost."""
     if any(isinstance(one, Array) for one in _flat(kwargs.get("out"))):
         raise _unimplemented(f"{name} with out=")
     depth, frame = 1, sys._getframe(0)

@@ -309,7 +309,16 @@ def _correction(ddof: float, correction) -> float:
 
 
 def var(
-    a, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None, correction=None
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where=True,
+    mean=None,
+    correction=None,
 ) -> Array:
     """The variance along axes: the mean of the squared distances from the mean.
 
@@ -359,7 +368,16 @@ _mean = mean  # where a parameter has the name
 
 
 def std(
-    a, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None, correction=None
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where=True,
+    mean=None,
+    correction=None,
 ) -> Array:
     """The standard deviation along axes: the square root of `var`, with its parameters, result and errors.
 

@@ -79,13 +79,17 @@ def _check_kind(kind, order, stable) -> None:
     from stride import _arguments
 
     _arguments.refuse_fields(order)
-    if kind is not None and (not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in "qhsm"):
+    if kind is not None and (
+        not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in "qhsm"
+    ):
         raise ValueError(f"sort kind must be one of {', '.join(_KINDS)} (got {kind!r})")
     if kind is not None and stable is not None:
         raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
 
 
-def sort(a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False) -> Array:
+def sort(
+    a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False
+) -> Array:
     """The elements in rising order along an axis; NaN comes last.
 
     Parameters
@@ -106,7 +110,9 @@ def sort(a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional
     return _sort(a, axis, descending, False, "sort")
 
 
-def argsort(a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False) -> Array:
+def argsort(
+    a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False
+) -> Array:
     """The places of the elements in rising order along an axis, as int64; parameters and errors as of `sort`.
 
     Example
@@ -636,7 +642,9 @@ def unique_values(x, /) -> Array:
     return values.values if isinstance(values, UniqueAll) else values
 
 
-def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, kind: Optional[str] = None) -> Array:
+def isin(
+    element, test_elements, assume_unique: bool = False, invert: bool = False, *, kind: Optional[str] = None
+) -> Array:
     """Whether each element is one of others.
 
     Parameters
@@ -711,8 +719,9 @@ def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array,
 
 
 def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 0, dtype=None) -> Array:
-    """The elements of each group along an axis, combined by a function of two inputs (`add`, `maximum`, a client's): element g along the result's axis is of
-    those whose group is g, in their order. A group that no element has gets the function's identity. `values` may be one number for all.
+    """The elements of each group along an axis, combined by a function of two inputs (`add`, `maximum`, a client's):
+    element g along the result's axis is of those whose group is g, in their order. A group that no element has gets the
+    function's identity. `values` may be one number for all.
 
     Example
         >>> st.group_reduce("add", st.array([1, 2, 4]), st.array([0, 1, 0]), 2).tolist()

@@ -819,7 +819,9 @@ def histogramdd(
     if weights is None:
         counted = _routines.group_reduce("add", 1, groups, cells + 1)
     else:
-        counted = _routines.group_reduce("add", _manipulation.ravel(array_of(weights, points.session)).astype(_dtypes.float64), groups, cells + 1)
+        counted = _routines.group_reduce(
+            "add", _manipulation.ravel(array_of(weights, points.session)).astype(_dtypes.float64), groups, cells + 1
+        )
     result = reshape(counted[:cells].astype(_dtypes.float64), shape)
     if density:
         total = _reductions.sum(result)
