@@ -130,7 +130,7 @@ __device__ double natural_expm1(double x) {
   return fabs(x) < 0.35 ? series : whole;
 }
 
-// Of x > 0 to the power y.
+// x to the power y, for x > 0.
 __device__ double power_of(double x, double y) { return natural_exp(y * natural_log(x)); }
 
 // cos and sin of 2 pi u, 0 <= u <= 1: to an eighth of a turn from the next quarter, which is exact, by their series
@@ -162,7 +162,7 @@ __device__ Pair circle(double u) {
   return {quarter == 1 || quarter == 2 ? -first : first, quarter == 2 || quarter == 3 ? -second : second};
 }
 
-// Of x from -1 to 1: twice the angle whose tangent is y, halved twice before the series of arctan.
+// For x from -1 to 1: twice the angle whose tangent is y, halved twice before the series of arctan.
 __device__ double arc_cosine(double x) {
   double far = 1 - x, near = 1 + x;
   bool is_steep = far > near;
