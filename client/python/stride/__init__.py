@@ -76,7 +76,7 @@ from stride._statistics import *  # noqa: F401,F403
 from stride import abi, cuda
 from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._sharding import Sharding, reshard
-from stride._trace import jit
+from stride._jit import jit
 from stride._vmap import vmap
 from stride._session import Session, connect, current_session
 

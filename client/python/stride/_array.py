@@ -11,6 +11,7 @@ from stride._array_methods import NumpyMethods
 from stride._device_methods import DeviceMethods
 from stride._execution import DeviceName
 from stride._graph import Node, Number, elementwise
+from stride._jax_methods import JaxMethods
 
 if TYPE_CHECKING:
     from stride._array_attributes import Flags, Flat
@@ -28,7 +29,7 @@ _ARRAY_LIKE = (
 )
 
 
-class Array(NumpyMethods, DeviceMethods):
+class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
@@ -56,8 +57,8 @@ class Array(NumpyMethods, DeviceMethods):
     def __del__(self):
         try:
             self._node.held = False
-        except AttributeError:
-            pass  # it was never given a node
+        except (AttributeError, _errors.ArrayDeleted):
+            pass  # it was never given a node, or has given it up
 
     # --- what it is ---
 
@@ -344,6 +345,8 @@ class Array(NumpyMethods, DeviceMethods):
 
     def __getattr__(self, name: str):
         # Python calls this only for names that are not found.
+        if name == "_node":
+            raise _errors.ArrayDeleted("the array was deleted: by delete(), or as a donated argument of stride.jit")
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -1,11 +1,11 @@
-"""Functions recorded once and replayed: stride.jit, and what stride.vmap stands on.
+"""Functions recorded once and replayed: what stride.jit and stride.vmap stand on.
 
 A **Trace** is a session that talks to nobody: it collects the commands that a function's operations become. A **Template** is these commands, with
 the handles that stand for inputs, outputs and captured arrays. A replay copies them under new handles, as one deferred operation of the session, or
 of the trace, that its arguments belong to; so jit and vmap nest."""
 
 import collections.abc
-import functools
+import inspect
 import itertools
 import threading
 from collections import OrderedDict, deque
@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
-from stride import _errors, _inference, _manipulation, _origin, _program, _session
+from stride import _errors, _inference, _manipulation, _origin, _program, _session, tree_util
 from stride._array import Array, node_of, wrap
 from stride._graph import Flush, Node, record_several
 from stride._stream import Note
@@ -228,47 +228,86 @@ class Template:
 
 # --- arguments and results ---
 
-def flatten(tree, leaves: list):
-    """The structure of nested tuples, lists and dicts; arrays go into `leaves`, everything else is part of the structure."""
-    if isinstance(tree, (Array, np.ndarray)):
-        leaves.append(tree)
-        return Array
-    if isinstance(tree, (tuple, list)):
-        parts = tuple(flatten(one, leaves) for one in tree)
-        return (type(tree), parts)
-    if isinstance(tree, dict):
-        return (dict, tuple((key, flatten(one, leaves)) for key, one in tree.items()))
-    return _Static(tree)
+
+class Structure(NamedTuple):
+    """A pytree without its arrays: `slots` has for each leaf the class Array, or what is not an array."""
+
+    tree: tree_util.PyTreeDef
+    slots: tuple
 
 
-class _Static:
-    """A value of the structure itself, compared by type too: 1 is not 1.0."""
+def flatten(tree, leaves: list) -> Structure:
+    """The structure of a pytree; arrays go into `leaves`, every other leaf is part of the structure."""
+    flat, structure = tree_util.tree_flatten(tree)
+    slots = []
+    for one in flat:
+        if isinstance(one, (Array, np.ndarray)):
+            leaves.append(one)
+            slots.append(Array)
+        else:
+            slots.append(one if type(one) is Static else Static(one))
+    return Structure(structure, tuple(slots))
+
+
+class Static:
+    """A value of the structure itself, compared by type too: 1 is not 1.0, and 0.0 is not -0.0."""
 
     def __init__(self, value):
         self.value = value
 
+    @property
+    def _key(self):
+        is_inexact = isinstance(self.value, (float, complex, np.inexact))
+        return repr(self.value) if is_inexact else self.value
+
     def __eq__(self, other):
-        return isinstance(other, _Static) and type(self.value) is type(other.value) and self.value == other.value
+        return isinstance(other, Static) and type(self.value) is type(other.value) and bool(self._key == other._key)
 
     def __hash__(self):
-        try:
-            return hash((type(self.value), self.value))
-        except TypeError:
-            raise _errors.TracingError(f"an argument of a traced function is an array, a hashable value or a tuple, list or dict of these, not "
-                                       f"{type(self.value).__name__}") from None
+        return hash((type(self.value), self._key))
 
 
-def unflatten(structure, leaves):
+def unflatten(structure: Structure, leaves):
     """`leaves` is an iterator."""
-    if structure is Array:
-        return next(leaves)
-    if isinstance(structure, _Static):
-        return structure.value
-    kind, parts = structure
-    if kind is dict:
-        return {key: unflatten(part, leaves) for key, part in parts}
-    values = [unflatten(part, leaves) for part in parts]
-    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+    return tree_util.tree_unflatten(
+        structure.tree, [next(leaves) if one is Array else one.value for one in structure.slots]
+    )
+
+
+def refuse_unhashable(function: Callable, arguments, kwargs) -> None:
+    """Raises the error of an argument that is neither an array nor hashable, with its path."""
+    for path, leaf in argument_paths(function, arguments, kwargs):
+        try:
+            hash(None if isinstance(leaf, (Array, np.ndarray)) or type(leaf) is Static else leaf)
+        except TypeError:
+            raise _errors.TracingError(
+                f"the argument {path} of {function_name(function)} is of type {type(leaf).__name__}: an argument of a "
+                f"traced function is a pytree of arrays and hashable values"
+            ) from None
+
+
+def function_name(function: Callable) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def argument_paths(function: Callable, arguments, kwargs) -> List[tuple]:
+    """(text, leaf) for each leaf of a call's arguments, such as `state['a'][0]`."""
+    found = []
+    names = _positional_names(function)
+    for i, one in enumerate(arguments):
+        name = names[i] if i < len(names) else f"args[{i}]"
+        found += [(name + tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_leaves_with_path(one)]
+    for name, one in sorted(kwargs.items()):
+        found += [(name + tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_leaves_with_path(one)]
+    return found
+
+
+def _positional_names(function: Callable) -> List[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
 def session_of(arrays) -> _session.Session:
@@ -367,6 +406,10 @@ class Cache:
     def __len__(self) -> int:
         return len(self._templates)
 
+    def clear(self) -> None:
+        with self._lock:
+            self._templates.clear()
+
     def get(self, key: tuple, make: Callable):
         with self._lock:
             found = self._templates.get(key)
@@ -389,29 +432,7 @@ def prepared(leaf, session) -> Node:
     return node
 
 
-def jit(function: Callable) -> Callable:
-    """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
-
-    Arrays (also inside tuples, lists and dicts) are its inputs; every other argument is part of the combination. While it is traced nothing is
-    computed: values cannot be read, so that `if x > 0` and sizes that depend on values raise TracingError. Arrays from outside are kept as they were
-    when it was traced. It cannot write into its arguments; what it prints or appends happens at the trace only."""
-    cache = Cache()
-
-    @functools.wraps(function)
-    def call(*arguments, **kwargs):
-        leaves: list = []
-        structure = flatten((arguments, kwargs), leaves)
-        session = session_of(leaves)
-        specs = tuple((one.shape, np.dtype(one.dtype)) for one in leaves)
-        # Captured arrays belong to a session.
-        template, result = cache.get((_root(session), structure, specs), lambda: trace(function, structure, specs, session))
-        return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
-
-    call.templates = cache  # type: ignore[attr-defined]
-    return call
-
-
-def _root(session) -> tuple:
+def root(session) -> tuple:
     """What tells sessions apart, for as long as there are any."""
     while session._is_trace:
         session = session.outer
