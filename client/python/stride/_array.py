@@ -569,6 +569,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     if result.dtype != array.dtype:
         result = result.astype(array.dtype)
     node = array._node
+    _graph.check_isolated(node)
     if node.buffer is not None and node.buffer.num_nodes > 1:
         _indexing.write(array, result)
         return array
