@@ -142,6 +142,16 @@ def at(message, path: Path):
     return message
 
 
+class _Registered(NamedTuple):
+    """The programs that a template has become in a session, and the arrays of their constants there."""
+
+    names: List[str]
+    parts: List[_program.Part]
+    programs: _program.Programs
+    constants: List[_program.Constant]
+    arrays: List[Array]
+
+
 class Template:
     """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
 
@@ -166,27 +176,33 @@ class Template:
         left = sorted(made - kept - released)
         if left:
             self.commands.append((None, left, None))
-        self._program: Optional[tuple] = None  # (resource name, content, the session's programs, constants), once registered
+        self._program: Optional[_Registered] = None
         self._programmable = True
         self._lock = threading.Lock()
 
     def __del__(self):
-        if getattr(self, "_program", None) is not None:
-            self._program[2].dead.append(self._program[1])
+        program = getattr(self, "_program", None)
+        if program is not None:
+            program.programs.dead.extend(part.id for part in program.parts)
 
-    def _register(self, session) -> Optional[tuple]:
-        """The template as a program of the daemon; None where it cannot be one."""
+    def _register(self, session) -> "Optional[_Registered]":
+        """The template as programs of the daemon; None where it cannot be some."""
         with self._lock:
             if self._program is None and self._programmable:
                 made = _program.plan(self, session.device)
                 self._programmable = made is not None
                 if made is not None:
                     programs = _program.programs_of(session)
+                    registered = []
                     try:
-                        name = programs.register(made)
-                        self._program = name, made.id, programs, [_program.upload(session, one) for one in made.constants]
+                        for part in made.parts:
+                            registered.append((programs.register(part), part))
+                        constants = [_program.upload(session, one) for one in made.constants]
+                        names = [name for name, _ in registered]
+                        self._program = _Registered(names, made.parts, programs, made.constants, constants)
                     except _errors.StrideError:
-                        # Replayed command by command; what is wrong with it is then told with the line that is to blame.
+                        # Replayed command by command; the error is raised with the line that is to blame then.
+                        programs.dead.extend(part.id for _, part in registered)
                         self._programmable = False
             return self._program
 
@@ -195,13 +211,22 @@ class Template:
         inputs = (*nodes, *(node for node, _ in self.captured))
         program = None if session._is_trace else self._register(session)
         if program is not None:
-            name, constants = program[0], program[3]
+            given = (*self.inputs, *(handle for _, handle in self.captured), *(one.handle for one in program.constants))
 
             def call(flush, operands, handles, origin):
-                flush.add(pb.Operation(program_call=pb.ProgramCall(program=name, inputs=operands), outputs=[pb.Output(handle=one) for one in handles]),
-                          origin)
+                names = {name: operand.handle for name, operand in zip(given, operands)}
+                names.update(zip((one.handle for one in self.outputs), handles))
+                for name, part in zip(program.names, program.parts):
+                    for one in part.outputs:
+                        if one not in names:
+                            names[one] = flush.scratch()  # for the parts that follow
+                    call = pb.ProgramCall(program=name, inputs=[pb.Operand(handle=names[one]) for one in part.inputs])
+                    flush.add(
+                        pb.Operation(program_call=call, outputs=[pb.Output(handle=names[one]) for one in part.outputs]),
+                        origin,
+                    )
 
-            inputs = (*inputs, *(one._node for one in constants))
+            inputs = (*inputs, *(one._node for one in program.arrays))
             return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)]
 
         def build(flush, operands, handles, origin):

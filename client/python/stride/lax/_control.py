@@ -321,6 +321,13 @@ class _Carry:
         return f"{self._where}: the body's carry{tree_util.keystr(path)}, in and out,"
 
 
+def _typed(number: Any, after: Any) -> Any:
+    """A number in the type of what it becomes."""
+    if not _is_weak(number) or _is_weak(after) and type(after) is type(number):
+        return number
+    return np.asarray(number, after.dtype if hasattr(after, "dtype") else type(after))[()]
+
+
 class _Progress:
     """Records a traced loop's steps a few at a time, in their order, so that few values are alive between them, and
     ends a loop that would make the function too long. Outside traces it does nothing."""
@@ -459,10 +466,21 @@ def scan(
     if not num_steps:
         return _results(carry.tree), _no_results(f, carry, sources, structure)
     ys = _Ys(reverse)
-    for i in range(num_steps - 1, -1, -1) if reverse else range(num_steps):
+
+    def step(i: int) -> Any:
         pair = f(carry.tree, tree_util.tree_unflatten(structure, [_item(one, i) for one in sources]))
         new, y = _pair(pair)
         carry.step(new)
+        return y
+
+    places = range(num_steps - 1, -1, -1) if reverse else range(num_steps)
+    before = carry.leaves
+    if any(_is_weak(one) for one in before):
+        step(places[0])
+        # Numbers take the type that the body gives them, from the first step on.
+        carry.leaves = [_typed(*one) for one in zip(before, carry.leaves)]
+    for i in places:
+        y = step(i)
         ys.add(y)
         if progress.step(carry):
             progress.record(ys.joined())

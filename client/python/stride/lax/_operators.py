@@ -66,6 +66,7 @@ def _operands(name: str, values: Sequence[Any], kinds: str = "biufc", is_element
             f"function of stride's own namespace promotes them"
         )
     _check_kind(name, strong[0], kinds)
+    arrays = [one if isinstance(one, Array) else dtype.type(one) for one in arrays]
     if is_elementwise:
         ranks = {len(one.shape) for one in strong if one.shape}
         if len(ranks) > 1:
@@ -98,7 +99,7 @@ def _binary(name: str, stride_name: str, kinds: str = "iufc") -> Callable:
     return operator
 
 
-abs = _unary("abs", "abs", "iufc")  # noqa: A001
+abs = _unary("abs", "abs", "ifc")  # noqa: A001
 acos = _unary("acos", "acos")
 acosh = _unary("acosh", "acosh")
 asin = _unary("asin", "asin")
@@ -108,7 +109,6 @@ atanh = _unary("atanh", "atanh")
 bitwise_not = _unary("bitwise_not", "invert", "biu")
 cbrt = _unary("cbrt", "cbrt", "f")
 ceil = _unary("ceil", "ceil", "f")
-conj = _unary("conj", "conj", "fc")
 cos = _unary("cos", "cos")
 cosh = _unary("cosh", "cosh")
 exp = _unary("exp", "exp")
@@ -155,6 +155,12 @@ def real(x: Any) -> Array:
 def imag(x: Any) -> Array:
     """The imaginary parts of complex numbers."""
     return _elementwise.imag(_array("imag", x, "c"))
+
+
+def conj(x: Any, input_dtype: Any = None) -> Array:
+    """The conjugates, as complex numbers."""
+    x = _array("conj", x, "fc")
+    return _elementwise.conj(x if x.dtype.kind == "c" else x.astype(np.result_type(x.dtype, np.complex64)))
 
 
 def complex(x: Any, y: Any) -> Array:  # noqa: A001
@@ -435,8 +441,18 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
         raise ValueError(f"lax.top_k: axis {axis} is out of range for an array of {x.ndim} axes")
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(f"lax.top_k: k is from 0 to the length of the axis, {x.shape[axis]}, not {k}")
+    if _kind_of(x.dtype) == "f":
+        places = _first_places(x, k, axis)
+        return [_routines.take_along_axis(x, places, axis=axis), places.astype(np.int32)]
     values, places = _routines.top_k(x, k, axis=axis)
     return [values, places.astype(np.int32)]
+
+
+def _first_places(x: Array, k: int, axis: int) -> Array:
+    """Where the `k` greatest floats are: NaN comes first, and the first of equal ones."""
+    order = _routines.argsort(_manipulation.flip(x, axis=axis), axis=axis, stable=True)
+    order = x.shape[axis] - 1 - _manipulation.flip(order, axis=axis)
+    return order[(slice(None),) * (axis % x.ndim) + (slice(0, k),)]
 
 
 # --- products ---
@@ -448,7 +464,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
     lhs, rhs = (array_of(one) for one in _operands("dot", (lhs, rhs), "biufc", False))
     if not (1 <= lhs.ndim <= 2 and 1 <= rhs.ndim <= 2 and lhs.shape[-1] == rhs.shape[0]):
-        raise TypeError(f"lax.dot takes vectors and matrices that fit, not the shapes {lhs.shape} and {rhs.shape}")
+        raise ValueError(f"lax.dot takes vectors and matrices that fit, not the shapes {lhs.shape} and {rhs.shape}")
     return _linear_algebra.matmul(*_in_type(preferred_element_type, lhs, rhs))
 
 
