@@ -227,11 +227,14 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
+        from stride import _interchange
+
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
-        if copy is False:
-            return _exported(self._node.session._hand_over(self._node), max_version)
-        return _exported(self.to_numpy(), max_version)
+        if stream not in (None, -1):
+            raise BufferError(f"host memory has no streams: stream must be None, not {stream!r}")
+        values = self._node.session._hand_over(self._node) if copy is False else self.to_numpy()
+        return _interchange.exported(values, max_version)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -457,12 +460,6 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         from stride import _ufunc
 
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
-
-
-def _exported(values: np.ndarray, max_version):
-    if max_version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0":
-        return values.__dlpack__()
-    return values.__dlpack__(max_version=max_version)
 
 
 def _restored(values: np.ndarray) -> Array:

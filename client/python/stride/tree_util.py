@@ -359,15 +359,15 @@ def _up_to(structure: PyTreeDef, tree: Any, found: list, path: tuple, what: str)
         )
     children, data = kind.flatten(tree)
     children = list(children)
-    if len(children) != len(structure._parts):
-        raise ValueError(
-            f"the pytrees have different structures: at {what}{keystr(path)} there is a {structure._name()} of "
-            f"{len(structure._parts)} in one and of {len(children)} in the other"
-        )
     if data != structure._data:
         raise ValueError(
             f"the pytrees have different structures: at {what}{keystr(path)} there is a {structure._name()} with "
             f"{structure._data!r} in one and with {data!r} in the other"
+        )
+    if len(children) != len(structure._parts):
+        raise ValueError(
+            f"the pytrees have different structures: at {what}{keystr(path)} there is a {structure._name()} of "
+            f"{len(structure._parts)} in one and of {len(children)} in the other"
         )
     for key, part, one in zip(kind.keys(tree, data, len(children)), structure._parts, children):
         _up_to(part, one, found, (*path, key), what)

@@ -36,7 +36,7 @@ def _array(name: str, value: Any, kinds: str = "biufc") -> Array:
 
 
 def _kind_of(dtype: np.dtype) -> str:
-    return "f" if dtype == _dtypes.bfloat16 else dtype.kind
+    return "f" if _dtypes.bfloat16 is not None and dtype == _dtypes.bfloat16 else dtype.kind
 
 
 def _check_kind(name: str, array: Array, kinds: str) -> None:
