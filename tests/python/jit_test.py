@@ -265,8 +265,10 @@ class JitTest(client_case.ClientCase):
                 ({"donate_argnames": ["x", "z"]}, ValueError, "donate_argnames has 'z'"),
                 ({"static_argnums": 0, "donate_argnums": 0}, ValueError, "both"),
                 ({"static_argnums": 0, "donate_argnames": "x"}, ValueError, "both"),
-                ({"static_argnums": "a"}, TypeError, "integer"), ({"static_argnames": [1]}, TypeError, "static_argnames"),
-                ({"device": "cuda:0"}, st.Unimplemented, "device="), ({"out_shardings": 1}, st.Unimplemented, "out_shardings")):
+                ({"static_argnums": "a"}, TypeError, "integer"),
+                ({"static_argnames": [1]}, TypeError, "static_argnames"),
+                ({"device": "cuda:0"}, st.Unimplemented, "device="),
+                ({"out_shardings": 1}, st.Unimplemented, "out_shardings")):
             with self.subTest(options=options), self.assertRaisesRegex(error, pattern):
                 st.jit(function, **options)
         with self.assertRaisesRegex(TypeError, "takes a function"):
@@ -290,7 +292,8 @@ class JitTest(client_case.ClientCase):
             self.assertTrue(w.is_deleted())
             self.assertFalse(x.is_deleted())
             self.assertFalse(view.is_deleted())
-            for use in (lambda: w + 1, lambda: np.asarray(w), lambda: w.shape, lambda: compiled({"w": w}, x), lambda: w[0]):
+            for use in (lambda: w + 1, lambda: np.asarray(w), lambda: w.shape, lambda: compiled({"w": w}, x),
+                        lambda: w[0]):
                 with self.assertRaisesRegex(RuntimeError, "deleted"):
                     use()
             with self.assertRaises(st.ArrayDeleted):

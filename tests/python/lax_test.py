@@ -60,8 +60,10 @@ class ControlTest(LaxCase):
         for value, expected in ((0, 3), (2, 2), (3, 1)):
             self.check(nested, np.asarray(expected), np.asarray(value))
         # A number takes the type of the array in the other branch.
-        self.same(st.jit(lambda p: lax.cond(p > 1, lambda: 1.0, lambda: p))(st.float32(4) + st.zeros((), np.float32)),
-                  np.float32(1))
+        self.same(
+            st.jit(lambda p: lax.cond(p > 1, lambda: 1.0, lambda: p))(st.float32(4) + st.zeros((), np.float32)),
+            np.float32(1),
+        )
         self.check(lambda p: lax.cond(p, lambda o: p, lambda o: p, operand=None), np.asarray(True), np.asarray(True))
         # One whose value does not stand on arguments is known while the function is traced: one branch is called.
         self.check(lambda x: lax.cond(x.shape[0] > 2, lambda: x, lambda: 1 / 0), x, x)
@@ -82,11 +84,12 @@ class ControlTest(LaxCase):
         self.refuses(TypeError, "None", lambda x: lax.cond(None, lambda: 1, lambda: 2), x)
         self.refuses(TypeError, "true_fun", lambda x: lax.cond(True, 1, lambda: 2), x)
         for branches, pattern in (
-                ((lambda x: x, lambda x: x[:1]), "at the result .*float64\\[2\\].*float64\\[1\\]"),
-                ((lambda x: {"a": (x,)}, lambda x: {"a": (x.astype(np.float32),)}), "\\['a'\\]\\[0\\]"),
-                ((lambda x: (x,), lambda x: x), "same structure"),
-                ((lambda x: 1, lambda x: x[0]), "a number \\(int\\)"),
-                ((lambda x: 1, lambda x: 1.0), "a number")):
+            ((lambda x: x, lambda x: x[:1]), "at the result .*float64\\[2\\].*float64\\[1\\]"),
+            ((lambda x: {"a": (x,)}, lambda x: {"a": (x.astype(np.float32),)}), "\\['a'\\]\\[0\\]"),
+            ((lambda x: (x,), lambda x: x), "same structure"),
+            ((lambda x: 1, lambda x: x[0]), "a number \\(int\\)"),
+            ((lambda x: 1, lambda x: 1.0), "a number"),
+        ):
             with self.assertRaisesRegex(TypeError, pattern):
                 st.jit(lambda p, x: lax.cond(p, *branches, x))(p, x)
 
@@ -115,7 +118,9 @@ class ControlTest(LaxCase):
         self.same(kept, np.zeros(3))
         # What a branch makes itself it may write.
         expected = np.array([1.0, 0, 0])
-        self.same(st.jit(lambda p: lax.cond(p, lambda: writes(st.zeros(3) + 0), lambda: held + 0))(st.asarray(True)), expected)
+        self.same(
+            st.jit(lambda p: lax.cond(p, lambda: writes(st.zeros(3) + 0), lambda: held + 0))(st.asarray(True)), expected
+        )
         # Nothing stays refused after an error.
         held[0] = 5
         self.same(kept, [5.0, 0, 0])
@@ -151,36 +156,51 @@ class ControlTest(LaxCase):
         for reverse in (False, True):
             for count in (1, 31, 32, 33, 70):
                 expected = python(rows[:count], reverse)
-                self.check(lambda r: lax.scan(body, {"c": st.zeros(3)}, r, reverse=reverse), expected, rows[:count], rtol=1e-14)
+                self.check(
+                    lambda r: lax.scan(body, {"c": st.zeros(3)}, r, reverse=reverse), expected, rows[:count], rtol=1e-14
+                )
 
     def test_scan_of_what_is_no_array(self):
         self.check(lambda: lax.scan(lambda c, _: (c * 2, c), 1, length=5), (np.asarray(32), np.array([1, 2, 4, 8, 16])))
         x = self.rng.random(4)
         # A number that a float is added to is a float from the first step on.
-        self.check(lambda x: lax.scan(lambda c, v: (c + v, c), 0, x), (x.cumsum()[-1], np.array([0, *x.cumsum()[:-1]])), x, rtol=1e-15)
+        self.check(
+            lambda x: lax.scan(lambda c, v: (c + v, c), 0, x),
+            (x.cumsum()[-1], np.array([0, *x.cumsum()[:-1]])),
+            x,
+            rtol=1e-15,
+        )
         self.check(lambda x: lax.scan(lambda c, v: (c + v, None), 0.0, x), (x.cumsum()[-1], None), x, rtol=1e-15)
         self.check(lambda x: lax.scan(lambda c, v: (c, Pair(v, 2)), 0.0, x)[1], Pair(x, np.full(4, 2)), x)
-        self.check(lambda x: lax.scan(lambda c, v: (c + v, c * st.ones(2)), 0.0, x[:0]), (np.asarray(0.0), np.zeros((0, 2))), x)
+        self.check(
+            lambda x: lax.scan(lambda c, v: (c + v, c * st.ones(2)), 0.0, x[:0]), (np.asarray(0.0), np.zeros((0, 2))), x
+        )
         # Elements of integers are indices.
-        self.check(lambda x: lax.scan(lambda c, i: (c + x[i], x[i]), 0.0, st.arange(4)), (x.cumsum()[-1], x), x, rtol=1e-15)
+        self.check(
+            lambda x: lax.scan(lambda c, i: (c + x[i], x[i]), 0.0, st.arange(4)), (x.cumsum()[-1], x), x, rtol=1e-15
+        )
 
     def test_scan_refuses(self):
         x = st.arange(5.0)
         keep = lambda c, v: (c, None)  # noqa: E731
         for error, pattern, function in (
-                (ValueError, "length=", lambda x: lax.scan(keep, 0.0, None)),
-                (ValueError, "xs\\[1\\] has no axis", lambda x: lax.scan(keep, 0.0, (x, 3.0))),
-                (ValueError, "different lengths: 3, 5", lambda x: lax.scan(keep, 0.0, (x, x[:3]))),
-                (ValueError, "length=3", lambda x: lax.scan(keep, 0.0, x, length=3)),
-                (TypeError, "pair", lambda x: lax.scan(lambda c, v: c, x, x)),
-                (TypeError, "pair", lambda x: lax.scan(lambda c, v: (c, c, c), x, x)),
-                (TypeError, "structure", lambda x: lax.scan(lambda c, v: ((c, c), None), x, x)),
-                (TypeError, "carry\\['a'\\].*float32\\[\\].*float64\\[\\]",
-                 lambda x: lax.scan(lambda c, v: ({"a": c["a"] + v}, None), {"a": st.zeros((), np.float32)}, x)),
-                (TypeError, "float64\\[5\\].*float64\\[2\\]", lambda x: lax.scan(lambda c, v: (c[:2], None), x, x)),
-                (TypeError, "initial value\\['a'\\] is of type str", lambda x: lax.scan(keep, {"a": "s"}, x)),
-                (TypeError, "f is a function", lambda x: lax.scan(3, 0.0, x)),
-                (TypeError, "y\\[0\\] is of type str", lambda x: lax.scan(lambda c, v: (c, ["s"]), 0.0, x))):
+            (ValueError, "length=", lambda x: lax.scan(keep, 0.0, None)),
+            (ValueError, "xs\\[1\\] has no axis", lambda x: lax.scan(keep, 0.0, (x, 3.0))),
+            (ValueError, "different lengths: 3, 5", lambda x: lax.scan(keep, 0.0, (x, x[:3]))),
+            (ValueError, "length=3", lambda x: lax.scan(keep, 0.0, x, length=3)),
+            (TypeError, "pair", lambda x: lax.scan(lambda c, v: c, x, x)),
+            (TypeError, "pair", lambda x: lax.scan(lambda c, v: (c, c, c), x, x)),
+            (TypeError, "structure", lambda x: lax.scan(lambda c, v: ((c, c), None), x, x)),
+            (
+                TypeError,
+                "carry\\['a'\\].*float32\\[\\].*float64\\[\\]",
+                lambda x: lax.scan(lambda c, v: ({"a": c["a"] + v}, None), {"a": st.zeros((), np.float32)}, x),
+            ),
+            (TypeError, "float64\\[5\\].*float64\\[2\\]", lambda x: lax.scan(lambda c, v: (c[:2], None), x, x)),
+            (TypeError, "initial value\\['a'\\] is of type str", lambda x: lax.scan(keep, {"a": "s"}, x)),
+            (TypeError, "f is a function", lambda x: lax.scan(3, 0.0, x)),
+            (TypeError, "y\\[0\\] is of type str", lambda x: lax.scan(lambda c, v: (c, ["s"]), 0.0, x)),
+        ):
             self.refuses(error, pattern, function, x)
 
     def test_results_are_no_views(self):
@@ -203,9 +223,18 @@ class ControlTest(LaxCase):
         self.check(lambda x: lax.fori_loop(5, 2, lambda i, v: v * 0, x), x, x)
         even = lambda i, v: st.where(~(i % 2 == 0), v + 1, v * 2)  # noqa: E731
         self.check(lambda x: lax.fori_loop(0, 3, even, x), ((x * 2) + 1) * 2, x, rtol=1e-6)
-        self.check(lambda x: lax.fori_loop(0, 4, lambda i, v: lax.cond(i > 1, lambda: v + 1, lambda: v), x), x + 2, x, rtol=1e-6)
-        self.check(lambda x: lax.fori_loop(0, 9, lambda i, v: (v[1], v[0] + v[1]), (x, x)), (x * 55, x * 89), x, rtol=1e-5)
-        self.same(lax.fori_loop(st.asarray(0), st.asarray(np.int32(3)), lambda i, v: v + 1, st.asarray(x)), x + 3, rtol=1e-6)
+        self.check(
+            lambda x: lax.fori_loop(0, 4, lambda i, v: lax.cond(i > 1, lambda: v + 1, lambda: v), x),
+            x + 2,
+            x,
+            rtol=1e-6,
+        )
+        self.check(
+            lambda x: lax.fori_loop(0, 9, lambda i, v: (v[1], v[0] + v[1]), (x, x)), (x * 55, x * 89), x, rtol=1e-5
+        )
+        self.same(
+            lax.fori_loop(st.asarray(0), st.asarray(np.int32(3)), lambda i, v: v + 1, st.asarray(x)), x + 3, rtol=1e-6
+        )
 
     def test_fori_loop_refuses(self):
         x = st.ones(3)
@@ -218,10 +247,17 @@ class ControlTest(LaxCase):
 
     def test_while_loop(self):
         x = np.array([1.0, 2.0])
-        self.leaves_equal(lax.while_loop(lambda v: v["a"].sum() < 100, lambda v: {"a": v["a"] * 2}, {"a": st.asarray(x)}), {"a": x * 64})
+        self.leaves_equal(
+            lax.while_loop(lambda v: v["a"].sum() < 100, lambda v: {"a": v["a"] * 2}, {"a": st.asarray(x)}),
+            {"a": x * 64},
+        )
         # A condition of Python's numbers is known while the function is traced.
         self.check(lambda x: lax.while_loop(lambda v: v[0] < 5, lambda v: (v[0] + 1, v[1] * 2), (0, x))[1], x * 32, x)
-        for condition, pattern in ((lambda v: v < 9, "shape|\\[2\\]"), (lambda v: 1, "int"), (lambda v: (True,), "PyTreeDef")):
+        for condition, pattern in (
+            (lambda v: v < 9, "shape|\\[2\\]"),
+            (lambda v: 1, "int"),
+            (lambda v: (True,), "PyTreeDef"),
+        ):
             self.refuses(TypeError, pattern, lambda x: lax.while_loop(condition, lambda v: v, x), st.asarray(x))
         with self.assertRaisesRegex(TypeError, "while_loop: the body's carry"):
             lax.while_loop(lambda v: v.sum() < 9, lambda v: v[:1], st.asarray(x))
@@ -233,26 +269,43 @@ class ControlTest(LaxCase):
     def test_map_and_associative_scan(self):
         rows = self.rng.random((7, 3))
         for size in (None, 1, 3, 7, 20):
-            self.check(lambda r: lax.map(lambda row: (row * 2, row.sum()), r, batch_size=size), (rows * 2, rows.sum(1)), rows, rtol=1e-14)
+            self.check(
+                lambda r: lax.map(lambda row: (row * 2, row.sum()), r, batch_size=size),
+                (rows * 2, rows.sum(1)),
+                rows,
+                rtol=1e-14,
+            )
         self.check(lambda r: lax.map(lambda row: row * 2, r[:0]), rows[:0], rows)
         for count in (1, 2, 3, 6, 7):
             part = rows[:count]
             self.check(lambda r: lax.associative_scan(st.add, r), part.cumsum(0), part, rtol=1e-14)
-            self.check(lambda r: lax.associative_scan(st.add, r, reverse=True), part[::-1].cumsum(0)[::-1], part, rtol=1e-14)
-            self.check(lambda r: lax.associative_scan(lambda a, b: (a[0] * b[0], b[1]), (r, r), axis=1),
-                       (part.cumprod(1), part), part, rtol=1e-14)
+            self.check(
+                lambda r: lax.associative_scan(st.add, r, reverse=True), part[::-1].cumsum(0)[::-1], part, rtol=1e-14
+            )
+            self.check(
+                lambda r: lax.associative_scan(lambda a, b: (a[0] * b[0], b[1]), (r, r), axis=1),
+                (part.cumprod(1), part),
+                part,
+                rtol=1e-14,
+            )
 
     def test_vmap(self):
         rows, places = self.rng.random((6, 3)), np.array([0, 1, 2, 0, 1, 9])
         mapped = {
-            "cond": (lambda r, i: lax.cond(r.sum() > 1.5, lambda: r * 2, lambda: -r),
-                     np.where(rows.sum(1, keepdims=True) > 1.5, rows * 2, -rows)),
-            "switch": (lambda r, i: lax.switch(i, [lambda: r, lambda: -r, lambda: r * 2]),
-                       rows * np.array([1.0, -1, 2])[np.clip(places, 0, 2)][:, None]),
+            "cond": (
+                lambda r, i: lax.cond(r.sum() > 1.5, lambda: r * 2, lambda: -r),
+                np.where(rows.sum(1, keepdims=True) > 1.5, rows * 2, -rows),
+            ),
+            "switch": (
+                lambda r, i: lax.switch(i, [lambda: r, lambda: -r, lambda: r * 2]),
+                rows * np.array([1.0, -1, 2])[np.clip(places, 0, 2)][:, None],
+            ),
             "scan": (lambda r, i: lax.scan(lambda c, v: (c + v, c * v), 0.0, r)[0], rows.sum(1)),
             "add": (lambda r, i: r.at[i].add(1.0), rows + (places[:, None] == np.arange(3))),
-            "slice": (lambda r, i: lax.dynamic_slice(r, (i,), (2,)),
-                      np.stack([row[min(i, 1):min(i, 1) + 2] for row, i in zip(rows, places)])),
+            "slice": (
+                lambda r, i: lax.dynamic_slice(r, (i,), (2,)),
+                np.stack([row[min(i, 1) : min(i, 1) + 2] for row, i in zip(rows, places)]),
+            ),
         }
         for name, (function, expected) in mapped.items():
             with self.subTest(name):
@@ -263,7 +316,7 @@ class ProgramTest(LaxCase):
     """Loops become programs of the service."""
 
     def parts(self, compiled):
-        (template, _), = compiled.templates._templates.values()
+        ((template, _),) = compiled.templates._templates.values()
         return template._program
 
     def test_a_loop_is_one_program_call(self):
@@ -283,7 +336,9 @@ class ProgramTest(LaxCase):
 
         def loop(x):
             turned = x[::-1]  # a view that all parts read
-            return lax.fori_loop(0, 150, lambda i, v: st.sort(v)[::-1] * 0.5 + st.roll(v, 1) * 0.1 + grow + turned, x), st.cos(x) + 1
+            return lax.fori_loop(
+                0, 150, lambda i, v: st.sort(v)[::-1] * 0.5 + st.roll(v, 1) * 0.1 + grow + turned, x
+            ), st.cos(x) + 1
 
         compiled = st.jit(loop)
         expected = tree_util.tree_map(np.asarray, loop(st.asarray(x)))
@@ -311,6 +366,7 @@ class ProgramTest(LaxCase):
 
     def test_parts(self):
         """Of a chain with a view and a write, for many lengths of parts: each hands on what later ones read."""
+
         def operation(output, *inputs, **kind):
             made = pb.Operation(outputs=[pb.Output(handle=output)], **kind)
             if not kind:
@@ -351,7 +407,9 @@ class ProgramTest(LaxCase):
 
     def test_too_long_a_loop(self):
         with mock.patch.object(_control, "MAX_OPERATIONS", 500):
-            with self.assertRaisesRegex(st.Unimplemented, "fori_loop of 1000 steps with more than 500 operations.*jit its body"):
+            with self.assertRaisesRegex(
+                st.Unimplemented, "fori_loop of 1000 steps with more than 500 operations.*jit its body"
+            ):
                 st.jit(lambda x: lax.fori_loop(0, 1000, lambda i, v: st.sort(v) + i, x))(st.ones(3))
             self.same(lax.fori_loop(0, 1000, lambda i, v: v + 1, st.zeros(1)), [1000.0])
 
@@ -383,7 +441,10 @@ class OperatorTest(LaxCase):
             least = np.iinfo(dtype).min
             x = np.array([-7, 7, -7, 7, 0, 5, least], np.int64).astype(dtype)
             y = np.array([2, -2, -2, 2, 0, 0, 3], np.int64).astype(dtype)
-            quotients = [math.trunc(int(a) / int(b)) if b else (np.iinfo(dtype).max if dtype().dtype.kind == "u" else -1) for a, b in zip(x, y)]
+            quotients = [
+                math.trunc(int(a) / int(b)) if b else (np.iinfo(dtype).max if dtype().dtype.kind == "u" else -1)
+                for a, b in zip(x, y)
+            ]
             remainders = [int(math.fmod(int(a), int(b))) if b else int(a) for a, b in zip(x, y)]
             if dtype is np.int64:
                 quotients[-1], remainders[-1] = -(2**63 // 3), -(2**63 % 3)
@@ -393,8 +454,11 @@ class OperatorTest(LaxCase):
     def test_rounding_and_signs(self):
         x = np.array([-2.5, -0.5, -0.4, -0.0, 0.0, 0.49999999999999994, 0.5, 2.5, 4503599627370497.0, np.inf, np.nan])
         away = np.array([-3, -1, -0.0, -0.0, 0, 0, 1, 3, 4503599627370497.0, np.inf, np.nan])
-        for function, expected in ((lax.round, away), (lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), np.rint(x)),
-                                   (lax.sign, np.array([-1, -1, -1, -0.0, 0, 1, 1, 1, 1, 1, np.nan]))):
+        for function, expected in (
+            (lax.round, away),
+            (lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), np.rint(x)),
+            (lax.sign, np.array([-1, -1, -1, -0.0, 0, 1, 1, 1, 1, 1, np.nan])),
+        ):
             self.check(function, expected, x)
             np.testing.assert_array_equal(np.signbit(function(st.asarray(x)))[:-1], np.signbit(expected)[:-1])
 
@@ -413,21 +477,43 @@ class OperatorTest(LaxCase):
         self.check(lambda w, x: lax.select_n(w, x, x * 2, x * 3), x * np.array([1, 2, 3, 2, 1, 3]), which, x)
         self.check(lambda x: lax.select(x > 0, x, -x), abs(x), x)
         self.check(lambda x: lax.select(x[0] > 9, x, -x), -x, x)
-        for wrong in (lambda x: lax.select(x > 0, x, 0.0), lambda x: lax.select(x[:2] > 0, x, x), lambda x: lax.select_n(x > 0, x, x, x)):
+        for wrong in (
+            lambda x: lax.select(x > 0, x, 0.0),
+            lambda x: lax.select(x[:2] > 0, x, x),
+            lambda x: lax.select_n(x > 0, x, x, x),
+        ):
             self.refuses(TypeError, "lax.select", wrong, st.asarray(x))
 
     def test_reductions_and_scans(self):
         x = self.rng.integers(-9, 9, (3, 4)).astype(np.int8)
         f = self.rng.random((3, 4)).astype(np.float32)
         for axes in ((0,), (1,), (0, 1), ()):
-            for name, numpys in (("reduce_sum", np.sum), ("reduce_prod", np.prod), ("reduce_max", np.max), ("reduce_min", np.min)):
-                self.check(lambda x: getattr(lax, name)(x, axes), numpys(x, axis=axes, **({"dtype": np.int8} if numpys in (np.sum, np.prod) else {})), x)
+            for name, numpys in (
+                ("reduce_sum", np.sum),
+                ("reduce_prod", np.prod),
+                ("reduce_max", np.max),
+                ("reduce_min", np.min),
+            ):
+                self.check(
+                    lambda x: getattr(lax, name)(x, axes),
+                    numpys(x, axis=axes, **({"dtype": np.int8} if numpys in (np.sum, np.prod) else {})),
+                    x,
+                )
             self.check(lambda x: lax.reduce_xor(x, axes), np.bitwise_xor.reduce(x, axis=axes), x)
             self.check(lambda x: lax.reduce_or(x > 0, axes), np.any(x > 0, axis=axes), x)
         for axis in (0, 1):
-            for name, ufunc in (("cumsum", np.add), ("cumprod", np.multiply), ("cummax", np.maximum), ("cummin", np.minimum)):
+            for name, ufunc in (
+                ("cumsum", np.add),
+                ("cumprod", np.multiply),
+                ("cummax", np.maximum),
+                ("cummin", np.minimum),
+            ):
                 self.check(lambda x: getattr(lax, name)(x, axis), ufunc.accumulate(x, axis, dtype=np.int8), x)
-                self.check(lambda x: getattr(lax, name)(x, axis, reverse=True), np.flip(ufunc.accumulate(np.flip(x, axis), axis, dtype=np.int8), axis), x)
+                self.check(
+                    lambda x: getattr(lax, name)(x, axis, reverse=True),
+                    np.flip(ufunc.accumulate(np.flip(x, axis), axis, dtype=np.int8), axis),
+                    x,
+                )
             self.check(lambda f: lax.cumlogsumexp(f, axis), np.logaddexp.accumulate(f, axis), f, rtol=1e-5)
             self.check(lambda f: lax.argmax(f, axis, np.int32), np.argmax(f, axis).astype(np.int32), f)
         self.refuses(ValueError, "axes", lambda x: lax.reduce_sum(x, (-1,)), st.asarray(x))
@@ -440,21 +526,39 @@ class OperatorTest(LaxCase):
         self.same(places, np.array([1, 3, 2, 4], np.int32))
         matrix = self.rng.integers(0, 4, (5, 6))
         order = np.argsort(-matrix, axis=0, kind="stable")[:2]
-        self.check(lambda m: tuple(lax.top_k(m, 2, axis=0)), (np.take_along_axis(matrix, order, 0), order.astype(np.int32)), matrix)
-        self.check(lambda m: tuple(lax.top_k(m.astype(float), 2, axis=0)),
-                   (np.take_along_axis(matrix, order, 0).astype(float), order.astype(np.int32)), matrix)
+        self.check(
+            lambda m: tuple(lax.top_k(m, 2, axis=0)),
+            (np.take_along_axis(matrix, order, 0), order.astype(np.int32)),
+            matrix,
+        )
+        self.check(
+            lambda m: tuple(lax.top_k(m.astype(float), 2, axis=0)),
+            (np.take_along_axis(matrix, order, 0).astype(float), order.astype(np.int32)),
+            matrix,
+        )
         self.refuses(ValueError, "k is from 0 to", lambda m: lax.top_k(m, 7), st.asarray(matrix))
         a, b = self.rng.integers(0, 3, 20), self.rng.integers(0, 3, 20)
         order = np.lexsort((b, a))
-        self.check(lambda a, b, c: lax.sort((a, b, c), num_keys=2), tuple(one[order] for one in (a, b, np.arange(20))), a, b, np.arange(20))
+        self.check(
+            lambda a, b, c: lax.sort((a, b, c), num_keys=2),
+            tuple(one[order] for one in (a, b, np.arange(20))),
+            a,
+            b,
+            np.arange(20),
+        )
         self.check(lambda a, b: lax.sort_key_val(a, b), (np.sort(a), b[np.argsort(a, kind="stable")]), a, b)
 
     def test_products(self):
         a, b = self.rng.random((2, 3, 4)), self.rng.random((2, 4, 5))
-        for numbers, subscripts in (((((2,), (1,)), ((0,), (0,))), "bij,bjk->bik"), ((((2,), (1,)), ((), ())), "aij,bjk->aibk"),
-                                    ((((), ()), ((0,), (0,))), "aij,akl->aijkl")):
+        for numbers, subscripts in (
+            ((((2,), (1,)), ((0,), (0,))), "bij,bjk->bik"),
+            ((((2,), (1,)), ((), ())), "aij,bjk->aibk"),
+            ((((), ()), ((0,), (0,))), "aij,akl->aijkl"),
+        ):
             self.check(lambda a, b: lax.dot_general(a, b, numbers), np.einsum(subscripts, a, b), a, b, rtol=1e-13)
-        self.check(lambda a: lax.dot_general(a, a, (((0, 2), (0, 2)), ((), ()))), np.einsum("aij,akj->ik", a, a), a, rtol=1e-13)
+        self.check(
+            lambda a: lax.dot_general(a, a, (((0, 2), (0, 2)), ((), ()))), np.einsum("aij,akj->ik", a, a), a, rtol=1e-13
+        )
         self.check(lambda a: lax.dot(a[0], a[0][0]), a[0] @ a[0][0], a, rtol=1e-13)
         self.refuses(TypeError, "do not fit", lambda a: lax.dot_general(a, a, (((0,), (1,)), ((), ()))), st.asarray(a))
         self.refuses(ValueError, "lax.dot", lambda a: lax.dot(a, a), st.asarray(a))
@@ -474,33 +578,54 @@ class ShapeTest(LaxCase):
                     for dtype in (np.int8, np.int64, np.uint64):
                         if start < 0 and dtype is np.uint64:
                             continue
-                        self.check(lambda x, i: lax.dynamic_slice_in_dim(x, i, size, axis), x[part], x, np.asarray(start, dtype))
+                        self.check(
+                            lambda x, i: lax.dynamic_slice_in_dim(x, i, size, axis),
+                            x[part],
+                            x,
+                            np.asarray(start, dtype),
+                        )
                     expected = x.copy()
                     expected[part] = -1
                     shape = tuple(size if i == axis else n for i, n in enumerate(x.shape))
-                    self.check(lambda x, i: lax.dynamic_update_slice_in_dim(x, -st.ones(shape), i, axis), expected, x, np.asarray(start))
+                    self.check(
+                        lambda x, i: lax.dynamic_update_slice_in_dim(x, -st.ones(shape), i, axis),
+                        expected,
+                        x,
+                        np.asarray(start),
+                    )
                     self.check(lambda x: lax.dynamic_update_slice_in_dim(x, -st.ones(shape), start, axis), expected, x)
         self.check(lambda x, i: lax.dynamic_slice(x, (1, i), (2, 2)), x[1:3, 2:4], x, np.asarray(2))
         self.check(lambda x, i: lax.dynamic_slice(x, i, (2, 2)), x[1:3, 2:4], x, np.asarray([1, 2]))
         self.check(lambda x, i: lax.dynamic_index_in_dim(x, i, 1, keepdims=False), x[:, 4], x, np.asarray(8))
-        self.check(lambda x, i: lax.dynamic_update_index_in_dim(x, st.zeros(4), i, 1),
-                   np.where(np.arange(5) == 3, 0, x), x, np.asarray(3))
+        self.check(
+            lambda x, i: lax.dynamic_update_index_in_dim(x, st.zeros(4), i, 1),
+            np.where(np.arange(5) == 3, 0, x),
+            x,
+            np.asarray(3),
+        )
         array = st.asarray(x)
         self.refuses(TypeError, "within", lambda x: lax.dynamic_slice(x, (0, 0), (5, 5)), array)
         self.refuses(ValueError, "start for each axis", lambda x: lax.dynamic_slice(x, (0,), (1, 1)), array)
         self.refuses(TypeError, "start of axis 1", lambda x: lax.dynamic_slice(x, (0, 1.5), (1, 1)), array)
-        self.refuses(TypeError, "one type", lambda x: lax.dynamic_update_slice(x, st.ones((1, 1), np.float32), (0, 0)), array)
+        self.refuses(
+            TypeError, "one type", lambda x: lax.dynamic_update_slice(x, st.ones((1, 1), np.float32), (0, 0)), array
+        )
 
     def test_pad(self):
         x = self.rng.random((3, 4))
-        for config in ([(1, 2, 1), (0, 0, 0)], [(-1, 1, 0), (0, -1, 2)], [(0, 0, 3), (-2, -1, 1)], [(0, 0, 0), (0, 0, 0)]):
+        for config in (
+            [(1, 2, 1), (0, 0, 0)],
+            [(-1, 1, 0), (0, -1, 2)],
+            [(0, 0, 3), (-2, -1, 1)],
+            [(0, 0, 0), (0, 0, 0)],
+        ):
             expected = x
             for axis, (low, high, between) in enumerate(config):
                 n = expected.shape[axis]
                 moved = np.moveaxis(expected, axis, 0)
                 wide = np.full((max(0, low) + n + (n - 1) * between + max(0, high), *moved.shape[1:]), 7.0)
-                wide[max(0, low):max(0, low) + n + (n - 1) * between:between + 1] = moved
-                wide = wide[max(0, -low):len(wide) - max(0, -high)]
+                wide[max(0, low) : max(0, low) + n + (n - 1) * between : between + 1] = moved
+                wide = wide[max(0, -low) : len(wide) - max(0, -high)]
                 expected = np.moveaxis(wide, 0, axis)
             self.check(lambda x: lax.pad(x, 7.0, config), expected, x)
         self.refuses(ValueError, "before, after, between", lambda x: lax.pad(x, 7.0, [(1, 1, 0)]), st.asarray(x))
@@ -508,15 +633,23 @@ class ShapeTest(LaxCase):
     def test_shapes(self):
         x = self.rng.random((3, 4))
         for function, expected in (
-                (lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1, 2)), np.broadcast_to(x, (2, 3, 4))),
-                (lambda x: lax.broadcast(x, (2,)), np.broadcast_to(x, (2, 3, 4))), (lambda x: lax.rev(x, (0, 1)), x[::-1, ::-1]),
-                (lambda x: lax.slice(x, (0, 1), (3, 4), (2, 2)), x[0:3:2, 1:4:2]), (lambda x: lax.slice_in_dim(x, -3, -1, axis=1), x[:, -3:-1]),
-                (lambda x: lax.index_in_dim(x, -1, axis=1), x[:, 3:]), (lambda x: lax.concatenate([x, x], 1), np.concatenate([x, x], 1)),
-                (lambda x: lax.transpose(x, (1, 0)), x.T), (lambda x: lax.expand_dims(x, (0, -1)), x[None, :, :, None]),
-                (lambda x: lax.squeeze(x[:1], (0,)), x[0]), (lambda x: lax.collapse(x, 0), x.reshape(12)),
-                (lambda x: lax.reshape(x, (12,), (1, 0)), x.T.reshape(12)), (lambda x: lax.split(x, (1, 3), 1), [x[:, :1], x[:, 1:]]),
-                (lambda x: lax.broadcasted_iota(np.int32, (2, 3), 1), np.array([[0, 1, 2]] * 2, np.int32)),
-                (lambda x: lax.full_like(x, 2), np.full_like(x, 2)), (lambda x: lax.tile(x, (2, 1)), np.tile(x, (2, 1)))):
+            (lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1, 2)), np.broadcast_to(x, (2, 3, 4))),
+            (lambda x: lax.broadcast(x, (2,)), np.broadcast_to(x, (2, 3, 4))),
+            (lambda x: lax.rev(x, (0, 1)), x[::-1, ::-1]),
+            (lambda x: lax.slice(x, (0, 1), (3, 4), (2, 2)), x[0:3:2, 1:4:2]),
+            (lambda x: lax.slice_in_dim(x, -3, -1, axis=1), x[:, -3:-1]),
+            (lambda x: lax.index_in_dim(x, -1, axis=1), x[:, 3:]),
+            (lambda x: lax.concatenate([x, x], 1), np.concatenate([x, x], 1)),
+            (lambda x: lax.transpose(x, (1, 0)), x.T),
+            (lambda x: lax.expand_dims(x, (0, -1)), x[None, :, :, None]),
+            (lambda x: lax.squeeze(x[:1], (0,)), x[0]),
+            (lambda x: lax.collapse(x, 0), x.reshape(12)),
+            (lambda x: lax.reshape(x, (12,), (1, 0)), x.T.reshape(12)),
+            (lambda x: lax.split(x, (1, 3), 1), [x[:, :1], x[:, 1:]]),
+            (lambda x: lax.broadcasted_iota(np.int32, (2, 3), 1), np.array([[0, 1, 2]] * 2, np.int32)),
+            (lambda x: lax.full_like(x, 2), np.full_like(x, 2)),
+            (lambda x: lax.tile(x, (2, 1)), np.tile(x, (2, 1))),
+        ):
             self.check(function, expected, x)
 
 
@@ -525,13 +658,33 @@ class AtTest(LaxCase):
         x = self.rng.random((4, 5))
         before = x.copy()
         array = st.asarray(x)
-        keys = [1, -1, (2, 3), slice(1, 3), (slice(None), 2), (Ellipsis, slice(None, None, 2)), None, (None, 1), np.array([2, 0]),
-                (slice(None), np.array([1, 1, 3])), (np.array([0, 0]), np.array([1, 1])), x > 0.5, (np.array([True, False, True, False]),)]
+        keys = [
+            1,
+            -1,
+            (2, 3),
+            slice(1, 3),
+            (slice(None), 2),
+            (Ellipsis, slice(None, None, 2)),
+            None,
+            (None, 1),
+            np.array([2, 0]),
+            (slice(None), np.array([1, 1, 3])),
+            (np.array([0, 0]), np.array([1, 1])),
+            x > 0.5,
+            (np.array([True, False, True, False]),),
+        ]
         for key in keys:
             ours = tree_util.tree_map(lambda one: st.asarray(one) if isinstance(one, np.ndarray) else one, key)
             has_mask = any(isinstance(one, np.ndarray) and one.dtype == bool for one in tree_util.tree_leaves(key))
-            for name, ufunc in (("add", np.add), ("subtract", np.subtract), ("multiply", np.multiply), ("mul", np.multiply),
-                                ("min", np.minimum), ("max", np.maximum), ("set", None)):
+            for name, ufunc in (
+                ("add", np.add),
+                ("subtract", np.subtract),
+                ("multiply", np.multiply),
+                ("mul", np.multiply),
+                ("min", np.minimum),
+                ("max", np.maximum),
+                ("set", None),
+            ):
                 expected = x.copy()
                 if ufunc is None:
                     expected[key] = 0.25
@@ -545,7 +698,7 @@ class AtTest(LaxCase):
             factor = x.copy() * 0 + 1
             np.multiply.at(factor, key, 2.0)
             self.same(array.at[ours].divide(2.0), x / factor, rtol=1e-14)
-            self.same(array.at[ours].power(2.0), x ** factor, rtol=1e-14)
+            self.same(array.at[ours].power(2.0), x**factor, rtol=1e-14)
             self.same(array.at[ours].get(), x[key])
         self.same(array, before)
         self.same(st.jit(lambda x: x.at[x > 0.5].add(1))(array), np.where(x > 0.5, x + 1, x))
@@ -624,7 +777,9 @@ class TreeTest(unittest.TestCase):
         tree = {"b": 1, "a": (2, None, [3, Pair(4, {})])}
         leaves, structure = tree_util.tree_flatten(tree)
         self.assertEqual(leaves, [2, 3, 4, 1])
-        self.assertEqual(repr(structure), "PyTreeDef({'a': (*, None, [*, CustomNode(Pair[" + repr(Pair) + "], [*, {}])]), 'b': *})")
+        self.assertEqual(
+            repr(structure), "PyTreeDef({'a': (*, None, [*, CustomNode(Pair[" + repr(Pair) + "], [*, {}])]), 'b': *})"
+        )
         self.assertEqual(tree_util.tree_unflatten(structure, leaves), tree)
         self.assertEqual((structure.num_leaves, structure.num_nodes), (4, 10))
         self.assertEqual(structure, tree_util.tree_structure({"a": (0, None, [0, Pair(0, {})]), "b": 0}))
@@ -650,10 +805,16 @@ class TreeTest(unittest.TestCase):
         self.assertEqual(tree_util.tree_map(lambda one: one * 10, partial)(2), 12)
 
     def test_map(self):
-        self.assertEqual(tree_util.tree_map(operator.add, {"a": 1, "b": [2]}, {"a": 10, "b": [20]}), {"a": 11, "b": [22]})
+        self.assertEqual(
+            tree_util.tree_map(operator.add, {"a": 1, "b": [2]}, {"a": 10, "b": [20]}), {"a": 11, "b": [22]}
+        )
         self.assertEqual(tree_util.tree_map(lambda a, b: b, [1, 2], [[3, 4], 5]), [[3, 4], 5])
-        for other, pattern in (({"c": 1}, "'a'.*'c'"), ([1], "list"), ({"a": [1], "b": 2}, "\\['a'\\].*of 2 in one and of 1"),
-                               ({"a": (1, 2), "b": 2}, "\\['a'\\].*list.*tuple")):
+        for other, pattern in (
+            ({"c": 1}, "'a'.*'c'"),
+            ([1], "list"),
+            ({"a": [1], "b": 2}, "\\['a'\\].*of 2 in one and of 1"),
+            ({"a": (1, 2), "b": 2}, "\\['a'\\].*list.*tuple"),
+        ):
             with self.assertRaisesRegex(ValueError, pattern):
                 tree_util.tree_map(operator.add, {"a": [1, 2], "b": 2}, other)
         self.assertEqual(tree_util.tree_reduce(operator.add, [1, (2, {"k": 3})]), 6)
@@ -661,15 +822,21 @@ class TreeTest(unittest.TestCase):
         self.assertFalse(tree_util.tree_all([True, 0]))
         self.assertEqual(tree_util.tree_broadcast([1, 2], [[0, 0], 0]), [[1, 1], 2])
         outer, inner = tree_util.tree_structure([0, 0]), tree_util.tree_structure({"a": 0, "b": 0})
-        self.assertEqual(tree_util.tree_transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3, "b": 4}]), {"a": [1, 3], "b": [2, 4]})
+        self.assertEqual(
+            tree_util.tree_transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3, "b": 4}]), {"a": [1, 3], "b": [2, 4]}
+        )
         self.assertEqual(outer.compose(tree_util.tree_structure((0,))), tree_util.tree_structure([(0,), (0,)]))
 
     def test_paths(self):
         found = tree_util.tree_leaves_with_path({"b": 1, "a": (2, [Pair(3, 4)])})
-        self.assertEqual([tree_util.keystr(path) for path, _ in found],
-                         ["['a'][0]", "['a'][1][0].first", "['a'][1][0].second", "['b']"])
+        self.assertEqual(
+            [tree_util.keystr(path) for path, _ in found],
+            ["['a'][0]", "['a'][1][0].first", "['a'][1][0].second", "['b']"],
+        )
         self.assertEqual(tree_util.keystr(found[1][0], simple=True, separator="/"), "a/1/0/first")
-        self.assertEqual(tree_util.tree_map_with_path(lambda path, one: (len(path), one), [1, (2,)]), [(1, 1), ((2, 2),)])
+        self.assertEqual(
+            tree_util.tree_map_with_path(lambda path, one: (len(path), one), [1, (2,)]), [(1, 1), ((2, 2),)]
+        )
 
     def test_registered_classes(self):
         class Point:

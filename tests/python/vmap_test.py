@@ -176,15 +176,19 @@ class VmapTest(client_case.ClientCase):
     def test_axes_of_pytrees(self):
         a, x = self.rng.random((4, 3)), self.rng.random((3, 4))
         function = lambda d, x: (d["a"] * x, {"k": d["b"], "s": x.sum()})  # noqa: E731
-        for in_axes, out_axes in ((({"a": 0, "b": None}, 1), (1, {"k": None, "s": 0})), ([{"a": 0, "b": None}, -1], (-1, {"k": None, "s": -1}))):
+        for in_axes, out_axes in (
+                (({"a": 0, "b": None}, 1), (1, {"k": None, "s": 0})),
+                ([{"a": 0, "b": None}, -1], (-1, {"k": None, "s": -1}))):
             product, rest = st.vmap(function, in_axes, out_axes)({"a": st.asarray(a), "b": st.ones(2)}, st.asarray(x))
             self.same(product, (a * x.T).T)
             self.same(rest["k"], np.ones(2))
             self.same(rest["s"], x.sum(0), rtol=1e-14)
-        # Keyword arguments are mapped over their first axis; numbers are shared, and numbers of results are each item's.
-        self.same(st.vmap(lambda x, y, n=2: x * y.sum() * n)(st.arange(3.0), y=st.ones((3, 2)), n=3), np.arange(3.0) * 6)
+        # Keyword arguments are mapped over their first axis; numbers are shared, and those of results are each item's.
+        scaled = st.vmap(lambda x, y, n=2: x * y.sum() * n)
+        self.same(scaled(st.arange(3.0), y=st.ones((3, 2)), n=3), np.arange(3.0) * 6)
         self.same(st.vmap(lambda x: 1.5)(st.ones(3)), np.full(3, 1.5))
-        self.same(st.vmap(lambda x: x * 2, in_axes=None, axis_size=3)(st.arange(2.0)), np.tile(np.arange(2.0) * 2, (3, 1)))
+        shared = st.vmap(lambda x: x * 2, in_axes=None, axis_size=3)
+        self.same(shared(st.arange(2.0)), np.tile(np.arange(2.0) * 2, (3, 1)))
         self.same(st.vmap(lambda: st.ones(2), axis_size=3)(), np.ones((3, 2)))
         self.same(st.vmap(lambda x: x, in_axes=-1, out_axes=-1)(st.asarray(a)), a)
         inner = st.vmap(lambda p, x: p["w"] * x, in_axes=({"w": None}, 0), out_axes=1)
@@ -195,11 +199,19 @@ class VmapTest(client_case.ClientCase):
         x, y = st.ones((5, 2)), st.ones((4, 2))
         keep = lambda x: x  # noqa: E731
         for options, error, pattern in (
-                ({"in_axes": "a"}, TypeError, "in_axes"), ({"in_axes": True}, TypeError, "in_axes"), ({"in_axes": (1.5,)}, TypeError, "in_axes\\[0\\]"),
-                ({"out_axes": "a"}, TypeError, "out_axes"), ({"in_axes": ((0, 0),)}, ValueError, "in_axes\\[0\\].*prefix|prefix.*in_axes\\[0\\]"),
-                ({"in_axes": (0, 0)}, ValueError, "2 axes for 1"), ({"in_axes": 2}, ValueError, "argument x along axis 2.*\\(5, 2\\)"),
-                ({"in_axes": -3}, ValueError, "3 axes at least"), ({"in_axes": None}, ValueError, "axis_size"), ({"out_axes": (0, 0)}, ValueError, "out_axes"),
-                ({"out_axes": None}, ValueError, "out_axes is None"), ({"out_axes": 5}, ValueError, "5"), ({"axis_size": 3}, ValueError, "3 of axis_size, 5 of x")):
+                ({"in_axes": "a"}, TypeError, "in_axes"),
+                ({"in_axes": True}, TypeError, "in_axes"),
+                ({"in_axes": (1.5,)}, TypeError, "in_axes\\[0\\]"),
+                ({"out_axes": "a"}, TypeError, "out_axes"),
+                ({"in_axes": ((0, 0),)}, ValueError, "prefix.*in_axes\\[0\\]"),
+                ({"in_axes": (0, 0)}, ValueError, "2 axes for 1"),
+                ({"in_axes": 2}, ValueError, "argument x along axis 2.*\\(5, 2\\)"),
+                ({"in_axes": -3}, ValueError, "3 axes at least"),
+                ({"in_axes": None}, ValueError, "axis_size"),
+                ({"out_axes": (0, 0)}, ValueError, "out_axes"),
+                ({"out_axes": None}, ValueError, "out_axes is None"),
+                ({"out_axes": 5}, ValueError, "5"),
+                ({"axis_size": 3}, ValueError, "3 of axis_size, 5 of x")):
             with self.subTest(options=options), self.assertRaisesRegex(error, pattern):
                 st.vmap(keep, **options)(x)
         with self.assertRaisesRegex(ValueError, "5 of a\\['k'\\]\\[0\\], 4 of b"):

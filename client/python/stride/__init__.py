@@ -90,8 +90,9 @@ __all__ = [
     "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding",
     "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
     "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
-    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "lax", "linalg", "local", "nan",
-    "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "tree", "tree_util", "uint16",
+    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "lax", "linalg", "local",
+    "nan", "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx",
+    "tree", "tree_util", "uint16",
     "uint32", "uint64", "uint8", "vectorize", "vmap",
 ]
 __all__ += _arrangement.__all__

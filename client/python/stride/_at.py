@@ -121,13 +121,18 @@ class AtIndex:
             raise _errors.Unimplemented(
                 "x.at[i].apply with an index array needs unique_indices=True: an index that is there twice is not "
                 "applied twice",
-                reason="NOT_IMPLEMENTED", metadata={"feature": "at.apply of equal indices"},
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": "at.apply of equal indices"},
             )
 
         return self._updated(write, mode, by_arrays=None if unique_indices else refuse)
 
     def get(
-        self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
         fill_value: Any = None,
     ) -> Array:
         """The elements at the index: a copy. Out of range it takes the nearest element, or with `mode="fill"` the
@@ -220,8 +225,9 @@ class _Index:
         """The shape of what the index takes, for an index of integers, slices and index arrays."""
         inside = [0 if isinstance(one, int) else one for one in self.keys]
         inside = [np.zeros(one.shape, np.int64) if isinstance(one, Array) else one for one in inside]
-        whole = np.broadcast_to(np.zeros(()), tuple(max(1, n) if i in self._indexed() else n
-                                                    for i, n in enumerate(self.array.shape)))
+        whole = np.broadcast_to(
+            np.zeros(()), tuple(max(1, n) if i in self._indexed() else n for i, n in enumerate(self.array.shape))
+        )
         return whole[tuple(inside)].shape
 
     def _indexed(self) -> set:
@@ -270,7 +276,7 @@ class _Index:
         axis, i = moved[0]
         self._axis, self._extent = axis, self.array.shape[axis]
         self.keys[i] = _elementwise.where(is_valid, self.keys[i], self._extent)
-        row = (*self.array.shape[:axis], 1, *self.array.shape[axis + 1:])
+        row = (*self.array.shape[:axis], 1, *self.array.shape[axis + 1 :])
         self.array = _manipulation.concat([self.array, _full(row, fill, self.array)], axis=axis)
 
 

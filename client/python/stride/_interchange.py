@@ -1,4 +1,6 @@
-"""Arrays of other libraries by DLPack: capsules are read here where NumPy does not take them (bfloat16, a GPU's memory)."""
+"""Arrays of other libraries by DLPack.
+
+Capsules that NumPy does not take (bfloat16, a GPU's memory) are read here."""
 
 import ctypes
 from typing import TYPE_CHECKING, Any, Optional
@@ -29,21 +31,29 @@ class _DataType(ctypes.Structure):
 
 class _Tensor(ctypes.Structure):
     _fields_ = [
-        ("data", ctypes.c_void_p), ("device", _Device), ("ndim", ctypes.c_int32), ("dtype", _DataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("byte_offset", ctypes.c_uint64),
     ]
 
 
 class _Versioned(ctypes.Structure):
     _fields_ = [
-        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor),
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
     ]
 
 
 def read(source: Any, driver: Optional[_cuda_memory.Driver] = None) -> np.ndarray:
-    """The elements of an object with `__dlpack__`, or of a capsule, on the host. They may be the object's own memory."""
+    """The elements of an object with `__dlpack__`, or of a capsule, on the host: maybe the object's own memory."""
     if hasattr(source, "__dlpack__"):
         kind = int(source.__dlpack_device__()[0])
         interface = getattr(source, "__cuda_array_interface__", None) if kind not in _HOST else None
@@ -108,9 +118,9 @@ def _dtype_of(data_type: _DataType) -> np.dtype:
 
 def _copied(tensor: _Tensor, driver: Optional[_cuda_memory.Driver]) -> np.ndarray:
     dtype = _dtype_of(tensor.dtype)
-    shape = tuple(tensor.shape[:tensor.ndim])
+    shape = tuple(tensor.shape[: tensor.ndim])
     address = (tensor.data or 0) + tensor.byte_offset
-    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else _inference.contiguous_strides(shape)
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _inference.contiguous_strides(shape)
     strides = tuple(one * dtype.itemsize for one in strides)
     kind = tensor.device.device_type
     if kind in (_CUDA, _CUDA_MANAGED):

@@ -11,7 +11,16 @@ import numpy as np
 from stride import _errors, tree_util
 from stride._array import Array
 from stride._trace import (
-    Cache, Static, flatten, function_name, prepared, refuse_unhashable, root, session_of, trace, unflatten,
+    Cache,
+    Static,
+    flatten,
+    function_name,
+    prepared,
+    refuse_unhashable,
+    root,
+    session_of,
+    trace,
+    unflatten,
 )
 
 Numbers = Union[int, Sequence[int], None]
@@ -29,9 +38,19 @@ class _Chosen(NamedTuple):
 
 
 def jit(
-    fun: Optional[Callable] = None, /, *, static_argnums: Numbers = None, static_argnames: Names = None,
-    donate_argnums: Numbers = None, donate_argnames: Names = None, keep_unused: bool = False, inline: bool = False,
-    device: Any = None, backend: Optional[str] = None, in_shardings: Any = None, out_shardings: Any = None,
+    fun: Optional[Callable] = None,
+    /,
+    *,
+    static_argnums: Numbers = None,
+    static_argnames: Names = None,
+    donate_argnums: Numbers = None,
+    donate_argnames: Names = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    device: Any = None,
+    backend: Optional[str] = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Callable:
     """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
 
@@ -65,12 +84,16 @@ def jit(
         [1.0, 8.0]
     """
     for name, value in (
-        ("device", device), ("backend", backend), ("in_shardings", in_shardings), ("out_shardings", out_shardings)
+        ("device", device),
+        ("backend", backend),
+        ("in_shardings", in_shardings),
+        ("out_shardings", out_shardings),
     ):
         if value is not None:
             raise _errors.Unimplemented(
                 f"{name}= of stride.jit is not there: connect(device=), to_device and to_sharding say where arrays are",
-                reason="NOT_IMPLEMENTED", metadata={"feature": f"jit {name}"},
+                reason="NOT_IMPLEMENTED",
+                metadata={"feature": f"jit {name}"},
             )
     options = static_argnums, static_argnames, donate_argnums, donate_argnames
     if fun is None:
@@ -135,9 +158,7 @@ def _chosen(function: Callable, what: str, argnums: Numbers, argnames: Names) ->
     except (TypeError, ValueError):
         return _Chosen(numbers, names)
     kinds = [one.kind for one in parameters]
-    positional = [
-        one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     if inspect.Parameter.VAR_POSITIONAL not in kinds:
         count = len(positional)
         wrong = [one for one in numbers if not -count <= one < count]
@@ -156,7 +177,8 @@ def _chosen(function: Callable, what: str, argnums: Numbers, argnames: Names) ->
             )
     if argnames is None:
         names = tuple(
-            positional[one].name for one in numbers
+            positional[one].name
+            for one in numbers
             if one < len(positional) and positional[one].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD
         )
     elif argnums is None:

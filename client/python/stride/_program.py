@@ -66,7 +66,7 @@ def plan(template, device: str) -> Optional[Plan]:
             operation = pb.Operation(
                 copy=pb.Copy(input=pb.Operand(handle=source)), outputs=[pb.Output(handle=constant.handle)]
             )
-        elif _has_inline(operation) or any(output.existing and output.handle not in made for output in operation.outputs):
+        elif _has_inline(operation) or any(one.existing and one.handle not in made for one in operation.outputs):
             return None
         made.update(output.handle for output in operation.outputs)
         made.update(one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array"))

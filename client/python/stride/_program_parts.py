@@ -128,7 +128,8 @@ def _between(operations, uses: _Uses, last_read: Dict[int, int], begin: int, cut
                 known.add(base)
                 inputs.append(base)
     made = [
-        handle for handle, place in uses.made.items()
+        handle
+        for handle, place in uses.made.items()
         if begin <= place < cut and handle not in uses.views and last_read.get(handle, -1) >= cut
     ]
     return [operations[uses.made[one]] for one in again] + operations[begin:cut], inputs, made

@@ -496,7 +496,8 @@ def vmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     if not (in_axes is None or isinstance(in_axes, tuple) or _is_axis(in_axes)):
         raise TypeError(
-            f"vmap's in_axes is an integer, None, or a tuple with an entry for each positional argument, not {in_axes!r}"
+            f"vmap's in_axes is an integer, None, or a tuple with an entry for each positional argument, not "
+            f"{in_axes!r}"
         )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
@@ -559,7 +560,8 @@ def _check_axes(name: str, axes: Any) -> None:
     for path, one in tree_util.tree_leaves_with_path(axes):
         if not _is_axis(one):
             raise TypeError(
-                f"vmap's {name} is an integer, None, or a pytree of these, not {one!r} at {name}{tree_util.keystr(path)}"
+                f"vmap's {name} is an integer, None, or a pytree of these, not {one!r} at "
+                f"{name}{tree_util.keystr(path)}"
             )
 
 
@@ -604,5 +606,5 @@ def _num_items(function, arguments, kwargs, leaves, axes, axis_size: Optional[in
 
 def _path(function, arguments, kwargs, index: int) -> str:
     """The text of the path to an array among the arguments."""
-    is_array = [(path, one) for path, one in argument_paths(function, arguments, kwargs) if isinstance(one, (Array, np.ndarray))]
-    return is_array[index][0]
+    found = argument_paths(function, arguments, kwargs)
+    return [path for path, one in found if isinstance(one, (Array, np.ndarray))][index]

@@ -1,6 +1,6 @@
-"""Pytrees: nested tuples, lists, dicts, None, named tuples and registered classes, whose leaves are arrays and all else.
+"""Pytrees: nested tuples, lists, dicts, None, named tuples and registered classes. Everything else is a leaf.
 
-    leaves, structure = stride.tree_util.tree_flatten({"a": 1, "b": (2, None)})  # [1, 2], PyTreeDef({'a': *, 'b': (*, None)})
+    leaves, structure = stride.tree_util.tree_flatten({"a": 1, "b": (2, None)})
 
 The names and rules are JAX's: dicts are flattened in the order of their keys, None is a node without leaves. `jit`,
 `vmap` and `stride.lax` use this module for arguments and results; `stride.tree` has the short names."""
@@ -11,11 +11,35 @@ import operator
 from typing import Any, Callable, Hashable, Iterable, List, NamedTuple, Optional, Tuple
 
 __all__ = [
-    "all_leaves", "DictKey", "FlattenedIndexKey", "GetAttrKey", "keystr", "Partial", "PyTreeDef",
-    "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
-    "register_pytree_with_keys_class", "register_static", "SequenceKey", "tree_all", "tree_broadcast", "tree_flatten",
-    "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
-    "tree_structure", "tree_transpose", "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
+    "all_leaves",
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "keystr",
+    "Partial",
+    "PyTreeDef",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "SequenceKey",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
 ]
 
 IsLeaf = Optional[Callable[[Any], bool]]
@@ -208,7 +232,9 @@ def register_pytree_with_keys_class(cls: Any) -> Any:
 
 
 def register_dataclass(
-    nodetype: Any, data_fields: Optional[Iterable[str]] = None, meta_fields: Optional[Iterable[str]] = None,
+    nodetype: Any,
+    data_fields: Optional[Iterable[str]] = None,
+    meta_fields: Optional[Iterable[str]] = None,
     drop_fields: Iterable[str] = (),
 ) -> Any:
     """Makes a dataclass a kind of node. `data_fields` are the children, `meta_fields` static; without them each field
@@ -443,9 +469,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_flatten_with_path(
-    tree: Any, is_leaf: IsLeaf = None
-) -> Tuple[List[Tuple[tuple, Any]], PyTreeDef]:
+def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Tuple[tuple, Any]], PyTreeDef]:
     """As `tree_flatten`, with (path, leaf) in place of each leaf; `keystr` makes text of a path."""
     found: List[Tuple[tuple, Any]] = []
     structure = _flatten_with_path(tree, found, is_leaf, ())

@@ -13,7 +13,16 @@ from stride.lax._shapes import *  # noqa: F401,F403
 __all__ = [*_control.__all__, *_operators.__all__, *_shapes.__all__]
 
 _COLLECTIVE = (
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum", "psum_scatter",
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "psum",
+    "psum_scatter",
 )
 
 

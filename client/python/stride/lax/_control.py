@@ -134,7 +134,7 @@ def _scalar(value: Any, what: str, kinds: str) -> Any:
 
 
 def _branch(function: Callable, operands: tuple) -> Any:
-    """What a branch gives, as part of the function that is traced. It is traced apart, so that what it writes is seen."""
+    """The results of a branch, as part of the function that is traced. It is traced apart, so that writes are seen."""
     session = _session.current_session()
     leaves: list = []
     structure = flatten((operands, {}), leaves)
@@ -230,7 +230,7 @@ def _result(leaf: Any) -> Any:
 
 
 class Index(int):
-    """The number of a step: a Python integer whose arithmetic stays one, and whose comparisons can be negated by `~`."""
+    """The number of a step: a Python integer. Its arithmetic gives such integers, its comparisons bools for `~`."""
 
     __slots__ = ()
     shape: tuple = ()
@@ -287,8 +287,8 @@ class _Carry:
         for path, leaf in tree_util.tree_leaves_with_path(init):
             if not _is_value(leaf):
                 raise TypeError(
-                    f"{where}: the initial value{tree_util.keystr(path)} is of type {type(leaf).__name__}, not an array "
-                    f"or a number"
+                    f"{where}: the initial value{tree_util.keystr(path)} is of type {type(leaf).__name__}, not an "
+                    f"array or a number"
                 )
         self.leaves = [array_of(one) if isinstance(one, np.ndarray) else one for one in leaves]
 
@@ -434,7 +434,12 @@ def _holds(condition: Any) -> bool:
 
 
 def scan(
-    f: Callable, init: Any, xs: Any = None, length: Optional[int] = None, reverse: bool = False, unroll: Any = 1,
+    f: Callable,
+    init: Any,
+    xs: Any = None,
+    length: Optional[int] = None,
+    reverse: bool = False,
+    unroll: Any = 1,
     _split_transpose: bool = False,
 ) -> Any:
     """`carry, y = f(carry, x)` for each x along the first axis of `xs`: the last carry, and the ys along a new one.
@@ -505,7 +510,9 @@ def _sources(xs: Any) -> tuple:
 def _num_steps(sources: List[Array], length: Any) -> int:
     lengths = sorted({one.shape[0] for one in sources})
     if len(lengths) > 1:
-        raise ValueError(f"lax.scan: the first axes of xs have different lengths: {', '.join([str(n) for n in lengths])}")
+        raise ValueError(
+            f"lax.scan: the first axes of xs have different lengths: {', '.join([str(n) for n in lengths])}"
+        )
     if length is None:
         if not lengths:
             raise ValueError("lax.scan needs xs with an array, or length=")
@@ -636,7 +643,7 @@ def map(f: Callable, xs: Any, *, batch_size: Optional[int] = None) -> Any:  # no
     batched = vmap(f)
     parts = []
     for begin in range(0, num_steps, batch_size):
-        part = [one[begin:begin + batch_size] for one in sources]
+        part = [one[begin : begin + batch_size] for one in sources]
         parts.append(batched(tree_util.tree_unflatten(structure, part)))
     return tree_util.tree_map(lambda *ones: _manipulation.concat(list(ones)), *parts)
 

@@ -10,19 +10,100 @@ from stride._array import Array, array_of
 from stride.lax._control import _is_value, _is_weak, _kind_text, _shape, _weak_kind
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clamp", "complex", "conj",
-    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "div", "dot",
-    "dot_general", "eq", "exp", "exp2", "expm1", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "log",
-    "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "nextafter", "optimization_barrier",
-    "population_count", "pow", "real", "reciprocal", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
-    "reduce_prod", "reduce_sum", "reduce_xor", "rem", "round", "RoundingMethod", "rsqrt", "select", "select_n",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "sort", "sort_key_val",
-    "sqrt", "square", "stop_gradient", "sub", "tan", "tanh", "top_k",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "argmax",
+    "argmin",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "batch_matmul",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "complex",
+    "conj",
+    "convert_element_type",
+    "cos",
+    "cosh",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "div",
+    "dot",
+    "dot_general",
+    "eq",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "imag",
+    "integer_pow",
+    "is_finite",
+    "le",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "neg",
+    "nextafter",
+    "optimization_barrier",
+    "population_count",
+    "pow",
+    "real",
+    "reciprocal",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+    "rem",
+    "round",
+    "RoundingMethod",
+    "rsqrt",
+    "select",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sin",
+    "sinh",
+    "sort",
+    "sort_key_val",
+    "sqrt",
+    "square",
+    "stop_gradient",
+    "sub",
+    "tan",
+    "tanh",
+    "top_k",
 ]
 
 _KINDS = {
-    "b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats", "c": "complex numbers",
+    "b": "bools",
+    "i": "signed integers",
+    "u": "unsigned integers",
+    "f": "floats",
+    "c": "complex numbers",
 }
 
 
@@ -41,9 +122,7 @@ def _kind_of(dtype: np.dtype) -> str:
 
 def _check_kind(name: str, array: Array, kinds: str) -> None:
     if _kind_of(array.dtype) not in kinds:
-        raise TypeError(
-            f"lax.{name} takes arrays of {', '.join([_KINDS[one] for one in kinds])}, not of {array.dtype}"
-        )
+        raise TypeError(f"lax.{name} takes arrays of {', '.join([_KINDS[one] for one in kinds])}, not of {array.dtype}")
 
 
 def _operands(name: str, values: Sequence[Any], kinds: str = "biufc", is_elementwise: bool = True) -> list:
@@ -310,7 +389,9 @@ def select_n(which: Any, *cases: Any) -> Array:
     if len({one.shape for one in cases}) > 1:
         raise TypeError(f"lax.select takes cases of one shape, not {', '.join([_kind_text(one) for one in cases])}")
     if which.shape not in ((), cases[0].shape):
-        raise TypeError(f"lax.select: the choice has no axes or the shape of the cases, {cases[0].shape}, not {which.shape}")
+        raise TypeError(
+            f"lax.select: the choice has no axes or the shape of the cases, {cases[0].shape}, not {which.shape}"
+        )
     if which.dtype.kind == "b" and len(cases) > 2:
         raise TypeError(f"lax.select chooses one of two by bools; there are {len(cases)}")
     if len(cases) == 2:
@@ -372,11 +453,15 @@ reduce_or = _reduction(
     "reduce_or", _bitwise("bitwise_or", _reductions.any), "biu", "The elements along axes, combined by or."
 )
 reduce_prod = _reduction(
-    "reduce_prod", lambda x, axes: _reductions.prod(x, axis=axes, dtype=x.dtype), "iufc",
+    "reduce_prod",
+    lambda x, axes: _reductions.prod(x, axis=axes, dtype=x.dtype),
+    "iufc",
     "The products along axes, in the operand's type.",
 )
 reduce_sum = _reduction(
-    "reduce_sum", lambda x, axes: _reductions.sum(x, axis=axes, dtype=x.dtype), "iufc",
+    "reduce_sum",
+    lambda x, axes: _reductions.sum(x, axis=axes, dtype=x.dtype),
+    "iufc",
     "The sums along axes, in the operand's type.",
 )
 reduce_xor = _reduction(
@@ -423,7 +508,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     if len({one.shape for one in arrays}) > 1:
         raise TypeError(f"lax.sort takes operands of one shape, not {', '.join([_kind_text(one) for one in arrays])}")
     order = _routines.argsort(arrays[num_keys - 1], axis=dimension, stable=True)
-    for key in arrays[:num_keys - 1][::-1]:
+    for key in arrays[: num_keys - 1][::-1]:
         step = _routines.argsort(_routines.take_along_axis(key, order, axis=dimension), axis=dimension, stable=True)
         order = _routines.take_along_axis(order, step, axis=dimension)
     return tuple(_routines.take_along_axis(one, order, axis=dimension) for one in arrays)
@@ -458,7 +543,9 @@ def _first_places(x: Array, k: int, axis: int) -> Array:
 # --- products ---
 
 
-def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def dot(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """The product of vectors and matrices; `precision` changes nothing."""
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
@@ -473,7 +560,12 @@ def _in_type(dtype: Optional[Any], *arrays: Array) -> tuple:
 
 
 def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, **ignored: Any
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    **ignored: Any,
 ) -> Array:
     """Products summed over some axes, for each place of others.
 

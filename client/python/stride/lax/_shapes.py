@@ -11,10 +11,33 @@ from stride.lax._control import _is_unknown, _is_value, _kind_text
 from stride.lax._operators import _array, _operands
 
 __all__ = [
-    "broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "collapse",
-    "concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
-    "dynamic_update_slice", "dynamic_update_slice_in_dim", "expand_dims", "full", "full_like", "index_in_dim", "iota",
-    "pad", "reshape", "rev", "slice", "slice_in_dim", "split", "squeeze", "tile", "transpose",
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "expand_dims",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "iota",
+    "pad",
+    "reshape",
+    "rev",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "squeeze",
+    "tile",
+    "transpose",
 ]
 
 _slice = slice
@@ -58,8 +81,10 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], **ignored: Any) -> Array:
     """An array of a shape, in which the operand's axes are `broadcast_dimensions`."""
     x, shape, places = _array("broadcast_in_dim", operand), tuple(shape), tuple(broadcast_dimensions)
-    fits = len(places) == x.ndim and list(places) == sorted(set(places)) and all(
-        0 <= place < len(shape) and n in (1, shape[place]) for place, n in zip(places, x.shape)
+    fits = (
+        len(places) == x.ndim
+        and list(places) == sorted(set(places))
+        and all(0 <= place < len(shape) and n in (1, shape[place]) for place, n in zip(places, x.shape))
     )
     if not fits:
         raise TypeError(f"lax.broadcast_in_dim: an array of shape {x.shape} does not have the axes {places} of {shape}")
@@ -77,7 +102,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     return _manipulation.reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Optional[Sequence[int]] = None, **ignored: Any) -> Array:
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Optional[Sequence[int]] = None, **ignored: Any
+) -> Array:
     """The elements in another shape, with the axes in the order of `dimensions` first."""
     x = _array("reshape", operand)
     x = x if dimensions is None else _manipulation.permute_dims(x, tuple(dimensions))
@@ -137,7 +164,9 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> List[Array]:
     """Parts of these sizes along an axis."""
     x = _array("split", operand)
     if not 0 <= axis < x.ndim or sum(sizes) != x.shape[axis]:
-        raise ValueError(f"lax.split: sizes {tuple(sizes)} along axis {axis} do not make up an array of shape {x.shape}")
+        raise ValueError(
+            f"lax.split: sizes {tuple(sizes)} along axis {axis} do not make up an array of shape {x.shape}"
+        )
     ends = np.cumsum([0, *sizes])
     return [slice_in_dim(x, int(begin), int(end), axis=axis) for begin, end in zip(ends, ends[1:])]
 
@@ -160,9 +189,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Any]) -> Arra
     inner = [n + max(0, n - 1) * between for n, (_, _, between) in zip(x.shape, config)]
     shape = tuple(max(0, low) + n + max(0, high) for n, (low, high, _) in zip(inner, config))
     result = _manipulation.copy(_manipulation.broadcast_to(value, shape))
-    result[tuple(
-        _slice(max(0, low), max(0, low) + n, between + 1) for n, (low, _, between) in zip(inner, config)
-    )] = x
+    result[tuple(_slice(max(0, low), max(0, low) + n, between + 1) for n, (low, _, between) in zip(inner, config))] = x
     kept = tuple(_slice(max(0, -low), n - max(0, -high)) for n, (low, high, _) in zip(shape, config))
     if any(n < max(0, -low) + max(0, -high) for n, (low, high, _) in zip(shape, config)):
         raise ValueError(f"lax.pad: {config} takes away more than an array of shape {x.shape} has")
@@ -277,9 +304,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Array
         >>> stride.lax.dynamic_update_slice(st.zeros(4), st.ones(2), (st.array(3),)).tolist()
         [0.0, 0.0, 1.0, 1.0]
     """
-    x, update = (
-        array_of(one) for one in _operands("dynamic_update_slice", (operand, update), is_elementwise=False)
-    )
+    x, update = (array_of(one) for one in _operands("dynamic_update_slice", (operand, update), is_elementwise=False))
     starts = _starts("dynamic_update_slice", start_indices, x)
     if update.ndim != x.ndim or any(size > n for size, n in zip(update.shape, x.shape)):
         raise TypeError(
