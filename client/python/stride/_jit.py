@@ -124,13 +124,13 @@ def _jitted(function: Callable, static_argnums, static_argnames, donate_argnums,
         session = session_of(leaves)
         specs = tuple([(one.shape, np.dtype(one.dtype)) for one in leaves])
         # Captured arrays belong to a session.
-        key = root(session), structure, specs
         try:
-            hash(key)
+            template, result = cache.get(
+                (root(session), structure, specs), lambda: trace(function, structure, specs, session)
+            )
         except TypeError:
             refuse_unhashable(function, *given)
             raise
-        template, result = cache.get(key, lambda: trace(function, structure, specs, session))
         results = template.replay(session, [prepared(one, session) for one in leaves])
         if has_donated and not session._is_trace:
             _delete(_donated(donated, arguments, kwargs), results)

@@ -143,12 +143,13 @@ def at(message, path: Path):
 
 
 class _Registered(NamedTuple):
-    """The programs that a template has become in a session, and the arrays of their constants there."""
+    """The programs that a template has become in a session, and the arrays of their constants there. `given`: the
+    template's handles of inputs, captured arrays and constants."""
 
     names: List[str]
     parts: List[_program.Part]
     programs: _program.Programs
-    constants: List[_program.Constant]
+    given: Tuple[int, ...]
     arrays: List[Array]
 
 
@@ -199,7 +200,9 @@ class Template:
                             registered.append((programs.register(part), part))
                         constants = [_program.upload(session, one) for one in made.constants]
                         names = [name for name, _ in registered]
-                        self._program = _Registered(names, made.parts, programs, made.constants, constants)
+                        captured = [handle for _, handle in self.captured]
+                        given = (*self.inputs, *captured, *(one.handle for one in made.constants))
+                        self._program = _Registered(names, made.parts, programs, given, constants)
                     except _errors.StrideError:
                         # Replayed command by command; the error is raised with the line that is to blame then.
                         programs.dead.extend(part.id for _, part in registered)
@@ -211,10 +214,9 @@ class Template:
         inputs = (*nodes, *(node for node, _ in self.captured))
         program = None if session._is_trace else self._register(session)
         if program is not None:
-            given = (*self.inputs, *(handle for _, handle in self.captured), *(one.handle for one in program.constants))
 
             def call(flush, operands, handles, origin):
-                names = {name: operand.handle for name, operand in zip(given, operands)}
+                names = {name: operand.handle for name, operand in zip(program.given, operands)}
                 names.update(zip((one.handle for one in self.outputs), handles))
                 for name, part in zip(program.names, program.parts):
                     for one in part.outputs:
@@ -266,7 +268,7 @@ def flatten(tree, leaves: list) -> Structure:
     flat, structure = tree_util.tree_flatten(tree)
     slots = []
     for one in flat:
-        if isinstance(one, (Array, np.ndarray)):
+        if type(one) is Array or isinstance(one, np.ndarray):
             leaves.append(one)
             slots.append(Array)
         else:
@@ -294,9 +296,10 @@ class Static:
 
 def unflatten(structure: Structure, leaves):
     """`leaves` is an iterator."""
-    return tree_util.tree_unflatten(
-        structure.tree, [next(leaves) if one is Array else one.value for one in structure.slots]
-    )
+    tree, slots = structure
+    if tree._kind is None and slots[0] is Array:
+        return next(leaves)
+    return tree_util.built(tree, iter([next(leaves) if one is Array else one.value for one in slots]))
 
 
 def refuse_unhashable(function: Callable, arguments, kwargs) -> None:
@@ -439,7 +442,8 @@ class Cache:
         with self._lock:
             found = self._templates.get(key)
             if found is not None:
-                self._templates.move_to_end(key)
+                if len(self._templates) > _MAX_TEMPLATES // 2:  # else none goes soon
+                    self._templates.move_to_end(key)
                 return found
         found = make()
         with self._lock:

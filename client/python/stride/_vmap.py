@@ -524,11 +524,6 @@ def vmap(
             specs.append((array.shape[:axis] + array.shape[axis + 1:], array.dtype))
         mapped = tuple(axis is not None for axis in axes)
         key = root(session), structure, tuple(specs), mapped, size
-        try:
-            hash(key)
-        except TypeError:
-            refuse_unhashable(fun, arguments, kwargs)
-            raise
 
         def make():
             template, result = trace(functools.partial(_with_arrays, fun), structure, tuple(specs), session)
@@ -537,7 +532,11 @@ def vmap(
             batched = {handle for handle, one in zip(template.inputs, mapped) if one}
             return _Batcher(template, size, batched).run([place is None for place in places]), (result, places)
 
-        template, (result, places) = cache.get(key, make)
+        try:
+            template, (result, places) = cache.get(key, make)
+        except TypeError:
+            refuse_unhashable(fun, arguments, kwargs)
+            raise
         results = template.replay(session, nodes)
         results = [_manipulation.moveaxis(one, 0, place) if place else one for one, place in zip(results, places)]
         return unflatten(result, iter(results))

@@ -283,22 +283,36 @@ def register_static(cls: Any) -> Any:
 class PyTreeDef:
     """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable."""
 
-    __slots__ = ("_kind", "_data", "_parts", "num_leaves", "num_nodes")
+    __slots__ = ("_kind", "_data", "_parts", "_key", "_counts")
 
     def __init__(self, kind: Optional[_Kind], data: Any, parts: Tuple["PyTreeDef", ...]):
         self._kind, self._data, self._parts = kind, data, parts
-        self.num_leaves = 1 if kind is None else sum([one.num_leaves for one in parts])
-        self.num_nodes = 1 + sum([one.num_nodes for one in parts])
+        # Nested tuples, which compare and hash without a call for each node.
+        self._key = kind, data, tuple([one._key for one in parts])
+        self._counts: Optional[Tuple[int, int]] = None  # of leaves and nodes, once they were asked for
+
+    def _counted(self) -> Tuple[int, int]:
+        if self._counts is None:
+            counts = [one._counted() for one in self._parts]
+            leaves = 1 if self._kind is None else sum([one[0] for one in counts])
+            self._counts = leaves, 1 + sum([one[1] for one in counts])
+        return self._counts
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves there are."""
+        return self._counted()[0]
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are, leaves among them."""
+        return self._counted()[1]
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, PyTreeDef):
-            return NotImplemented
-        return self._kind is other._kind and self._parts == other._parts and bool(self._data == other._data)
+        return self._key == other._key if isinstance(other, PyTreeDef) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((id(self._kind), self._data, self._parts))
+        return hash(self._key)
 
     def __repr__(self) -> str:
         return f"PyTreeDef({self._text()})"
@@ -349,13 +363,18 @@ class PyTreeDef:
 
 
 _LEAF = PyTreeDef(None, None, ())
+_EMPTY_DICT = PyTreeDef(_dict, (), ())
 
 
 def _flatten(tree: Any, leaves: list, is_leaf: IsLeaf) -> PyTreeDef:
-    kind = _kind_of(tree)
+    kind = _kinds.get(type(tree))
+    if kind is None and isinstance(tree, tuple):
+        kind = _kind_of(tree)
     if kind is None or is_leaf is not None and is_leaf(tree):
         leaves.append(tree)
         return _LEAF
+    if kind is _dict and not tree:
+        return _EMPTY_DICT
     children, data = kind.flatten(tree)
     return PyTreeDef(kind, data, tuple([_flatten(one, leaves, is_leaf) for one in children]))
 
@@ -450,13 +469,15 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     leaves = list(leaves)
     if len(leaves) != treedef.num_leaves:
         raise ValueError(f"the structure {treedef} has {treedef.num_leaves} leaves; {len(leaves)} were given")
-    return _built(treedef, iter(leaves))
+    return built(treedef, iter(leaves))
 
 
-def _built(treedef: PyTreeDef, leaves: Any) -> Any:
-    if treedef._kind is None:
+def built(treedef: PyTreeDef, leaves: Any) -> Any:
+    """As `tree_unflatten`, of an iterator that has as many leaves."""
+    kind = treedef._kind
+    if kind is None:
         return next(leaves)
-    return treedef._kind.unflatten(treedef._data, [_built(one, leaves) for one in treedef._parts])
+    return kind.unflatten(treedef._data, [built(one, leaves) for one in treedef._parts])
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> List[Any]:
@@ -492,14 +513,14 @@ def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """
     leaves, structure = tree_flatten(tree, is_leaf)
     others = [structure.flatten_up_to(one) for one in rest]
-    return _built(structure, iter([f(*one) for one in zip(leaves, *others)]))
+    return built(structure, iter([f(*one) for one in zip(leaves, *others)]))
 
 
 def tree_map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """As `tree_map`; `f` takes the path of each leaf first."""
     found, structure = tree_flatten_with_path(tree, is_leaf)
     others = [structure.flatten_up_to(one) for one in rest]
-    return _built(structure, iter([f(*one, *more) for one, *more in zip(found, *others)]))
+    return built(structure, iter([f(*one, *more) for one, *more in zip(found, *others)]))
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -524,7 +545,7 @@ def tree_reduce(function: Callable, tree: Any, initializer: Any = _NONE_GIVEN, i
 def tree_broadcast(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree of `full`'s structure, with the leaf of `prefix`, a tree that ends earlier, in each place below it."""
     structure = tree_structure(full, is_leaf)
-    return _built(structure, iter(broadcast_prefix(prefix, structure, "the prefix", is_leaf)))
+    return built(structure, iter(broadcast_prefix(prefix, structure, "the prefix", is_leaf)))
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: Optional[PyTreeDef], pytree_to_transpose: Any) -> Any:
