@@ -63,6 +63,39 @@ class VmapTest(client_case.ClientCase):
         matrix, batch = self.rng.random((150, 100)), self.rng.random((10, 100))
         self.same(st.vmap(lambda v: st.asarray(matrix) @ v)(st.asarray(batch)), batch @ matrix.T, rtol=1e-12)
 
+    def test_linear_algebra(self):
+        a = self.rng.random((5, 3, 3)) + 3 * np.eye(3)
+        stacks = self.rng.random((5, 2, 3, 3)) + 3 * np.eye(3)
+        symmetric = a + a.transpose(0, 2, 1)
+        tolerance = {"rtol": 1e-9, "atol": 1e-9}
+        for function, values in ((st.linalg.inv, a), (st.linalg.det, a), (st.linalg.eigvalsh, symmetric),
+                                 (st.linalg.cholesky, symmetric), (st.linalg.svdvals, a),
+                                 (lambda x: st.abs(st.linalg.qr(x)[1]), a), (st.linalg.inv, stacks)):
+            self.check(function, values, **tolerance)
+        self.check(lambda x: st.linalg.inv(x[0]) @ x[1], stacks[:, :, :2, :2], **tolerance)
+        matrices, vectors = self.rng.random((5, 3, 2)), self.rng.random((5, 3))
+        for left, right, axes in ((a, matrices, 0), (a, vectors, 0), (a[0], matrices, (None, 0)), (a[0], vectors, (None, 0)),
+                                  (a, matrices[0], (0, None)), (a, vectors[0], (0, None)), (stacks, matrices, 0),
+                                  (stacks[0], matrices, (None, 0)), (a, self.rng.random((5, 4, 3, 2)), 0)):
+            with self.subTest(left=left.shape, right=right.shape, axes=axes):
+                self.check(st.linalg.solve, left, right, in_axes=axes, **tolerance)
+        self.same(st.vmap(st.linalg.inv)(st.asarray(a)), np.linalg.inv(a), rtol=1e-9)
+
+    def test_transforms(self):
+        x = self.rng.random((5, 4, 6))
+        for function in (st.fft.fft, lambda x: st.fft.fft(x, axis=0), st.fft.fft2, st.fft.rfft,
+                         lambda x: st.fft.irfft(st.fft.rfft(x, axis=0), axis=0), st.fft.fftn,
+                         lambda x: st.fft.fft(x, n=3, axis=-2)):
+            self.check(function, x)
+
+    def test_outer(self):
+        x, y = self.rng.random((5, 3)), self.rng.random((5, 2, 4))
+        self.check(lambda x, y: st.subtract.outer(x, y), x, y)
+        self.check(lambda x, y: st.multiply.outer(x, y), x[0], y, in_axes=(None, 0))
+        self.check(lambda x, y: st.multiply.outer(x, y), x, y[0], in_axes=(0, None))
+        self.check(lambda x, y: st.power.outer(x, y), np.arange(5.0), y)
+        self.check(st.outer, x, y[:, 0])
+
     def test_views(self):
         x = self.rng.random((5, 3, 4))
         for function in (lambda x: x.T, lambda x: x[1], lambda x: x[:, ::-2], lambda x: x[..., -1], lambda x: x.reshape(12), lambda x: x.T.reshape(2, 6),

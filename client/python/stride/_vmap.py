@@ -305,6 +305,50 @@ class _Batcher:
         self.emit(operation)
         self.copied(self.reshaped(operation.outputs[0].handle, wanted), handle)
 
+    def _linalg(self, operation, linalg) -> None:
+        if linalg.function != pb.Linalg.FUNCTION_SOLVE:
+            self.finish(operation)
+            return
+        left, right = linalg.operands
+        is_vector = self.rank(right) == 1
+        handle = operation.outputs[0].handle
+        if is_vector and self.is_batched(right):
+            # A column, since a matrix of the items' vectors would be one right side for all.
+            right.handle = self.reshaped(right.handle, (*self.shape(right.handle), 1))
+        rank = max(self.rank(left), self.rank(right))
+        if not is_vector or self.is_batched(right):
+            left.CopyFrom(self.aligned(left, rank))
+            right.CopyFrom(self.aligned(right, rank))
+        self.made(handle)
+        wanted, dtype = self.specs[handle]
+        if not is_vector or not self.is_batched(right):
+            self.emit(operation)
+            return
+        operation.outputs[0].handle = self.handle((*wanted, 1), dtype)
+        self.emit(operation)
+        self.copied(self.reshaped(operation.outputs[0].handle, wanted), handle)
+
+    def _fft(self, operation, fft) -> None:
+        rank = self.rank(fft.input)
+        axes = [axis % rank + 1 for axis in fft.axes] or list(range(1, rank + 1))
+        del fft.axes[:]
+        fft.axes.extend(axes)
+        self.finish(operation)
+
+    def _outer(self, operation, outer) -> None:
+        left, right = self.as_handle(outer.left), self.as_handle(outer.right)
+        ranks = self.rank(outer.left), self.rank(outer.right)
+        shape = self.shape(left)
+        columns = self.reshaped(left, (*shape, *(1,) * ranks[1]))
+        if right in self.batched:
+            shape = self.shape(right)
+            right = self.reshaped(right, (self.size, *(1,) * ranks[0], *shape[1:]))
+        ufunc = pb.Ufunc(function=outer.function, data_type=outer.data_type, casting=outer.casting)
+        for one in (columns, right):
+            ufunc.inputs.add(handle=one)
+        operation.ufunc.CopyFrom(ufunc)
+        self.finish(operation)
+
     def _view(self, operation, view) -> None:
         shape = self.shape(view.input.handle)[1:]
         steps = []
