@@ -125,7 +125,7 @@ class InterchangeTest(client_case.ClientCase):
                 source = kind(values, (2, 0), on_device)
                 np.testing.assert_array_equal(_interchange.read(source, driver), expected)
                 self.assertEqual(len(driver.copies), 1)
-        # What waits for the elements is told CUDA's default stream.
+        # The consumer's stream is CUDA's default one.
         source = _Exporter(host, (2, 0), on_device)
         _interchange.read(source, _FakeDriver(bytes(8) + host.tobytes()))
         self.assertEqual(source.asked, [{"stream": 1, "max_version": (1, 0)}])

@@ -116,7 +116,7 @@ class ControlTest(LaxCase):
             with self.assertRaisesRegex(st.TracingError, "branch"):
                 st.jit(inside)(st.asarray(False))
         self.same(kept, np.zeros(3))
-        # What a branch makes itself it may write.
+        # A branch may write an array of its own.
         expected = np.array([1.0, 0, 0])
         self.same(
             st.jit(lambda p: lax.cond(p, lambda: writes(st.zeros(3) + 0), lambda: held + 0))(st.asarray(True)), expected
@@ -319,6 +319,10 @@ class ProgramTest(LaxCase):
         ((template, _),) = compiled.templates._templates.values()
         return template._program
 
+    def outputs(self, compiled):
+        ((template, _),) = compiled.templates._templates.values()
+        return template.outputs
+
     def test_a_loop_is_one_program_call(self):
         x = st.asarray(self.rng.random((5, 3)))
         step = st.jit(lambda x: lax.scan(lambda c, v: (st.sort(c * 0.5 + v), c.sum()), st.zeros(3), x))
@@ -351,6 +355,12 @@ class ProgramTest(LaxCase):
         with client_case.Sent(self.session) as sent:
             compiled(st.asarray(x))[0].to_numpy()
         self.assertEqual(set(sent.kinds) - {"copy"}, {"program_call"})
+        # Every array between parts is released, before the parts after its last reader.
+        released = [one.release.handles for one in sent.commands if one.HasField("release")]
+        results = {one.handle for one in self.outputs(compiled)}
+        between = {handle for part in program.parts for handle in part.outputs} - results
+        self.assertGreater(len(released), 1)
+        self.assertGreaterEqual(sum(map(len, released)), len(between))
 
     def test_writes_are_not_parted(self):
         def loop(x):
@@ -365,7 +375,7 @@ class ProgramTest(LaxCase):
             self.same(st.jit(loop)(st.asarray(x)), expected, rtol=1e-14)
 
     def test_parts(self):
-        """Of a chain with a view and a write, for many lengths of parts: each hands on what later ones read."""
+        """A chain with a view and a write, for many lengths of parts: each hands on the arrays that later ones read."""
 
         def operation(output, *inputs, **kind):
             made = pb.Operation(outputs=[pb.Output(handle=output)], **kind)

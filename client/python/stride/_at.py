@@ -10,7 +10,7 @@ import numpy as np
 from stride import _errors
 from stride._array import _SCALARS, Array, array_of
 
-# What an index out of range means, by the names of `mode`.
+# The meanings of an index out of range, by the names of `mode`.
 _DROP, _CLIP, _PROMISE = "drop", "clip", "promise"
 _MODES = {"drop": _DROP, "fill": _DROP, "clip": _CLIP, "promise_in_bounds": _PROMISE}
 
@@ -288,7 +288,7 @@ def _mode(mode: Any) -> str:
 
 
 def _filling(dtype: np.dtype) -> Any:
-    """What `get` has out of range, as JAX."""
+    """The element that `get` has out of range, as in JAX."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
     return True if dtype.kind == "b" else float("nan")

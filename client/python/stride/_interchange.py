@@ -82,7 +82,7 @@ def _capsule_of(source: Any, kind: int) -> Any:
 
 
 def _tensor_in(capsule: Any) -> _Tensor:
-    """Who holds the capsule keeps the tensor."""
+    """The tensor lives as long as the capsule."""
     api = ctypes.pythonapi
     for name in (b"dltensor_versioned", b"dltensor"):
         if not api.PyCapsule_IsValid(ctypes.py_object(capsule), name):

@@ -38,6 +38,7 @@ class Plan(NamedTuple):
 
     parts: List[Part]
     constants: List[Constant]
+    releases: List[List[int]]  # handles that no part after this one reads, for each part
 
 
 def plan(template, device: str) -> Optional[Plan]:
@@ -75,13 +76,22 @@ def plan(template, device: str) -> Optional[Plan]:
         return None
     given = [*template.inputs, *(handle for _, handle in template.captured), *(one.handle for one in constants)]
     if len(operations) <= _MAX_OPERATIONS and len(given) <= _MAX_INPUTS and len(outputs) <= _MAX_OUTPUTS:
-        return Plan([_part(operations, given, outputs)], constants)
+        return Plan([_part(operations, given, outputs)], constants, [[]])
     if len(operations) <= _MAX_OPERATIONS:
         return None
     from stride import _program_parts
 
     ranges = _program_parts.parted(operations, outputs, _MAX_OPERATIONS, _MAX_INPUTS, _MAX_OUTPUTS)
-    return None if ranges is None else Plan([_part(*one) for one in ranges], constants)
+    if ranges is None:
+        return None
+    parts = [_part(*one) for one in ranges]
+    return Plan(parts, constants, _releases(parts, outputs))
+
+
+def _releases(parts: List[Part], outputs: List[int]) -> List[List[int]]:
+    last = {handle: i for i, part in enumerate(parts) for handle in (*part.outputs, *part.inputs)}
+    made = {handle for part in parts for handle in part.outputs}.difference(outputs)
+    return [sorted(handle for handle in made if last[handle] == i) for i in range(len(parts))]
 
 
 def _part(operations: List[pb.Operation], inputs: List[int], outputs: List[int]) -> Part:

@@ -1,7 +1,7 @@
 """A long template in parts that each can be a program of the service.
 
-A part hands on to later ones what it made and they read. What it hands on is no view (a view is made again in each part
-that reads it), and nobody writes it later, since a program may write only what it made."""
+A part hands on to later ones what it made and they read. It hands on no views (each part that reads one makes it
+again), and no array that is written later, since a program may write only what it made."""
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -9,7 +9,7 @@ from stride.v1 import operation_pb2 as pb
 
 
 class _Uses(NamedTuple):
-    """What the operations make, read and write, by their places."""
+    """Handles that the operations make, read and write, by the operations' places."""
 
     made: Dict[int, int]  # handle: the operation that makes it
     reads: List[List[int]]  # handles that each operation reads or writes

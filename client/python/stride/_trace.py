@@ -150,6 +150,7 @@ class _Registered(NamedTuple):
     parts: List[_program.Part]
     programs: _program.Programs
     given: Tuple[int, ...]
+    releases: List[List[int]]
     arrays: List[Array]
 
 
@@ -202,7 +203,7 @@ class Template:
                         names = [name for name, _ in registered]
                         captured = [handle for _, handle in self.captured]
                         given = (*self.inputs, *captured, *(one.handle for one in made.constants))
-                        self._program = _Registered(names, made.parts, programs, given, constants)
+                        self._program = _Registered(names, made.parts, programs, given, made.releases, constants)
                     except _errors.StrideError:
                         # Replayed command by command; the error is raised with the line that is to blame then.
                         programs.dead.extend(part.id for _, part in registered)
@@ -218,15 +219,18 @@ class Template:
             def call(flush, operands, handles, origin):
                 names = {name: operand.handle for name, operand in zip(program.given, operands)}
                 names.update(zip((one.handle for one in self.outputs), handles))
-                for name, part in zip(program.names, program.parts):
+                next_id = flush.session._next_id
+                for name, part, gone in zip(program.names, program.parts, program.releases):
                     for one in part.outputs:
                         if one not in names:
-                            names[one] = flush.scratch()  # for the parts that follow
+                            names[one] = next_id()  # for the parts that follow
                     call = pb.ProgramCall(program=name, inputs=[pb.Operand(handle=names[one]) for one in part.inputs])
                     flush.add(
                         pb.Operation(program_call=call, outputs=[pb.Output(handle=names[one]) for one in part.outputs]),
                         origin,
                     )
+                    if gone:
+                        flush.commands.add(id=next_id()).release.handles.extend([names[one] for one in gone])
 
             inputs = (*inputs, *(one._node for one in program.arrays))
             return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)]

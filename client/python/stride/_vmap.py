@@ -523,7 +523,7 @@ def vmap(
         in_axes: for each positional argument the axis to map over, or None for one that all items share, or a pytree
             of these that ends where the argument's does or earlier. One integer is for all. Leaves that are not arrays
             are shared. Keyword arguments are mapped over their first axis.
-        out_axes: likewise for results: where the items' axis is, or None for a result that is the same for all items.
+        out_axes: the same for results: where the items' axis is, or None for a result that is the same for all items.
         axis_name, spmd_axis_name: change nothing; collective operations over a named axis are not there.
         axis_size: how many items there are, which is needed where no argument is mapped.
     Returns

@@ -342,7 +342,7 @@ class PyTreeDef:
         return tree_unflatten(self, leaves)
 
     def flatten_up_to(self, tree: Any) -> List[Any]:
-        """What `tree` has at this structure's leaves, which may be subtrees."""
+        """The subtrees of `tree` at this structure's leaves."""
         found: List[Any] = []
         _up_to(self, tree, found, (), "the tree")
         return found

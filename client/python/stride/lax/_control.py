@@ -536,7 +536,7 @@ def _item(source: Array, i: int) -> Array:
 
 
 class _Ys:
-    """What the steps give, put together in groups."""
+    """The results of the steps, put together in groups."""
 
     def __init__(self, reverse: bool):
         self._reverse = reverse
