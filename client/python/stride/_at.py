@@ -311,5 +311,5 @@ def _ones_like(array: Array, values: Any) -> Array:
     """Factors for the elements of an array, in the type in which `values` are used."""
     from stride import _inference
 
-    dtype = array_of(values, array.session).dtype if not isinstance(values, _SCALARS) else type(values)
+    dtype: Any = array_of(values, array.session).dtype if not isinstance(values, _SCALARS) else type(values)
     return _full(array.shape, 1, array).astype(_inference.promote(array.dtype, dtype))

@@ -11,6 +11,8 @@ class JaxMethods:
     """A part of Array."""
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        _node: Any
 
     @property
     def at(self) -> "At":
@@ -24,13 +26,13 @@ class JaxMethods:
         it does nothing."""
         from stride._transfers import wait_for
 
-        wait_for(self)
+        wait_for(self)  # type: ignore[arg-type]
         return self  # type: ignore[return-value]
 
     def delete(self) -> None:
         """Gives up the array: its use raises ArrayDeleted. Views of it, and what was computed from it, stay."""
         if not self.is_deleted():
-            self._node.held = False  # type: ignore[has-type]
+            self._node.held = False
             del self._node
 
     def is_deleted(self) -> bool:
@@ -51,4 +53,4 @@ class JaxMethods:
         this process, and the tensor lies there: this process copies nothing."""
         from stride import _interchange
 
-        return _interchange.to_torch(self, copy)
+        return _interchange.to_torch(self, copy)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """stride.jit: functions recorded once for each kind of arguments, and replayed."""
 
+import collections.abc
 import functools
 import inspect
 import operator
@@ -189,9 +190,9 @@ def _chosen(function: Callable, what: str, argnums: Numbers, argnames: Names) ->
 def _numbers(argnums: Numbers) -> Tuple[int, ...]:
     if argnums is None:
         return ()
-    if isinstance(argnums, str) or not hasattr(argnums, "__iter__"):
-        return (operator.index(argnums),)  # type: ignore[arg-type]
-    return tuple(operator.index(one) for one in argnums)
+    if isinstance(argnums, collections.abc.Iterable) and not isinstance(argnums, str):
+        return tuple(operator.index(one) for one in argnums)
+    return (operator.index(argnums),)  # type: ignore[arg-type]
 
 
 def _with_static(static: _Chosen, arguments: tuple, kwargs: dict) -> tuple:

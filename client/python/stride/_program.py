@@ -5,7 +5,7 @@ made in it. What cannot be, or what a daemon refuses, is replayed command by com
 
 import collections.abc
 import hashlib
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Set
 
 from stride import _dtypes, _errors
 from stride._array import wrap
@@ -50,7 +50,7 @@ def plan(template, device: str) -> Optional[Plan]:
     writes = any(one.HasField("kernel_launch") or any(output.existing for output in one.outputs) for one, _ in commands)
     constants: List[Constant] = []
     operations: List[pb.Operation] = []
-    made = set()
+    made: Set[int] = set()
     last = max((handle for _, paths in commands for _, handle in paths), default=0)
     last = max((last, *template.inputs, *(handle for _, handle in template.captured)))
     for operation, paths in commands:

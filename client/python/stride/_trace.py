@@ -270,7 +270,7 @@ class Structure(NamedTuple):
 def flatten(tree, leaves: list) -> Structure:
     """The structure of a pytree; arrays go into `leaves`, every other leaf is part of the structure."""
     flat, structure = tree_util.tree_flatten(tree)
-    slots = []
+    slots: List[object] = []
     for one in flat:
         if type(one) is Array or isinstance(one, np.ndarray):
             leaves.append(one)
@@ -348,7 +348,7 @@ def session_of(arrays) -> _session.Session:
     return max(sessions, key=lambda one: one._depth) if sessions else _session.current_session()
 
 
-def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object]:
+def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Template, Structure]:
     """The template of a call with arrays of these (shape, dtype), and the structure of what it returns."""
     tracer = Trace(outer)
     arrays = [wrap(tracer.input(shape, dtype)) for shape, dtype in specs]

@@ -616,9 +616,9 @@ def _axes_of(in_axes: Any, arguments: tuple, kwargs: dict) -> List[Optional[int]
 
 def _num_items(function, arguments, kwargs, leaves, axes, axis_size: Optional[int]) -> int:
     """How many items the mapped axes have; errors name the arguments."""
-    given = []
+    given: List[tuple] = []  # (how many, the number of the array or None for axis_size)
     if axis_size is not None:
-        given.append((operator.index(axis_size), "axis_size"))
+        given.append((operator.index(axis_size), None))
     is_known = axis_size is not None
     for i, (leaf, axis) in enumerate(zip(leaves, axes)):
         if axis is None:
@@ -638,7 +638,7 @@ def _num_items(function, arguments, kwargs, leaves, axes, axis_size: Optional[in
     size = given[0][0]
     if any(one != size for one, _ in given):
         texts = [
-            f"{one} of axis_size" if i == "axis_size" else f"{one} of {_path(function, arguments, kwargs, i)}"
+            f"{one} of axis_size" if i is None else f"{one} of {_path(function, arguments, kwargs, i)}"
             for one, i in given
         ]
         raise _errors.ShapeMismatch(

@@ -200,9 +200,12 @@ def register_pytree_node(
         >>> stride.tree_util.tree_leaves([Pair(1, 2), 3])
         [1, 2, 3]
     """
-    keys = _flat_keys
-    if flatten_with_keys_func is not None:
-        keys = lambda tree, _, __: [key for key, _ in flatten_with_keys_func(tree)[0]]  # noqa: E731
+
+    def keys(tree: Any, data: Any, count: int) -> list:
+        if flatten_with_keys_func is None:
+            return _flat_keys(tree, data, count)
+        return [key for key, _ in flatten_with_keys_func(tree)[0]]
+
     _register(nodetype, _Kind(nodetype, flatten_func, unflatten_func, keys))
 
 
@@ -251,10 +254,10 @@ def register_dataclass(
         meta_fields = [one.name for one in fields if one.metadata.get("static", False)]
     names, static = tuple(data_fields), tuple(meta_fields)
     if dataclasses.is_dataclass(nodetype):
-        fields = {one.name for one in dataclasses.fields(nodetype) if one.init} - {*drop_fields}
-        if fields != {*names, *static}:
+        known = {one.name for one in dataclasses.fields(nodetype) if one.init} - {*drop_fields}
+        if known != {*names, *static}:
             raise ValueError(
-                f"data_fields and meta_fields of {nodetype!r} must name its fields {sorted(fields)}, "
+                f"data_fields and meta_fields of {nodetype!r} must name its fields {sorted(known)}, "
                 f"not {sorted((*names, *static))}"
             )
 
@@ -288,7 +291,7 @@ class PyTreeDef:
     def __init__(self, kind: Optional[_Kind], data: Any, parts: Tuple["PyTreeDef", ...]):
         self._kind, self._data, self._parts = kind, data, parts
         # Nested tuples, which compare and hash without a call for each node.
-        self._key = kind, data, tuple([one._key for one in parts])
+        self._key: tuple = (kind, data, tuple([one._key for one in parts]))
         self._counts: Optional[Tuple[int, int]] = None  # of leaves and nodes, once they were asked for
 
     def _counted(self) -> Tuple[int, int]:

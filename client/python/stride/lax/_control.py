@@ -83,7 +83,7 @@ def cond(
         return _results((true_fun if bool(pred) else false_fun)(*operands))
     outputs = [_branch(one, operands) for one in (true_fun, false_fun)]
     is_true = pred if pred.dtype.kind == "b" else pred != 0
-    return _selected(is_true, *outputs, names=("true_fun", "false_fun"), where="lax.cond")
+    return _selected(is_true, outputs[0], outputs[1], names=("true_fun", "false_fun"), where="lax.cond")
 
 
 def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _UNSET) -> Any:
@@ -121,7 +121,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
 def _scalar(value: Any, what: str, kinds: str) -> Any:
     """A number or an array without axes, of a kind that is asked for."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
-        dtype, shape = np.asarray(value).dtype, ()
+        dtype, shape = np.asarray(value).dtype, np.shape(value)
     elif isinstance(value, (Array, np.ndarray)):
         dtype, shape = value.dtype, value.shape
     else:
@@ -335,7 +335,7 @@ class _Progress:
     def __init__(self, where: str, num_steps: Optional[int] = None):
         self._where, self._num_steps = where, num_steps
         session = _session.current_session()
-        self._trace = session if session._is_trace else None
+        self._trace: Any = session if session._is_trace else None
         self._count = 0
 
     def step(self, carry: _Carry) -> bool:
@@ -588,7 +588,7 @@ def _stacked(arrays: List[Array]) -> Array:
         if (one.shape, one.dtype) != (first.shape, first.dtype):
             raise TypeError(f"lax.scan: y is {_kind_text(first)} in one step and {_kind_text(one)} in another")
     if all(one._node.cached() is not None and not one._node.handle for one in arrays):
-        return array_of(np.stack([one._node.cached() for one in arrays]))
+        return array_of(np.stack([one._read() for one in arrays]))
 
     def build(flush, node: Node, operands):
         flush.operation(node.handle, node.origin, creation=pb.Creation(fill=pb.Creation.Fill(spec=spec_of(node))))

@@ -385,20 +385,20 @@ def select_n(which: Any, *cases: Any) -> Array:
     if not cases:
         raise TypeError("lax.select takes at least one case")
     which = _array("select", which, "biu")
-    cases = [array_of(one) for one in _operands("select", cases, "biufc")]
-    if len({one.shape for one in cases}) > 1:
-        raise TypeError(f"lax.select takes cases of one shape, not {', '.join([_kind_text(one) for one in cases])}")
-    if which.shape not in ((), cases[0].shape):
+    arrays = [array_of(one) for one in _operands("select", cases, "biufc")]
+    if len({one.shape for one in arrays}) > 1:
+        raise TypeError(f"lax.select takes cases of one shape, not {', '.join([_kind_text(one) for one in arrays])}")
+    if which.shape not in ((), arrays[0].shape):
         raise TypeError(
-            f"lax.select: the choice has no axes or the shape of the cases, {cases[0].shape}, not {which.shape}"
+            f"lax.select: the choice has no axes or the shape of the cases, {arrays[0].shape}, not {which.shape}"
         )
-    if which.dtype.kind == "b" and len(cases) > 2:
-        raise TypeError(f"lax.select chooses one of two by bools; there are {len(cases)}")
-    if len(cases) == 2:
-        return _elementwise.where(which if which.dtype.kind == "b" else which != 0, cases[1], cases[0])
-    result = cases[-1]
-    for i in range(len(cases) - 2, -1, -1):
-        result = _elementwise.where(which <= i, cases[i], result)
+    if which.dtype.kind == "b" and len(arrays) > 2:
+        raise TypeError(f"lax.select chooses one of two by bools; there are {len(arrays)}")
+    if len(arrays) == 2:
+        return _elementwise.where(which if which.dtype.kind == "b" else which != 0, arrays[1], arrays[0])
+    result = arrays[-1]
+    for i in range(len(arrays) - 2, -1, -1):
+        result = _elementwise.where(which <= i, arrays[i], result)
     return result
 
 
@@ -429,7 +429,7 @@ def _reduction(name: str, function: Callable, kinds: str, summary: str) -> Calla
     return operator
 
 
-def _bitwise(name: str, of_bools: Callable) -> Callable:
+def _bitwise(name: str, of_bools: Optional[Callable]) -> Callable:
     def reduce(x: Array, axes: tuple) -> Array:
         if x.dtype.kind == "b" and of_bools is not None:
             return of_bools(x, axis=axes)

@@ -7,7 +7,7 @@ import numpy as np
 
 from stride import _creation, _manipulation, _routines
 from stride._array import Array, array_of
-from stride.lax._control import _is_unknown, _is_value, _kind_text
+from stride.lax._control import _is_unknown, _is_value, _kind_text, _shape
 from stride.lax._operators import _array, _operands
 
 __all__ = [
@@ -250,7 +250,7 @@ def _starts(name: str, start_indices: Any, x: Array) -> list:
     starts = []
     for i, one in enumerate(start_indices):
         dtype = np.asarray(one).dtype if not isinstance(one, Array) else one.dtype
-        if not _is_value(one) or dtype.kind not in "iu" or getattr(one, "shape", ()):
+        if not _is_value(one) or dtype.kind not in "iu" or _shape(one):
             raise TypeError(f"lax.{name}: the start of axis {i} is an integer or an array of one without axes")
         starts.append(one if _is_unknown(one) else int(one))
     return starts
