@@ -13,7 +13,7 @@ from stride import _elementwise, _errors, _graph, _manipulation, _session, tree_
 from stride._array import Array, array_of, wrap
 from stride._graph import Node, defer, spec_of
 from stride._indexing import _view_of
-from stride._trace import flatten, function_name, prepared, trace, unflatten
+from stride._trace import flatten, prepared, trace, unflatten
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]
