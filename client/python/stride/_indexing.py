@@ -7,7 +7,7 @@ from typing import List
 
 import numpy as np
 
-from stride import _errors, _inference, _origin
+from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
 from stride._graph import FrozenStrides, Node, defer, write_in_place
 from stride.v1 import operation_pb2 as pb
@@ -131,7 +131,10 @@ def make_view(node: Node, steps: list, shape, strides, host=None, offset: int = 
     view.device = node.device
     cached = node.cached()
     if cached is not None and host is not None:
-        view.keep(host(cached))
+        part, copy = host(cached), node.buffer.copy
+        # Where writes stay on the host, a view has to see them.
+        if copy is None or copy.values is None or np.may_share_memory(part, copy.values):
+            view.keep(part)
     return view
 
 
@@ -268,6 +271,10 @@ def get(array: Array, key) -> Array:
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
     keys = _expand(keys, array.ndim)
     if not any(isinstance(one, Array) for one in keys):
+        if is_element:
+            element = _elements.read(array, tuple(keys))
+            if element is not None:
+                return element
         view = _view_of(array._node, keys)
         return _element(view) if is_element else wrap(view, array)
     scalar = _scalar_mask(array, keys)
@@ -300,6 +307,8 @@ def _element(view: Node) -> Array:
 
 
 def set(array: Array, key, value) -> None:  # noqa: A001
+    if _elements.write(array, key, value):
+        return
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
     lone_mask = (

@@ -509,7 +509,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     if not arrays:
         raise ValueError("at least one array is needed")
     for array in arrays:
-        if type(array) is not Array:
+        if not isinstance(array, Array):
             from stride import _arguments
 
             arrays = list(_arguments.arrays(*arrays))
