@@ -36,7 +36,7 @@ class HostCopy:
         self.home = (owner.session, owner.device)
         self.owner = weakref.ref(owner)
         self.owner_id = id(owner)
-        self.handle = 0  # the owner's, once the owner is gone while the host alone has writes
+        self.handle = 0  # the owner's, once the owner is gone
         self.host = host
         self.values: Optional[np.ndarray] = None
         self.dirty = False  # the service lacks writes
@@ -81,8 +81,8 @@ class HostCopy:
         self.dirty = False
 
     def takes_over(self, node: "Node") -> bool:
-        """True if `node`, which is about to go, is the owner and its handle is needed to write the copy back."""
-        if not self.dirty or id(node) != self.owner_id or self.handle or not node.handle:
+        """True if `node`, which is about to go, is the owner and the copy needs its handle, to be written back."""
+        if self.values is None or id(node) != self.owner_id or self.handle or not node.handle:
             return False
         self.handle, self.owner_id = node.handle, 0
         return True
