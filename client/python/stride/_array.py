@@ -553,15 +553,29 @@ def array_of(anything, session=None) -> Array:
 
 def operands_of(arguments, session=None) -> tuple:
     """Nodes and Numbers for the arguments of an elementwise function, at least one a node."""
-    session = next((one.session for one in arguments if isinstance(one, Array)), session)
-    operands = tuple(
-        one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS)
-        else Number(one._host) if type(one) is _elements.Element else node_of(one, session)
-        for one in arguments)
-    if all(type(one) is Number for one in operands):
+    operands, has_node, others = [], False, False
+    for one in arguments:
+        kind = type(one)
+        if kind is Array:
+            one = one._node
+            has_node, session = True, session or one.session
+        elif kind is int or kind is float or isinstance(one, _SCALARS):
+            one = Number(one)
+        elif isinstance(one, Array):
+            session = session or one.session
+            if kind is _elements.Element:
+                one = Number(one._host)
+            else:
+                one, has_node = one._node, True
+        else:
+            others = True
+        operands.append(one)
+    if others:  # which go to the session of the arrays among them
+        operands = [one if type(one) is Node or type(one) is Number else node_of(one, session) for one in operands]
+    elif not has_node:
         first = arguments[0]
-        operands = (node_of(np.full((), first, np.int64) if type(first) is int else first, session),) + operands[1:]
-    return operands
+        operands[0] = node_of(np.full((), first, np.int64) if type(first) is int else first, session)
+    return tuple(operands)
 
 
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:

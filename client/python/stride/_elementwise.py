@@ -283,7 +283,8 @@ def where(condition, x1=None, x2=None, /):
         return _routines.nonzero(condition)
     if x1 is None or x2 is None:
         raise ValueError("either both or neither of x and y should be given")
-    condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
+    if not isinstance(condition, Array):
+        condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
     if condition.dtype.kind != "b":
         condition = condition != 0
     return wrap(elementwise("where", operands_of((condition, x1, x2))))

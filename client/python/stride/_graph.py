@@ -327,7 +327,7 @@ def _parts_long_expression(node: Node) -> bool:
 def elementwise(name: str, inputs: tuple) -> Node:
     """A node for a function of the service on nodes and Numbers, at least one a node."""
     session = None
-    types, shape = [], None
+    types, shape, has_integers = [], None, False
     for one in inputs:
         if type(one) is Node:
             types.append(one.dtype)
@@ -340,9 +340,12 @@ def elementwise(name: str, inputs: tuple) -> Node:
             elif shape != one.shape:
                 shape = _inference.broadcast(shape, one.shape)
         else:
-            types.append(one.type)
+            kind = one.type
+            if kind is int and not 0 <= one.value < 128:  # others fit every type
+                has_integers = True
+            types.append(kind)
     loop, dtype = _inference.elementwise(name, *types)
-    if int in types:
+    if has_integers:
         inputs = tuple(
             [_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in inputs]
         )
