@@ -338,8 +338,8 @@ def check_writable(array: Array) -> None:
     """Raises for read-only arrays: broadcast arrays, diagonals, parts of complex numbers, and views of these."""
     if type(array._node.strides) is FrozenStrides:
         raise ValueError(
-            "assignment destination is read-only: it is a broadcast array, a diagonal, or the real or imaginary part "
-            "of an array; write the array itself, or a copy of this"
+            "assignment destination is read-only: it is a broadcast array, a diagonal, or a copy for reading, which "
+            "`.real`, `.imag` and `.view(dtype)` are here; write the array itself (`x.real = values`), or a copy of this"
         )
 
 
