@@ -28,7 +28,7 @@ MAX_BYTES = 1 << 20  # of an array that has a copy
 # Up to here a copy is uploaded within a command, at no more cost than a write of one element.
 _CHEAP_BYTES = 64 << 10
 # Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them.
-_READS, _WRITES, _LARGE_WRITES = 16, 4, 16
+_READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -181,7 +181,7 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
     if node.shape or node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
         return value
     buffer.touches += 1
-    if buffer.touches < _LARGE_WRITES or node.buffer is not None and node.buffer.num_nodes > 1:
+    if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
         return value
     host = _fetched(node)
     if host is not None:
