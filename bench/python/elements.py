@@ -1,6 +1,6 @@
 """Loops over single elements: Stride beside NumPy, in turns of the same run.
 
-    PYTHONPATH=build/release/python:. python bench/python/elements.py [--size 30000] [--repeats 15] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/elements.py [--size 32400] [--repeats 15] [--json FILE]
 
 Prints nanoseconds a step of each loop, medians, and the ratio: at most 10 is meant. An array is new for each turn, so
 that the round trip that brings its elements here is part of the time. Connects as stride.connect does."""
@@ -46,9 +46,9 @@ def roots(a, n):
 
 def grid(a, n):
     side = math.isqrt(n)
-    square = a[:side * side].reshape(side, side)
+    square = a.reshape(side, n // side)
     for i in range(1, side):
-        for j in range(1, side):
+        for j in range(1, n // side):
             square[i, j] = square[i - 1, j] + square[i, j - 1]
 
 
@@ -66,7 +66,7 @@ def timed(loop, array, size):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=30_000)
+    parser.add_argument("--size", type=int, default=32_400)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--json", help="a file for the rows")
     options = parser.parse_args()

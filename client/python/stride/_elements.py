@@ -251,9 +251,12 @@ def write(array: Array, key: Any, value: Any) -> bool:
             return False  # the general path raises it
         copy.dirty = True
         copy.origin = caller()
-        host = node.cached()
-        if host is not None:
-            _join(array, copy, host)
+        base = buffer.owner() if buffer.owner is not None else None
+        for one in (array, base):
+            if one is not None and type(one) is Array and one._node.buffer is buffer:
+                host = one._node.cached()
+                if host is not None:
+                    _join(one, copy, host)
         _open(copy, buffer)
     return True
 
@@ -429,7 +432,8 @@ class Element(Array):
         return int(self._host.item())  # type: ignore[attr-defined]
 
     def __float__(self) -> float:
-        return float(self._host.item())  # type: ignore[attr-defined]
+        value = self._host.item()  # type: ignore[attr-defined]
+        return value if type(value) is float else float(value)
 
     def __complex__(self) -> complex:
         return complex(self._host.item())  # type: ignore[attr-defined]

@@ -26,18 +26,19 @@ __device__ u64 bucket(u64 word, long long i, long long bits, long long length) {
   return ((u64)(i / length) << bits) | (bits ? word >> (64 - bits) : 0);
 }
 
-extern "C" __global__ void count_words(const u64* __restrict__ words, u64* __restrict__ counts, long long bits,
-                                       long long length, long long count) {
-  EACH(count) atomicAdd(counts + bucket(words[i], i, bits, length), (u64)1);
+// How many words are in each bucket, and how many of them were counted before each word.
+extern "C" __global__ void count_words(const u64* __restrict__ words, u64* __restrict__ counts, u32* __restrict__ before,
+                                       long long bits, long long length, long long count) {
+  EACH(count) before[i] = (u32)atomicAdd(counts + bucket(words[i], i, bits, length), (u64)1);
 }
 
 // The bits after those of the bucket, and the place.
 extern "C" __global__ void put_words(const u64* __restrict__ words, const u64* __restrict__ ends,
-                                     u64* __restrict__ placed, u64* __restrict__ taken, long long bits,
+                                     const u32* __restrict__ before, u64* __restrict__ placed, long long bits,
                                      long long length, long long count) {
   EACH(count) {
-    u64 word = words[i], b = bucket(word, i, bits, length);
-    placed[ends[b] - 1 - atomicAdd(taken + b, (u64)1)] = (word << bits) >> 32 << 32 | (u32)i;
+    u64 word = words[i];
+    placed[ends[bucket(word, i, bits, length)] - 1 - before[i]] = (word << bits) >> 32 << 32 | (u32)i;
   }
 }
 
@@ -72,13 +73,12 @@ def order(words: Array) -> Array:
     num_buckets = count // length << bits
     session, node = words.session, words._node
 
-    def run(entry: str, inputs: tuple, shapes: list, num_threads: int) -> list:
-        results = [(shape, _dtypes.uint64) for shape in shapes]
-        numbers = (bits, length, num_threads)
-        return _python_kernel._run(_TEXT, entry, session, inputs, results, numbers, num_threads)
+    def run(entry: str, inputs: tuple, results: list, num_threads: int) -> list:
+        return _python_kernel._run(_TEXT, entry, session, inputs, results, (bits, length, num_threads), num_threads)
 
-    counts, = run("count_words", (node,), [(num_buckets,)], count)
+    whole = ((count,), _dtypes.uint64)
+    counts, before = run("count_words", (node,), [((num_buckets,), _dtypes.uint64), ((count,), _dtypes.uint32)], count)
     ends = _routines.cumulative_sum(counts)._node
-    placed = run("put_words", (node, ends), [(count,), (num_buckets,)], count)[0]._node
-    result, = run("order_words", (node, ends, placed), [(count,)], num_buckets)
+    placed, = run("put_words", (node, ends, before._node), [whole], count)
+    result, = run("order_words", (node, ends, placed._node), [whole], num_buckets)
     return _manipulation.reshape(result.astype(np.int64), words.shape)
