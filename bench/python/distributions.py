@@ -1,6 +1,7 @@
 """Random distributions: a million samples of each, Stride beside NumPy, in turns of the same run.
 
-    PYTHONPATH=build/release/python:. python bench/python/distributions.py [--size 1000000] [--repeats 7] [--only NAME] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/distributions.py [--size N] [--repeats 7] [--only NAME]
+        [--json FILE]
 
 Prints milliseconds, medians, and the ratio: above 2 a distribution is slower than it is meant to be on a CPU device.
 Both generators are made once; kernels are compiled before. Connects as stride.connect does."""
@@ -106,7 +107,8 @@ def main():
                 session._flush((array._node,))
             session.synchronize()
 
-        print(f"{options.size} samples; {', '.join(result.devices)}; NumPy {np.__version__}; ms, medians of {options.repeats}")
+        where = f"{', '.join(result.devices)}; NumPy {np.__version__}"
+        print(f"{options.size} samples; {where}; ms, medians of {options.repeats}")
         print(f"{'':28}{'Stride':>10}{'NumPy':>10}{'ratio':>8}")
         for name, call in distributions(options.size).items():
             if options.only not in name:

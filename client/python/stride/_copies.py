@@ -136,7 +136,8 @@ class HostCopy:
         if node is owner:
             return values
         host, buffer = node.host, node.buffer
-        if host is not None and node.host_version == buffer.version and np.may_share_memory(host, values):  # type: ignore[union-attr]
+        assert buffer is not None
+        if host is not None and node.host_version == buffer.version and np.may_share_memory(host, values):
             return _for_writing(host, values)
         if owner is None or not _is_contiguous(owner):
             return None

@@ -27,8 +27,8 @@ __device__ u64 bucket(u64 word, long long i, long long bits, long long length) {
 }
 
 // How many words are in each bucket, and how many of them were counted before each word.
-extern "C" __global__ void count_words(const u64* __restrict__ words, u64* __restrict__ counts, u32* __restrict__ before,
-                                       long long bits, long long length, long long count) {
+extern "C" __global__ void count_words(const u64* __restrict__ words, u64* __restrict__ counts,
+                                       u32* __restrict__ before, long long bits, long long length, long long count) {
   EACH(count) before[i] = (u32)atomicAdd(counts + bucket(words[i], i, bits, length), (u64)1);
 }
 
