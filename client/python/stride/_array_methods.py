@@ -1,6 +1,7 @@
 """The methods that NumPy's arrays have: each is a function of the namespace, with its parameters."""
 
 import builtins
+from sys import modules as _modules
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ class NumpyMethods:
         self, dtype, order: Optional[str] = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> "Array":
         """The elements in another type; this array itself where it has the type and `copy` is False."""
+        if order == "K" and casting == "unsafe":
+            return _stride().astype(self, dtype, copy=copy)
         from stride import _arguments, _dtypes, _manipulation
 
         _arguments.check_order(order)
@@ -112,12 +115,11 @@ class NumpyMethods:
 
     def reshape(self, *shape, order: Optional[str] = "C", copy: Optional[bool] = None) -> "Array":
         """The elements in another shape: integers, or one sequence of them. A view where there is one, else a copy."""
-        import numpy
-
-        is_sequence = len(shape) == 1 and not (hasattr(shape[0], "__index__") and numpy.ndim(shape[0]) == 0)
-        if not shape:
+        if len(shape) == 1:
+            shape = shape[0]
+        elif not shape:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
-        return _stride().reshape(self, shape[0] if is_sequence else shape, order, copy=copy)
+        return _stride().reshape(self, shape, order, copy=copy)
 
     def ravel(self, order: Optional[str] = "C") -> "Array":
         """All elements along one axis: a view where there is one, else a copy."""
@@ -282,7 +284,5 @@ class NumpyMethods:
 
 
 def _stride():
-    import stride
-
-    return stride
+    return _modules["stride"]  # an import costs more
 
