@@ -1,4 +1,4 @@
-// What NVRTC and the toolkit's headers give to kernels, beyond the language: each kernel here gives
+// The library that NVRTC and the toolkit's headers give to kernels: each kernel here gives
 // the same numbers on every device kind. Where the toolkit's headers are missing, a CUDA device
 // says so, and its tests of them are skipped.
 #include <cmath>

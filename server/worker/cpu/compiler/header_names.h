@@ -7,7 +7,7 @@
 
 namespace stride::cpu {
 
-// Each path that an #include may name, and the text behind it: one that includes a file of the
+// Each path that an #include may name, with its text: one that includes a file of the
 // prelude, or an empty one where everything that the header declares is there without it.
 std::vector<std::pair<std::string, std::string>> HeaderNames();
 

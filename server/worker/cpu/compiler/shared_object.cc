@@ -69,7 +69,7 @@ constexpr const char* kProvided[] = {
     "jnf",
     "yn",
     "ynf",
-    // Of the code generator, for inline PTX, for 16-bit numbers and for processors that lack an
+    // Calls of the code generator for inline PTX, 16-bit numbers and processors that lack an
     // instruction.
     "ceil",
     "ceilf",

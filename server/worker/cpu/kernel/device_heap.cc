@@ -5,7 +5,7 @@
 namespace stride::cpu {
 namespace {
 
-// Of many small blocks the table takes more than the blocks: it counts, too.
+// The table takes more than many small blocks do, so it counts, too.
 constexpr size_t kBytesPerBlock = 64;
 
 }  // namespace

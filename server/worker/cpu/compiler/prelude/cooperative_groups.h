@@ -120,7 +120,7 @@ STRIDE_DEVICE thread_block_tile<N, Parent> tiled_partition(const Parent&) {
 class coalesced_group {
   unsigned mask_;
   unsigned part_ = 0, parts_ = 1;
-  // Of the warp, for a rank of the group.
+  // The lane of the warp that has this rank of the group.
   STRIDE_METHOD unsigned lane_of(unsigned rank) const {
     unsigned left = mask_;
     for (unsigned i = 0; i < rank && left != 0; ++i) left &= left - 1;

@@ -12,7 +12,7 @@ template <>
 struct OnlyIf<true> {
   typedef void type;
 };
-// Of one type, so that a sum of shorts stays one.
+// Has one type, so that a sum of shorts stays one.
 struct Plus {
   template <class T>
   STRIDE_METHOD T operator()(const T& a, const T& b) const {

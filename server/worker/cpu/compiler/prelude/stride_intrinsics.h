@@ -164,7 +164,7 @@ template <class T>
 struct Identity {
   typedef T type;
 };
-// Of T, without taking part in its deduction.
+// Stands for T without taking part in its deduction.
 template <class T>
 using Same = typename Identity<T>::type;
 }  // namespace __stride

@@ -1,4 +1,4 @@
-// What the language itself needs of the standard library, and NVRTC gives without an include.
+// The parts of the standard library that the language needs and NVRTC gives without an include.
 #pragma once
 
 namespace std {

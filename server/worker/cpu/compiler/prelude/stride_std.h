@@ -1,4 +1,4 @@
-// What kernels use of the standard library beyond mathematics, under std and cuda::std: traits,
+// The standard library of kernels beyond mathematics, under std and cuda::std: traits,
 // limits, pairs and tuples, arrays, function objects, algorithms on ranges, bits.
 #pragma once
 
