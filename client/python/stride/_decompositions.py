@@ -15,26 +15,61 @@ from stride.v1 import operation_pb2 as pb
 
 
 class EigResult(NamedTuple):
+    """Eigenvalues and eigenvectors of a matrix, which `linalg.eig` returns.
+
+    Example
+        >>> st.linalg.eig(st.eye(2)).eigenvalues.real.tolist()
+        [1.0, 1.0]
+    """
+
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
+    """Eigenvalues and eigenvectors of a Hermitian matrix, which `linalg.eigh` returns.
+
+    Example
+        >>> st.linalg.eigh(st.eye(2)).eigenvalues.tolist()
+        [1.0, 1.0]
+    """
+
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
+    """The factors of a matrix, which `linalg.qr` returns.
+
+    Example
+        >>> st.linalg.qr(st.ones((3, 2))).Q.shape
+        (3, 2)
+    """
+
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
+    """Sign and logarithm of a determinant, which `linalg.slogdet` returns.
+
+    Example
+        >>> float(st.linalg.slogdet(st.eye(2)).sign)
+        1.0
+    """
+
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
+    """The singular value decomposition of a matrix, which `linalg.svd` returns.
+
+    Example
+        >>> st.linalg.svd(2 * st.eye(2)).S.tolist()
+        [2.0, 2.0]
+    """
+
     U: Array
     S: Array
     Vh: Array

@@ -108,8 +108,19 @@ mod, true_divide, bitwise_not = remainder, divide, invert  # noqa: F821, of the 
 
 
 def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:  # noqa: A001
-    """The quotient, rounded down, and the remainder; parameters and errors as of `remainder`.
+    """The quotient, rounded down, and the remainder, element by element.
 
+    Parameters
+        x1: the dividend, an array or a number.
+        x2: the divisor, an array or a number; the shapes broadcast.
+        out: a pair of arrays that take the results, each of them or None.
+        where: bools that broadcast; where false, elements of `out` stay.
+        casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type in which it is computed.
+    Returns
+        A tuple of two arrays: quotient and remainder.
+    Raises
+        DataTypeMismatch for complex numbers; ShapeMismatch where shapes do not fit.
     Example
         >>> [one.tolist() for one in st.divmod(st.array([7, -7]), 2)]
         [[3, -4], [1, 1]]
@@ -118,8 +129,18 @@ def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtyp
 
 
 def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Mantissa in [0.5, 1) and exponent of two (int32); parameters and errors as of `sqrt`.
+    """Mantissa in [0.5, 1) and exponent of two (int32), element by element.
 
+    Parameters
+        x: an array of real numbers.
+        out: a pair of arrays that take the results, each of them or None.
+        where: bools that broadcast; where false, elements of `out` stay.
+        casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type in which it is computed.
+    Returns
+        A tuple of two arrays: mantissa and exponent.
+    Raises
+        DataTypeMismatch for complex numbers.
     Example
         >>> [one.tolist() for one in st.frexp(st.array([6.0]))]
         [[0.75], [3]]
@@ -128,8 +149,18 @@ def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None
 
 
 def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Fraction and whole part, both with the sign of x; parameters and errors as of `sqrt`.
+    """Fraction and whole part, both with the sign of x, element by element.
 
+    Parameters
+        x: an array of real numbers.
+        out: a pair of arrays that take the results, each of them or None.
+        where: bools that broadcast; where false, elements of `out` stay.
+        casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type in which it is computed.
+    Returns
+        A tuple of two arrays: fraction and whole part.
+    Raises
+        DataTypeMismatch for complex numbers.
     Example
         >>> [one.tolist() for one in st.modf(st.array([2.5]))]
         [[0.5], [2.0]]
@@ -181,6 +212,10 @@ def _rounded(node, decimals: int) -> Array:
 def real(val) -> Array:
     """The real part of numbers, for reading; of real ones the array itself.
 
+    Parameters
+        val: an array, or what becomes one.
+    Returns
+        An array of real numbers.
     Example
         >>> st.real(st.array([1 + 2j])).tolist()
         [1.0]
@@ -191,6 +226,10 @@ def real(val) -> Array:
 def imag(val) -> Array:
     """The imaginary part of numbers, for reading; of real ones zeros.
 
+    Parameters
+        val: an array, or what becomes one.
+    Returns
+        An array of real numbers.
     Example
         >>> st.imag(st.array([1 + 2j])).tolist()
         [2.0]

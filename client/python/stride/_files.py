@@ -102,9 +102,12 @@ def savetxt(fname: Any, X: Any, *arguments: Any, **options: Any) -> None:  # noq
     Parameters
         fname: a file.
         X: the array, which is read.
-        arguments, options: as of `numpy.savetxt`.
+        arguments: `fmt`, `delimiter`, `newline`, `header`, `footer`, `comments` and `encoding`, in this order.
+        options: the same by name.
+    Returns
+        None.
     Raises
-        What `numpy.savetxt` raises.
+        OSError for a file that cannot be written, ValueError for more than two axes.
     Example
         >>> import io
         >>> file = io.StringIO()
@@ -120,9 +123,12 @@ def savez(file: Any, *args: Any, **kwds: Any) -> None:
 
     Parameters
         file: a file's name, a path object or an open file.
-        args, kwds: the arrays, which are read; ones without a name are called arr_0, arr_1 and so on.
+        args: the arrays, which are read; they are called arr_0, arr_1 and so on.
+        kwds: the arrays by name.
+    Returns
+        None.
     Raises
-        What `numpy.savez` raises.
+        OSError for a file that cannot be written.
     Example
         >>> import io
         >>> file = io.BytesIO()
@@ -137,6 +143,14 @@ def savez(file: Any, *args: Any, **kwds: Any) -> None:
 def savez_compressed(file: Any, *args: Any, **kwds: Any) -> None:
     """As `savez`, compressed.
 
+    Parameters
+        file: a file's name, a path object or an open file.
+        args: the arrays, which are read; they are called arr_0, arr_1 and so on.
+        kwds: the arrays by name.
+    Returns
+        None.
+    Raises
+        OSError for a file that cannot be written.
     Example
         >>> import io
         >>> st.savez_compressed(io.BytesIO(), st.arange(2))

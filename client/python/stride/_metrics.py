@@ -6,6 +6,13 @@ from typing import Optional
 
 @dataclass(frozen=True)
 class Device:
+    """A device of the daemon, as `stride.devices` lists it.
+
+    Example
+        >>> st.devices()[0].kind
+        'cpu'
+    """
+
     name: str
     kind: str
     model: str
@@ -21,6 +28,17 @@ class Device:
 
     @classmethod
     def from_proto(cls, device) -> "Device":
+        """The device that a message of the daemon describes.
+
+        Parameters
+            device: a stride.v1 message.
+        Returns
+            A Device.
+        Example
+            >>> from stride.v1 import device_service_pb2
+            >>> st.Device.from_proto(device_service_pb2.Device(name="devices/cpu:0")).serving
+            False
+        """
         state = (
             device.State.Name(device.state).replace("STATE_", "")
             if device.state in device.State.values()
@@ -32,7 +50,12 @@ class Device:
 
 @dataclass(frozen=True)
 class DeviceSample:
-    """One device at one moment (`time`: seconds since 1970). A reading that the device does not support is None."""
+    """One device at one moment (`time`: seconds since 1970). A reading that the device does not support is None.
+
+    Example
+        >>> next(iter(st.current_session().watch_devices(max_samples=1)))[0].array_bytes >= 0
+        True
+    """
 
     device: str
     time: float
@@ -59,6 +82,17 @@ class DeviceSample:
 
     @classmethod
     def from_proto(cls, sample) -> "DeviceSample":
+        """The sample that a message of the daemon describes.
+
+        Parameters
+            sample: a stride.v1 message.
+        Returns
+            A DeviceSample.
+        Example
+            >>> from stride.v1 import device_service_pb2
+            >>> st.DeviceSample.from_proto(device_service_pb2.DeviceSample(device="devices/cpu:0")).queue_depth
+            0
+        """
         values = {}
         for field in fields(cls):
             if field.name == "time":

@@ -142,8 +142,16 @@ def _on_host(a: Any) -> Any:
 
 
 def array2string(a: Any, *arguments: Any, **options: Any) -> str:
-    """An array's elements as text; they are read. Options as of `numpy.array2string`.
+    """An array's elements as text; they are read.
 
+    Parameters
+        a: an array, or what becomes one.
+        arguments: `max_line_width`, `precision`, `suppress_small`, `separator` and so on in NumPy's order.
+        options: the same by name, such as `precision` and `threshold`.
+    Returns
+        A str.
+    Raises
+        TypeError for an option that there is not.
     Example
         >>> st.array2string(st.array([1.5, 2.25]), precision=1)
         '[1.5 2.2]'
@@ -154,6 +162,13 @@ def array2string(a: Any, *arguments: Any, **options: Any) -> str:
 def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """An array as its text in a program; its elements are read.
 
+    Parameters
+        arr: the array.
+        max_line_width: after how many characters a line breaks; None for NumPy's setting.
+        precision: digits after the point; None for NumPy's setting.
+        suppress_small: whether numbers close to zero are shown as zero; None for NumPy's setting.
+    Returns
+        A str.
     Example
         >>> st.array_repr(st.array([1, 2]))
         'stride.Array([1, 2], dtype=int64)'
@@ -169,6 +184,13 @@ def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, supp
 def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """An array's elements as text; they are read.
 
+    Parameters
+        a: an array, or what becomes one.
+        max_line_width: after how many characters a line breaks; None for NumPy's setting.
+        precision: digits after the point; None for NumPy's setting.
+        suppress_small: whether numbers close to zero are shown as zero; None for NumPy's setting.
+    Returns
+        A str.
     Example
         >>> st.array_str(st.array([1, 2]))
         '[1 2]'
@@ -179,6 +201,10 @@ def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppres
 def min_scalar_type(a: Any, /) -> np.dtype:
     """The smallest type that has a number; of an array with axes its own. An array without axes is read.
 
+    Parameters
+        a: a number or an array.
+    Returns
+        A numpy.dtype.
     Example
         >>> st.min_scalar_type(10)
         dtype('uint8')
@@ -191,6 +217,12 @@ def min_scalar_type(a: Any, /) -> np.dtype:
 def common_type(*arrays: Any) -> type:
     """The inexact type that arrays have together, float64 for integers.
 
+    Parameters
+        arrays: arrays of numbers.
+    Returns
+        A class of numpy, such as numpy.float64.
+    Raises
+        TypeError for an array of bools.
     Example
         >>> st.common_type(st.array([1], st.float32), st.array([1], st.int32)).__name__
         'float64'
