@@ -670,7 +670,7 @@ def array(
 def asanyarray(
     a, dtype=None, order: Optional[str] = None, *, device: Optional[str] = None, copy: Optional[bool] = None, like=None
 ) -> Array:
-    """As `asarray`: the service's arrays have no subclasses.
+    """An array of the service with the elements of what is given: `a` itself where it is one already.
 
     Parameters
         a: an array, or what becomes one.
@@ -737,7 +737,7 @@ def asfortranarray(a, dtype=None, *, like=None) -> Array:
 
 
 def asarray_chkfinite(a, dtype=None, order: Optional[str] = None) -> Array:
-    """As `asarray`, with an error where an element is infinite or NaN: one round trip.
+    """An array of the service, after a check that every element is finite: one round trip.
 
     Parameters
         a: an array, or what becomes one.

@@ -141,7 +141,7 @@ def savez(file: Any, *args: Any, **kwds: Any) -> None:
 
 
 def savez_compressed(file: Any, *args: Any, **kwds: Any) -> None:
-    """As `savez`, compressed.
+    """Writes several arrays into one compressed `.npz` file, which `load` reads.
 
     Parameters
         file: a file's name, a path object or an open file.

@@ -358,7 +358,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, o
     Returns
         An array without the two axes.
     Raises
-        As `diagonal` and `sum`.
+        AxisError for an axis that `a` lacks; ValueError where both axes are one.
     Example
         >>> int(st.trace(st.array([[1, 2], [3, 4]])))
         5

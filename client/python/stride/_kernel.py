@@ -307,9 +307,23 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    A function made of assignments and an expression is fused with what stands around it. One with more (if, loops, calls of other functions) becomes a
-    kernel of its own, in the subset of Python that stride.kernel has. What cannot be translated raises ExpressionError when it is first called.
-    With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed."""
+    A function made of assignments and an expression is fused with what stands around it. One with more (if,
+    loops, calls of other functions) becomes a kernel of its own, in the subset of Python that stride.kernel has.
+    What cannot be translated raises ExpressionError when it is first called. With a list of Numba's signatures
+    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed.
+
+    Parameters
+        function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.
+        target: accepted: the daemon chooses the device.
+    Returns
+        A function of arrays, or a decorator.
+    Raises
+        ExpressionError at the first call for what cannot be translated.
+    Example
+        >>> smooth = st.vectorize("where(x > 0, x, a * x)")
+        >>> smooth(x=st.array([1.0, -1.0]), a=0.5).tolist()
+        [1.0, -0.5]
+    """
     from stride import _python_kernel
 
     if function is None or isinstance(function, (list, tuple)):

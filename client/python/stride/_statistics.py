@@ -597,7 +597,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype=None) -> Array
     Returns
         A matrix of numbers from -1 to 1; of one variable an array without axes.
     Raises
-        As `cov`.
+        ValueError for more than two axes; ShapeMismatch for a `y` of another length.
     Example
         >>> st.corrcoef(st.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
         [[1.0, -1.0], [-1.0, 1.0]]

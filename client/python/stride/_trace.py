@@ -392,9 +392,22 @@ def prepared(leaf, session) -> Node:
 def jit(function: Callable) -> Callable:
     """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
 
-    Arrays (also inside tuples, lists and dicts) are its inputs; every other argument is part of the combination. While it is traced nothing is
-    computed: values cannot be read, so that `if x > 0` and sizes that depend on values raise TracingError. Arrays from outside are kept as they were
-    when it was traced. It cannot write into its arguments; what it prints or appends happens at the trace only."""
+    Arrays (also inside tuples, lists and dicts) are its inputs; every other argument is part of the combination.
+    While it is traced nothing is computed: values cannot be read, so that `if x > 0` and sizes that depend on
+    values raise TracingError. Arrays from outside are kept as they were when it was traced. It cannot write into
+    its arguments; what it prints or appends happens at the trace only.
+
+    Parameters
+        function: a function of arrays and other values.
+    Returns
+        A function with the same arguments and results.
+    Raises
+        TracingError for a function that reads values; TypeError, when called, for results that are no arrays.
+    Example
+        >>> double = st.jit(lambda x: x * 2)
+        >>> double(st.arange(3)).tolist()
+        [0, 2, 4]
+    """
     cache = Cache()
 
     @functools.wraps(function)

@@ -446,13 +446,30 @@ class _Batcher:
 
 
 def vmap(function: Callable, in_axes=0, out_axes=0) -> Callable:
-    """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one after another.
+    """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one after
+    another.
 
         batched = stride.vmap(lambda m, v: m @ v, in_axes=(None, 0))
 
-    `in_axes`: for each positional argument the axis to map over, or None for one that all items share; one number is for all. `out_axes` likewise for
-    the results, of which each is mapped. The function is traced as by stride.jit and has its limits; it may itself use vmap and jit. Operations
-    without a rule (kernels, searchsorted in sorted arrays that differ) raise Unimplemented. Random numbers are the same for every item."""
+    `in_axes`: for each positional argument the axis to map over, or None for one that all items share; one
+    number is for all. `out_axes` likewise for the results, of which each is mapped. The function is traced as by
+    stride.jit and has its limits; it may itself use vmap and jit. Operations without a rule (kernels,
+    searchsorted in sorted arrays that differ) raise Unimplemented. Random numbers are the same for every item.
+
+    Parameters
+        function: a function of arrays that returns arrays.
+        in_axes: for each positional argument the axis, or None for an argument that all items share; one number is for
+            all.
+        out_axes: the same for the results.
+    Returns
+        A function with the same arguments.
+    Raises
+        ValueError for arguments whose axes have other extents; Unimplemented for an operation without a rule.
+    Example
+        >>> batched = st.vmap(lambda m, v: m @ v, in_axes=(None, 0))
+        >>> batched(st.eye(2), st.ones((3, 2))).shape
+        (3, 2)
+    """
     cache = Cache()
 
     @functools.wraps(function)

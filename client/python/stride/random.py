@@ -96,11 +96,17 @@ def __getattr__(name: str) -> Any:
 def default_rng(seed=None) -> Generator:
     """A new generator, or the one that is given.
 
-    Parameters: `seed`, an integer, integers, a numpy.random.SeedSequence or a BitGenerator; a Generator is returned as
-    it is. Raises ValueError for a negative seed.
+    Parameters: `seed`, an integer, integers, a numpy.random.SeedSequence or a BitGenerator; a Generator is
+    returned as it is. Raises ValueError for a negative seed.
 
-    >>> stride.random.default_rng(7).random(3).shape
-    (3,)
+    Parameters
+        seed: an integer, integers, a numpy.random.SeedSequence, a BitGenerator, or a Generator, which is returned as it
+            is.
+    Returns
+        A Generator.
+    Example
+        >>> stride.random.default_rng(7).random(3).shape
+        (3,)
     """
     return seed if isinstance(seed, Generator) else Generator(seed)
 
@@ -112,8 +118,11 @@ _state = RandomState()
 def get_bit_generator() -> BitGenerator:
     """What the module's functions read from.
 
-    >>> stride.random.get_bit_generator().generator
-    'philox'
+    Returns
+        A BitGenerator.
+    Example
+        >>> stride.random.get_bit_generator().generator
+        'philox'
     """
     return _state._bits
 
