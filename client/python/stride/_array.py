@@ -31,10 +31,26 @@ _ARRAY_LIKE = (
 class Array(NumpyMethods, DeviceMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
-    Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
-    trip. What is never read is never computed, but for long operations that fuse with nothing (products, reductions, copies of some 256 MiB):
-    they are sent as they are recorded, and run meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and
-    assignment change what views see."""
+    Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends
+    what is needed in one round trip. What is never read is never computed, but for long operations that fuse
+    with nothing (products, reductions, copies of some 256 MiB): they are sent as they are recorded, and run
+    meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change
+    what views see.
+
+    Parameters
+        shape: the extents.
+        dtype: the element type.
+        buffer: None: elements come from `stride.array`.
+        offset: 0.
+        strides: None.
+        order: C, F or None; the elements lie in C order.
+    Raises
+        Unimplemented for a `buffer`.
+    Example
+        >>> x = st.Array((2, 3), st.float32)
+        >>> x.shape, x.dtype
+        ((2, 3), dtype('float32'))
+    """
 
     __slots__ = ("_node", "__weakref__")
     _node: Node

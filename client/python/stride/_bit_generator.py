@@ -240,16 +240,10 @@ class Philox(BitGenerator):
 
 class Threefry(BitGenerator):
     """Threefry-2x32-20 of Random123, which has no streams: the distributions beyond uniform and normal numbers read
-    from
-    Philox.
+    from Philox.
 
-    Parameters
-        seed: an integer, integers or a SeedSequence, hashed into the key; None takes one from the system.
-        key: the key itself, 64 bits.
-        stream: 0.
-        counter: the number of the first block, 64 bits.
     Example
-        >>> stride.random.Generator(stride.random.Threefry(7)).random(2).shape
+        >>> st.random.Generator(st.random.Threefry(7)).random(2).shape
         (2,)
     """
 

@@ -81,6 +81,18 @@ class Struct:
         return made
 
     def to_proto(self, flush) -> pb.KernelArgument.Aggregate:
+        """The message that describes the struct to the daemon.
+
+        Parameters
+            flush: the commands that are about to be sent.
+        Returns
+            A stride.v1 message.
+        Raises
+            ValueError for a member of another session.
+        Example
+            >>> callable(st.Struct(size=8).to_proto)
+            True
+        """
         message = pb.KernelArgument.Aggregate(size_bytes=self.size)
         for offset, part in self.members:
             member = message.members.add(offset_bytes=offset)

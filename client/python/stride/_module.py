@@ -16,6 +16,12 @@ __all__ = ["Global", "RawModule"]
 class Global(NamedTuple):
     """A variable of a module on one device kind; `dtype` is None where the compiler does not tell it.
 
+    Parameters
+        name: the variable's name in the source.
+        target: what it was compiled for.
+        nbytes: its bytes.
+        constant: whether it is in constant memory.
+        dtype: the type of its elements, or None.
     Example
         >>> source = "__constant__ float table[4];" 'extern "C" __global__ void nothing() {}'
         >>> st.RawModule(source, globals=["table"]).get_globals()[0].nbytes

@@ -19,6 +19,10 @@ class Sharding:
     `devices` are in the order of the parts, such as `("cuda:0", "cuda:1")`; None: all that serve, of the kind that
     the daemon prefers.
 
+    Parameters
+        axis: the axis that is split.
+        devices: names of devices in the order of the parts; None for all that serve.
+        replicated: whether each device has a copy of all.
     Raises
         InvalidArgument, when an array is spread, for an axis or a device that there is not.
     Example
