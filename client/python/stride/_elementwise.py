@@ -9,28 +9,8 @@ import numpy as np
 
 from stride import _errors, _graph, _ufunc
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
+from stride._elementwise_text import described
 from stride._graph import Number, elementwise
-
-
-def _described(name: str, parameters: Tuple[str, ...], summary: str) -> str:
-    """The docstring of a function of the tables."""
-    arguments = ", ".join("st.array([1, 4])" for _ in parameters)
-    return f"""{summary}
-
-    Parameters
-        {", ".join(parameters)}: arrays of any shape{" that broadcast" if len(parameters) > 1 else ""}, or numbers.
-        out: array of the result's shape that takes it.
-        where: bools that broadcast; where false, `out` keeps its element, and without one it is 0.
-        casting: which casts of inputs and of the result are made.
-        dtype: the type in which it is computed.
-    Returns
-        An array of the type that NumPy's function gives.
-    Raises
-        DataTypeMismatch for types that it does not take; ShapeMismatch where shapes do not fit.
-    Example
-        >>> st.{name}({arguments}).shape
-        (2,)
-    """
 
 
 def _unary(name: str):
@@ -40,8 +20,8 @@ def _unary(name: str):
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = _described(name, ("x",), f"NumPy's `{name}`, element by element.")
-    function.at = functools.partial(_ufunc.unary_at, name)  # type: ignore[attr-defined]
+    function.__doc__ = described(name)
+    function.at = _ufunc.bound(_ufunc.unary_at, name)  # type: ignore[attr-defined]
     return function
 
 
@@ -52,9 +32,7 @@ def _binary(name: str):
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = _described(
-        name, ("x1", "x2"), f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
-    )
+    function.__doc__ = described(name)
     _ufunc.add_methods(function, name)
     return function
 
@@ -94,11 +72,7 @@ def _floor_divide(public: str):
         return _ufunc.call("floor_divide", (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = public
-    function.__doc__ = _described(
-        public,
-        ("x1", "x2"),
-        "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's.",
-    )
+    function.__doc__ = described(public)
     _ufunc.add_methods(function, public)
     return function
 
