@@ -1,11 +1,28 @@
 """Names that only kernels give a meaning."""
 
+from stride.cuda import _intrinsics_text as _text
+
 
 class Intrinsic:
     """Something that only a kernel has."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, parameters: str = "", doc: str = ""):
         self.name = name
+        self.__name__ = self.__qualname__ = name.split(".")[-1]
+        self._parameters = parameters or (_text.INTRINSICS[name][0] if name in _text.INTRINSICS else "")
+        self.__doc__ = doc or (_text.described(name) if name in _text.INTRINSICS else "")
+
+    @property
+    def __signature__(self):
+        import inspect
+
+        def parameter(one: str) -> inspect.Parameter:
+            name, _, default = one.strip().partition("=")
+            return inspect.Parameter(
+                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=int(default) if default else inspect.Parameter.empty
+            )
+
+        return inspect.Signature([parameter(one) for one in self._parameters.split(",") if one])
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self.name}>"
@@ -18,7 +35,7 @@ class Group:
     """Names with a dot: `threadIdx.x`, `atomic.add`."""
 
     def __init__(self, name: str, members):
-        self._name = name
+        self._name, self.__doc__ = name, _text.GROUPS[name]
         for member in members:
             setattr(self, member, Intrinsic(f"{name}.{member}"))
 
