@@ -1,28 +1,27 @@
 """Names that only kernels give a meaning."""
 
-from stride.cuda import _intrinsics_text as _text
+import importlib
+
+
+def _text():
+    """The docstrings, which are loaded when one is asked for."""
+    return importlib.import_module("stride.cuda._intrinsics_text")
 
 
 class Intrinsic:
-    """Something that only a kernel has."""
+    # Something that only a kernel has. Its docstring and its signature are made at their first use.
 
-    def __init__(self, name: str, parameters: str = "", doc: str = ""):
+    def __init__(self, name: str):
         self.name = name
-        self.__name__ = self.__qualname__ = name.split(".")[-1]
-        self._parameters = parameters or (_text.INTRINSICS[name][0] if name in _text.INTRINSICS else "")
-        self.__doc__ = doc or (_text.described(name) if name in _text.INTRINSICS else "")
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
+
+    @property
+    def __doc__(self):
+        return _text().described(self.name)
 
     @property
     def __signature__(self):
-        import inspect
-
-        def parameter(one: str) -> inspect.Parameter:
-            name, _, default = one.strip().partition("=")
-            return inspect.Parameter(
-                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=int(default) if default else inspect.Parameter.empty
-            )
-
-        return inspect.Signature([parameter(one) for one in self._parameters.split(",") if one])
+        return _text().signature(self.name)
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self.name}>"
@@ -32,12 +31,16 @@ class Intrinsic:
 
 
 class Group:
-    """Names with a dot: `threadIdx.x`, `atomic.add`."""
+    # Names with a dot: `threadIdx.x`, `atomic.add`.
 
     def __init__(self, name: str, members):
-        self._name, self.__doc__ = name, _text.GROUPS[name]
+        self._name = name
         for member in members:
             setattr(self, member, Intrinsic(f"{name}.{member}"))
+
+    @property
+    def __doc__(self):
+        return _text().GROUPS[self._name]
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self._name}>"

@@ -1,5 +1,6 @@
 """Docstrings of the names that only kernels give a meaning, made of one row for each."""
 
+import inspect
 from typing import Dict, Tuple
 
 _PARAMETERS: Dict[str, str] = {
@@ -568,6 +569,9 @@ _LIBDEVICE_RESULTS: Dict[str, float] = {
 }
 
 
+_LIBDEVICE = "libdevice."
+
+
 def _text(summary: str, parameters: str, gives: str, example: str) -> str:
     names = [one.split("=")[0].strip() for one in parameters.split(",") if one.strip()]
     listed = "".join(f"        {name}: {_PARAMETERS[name]}\n" for name in names)
@@ -587,6 +591,8 @@ def _text(summary: str, parameters: str, gives: str, example: str) -> str:
 
 def described(name: str) -> str:
     """The docstring of an intrinsic function."""
+    if name.startswith(_LIBDEVICE):
+        return _described_libdevice(name[len(_LIBDEVICE):])
     parameters, summary, gives, statements, elements = INTRINSICS[name]
     body = statements.replace("\n", "\n        ...     ")
     module = "\n        >>> from stride.cupyx import jit" if "jit." in body else ""
@@ -608,16 +614,28 @@ def described(name: str) -> str:
     )
 
 
-def libdevice_row(name: str) -> Tuple[str, str, str]:
+def signature(name: str) -> inspect.Signature:
+    """An intrinsic function's parameters."""
+    row = _libdevice_row(name[len(_LIBDEVICE):]) if name.startswith(_LIBDEVICE) else INTRINSICS[name]
+
+    def parameter(text: str) -> inspect.Parameter:
+        name, _, default = text.strip().partition("=")
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Parameter(name, kind, default=int(default) if default else inspect.Parameter.empty)
+
+    return inspect.Signature([parameter(one) for one in row[0].split(",") if one])
+
+
+def _libdevice_row(name: str) -> Tuple[str, str, str]:
     """The row of LIBDEVICE of a function, which its names for float32 share."""
     plain = name[len("fast_"):] if name.startswith("fast_") else name
     return LIBDEVICE[plain if plain in LIBDEVICE else plain[:-1]]
 
 
-def described_libdevice(name: str, is_single: bool) -> str:
+def _described_libdevice(name: str) -> str:
     """The docstring of a function of CUDA's mathematical library."""
-    parameters, summary, arguments = libdevice_row(name)
-    dtype = "float32" if is_single else "float64"
+    parameters, summary, arguments = _libdevice_row(name)
+    dtype = "float64" if name in LIBDEVICE else "float32"
     result = _LIBDEVICE_RESULTS.get(name)
     remark = " Faster and less accurate." if name.startswith("fast_") else ""
     if result is None:

@@ -1,7 +1,6 @@
 """CUDA's mathematical library, by the names that Numba's `cuda.libdevice` has: `libdevice.sinf(x)` in a kernel. Names
 that end with `f` compute in float32."""
 
-from stride.cuda import _intrinsics_text as _text
 from stride.cuda._intrinsics import Intrinsic
 
 __all__ = ["LibdeviceFunction"]
@@ -18,7 +17,7 @@ class LibdeviceFunction(Intrinsic):
     """One function; `target` is its name in CUDA C++."""
 
     def __init__(self, name: str, target: str, is_single: bool):
-        super().__init__(f"libdevice.{name}", _text.libdevice_row(name)[0], _text.described_libdevice(name, is_single))
+        super().__init__(f"libdevice.{name}")
         self.target, self.is_single = target, is_single
 
 
