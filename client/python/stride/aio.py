@@ -16,6 +16,8 @@ from stride import _named, _session
 from stride._array import Array
 from stride._metrics import DeviceSample
 
+__all__ = ["AsyncSession", "connect", "fetch", "synchronize", "wait", "watch_devices"]
+
 
 class AsyncSession:
     """A Session whose lifetime is an `async with` block; `session` is the session itself.

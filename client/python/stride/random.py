@@ -1,8 +1,9 @@
 """Random numbers from a key and a counter, made on the device: same key, same numbers, on every device.
 
-    rng = stride.random.default_rng(7)          # as numpy.random.default_rng(7), with other numbers x =
-    rng.normal(size=(1000, 1000), dtype=stride.float32) stride.random.seed(7)                       # the functions of
-    the module share one generator y = stride.random.rand(3, 4)
+    rng = stride.random.default_rng(7)          # as numpy.random.default_rng(7), with other numbers
+    x = rng.normal(size=(1000, 1000), dtype=stride.float32)
+    stride.random.seed(7)                       # the functions of the module share one generator
+    y = stride.random.rand(3, 4)
 
 All of numpy.random's names are here, with NumPy's parameters and distributions; a seed gives other numbers than
 NumPy's. A result without axes is an array, where NumPy gives a number. `rng.bytes` and the order of lists and NumPy
