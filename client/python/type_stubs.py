@@ -8,9 +8,10 @@ is not installed."""
 import ast
 import importlib.util
 import pathlib
+import re
 from typing import Dict, Iterable, Iterator, List, Optional, Set
 
-_GENERICS = "Any Callable Dict Iterable Iterator List Mapping Optional Sequence Set Tuple Union".split()
+_GENERICS = "Any Callable Dict Iterable Iterator List Literal Mapping Optional Sequence Set Tuple Union overload".split()
 _TYPES = ("ArrayLike", "Axis", "DTypeLike", "Real", "Shape")
 
 # The types that parameters have by their names, where the source does not say.
@@ -57,10 +58,15 @@ _EXCEPTIONS = {
 # What functions return, by module and name, where the source does not say.
 _RETURNS: Dict[str, str] = {
     "__init__.asarray": "ndarray",
+    "__init__.memoize": "Callable[[Callable[..., Any]], Callable[..., Any]]",
     "_arrays.as_cuda_array": "Array",
     "_arrays.device_array": "Array",
     "_arrays.device_array_like": "Array",
     "_arrays.to_device": "Array",
+    "_compiled.guvectorize": "Callable[[Callable[..., Any]], Any]",
+    "_fusion.fuse": "Callable[..., Any]",
+    "_intrinsics.Intrinsic.__call__": "Any",
+    "jit.rawkernel": "Callable[[Callable[..., Any]], Any]",
     "_bit_generator.BitGenerator.random_raw": "Any",
     "_calculus.gradient": "Any",
     "_elementwise.clip": "Array",
@@ -80,6 +86,23 @@ _RETURNS: Dict[str, str] = {
     "_statistics.average": "Any",
     "testing.generate_matrix": "Any",
 }
+# What functions return where some of their parameters, with the defaults, are of these types.
+_USUAL = {
+    "_creation.linspace": ({"retstep": "Literal[False]"}, "Array"),
+    "_decompositions.qr": ({"mode": "Literal['reduced', 'complete']"}, "QRResult"),
+    "_decompositions.svd": ({"compute_uv": "Literal[True]"}, "SVDResult"),
+    "_elementwise.where": ({"x1": "ArrayLike", "x2": "ArrayLike"}, "Array"),
+    "_grids.indices": ({"sparse": "Literal[False]"}, "Array"),
+    "_polynomials.polyfit": ({"full": "Literal[False]", "cov": "Literal[False]"}, "Array"),
+    "_sets.intersect1d": ({"return_indices": "Literal[False]"}, "Array"),
+    "_sets.unique": ({
+        "return_index": "Literal[False]", "return_inverse": "Literal[False]", "return_counts": "Literal[False]",
+    }, "Array"),  # fmt: skip
+    "_statistics.average": ({"returned": "Literal[False]"}, "Array"),
+}
+
+# Decorators with and without arguments: what they return for a function.
+_DECORATORS = {"_compiled.jit": "Kernel", "_compiled.vectorize": "UFunc", "__init__.jit": "Callable[..., Any]"}
 _DUNDERS = {"__bool__": "bool", "__exit__": "None", "__init__": "None", "__len__": "int", "__repr__": "str"}
 # What a generic type without its arguments stands for.
 _BARE = {
@@ -184,6 +207,8 @@ class _Stub:
             if names:
                 node.names = names
                 yield ast.unparse(node)
+        if "Kernel" in used and "Kernel" not in self._names:
+            yield "from stride._python_kernel import Kernel"
 
     def _imports(self, body: str) -> Iterator[str]:
         """What the annotations that this module adds need."""
@@ -376,6 +401,25 @@ class _Stub:
                 yield "@property"
         arguments = self._arguments(node, owner, bool(owner) and not is_static, bool(kind))
         prefix = "async " if isinstance(node, ast.AsyncFunctionDef) and not _is_generator(node) else ""
+        key = f"{self._source.stem}.{node.name}"
+        if key in _DECORATORS:
+            first, _, rest = arguments.partition(", ")
+            parameter = first.partition(":")[0]
+            yield "@overload"
+            yield f"def {node.name}({parameter}: Callable[..., Any], {rest}) -> {_DECORATORS[key]}: ..."
+            yield "@overload"
+            yield f"def {node.name}({arguments}) -> Callable[[Callable[..., Any]], Any]: ..."
+            return
+        if key in _USUAL and not owner:
+            types, returned = _USUAL[key]
+            usual = arguments
+            for parameter, kind in types.items():
+                found = re.search(rf"\b{parameter}: ([^=,]*?(?:\[[^=]*\])?)( = [^,]*)?(?=,|$)", usual)
+                default = "" if kind == "ArrayLike" else found.group(2) or ""  # type: ignore[union-attr]
+                usual = usual[: found.start()] + f"{parameter}: {kind}{default}" + usual[found.end():]  # type: ignore
+            yield "@overload"
+            yield f"def {node.name}({usual}) -> {returned}: ..."
+            yield "@overload"
         yield f"{prefix}def {name or node.name}({arguments}) -> {self._returned(node, owner)}: ..."
 
     def _arguments(self, node, owner: str, has_self: bool, with_self: bool) -> str:
@@ -675,6 +719,7 @@ def _cupy_testing(package: pathlib.Path) -> Set[str]:
 
 
 _EXTRA = {
+    "cuda/__init__": lambda package: ["from stride.cuda import libdevice, random"],
     "cupy/__init__": _cupy,
     "cupy/fft": _own_functions("fft"),
     "cupy/linalg": _own_functions("linalg"),

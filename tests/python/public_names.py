@@ -7,15 +7,14 @@ import types
 from typing import Any, Iterator, List, NamedTuple
 
 MODULES = (
-    "stride", "stride.abi", "stride.aio", "stride.cuda", "stride.cuda.cg", "stride.cuda.libdevice", "stride.cuda.random",
+    "stride", "stride.abi", "stride.aio", "stride.cuda", "stride.cuda.cg", "stride.cuda.libdevice",
+    "stride.cuda.random",
     "stride.cupy", "stride.cupy.cuda", "stride.cupy.cuda.device", "stride.cupy.cuda.memory", "stride.cupy.cuda.nvtx",
     "stride.cupy.cuda.profiler", "stride.cupy.cuda.runtime", "stride.cupy.cuda.stream", "stride.cupy.fft",
     "stride.cupy.linalg", "stride.cupy.random", "stride.cupy.testing", "stride.cupyx", "stride.cupyx.jit",
     "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.fft",
     "stride.linalg", "stride.numba", "stride.numba.cuda", "stride.numba.types", "stride.random", "stride.testing",
 )
-# Parameters that keep no name of their own are options of another library's function, in that function's order.
-SECTIONS = ("Parameters", "Returns", "Raises", "Example")
 
 
 class Name(NamedTuple):
@@ -25,8 +24,8 @@ class Name(NamedTuple):
 
 
 def _is_own(value: Any) -> bool:
-    """Whether the package defines it: NumPy's types and functions that are only passed on have NumPy's texts."""
-    return (getattr(value, "__module__", None) or "").startswith("stride.") or getattr(value, "__module__", "") == "stride"
+    """Whether the package defines it: NumPy's types and functions that are passed on have NumPy's texts."""
+    return (getattr(value, "__module__", None) or "").split(".")[0] == "stride"
 
 
 def _members(path: str, kind: type) -> Iterator[Name]:
@@ -54,6 +53,8 @@ def names() -> List[Name]:
             path = f"{module_name}.{name}"
             if isinstance(value, types.ModuleType) or not _is_own(value) and not _is_own(type(value)):
                 continue
+            if not inspect.isclass(value) and value.__doc__ is type(value).__doc__:
+                value = type(value)  # an object without a text of its own, such as an element type
             if inspect.isclass(value):
                 seen.setdefault(id(value), Name(path, value, "class"))
                 for one in _members(path, value):
@@ -66,7 +67,8 @@ def names() -> List[Name]:
                 seen.setdefault(id(value), Name(path, value, "function"))
                 for method in ("reduce", "accumulate", "outer", "at", "reduceat"):
                     if hasattr(value, method) and name == "add":
-                        seen.setdefault(id(getattr(value, method)), Name(f"{path}.{method}", getattr(value, method), "function"))
+                        bound = getattr(value, method)
+                        seen.setdefault(id(bound), Name(f"{path}.{method}", bound, "function"))
     return list(seen.values())
 
 

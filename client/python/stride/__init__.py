@@ -143,3 +143,7 @@ def asnumpy(x: Array) -> _numpy.ndarray:
 def __getattr__(name: str):
     """One of NumPy's modules, or an error that says which name to use."""
     return _numpy_names.missing(name)
+
+
+def __dir__():
+    return sorted({*globals(), *_numpy_names._MODULES})

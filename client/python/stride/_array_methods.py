@@ -729,7 +729,7 @@ class NumpyMethods:
             min: the bounds, which broadcast with this array; None is no bound.
             max: the bounds, which broadcast with this array; None is no bound.
             out: array of the result's shape that takes it.
-            options: `where`, `casting` and `dtype` as `stride.clip` has them.
+            options: `a_min`, `a_max`, `where`, `casting` and `dtype` as `stride.clip` has them.
         Returns
             An array of the type that numbers and bounds have together.
         Raises

@@ -211,7 +211,17 @@ def ix_(*args: Any) -> Tuple[Array, ...]:
 
 
 class _Grid:
-    """`mgrid` and `ogrid`: grids by slices, where an imaginary step is a number of elements."""
+    """Grids by slices between brackets, where an imaginary step is a number of elements: `mgrid` gives whole grids,
+    `ogrid` one line for each axis.
+
+    Parameters
+        sparse: whether there is one line for each axis.
+    Example
+        >>> st.mgrid[0:2, 0:3].shape
+        (2, 2, 3)
+        >>> [one.shape for one in st.ogrid[0:2, 0:3]]
+        [(2, 1), (1, 3)]
+    """
 
     def __init__(self, sparse: bool):
         self._sparse = sparse
@@ -249,7 +259,21 @@ ogrid = _Grid(sparse=True)
 
 
 class _Joiner:
-    """`r_` and `c_`: what stands between the brackets, one after another along an axis; slices are ranges."""
+    """Joins what stands between brackets along an axis, where slices are ranges: `r_` along the first axis, `c_` as
+    columns.
+
+    Parameters
+        axis: the axis.
+        ndmin: the least number of axes.
+        new_axis: where the axes of arrays with fewer axes stand.
+    Raises
+        ValueError for a directive that is not the first entry.
+    Example
+        >>> st.r_[1:3, 7].tolist()
+        [1, 2, 7]
+        >>> st.c_[[1, 2], [3, 4]].tolist()
+        [[1, 3], [2, 4]]
+    """
 
     def __init__(self, axis: int, ndmin: int, new_axis: int):
         self._axis, self._ndmin, self._new_axis = axis, ndmin, new_axis

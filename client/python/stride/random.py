@@ -94,6 +94,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__():
+    return sorted({*globals(), "SeedSequence"})
+
+
 def default_rng(seed=None) -> Generator:
     """A new generator, or the one that is given.
 

@@ -44,7 +44,13 @@ class Device(Place):
 
 
 class Devices:
-    """A sequence of the devices; each is a context that runs operations on it."""
+    """A sequence of the devices; each is a context that runs operations on it.
+
+    Example
+        >>> from stride import cuda
+        >>> len(cuda.gpus) >= 1
+        True
+    """
 
     def __len__(self) -> int:
         return len(_execution.devices())
@@ -62,12 +68,24 @@ class Devices:
 
     @property
     def lst(self) -> List[Device]:
-        """All of them."""
+        """A list of all devices.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.gpus.lst[0].id
+            0
+        """
         return list(self)
 
     @property
     def current(self) -> Device:
-        """The one that operations run on."""
+        """The device that operations run on.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.gpus.current.id
+            0
+        """
         return get_current_device()
 
 

@@ -130,7 +130,14 @@ class RawKernel:
 
     @functools.cached_property
     def attributes(self) -> Dict[str, int]:
-        """The compiler's numbers for the kernel; 0 where the device kind has no such number."""
+        """The compiler's numbers for the kernel; 0 where the device kind has no such number.
+
+        Example
+            >>> import stride.cupy as cp
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> sorted(cp.RawKernel(source, "count").attributes)[:2]
+            ['binary_version', 'cache_mode_ca']
+        """
         infos = [one for one in self._info_module()._there(None).kernels if one.entry == self.name] or list(
             self._info_module()._there(None).kernels
         )

@@ -327,3 +327,7 @@ def __getattr__(name: str):
     if name in _REFUSED:
         raise AttributeError(f"cupyx.{name} is not there: {_REFUSED[name]}")
     raise AttributeError(f"stride.cupyx has no {name}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

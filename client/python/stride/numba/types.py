@@ -5,6 +5,7 @@ from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleTy
 globals().update({name: one for name, one in TYPES.items() if name.isidentifier() and name != "None"})
 
 __all__ = ["Array", "Signature", "Tuple", "UniTuple"]
+__all__ += [name for name in TYPES if name not in ("None", "bool", "int", "float", "complex")]
 
 
 def Array(dtype: ElementType, ndim: int, layout: str = "C") -> ArrayType:  # noqa: N802, Numba's name

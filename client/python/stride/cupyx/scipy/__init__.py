@@ -37,3 +37,7 @@ def __getattr__(name: str):
             "functions of cp"
         )
     raise AttributeError(f"stride.cupyx.scipy has no {name}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
