@@ -261,13 +261,13 @@ REFUSED: Dict[str, str] = {
     "character": _STRINGS,
     "clongdouble": _WIDE,
     "complex256": _WIDE,
-    "core": "it is NumPy's own inside",
-    "ctypeslib": "it is for arrays of the host; download one with stride.asnumpy",
+    "core": "it is NumPy's own inside; use numpy.core itself",
+    "ctypeslib": "it is for arrays of the host; use it with stride.asnumpy(x)",
     "datetime64": _DATES,
     "datetime_as_string": _DATES,
     "datetime_data": _DATES,
     "emath": "write the complex number: stride.sqrt(x + 0j)",
-    "f2py": "it is NumPy's own tool",
+    "f2py": "it is NumPy's own tool; use numpy.f2py itself",
     "flatiter": "it is made by x.flat, which has a class of its own here",
     "flexible": _STRINGS,
     "float128": _WIDE,
@@ -277,14 +277,14 @@ REFUSED: Dict[str, str] = {
     "info": "use help",
     "is_busday": _DATES,
     "isnat": _DATES,
-    "lib": "it is NumPy's own inside",
+    "lib": "it is NumPy's own inside; use numpy.lib itself",
     "longdouble": _WIDE,
     "ma": "the service has no masks; use where= or the nan functions",
     "matrix": _MATRIX,
     "memmap": "a file is not mapped to a device; use stride.fromfile or stride.load",
     "nditer": "an element at a time is slow on a device; use whole arrays, or iterate over stride.asnumpy(x)",
     "nested_iters": "an element at a time is slow on a device; use whole arrays",
-    "object_": "the service has no objects",
+    "object_": "the service has no objects; use numpy.object_ on the host",
     "poly1d": "use the functions stride.polyval, stride.polyfit and so on of coefficients",
     "polynomial": "use the functions stride.polyval, stride.polyfit and so on of coefficients",
     "rec": _STRUCTURED,
@@ -293,7 +293,7 @@ REFUSED: Dict[str, str] = {
     "show_runtime": "use stride.show_config",
     "str_": _STRINGS,
     "strings": _STRINGS,
-    "test": "it runs NumPy's own tests",
+    "test": "it runs NumPy's own tests; use numpy.test itself",
     "timedelta64": _DATES,
     "void": _STRUCTURED,
 }
@@ -340,3 +340,16 @@ def missing(name: str) -> Any:
         raise AttributeError(f"stride has no {name!r} yet; numpy.{name} on stride.asnumpy(x) computes it on the host")
     raise AttributeError(f"module 'stride' has no attribute {name!r}")
 
+
+def missing_in(module: str, name: str) -> Any:
+    """What a submodule gives for a name that it lacks: an error that says what to use."""
+    if not name.startswith("_"):
+        if hasattr(getattr(np, module), name):
+            raise AttributeError(
+                f"stride.{module} has no {name!r}; use numpy.{module}.{name}, with stride.asnumpy(x) for arrays"
+            )
+        import stride
+
+        if name in stride.__all__:
+            raise AttributeError(f"stride.{module} has no {name!r}; use stride.{name}")
+    raise AttributeError(f"module 'stride.{module}' has no attribute {name!r}")

@@ -487,3 +487,9 @@ def ifftshift(x, axes=None) -> Array:
     [0.0, 0.25, -0.5, -0.25]
     """
     return _shift(x, axes, lambda n: -(n // 2))
+
+
+def __getattr__(name: str):
+    from stride import _numpy_names
+
+    return _numpy_names.missing_in("fft", name)

@@ -91,7 +91,9 @@ def __getattr__(name: str) -> Any:
         import numpy.random
 
         return numpy.random.SeedSequence
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from stride import _numpy_names
+
+    return _numpy_names.missing_in("random", name)
 
 
 def __dir__():

@@ -126,7 +126,9 @@ config = Config()
 def __getattr__(name: str):
     if not name.startswith("_") and hasattr(_own, name):
         return getattr(_own, name)
-    raise AttributeError(f"stride.cupy.fft has no {name} yet")
+    from stride.cupy import _names
+
+    raise AttributeError(_names.missing_in("fft", name))
 
 
 __all__ = [*_own.__all__, "config"]
