@@ -188,6 +188,10 @@ class TracingError(FailedPrecondition, TypeError):
     """
 
 
+class ArrayDeleted(FailedPrecondition, RuntimeError):
+    """The array was given up: by its `delete`, or as a donated argument of a jitted function."""
+
+
 class NotFound(StrideError, LookupError):
     """NOT_FOUND: there is nothing of that name.
 
@@ -474,6 +478,7 @@ def replies(stream):
 __all__ = [
     "Aborted",
     "AlreadyExists",
+    "ArrayDeleted",
     "AxisError",
     "Cancelled",
     "CompileError",
