@@ -3,8 +3,8 @@
 An example counts when its output has a number in it. Outputs agree when their words do and their numbers differ by at
 most 1e-6 of their size: spaces, `array(...)` around elements, `dtype=...` of a repr and NumPy's scalar types
 (`np.float64(3.0)`) are not compared, since arrays of `stride` have a repr of their own and reductions give arrays
-without axes. An example that draws numbers without a seed of its own prints other numbers everywhere; those of modules
-of random numbers are excluded, as are types that the service does not have."""
+without axes. The same examples run with NumPy itself first: one that prints something else there too (numbers that may vary, plots
+that need Matplotlib, old texts) is excluded. Random numbers are excluded too, and types that the service does not have."""
 
 import contextlib
 import doctest
@@ -24,6 +24,7 @@ _TYPE = r"(?:np\.)?(?:array|stride\.Array|float\d+|complex\d+|u?int\d+|bool|intp
 
 
 def _words(text):
+    text = re.sub(r"#[^\n]*", "", text).replace("<BLANKLINE>", "")
     text = re.sub(r"(?:,\s*)?(?:dtype|shape)=(?:\([^)]*\)|[\w.<>']+)", "", text)
     text = re.sub(r"\bnp\.(True|False)_?\b", r"\1", text)
     text = re.sub(rf"\b{_TYPE}\(", "(", text)
@@ -51,6 +52,7 @@ class Checker(doctest.OutputChecker):
         return words == other_words and len(numbers) == len(others) and all(map(_near, numbers, others))
 
 
+NUMPY_DIFFERS = "NumPy itself prints something else than its docstring"
 # Why examples of these do not count.
 _NAMES = [
     (r"^numpy\.(char|strings|rec|ma|matrix|asmatrix|bmat|poly1d|polynomial|memmap|nditer|nested_iters|flatiter|record|recarray)",
@@ -87,62 +89,61 @@ def _excluded_name(name):
 
 
 class _Runner(doctest.DocTestRunner):
-    def __init__(self, records):
-        super().__init__(Checker(), verbose=False)
-        self.records = records
-        self.error = None
+    """The outcome of each example by its number."""
 
-    def _note(self, test, example, outcome, **more):
-        self.records.append({"id": f"{test.name}:{example.lineno}", "file": test.name, "outcome": outcome,
-                             "source": example.source, "want": example.want, **more})
+    def __init__(self):
+        super().__init__(Checker(), verbose=False)
+        self.found = {}
 
     def report_start(self, out, test, example):
-        numpy_substitute.uses.refused = set()
+        pass
 
     def report_success(self, out, test, example, got):
-        self._done(test, example, "passed", {})
+        pass
 
     def report_failure(self, out, test, example, got):
-        self._done(test, example, "failed", {"error": f"got {got[:600]}"})
+        self.found[test.examples.index(example)] = ("got " + got[:600], None)
 
     def report_unexpected_exception(self, out, test, example, exc_info):
-        reason = numpy_rules.after(exc_info[1], numpy_substitute.uses)
-        test.stride_reason = reason or getattr(test, "stride_reason", None)
-        self._done(test, example, "failed", {"error": f"{exc_info[0].__name__}: {exc_info[1]}"[:600]})
+        text = f"{exc_info[0].__name__}: {exc_info[1]}"[:600]
+        self.found[test.examples.index(example)] = (text, numpy_rules.after(exc_info[1], numpy_substitute.uses))
 
-    def _done(self, test, example, outcome, more):
-        if not _NUMBER.search(example.want.split("Traceback", 1)[0]):
-            if outcome == "failed" and example.want == "":
-                # A statement that fails is counted with the outputs that it costs.
-                self.error = more.get("error")
-            return
-        text = "".join(one.source for one in test.examples[:test.examples.index(example) + 1])
-        reason = getattr(test, "stride_reason", None) or next((why for pattern, why in _TEXTS if re.search(pattern, text)), None) \
-            or numpy_rules.of_text(example.source + example.want)
-        if outcome == "failed" and reason is not None:
-            self._note(test, example, "excluded", reason=reason, **more)
+
+def _run(test):
+    runner = _Runner()
+    numpy_substitute.uses.reset()
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), numpy.printoptions():
+        warnings.simplefilter("ignore")
+        runner.run(test, out=lambda _: None)
+    return runner.found
+
+
+def _outcomes(name, text):
+    """A record of each example of a docstring that prints a number."""
+    parser = doctest.DocTestParser()
+    expected = _run(parser.get_doctest(text, {"np": numpy}, name, None, None))
+    scope = {"np": numpy_substitute.substitute(numpy), "__builtins__": numpy_substitute.namespace()}
+    test = parser.get_doctest(text, scope, name, None, None)
+    failures = {} if _excluded_name(name) else _run(test)
+    before, refused = "", None
+    for i, example in enumerate(test.examples):
+        before += example.source
+        error, reason = failures.get(i, (None, None))
+        # What fails for a type costs the examples after it.
+        refused = refused or reason
+        if not _NUMBER.search(example.want.split("Traceback", 1)[0]) or doctest.SKIP in example.options:
+            continue
+        reason = (_excluded_name(name) or (i in expected and NUMPY_DIFFERS)
+                  or next((why for pattern, why in _TEXTS if re.search(pattern, before)), None))
+        if i in failures:
+            reason = reason or refused or numpy_rules.of_text(before + example.want)
+        record = {"id": f"{name}:{example.lineno}", "file": name, "source": example.source, "want": example.want}
+        if reason:
+            yield {**record, "outcome": "excluded", "reason": reason}
         else:
-            self._note(test, example, outcome, **more)
+            yield {**record, "outcome": "failed" if i in failures else "passed", **({"error": error} if error else {})}
 
 
 def run():
-    """A record of each example that prints numbers."""
-    records = []
-    parser = doctest.DocTestParser()
-    module = numpy_substitute.substitute(numpy)
-    for name, one in examples():
-        text = inspect.getdoc(one) or ""
-        if ">>>" not in text:
-            continue
-        test = parser.get_doctest(text, {"np": module, "__builtins__": numpy_substitute.namespace()}, name, None, None)
-        reason = _excluded_name(name)
-        if reason is not None:
-            for example in test.examples:
-                if _NUMBER.search(example.want):
-                    records.append({"id": f"{name}:{example.lineno}", "file": name, "outcome": "excluded", "reason": reason})
-            continue
-        runner = _Runner(records)
-        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), numpy.printoptions():
-            warnings.simplefilter("ignore")
-            runner.run(test, out=lambda _: None)
-    return records
+    return [record for name, one in examples() if ">>>" in (inspect.getdoc(one) or "")
+            for record in _outcomes(name, inspect.getdoc(one))]

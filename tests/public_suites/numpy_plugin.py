@@ -67,7 +67,10 @@ def _id(nodeid: str) -> str:
 
 def pytest_collectreport(report):
     if report.failed:
-        _note(id=_id(report.nodeid), outcome="error", error=str(report.longrepr)[-1500:])
+        text = str(report.longrepr)[-1500:]
+        reason = numpy_rules.of_error(text)
+        record = {"outcome": "excluded", "reason": reason} if reason else {"outcome": "error"}
+        _note(id=_id(report.nodeid), error=text, **record)
 
 
 def pytest_collection_modifyitems(items):
@@ -94,6 +97,7 @@ def _at_limit(*_):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
+    numpy_substitute.uses.collecting = False
     _note(id=item.stride_id, outcome="started")
     numpy_substitute.uses.reset()
     numpy_substitute.uses.reached = numpy_rules.calls_imported(item)

@@ -193,6 +193,10 @@ def calls_imported(item: Any) -> bool:
                "testing" not in scope[name].__module__ for name in names)
 
 
+def of_error(text: str) -> Optional[str]:
+    return _first(_ERRORS, text, "")
+
+
 def after(error: BaseException, uses: Any) -> Optional[str]:
     """The reason why a failed test does not count: the client refused a type that the service does not have."""
     text = ""
@@ -201,7 +205,7 @@ def after(error: BaseException, uses: Any) -> Optional[str]:
         seen.add(id(error))
         text += f"{type(error).__name__}: {error}\n"
         error = error.__cause__ or error.__context__
-    return _first(_ERRORS, text, "") or next(iter(sorted(map(_of_refusal, uses.refused))), None)
+    return of_error(text) or next(iter(sorted(map(_of_refusal, uses.refused))), None)
 
 
 # Of names that the client refuses and that a failed test had from NumPy.

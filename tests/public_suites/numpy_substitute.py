@@ -6,6 +6,7 @@ masks) gives NumPy's own and is noted, so that a failure can be put down to it. 
 NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; texts of errors are not compared."""
 
 import builtins
+import functools
 import types
 from typing import Any, Dict, Set
 
@@ -29,6 +30,7 @@ class Uses:
     """What the running test has used: a name of `stride`, and names that are NumPy's own because `stride` refuses them."""
 
     def __init__(self) -> None:
+        self.collecting = True
         self.reset()
 
     def reset(self) -> None:
@@ -53,6 +55,26 @@ def _count_nodes() -> None:
 _count_nodes()
 
 
+# Functions whose arrays are parameters of tests.
+_CREATION = ("arange", "array", "asarray", "empty", "full", "ones", "zeros")
+
+
+def _made_while_collecting(theirs, ours):
+    """While tests are collected, an array of a type that the service does not have is NumPy's: a rule of parameters then
+    excludes the test with it alone."""
+
+    @functools.wraps(ours)
+    def create(*arguments, **options):
+        try:
+            return ours(*arguments, **options)
+        except stride.DataTypeMismatch:
+            if uses.collecting:
+                return theirs(*arguments, **options)
+            raise
+
+    return create
+
+
 def _namesakes() -> Dict[int, Any]:
     """The client's objects by the identity of NumPy's public ones."""
     found: Dict[int, Any] = {}
@@ -68,7 +90,8 @@ def _namesakes() -> Dict[int, Any]:
             except AttributeError:
                 continue
             if namesake is not one:
-                found[id(one)] = namesake
+                is_creation = ours is stride and name in _CREATION
+                found[id(one)] = _made_while_collecting(one, namesake) if is_creation else namesake
     return found
 
 
@@ -112,13 +135,25 @@ class Substitute(types.ModuleType):
 
 
 class _Testing(Substitute):
+    """`numpy.testing`, and `numpy.ma.testutils`, with whose functions some tests compare arrays that are not masked."""
+
     def __getattr__(self, name: str) -> Any:
         one = getattr(self.__dict__["_theirs"], name)
         if isinstance(one, types.ModuleType):
             return substitute(one)
         if name == "assert_raises_regex":
             return _assert_raises_regex
-        return getattr(stride.testing, name) if name in stride.testing.__all__ else one
+        if one is getattr(numpy.testing, name, None):
+            return getattr(stride.testing, name)
+        return _reading(one) if name.startswith("assert_") and isinstance(one, types.FunctionType) else one
+
+
+def _reading(compare):
+    @functools.wraps(compare)
+    def of_arrays(*arguments, **options):
+        return compare(*stride.testing._on_host(arguments), **stride.testing._on_host(options))
+
+    return of_arrays
 
 
 def _assert_raises_regex(kind, text, *arguments, **options):
@@ -134,7 +169,7 @@ def substitute(module: types.ModuleType) -> types.ModuleType:
     if name != "numpy" and not name.startswith("numpy.") or ".tests" in name:
         return module
     if name not in _made:
-        is_testing = name in ("numpy.testing", "numpy.testing._private.utils")
+        is_testing = name in ("numpy.testing", "numpy.testing._private.utils", "numpy.ma.testutils")
         _made[name] = (_Testing if is_testing else Substitute)(module)
     return _made[name]
 

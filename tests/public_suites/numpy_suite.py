@@ -35,6 +35,7 @@ def run_file(path, environment, options, folder):
     results.write_text("")
     done.write_text("")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "numpy_plugin", "-p", "no:cacheprovider", "--tb=no", "-W", "ignore",
+               "--continue-on-collection-errors",
                "--disable-warnings", "-c", os.devnull, "--rootdir", str(path.parents[3]), str(path)]
     if options.keyword:
         command += ["-k", options.keyword]
@@ -86,6 +87,21 @@ def line_of(name, counts):
     return f"{name:44} {counts['passed']:6} {counts['failed'] + counts['error']:6} {counts['skipped']:7} {counts['excluded']:8} {share(counts):6.1f} %"
 
 
+def reasons_of(records):
+    return collections.Counter(one["reason"] for one in records if one["outcome"] == "excluded")
+
+
+def write(options, records):
+    import numpy
+
+    counts = summary(records)
+    if options.json:
+        whole = {"numpy": numpy.__version__, "counts": counts, "share": round(share(counts), 2),
+                 "excluded": dict(reasons_of(records)), "tests": records}
+        pathlib.Path(options.json).write_text(json.dumps(whole, indent=1))
+    return counts
+
+
 def run_files(files, environment, options, folder):
     import numpy
     import numpy_rules
@@ -105,6 +121,7 @@ def run_files(files, environment, options, folder):
         for one in there:
             one["file"] = name
         records += there
+        write(options, records)
         print(line_of(name, summary(there)), flush=True)
     return records
 
@@ -136,8 +153,6 @@ def main():
         print("skipped: NumPy's tests are not installed with it" if not options.files else "no such file of NumPy's tests")
         return SKIPPED
     sys.path.insert(1, str(HERE))
-    import numpy
-
     from stride._daemon import PrivateDaemon
 
     with tempfile.TemporaryDirectory() as folder:
@@ -150,14 +165,10 @@ def main():
                 records = run_files(files, environment, options, pathlib.Path(folder))
         finally:
             daemon.stop()
-    counts = summary(records)
+    counts = write(options, records)
     print(line_of("all", counts))
-    reasons = collections.Counter(one["reason"] for one in records if one["outcome"] == "excluded")
-    for reason, number in reasons.most_common():
+    for reason, number in reasons_of(records).most_common():
         print(f"  excluded: {number:6} {reason}")
-    if options.json:
-        whole = {"numpy": numpy.__version__, "counts": counts, "share": round(share(counts), 2), "excluded": dict(reasons), "tests": records}
-        pathlib.Path(options.json).write_text(json.dumps(whole, indent=1))
     return 0
 
 

@@ -44,9 +44,7 @@ __all__ = [
 
 
 def _shape(shape) -> tuple:
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(operator.index(extent) for extent in shape)
+    shape = _inference.extents(shape)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     return shape

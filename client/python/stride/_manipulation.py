@@ -145,9 +145,7 @@ def reshape(a, shape, order: Optional[str] = "C", *, copy: Optional[bool] = None
         [[0, 2], [1, 3]]
     """
     node = node_of(a)
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(operator.index(n) for n in shape)
+    shape = _inference.extents(shape)
     if order != "C" and _in_fortran_order(node, order):
         turned = reshape(transpose(array_of(a)), _complete(node, shape)[::-1], copy=copy)
         return transpose(turned)
@@ -354,8 +352,7 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
 
         _arguments.refuse_subok(subok)
     node = node_of(array)
-    shape = (shape,) if hasattr(shape, "__index__") and np.ndim(shape) == 0 else shape
-    shape = tuple(operator.index(n) for n in shape)
+    shape = _inference.extents(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     if len(shape) < len(node.shape) or _inference.broadcast(node.shape, shape) != shape:
