@@ -48,6 +48,7 @@ class Array(NumpyMethods, DeviceMethods):
                 raise ValueError("offset and strides are of a buffer, which is not given")
             made = _creation.zeros(shape, dtype, order)
         else:
+            buffer = buffer._read() if isinstance(buffer, Array) else buffer
             made = _creation.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
         # The other array is left without a node, so that its end changes nothing.
         self._node = made._node

@@ -213,6 +213,8 @@ def reinterpreted(array: Array, dtype: Any) -> Array:
     before, after = array.dtype.itemsize, dtype.itemsize
     if not array.ndim and before != after:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+    if before != after and array.shape[-1] != 1 and byte_strides(array)[-1] != before and array.size:
+        raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
     num_bytes = array.shape[-1] * before if array.ndim else before
     if num_bytes % after:
         raise ValueError(

@@ -1,6 +1,7 @@
 """The methods that NumPy's arrays have: each is a function of the namespace, with its parameters."""
 
 import builtins
+import warnings
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class NumpyMethods:
         from stride import _arguments, _dtypes, _manipulation
 
         _arguments.check_order(order)
+        _warn_of_complex(self.dtype, dtype)  # type: ignore[attr-defined]
         if casting != "unsafe":
             return _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
         return _manipulation.astype(self, dtype, copy=copy)  # type: ignore[arg-type]
@@ -178,9 +180,9 @@ class NumpyMethods:
         """`stride.put` into this array."""
         _stride().put(self, indices, values, mode)
 
-    def choose(self, choices, out=None, mode: str = "raise") -> "Array":
-        """`stride.choose` by this array."""
-        return _stride().choose(self, choices, out, mode)
+    def choose(self, *choices, out=None, mode: str = "raise") -> "Array":
+        """`stride.choose` by this array, from one sequence or several arrays."""
+        return _stride().choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
     def compress(self, condition, axis: Optional[int] = None, out=None) -> "Array":
         """`stride.compress` of this array."""
@@ -286,3 +288,12 @@ def _stride():
 
     return stride
 
+
+def _warn_of_complex(before: Any, after: Any) -> None:
+    """NumPy's warning of imaginary parts that a cast drops: types alone tell."""
+    import numpy
+
+    if before.kind == "c" and numpy.dtype(after).kind in "iuf":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", numpy.exceptions.ComplexWarning, stacklevel=3
+        )

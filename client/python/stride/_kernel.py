@@ -255,7 +255,16 @@ def _with_signatures(function: Callable, signatures) -> Callable:
     return typed
 
 
-def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, target: Optional[str] = None) -> Callable:
+def vectorize(
+    function: Union[str, Callable, Sequence[str], None] = None,
+    otypes=None,
+    doc: Optional[str] = None,
+    excluded=None,
+    cache: bool = False,
+    signature: Optional[str] = None,
+    *,
+    target: Optional[str] = None,
+) -> Callable:
     """An elementwise function, from an expression or from a Python function.
 
         smooth = stride.vectorize("where(x > 0, x, a * (exp(x) - 1))")   # called with x=..., a=...
@@ -266,9 +275,13 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
 
     A function made of assignments and an expression is fused with what stands around it. One with more (if, loops, calls of other functions) becomes a
     kernel of its own, in the subset of Python that stride.kernel has. What cannot be translated raises ExpressionError when it is first called.
-    With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed."""
-    from stride import _python_kernel
+    With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed.
+    With NumPy's keywords (`otypes`, `excluded`, `signature` and so on) a function that cannot be translated runs on the host, element by
+    element, as NumPy's does; a DownloadWarning then names the line that calls it."""
+    from stride import _host_vectorize, _python_kernel
 
+    if otypes is not None or excluded is not None or signature is not None or doc is not None or cache:
+        return _host_vectorize.vectorize(function, otypes, doc, excluded, cache, signature)
     if function is None or isinstance(function, (list, tuple)):
         signatures = function or ()
         return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function)

@@ -502,7 +502,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     """
     if isinstance(arrays, Array) and not arrays.ndim:
         raise TypeError("concat takes a sequence of arrays")
-    arrays = list(arrays)
+    arrays = given = list(sequence_of(arrays))
     if not arrays:
         raise ValueError("at least one array is needed")
     for array in arrays:
@@ -512,6 +512,10 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
             arrays = list(_arguments.arrays(*arrays))
             break
     if axis is None:
+        # Only here are numbers among the arrays, and Python's have no type of their own.
+        if dtype is None and out is None and any(type(one) in (int, float, complex) for one in given):
+            dtype, casting = result_type(*(one if type(one) in (int, float, complex) else array
+                                           for one, array in zip(given, arrays))), "unsafe"
         arrays, axis = [reshape(array, (array.size,)) for array in arrays], 0
     first = arrays[0]
     if not first.ndim:
@@ -567,6 +571,13 @@ def _copy_into(flush, node: Node, operand, part: pb.View.Slice) -> None:
     flush.add(operation, node.origin)
 
 
+def sequence_of(arrays):
+    """Arrays to join, which NumPy takes as a sequence and not from an iterator."""
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError("arrays to join are passed as a sequence, such as a list or a tuple")
+    return arrays
+
+
 def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_kind") -> Array:
     """Arrays of one shape side by side along a new axis; parameters, result and errors as of `concat`.
 
@@ -576,7 +587,7 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
     """
     from stride import _arguments
 
-    arrays = list(_arguments.arrays(*arrays))
+    arrays = list(_arguments.arrays(*sequence_of(arrays)))
     if not arrays:
         raise ValueError("at least one array is needed")
     if any(array.shape != arrays[0].shape for array in arrays):

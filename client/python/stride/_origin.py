@@ -2,6 +2,9 @@
 
 import os
 import sys
+import warnings
+
+import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -12,6 +15,15 @@ def caller():
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lineno)
+
+
+def warn(text: str, category: type) -> None:
+    """Warns of the innermost line that is neither of this package nor of NumPy."""
+    inside = (HERE, np.__path__[0])
+    depth, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def describe(origin) -> str:
