@@ -17,8 +17,8 @@ def vectorize(function: Any, otypes: Any, doc: Optional[str], excluded: Any, cac
 
 
 class HostFunction:
-    """NumPy's `vectorize` of a function. What has one result of a given type and can be translated is compiled; everything
-    else is called for one element after another, on the host."""
+    """NumPy's `vectorize` of a function. One that can be translated and needs no more than the type of one result is
+    compiled; every other is called for one element after another, on the host."""
 
     def __init__(self, function, otypes, doc, excluded, cache, signature):
         self.pyfunc = function
@@ -26,13 +26,13 @@ class HostFunction:
         self.__name__ = getattr(function, "__name__", "vectorize")
         self.__doc__ = self._on_host.__doc__
         self._dtype, self._compiled = None, None
-        if otypes is not None and not (excluded or signature or cache):
-            types = list(otypes)
-            if len(types) == 1:
-                try:
-                    self._dtype, self._compiled = np.dtype(types[0]), _kernel.vectorize(function)
-                except (_errors.ExpressionError, AttributeError, TypeError):
-                    self._compiled = None  # its source is not there, or has no plain parameters
+        types = [None] if otypes is None else list(otypes)
+        if len(types) == 1 and not (excluded or signature or cache):
+            try:
+                self._compiled = _kernel.vectorize(function)
+                self._dtype = None if types[0] is None else np.dtype(types[0])
+            except (_errors.ExpressionError, AttributeError, TypeError):
+                self._compiled = None  # its source is not there, or has no plain parameters
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -42,7 +42,8 @@ class HostFunction:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         if self._compiled is not None and arguments and not options and any(isinstance(one, Array) for one in arguments):
             try:
-                return self._compiled(*arguments).astype(self._dtype, copy=False)
+                result = self._compiled(*arguments)
+                return result if self._dtype is None else result.astype(self._dtype, copy=False)
             except (_errors.ExpressionError, KeyError):
                 self._compiled = None
         given = [one for one in (*arguments, *options.values()) if isinstance(one, Array)]
