@@ -59,7 +59,8 @@ RULES: List[Rule] = [
     Rule("name", r"[Ss]tructured|[Rr]ecarray|[Rr]ecord", STRUCTURED),
     Rule("name", r"[Mm]asked", MASKED),
     Rule("name", r"[Ss]ubclass|_subok", SUBCLASS),
-    Rule("name", r"[Rr]efcount|_leak", INSIDES),
+    Rule("name", r"[Rr]efcount|_leak|TestTextSignatures|TestUFuncInspectSignature|TestSizeOf", INSIDES),
+    Rule("name", r"byteorder|byte_order|byteswap|endian", MEMORY),
     Rule("name", r"TestRandomDist|TestMultinomial::test_(p_zero|zero_prob)?$|TestSetState|TestSeed\b|TestSeeds|TestJump", BIT_GENERATOR,
          "random/"),
     # --- tests that need a type or a part by their text ---
@@ -73,13 +74,15 @@ RULES: List[Rule] = [
     Rule("source", r"np\.(matrix|asmatrix|mat|bmat|poly1d)\b|poly1d\(|\bmatrix\(|\bmat\(", MATRIX),
     Rule("source", r"\((np\.)?ndarray\):|__array_(ufunc|function|wrap|finalize|priority|prepare)__|subok|SubClass|[sS]ubclass|"
          r"MyArr|MyNDArray|__array__\b", SUBCLASS),
-    Rule("source", r"_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|_get_castingimpl|"
+    Rule("source", r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|_get_castingimpl|"
          r"__array_struct__|sys\.getrefcount|opflag_tests|_testing\b|np\._core\._|internal_overlap|_no_tracing", INSIDES),
     Rule("source", r"ctypes|memoryview|\.__array_interface__|as_strided|np\.memmap|WRITEBACKIFCOPY|\.data\b|buffer\(|PickleBuffer",
          MEMORY),
     Rule("source", r"nditer|flatiter|np\.broadcast\(|nested_iters", ITERATOR),
     Rule("source", r"genfromtxt|fromregex|recfrom(csv|txt)|ndfromtxt", FILES),
     Rule("source", r"subprocess|sys\.executable|numpy\.distutils|extbuild", ENVIRONMENT),
+    # Matrices of numbers that RandomState(128) draws.
+    Rule("source", r"_create_data\(\)[\s\S]*tgt = np\.array", BIT_GENERATOR, "test_multiarray.py::TestDot"),
     Rule("source", r"desired\s*=\s*(np\.array\(|\[|[-(\d.]|int\()|sha256|md5|hashlib|expected\s*=\s*np\.array\(\[[-\d. ]+[,\d]|"
          r"expected\s*=\s*-?\d+\.?\d*\b|_mt19937|get_state|set_state|legacy", BIT_GENERATOR, "random/"),
     # --- tests that failed since the client refused a type ---
@@ -156,6 +159,8 @@ def of_type(value: Any) -> Optional[str]:
     if isinstance(value, type) and issubclass(value, numpy.generic):
         value = numpy.dtype(value) if value not in (numpy.generic, numpy.flexible, numpy.character) else None
     if isinstance(value, numpy.dtype):
+        if not value.isnative and value.kind in "iufc":
+            return MEMORY
         if value.kind in _KINDS:
             return _KINDS[value.kind]
         if value.type in (numpy.longdouble, numpy.clongdouble):
@@ -164,6 +169,8 @@ def of_type(value: Any) -> Optional[str]:
 
 
 _CODES = {"O": OBJECT, "g": WIDE, "G": WIDE, "S": STRING, "U": STRING, "M": DATE, "m": DATE, "V": STRUCTURED}
+# The other byte order than this machine's.
+_OTHER_ORDER = re.compile(r"^>[iufc]\d+$")
 _TEXTS = re.compile(r"^[<>=|]?([MmSUV]8?(\[\w+\])?|[SUV]\d*|O|object|str|longdouble|clongdouble|timedelta64|datetime64)$")
 
 
@@ -174,6 +181,8 @@ def _of_parameters(item: Any) -> Optional[str]:
     for name, value in callspec.params.items():
         for one in value if isinstance(value, (list, tuple)) else (value,):
             reason = of_type(one)
+            if isinstance(one, str) and _OTHER_ORDER.match(one):
+                return MEMORY
             if reason is None and isinstance(one, str) and re.search(r"d?type|code|char|^dt\d?$|^typ", name):
                 if _TEXTS.match(one) or one in _CODES:
                     code = _TEXTS.match(one).group(1)[0] if _TEXTS.match(one) else one
@@ -218,3 +227,21 @@ _REFUSALS = [
 
 def _of_refusal(name: str) -> Optional[str]:
     return next((reason for pattern, reason in _REFUSALS if re.search(pattern, name)), None) or INSIDES
+
+
+# What failures come from, by their texts; the first that fits. They stay failures.
+CAUSES = [
+    (r"DID NOT WARN|FloatingPointError|floating point .* error", "no warnings and errors of floating-point numbers (each needs a read)"),
+    (r"isinstance\(.*np\.(integer|int_|float64|generic)|isscalar|type\((vals|out|res|actual|linalg\.det)"
+     r"|class 'stride\._array\.Array'", "arrays without axes where NumPy gives scalars"),
+    (r"stride\.Array\(|_repr|repr\(", "the repr of arrays"),
+    (r"f_contiguous|F_CONTIGUOUS|c_contiguous|fortran|strides|owndata", "the order of elements in memory"),
+    (r"read-only|WRITEABLE", "views of another type and parts of complex numbers are for reading"),
+    (r"has no attribute|unexpected keyword|positional argument", "a name or keyword that is not there"),
+    (r"TimeLimit|the process ended", "the time limit"),
+]
+
+
+def cause(record: Any) -> str:
+    text = f"{record.get('error', '')} | {record.get('where', '')}"
+    return next((name for pattern, name in CAUSES if re.search(pattern, text)), "others")

@@ -143,7 +143,7 @@ def main():
     parser.add_argument("-k", dest="keyword", help="as pytest's")
     parser.add_argument("-v", "--verbose", action="store_true", help="pytest's output")
     parser.add_argument("files", nargs="*", help="parts of paths, such as linalg or _core/tests/test_half.py")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     for module in ("numpy", "pytest", "hypothesis"):
         if importlib.util.find_spec(module) is None:
             print(f"skipped: {module} is not installed for {sys.executable}")
@@ -167,6 +167,11 @@ def main():
             daemon.stop()
     counts = write(options, records)
     print(line_of("all", counts))
+    import numpy_rules
+
+    causes = collections.Counter(numpy_rules.cause(one) for one in records if one["outcome"] in ("failed", "error"))
+    for cause, number in causes.most_common():
+        print(f"  failed:   {number:6} {cause}")
     for reason, number in reasons_of(records).most_common():
         print(f"  excluded: {number:6} {reason}")
     return 0
