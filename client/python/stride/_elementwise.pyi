@@ -1,5 +1,5 @@
 # The functions that _elementwise.py makes of its tables; tests/python/stubs_test.py compares the two.
-from typing import Any, Dict, Optional, Protocol, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple, Union
 
 from stride._array import Array
 
@@ -20,11 +20,21 @@ __all__ = [
 UNARY: Dict[str, str]
 BINARY: Dict[str, str]
 
-class Ufunc1(Protocol):
+class UfuncAttributes(Protocol):
+    nin: int
+    nout: int
+    nargs: int
+    ntypes: int
+    types: List[str]
+    identity: Any
+    signature: Optional[str]
+    resolve_dtypes: Callable[..., Tuple[Any, ...]]
+
+class Ufunc1(UfuncAttributes, Protocol):
     def __call__(self, x: Any, /, out: Optional[Array] = None, *, where: Any = True, casting: str = "same_kind", dtype: Any = None) -> Array: ...
     def at(self, a: Array, indices: Any) -> None: ...
 
-class Ufunc2(Protocol):
+class Ufunc2(UfuncAttributes, Protocol):
     def __call__(self, x1: Any, x2: Any, /, out: Optional[Array] = None, *, where: Any = True, casting: str = "same_kind",
                  dtype: Any = None) -> Array: ...
     def reduce(self, x: Any, axis: Any = 0, dtype: Any = None, out: Optional[Array] = None, keepdims: bool = False, initial: Any = None,
