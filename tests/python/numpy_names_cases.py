@@ -623,6 +623,9 @@ m.full((True, 2), 1.0)
 m.finfo(np.float32).tiny
 m.finfo(float).smallest_subnormal
 m.finfo(float).resolution
+m.zeros((975,) * 7, np.int8)
+m.zeros((0, 2**62, 8), np.int8)
+m.empty((2**62, 4), np.int8)
 """
 
 COMPARISONS = """
@@ -1036,6 +1039,11 @@ m.choose([1], (-1, m.array([1], np.uint8)))
 = m.array([0, 1, 2]).choose([1, 2, 3], [4, 5, 6], [7, 8, 9])
 c = a.copy(); m.copyto(c, 4.0, where=[[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]); c
 c = a.copy(); m.copyto(c, 4.0, where=m.array([0, 1, 1, 0])); c
+c = a.copy(); c.flat[[]] = []; c
+c = a.copy(); c.flat[c.ravel() > 99] = 5; c
+c = a.copy(); c.flat[[1]] = []; c
+a.__delitem__(0)
+a.flat.__delitem__(0)
 """
 
 REDUCTIONS = """

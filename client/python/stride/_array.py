@@ -357,6 +357,9 @@ class Array(NumpyMethods, DeviceMethods):
     def __setitem__(self, key, value) -> None:
         _indexing.set(self, key, value)
 
+    def __delitem__(self, key) -> None:
+        raise ValueError("cannot delete array elements")
+
     # --- with other libraries ---
 
     def __array_namespace__(self, *, api_version: Optional[str] = None):

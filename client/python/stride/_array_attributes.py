@@ -129,9 +129,15 @@ class Flat:
                 raise IndexError(f"index {key} is out of bounds for size {extent}")
         elif isinstance(key, np.ndarray) and key.dtype.kind not in "biu":
             raise IndexError("unsupported iterator index")
-        if not (value if isinstance(value, Array) else array_of(value)).size:
-            raise ValueError("the elements of an array take one value or more")
-        _routines.put(self.base, np.atleast_1d(places[key]), value)
+        has_values = (value if isinstance(value, Array) else array_of(value)).size > 0
+        if isinstance(key, (int, np.integer)) and not has_values:
+            raise ValueError("an element takes a value")
+        places = np.atleast_1d(places[key])
+        if places.size and has_values:
+            _routines.put(self.base, places, value)
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
     def __eq__(self, other: Any) -> Any:
         return self.copy() == other

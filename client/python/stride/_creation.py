@@ -47,6 +47,9 @@ def _shape(shape) -> tuple:
     shape = _inference.extents(shape)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"negative dimensions are not allowed: {shape}")
+    # NumPy refuses such extents even where another one is 0.
+    if math.prod(extent or 1 for extent in shape) >= 2**63:
+        raise ValueError(f"an array of the shape {shape} has more elements than 63 bits count")
     return shape
 
 
