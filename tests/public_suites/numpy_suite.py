@@ -65,6 +65,8 @@ def run_file(path, environment, options, folder):
             if before is None or before["outcome"] in ("started", "passed"):
                 records[record["id"]] = record
         hung = [one for one in records.values() if one["outcome"] == "started"]
+        if not records and process.returncode not in (0, 5):  # 5: no tests
+            return [{"id": path.name, "outcome": "error", "error": f"pytest ended with {process.returncode} before a test"}]
         if not hung:
             return list(records.values())
         for one in hung:
