@@ -4,7 +4,8 @@ An example counts when its output has a number in it. Outputs agree when their w
 most 1e-6 of their size: spaces, `array(...)` around elements, `dtype=...` of a repr and NumPy's scalar types
 (`np.float64(3.0)`) are not compared, since arrays of `stride` have a repr of their own and reductions give arrays
 without axes. The same examples run with NumPy itself first: one that prints something else there too (numbers that may vary, plots
-that need Matplotlib, old texts) is excluded. Random numbers are excluded too, and types that the service does not have."""
+that need Matplotlib, old texts) is excluded. Random numbers are excluded too, and types that the service does not have.
+"""
 
 import contextlib
 import doctest
@@ -35,7 +36,11 @@ def _words(text):
 
 def _near(one, other):
     for a, b in ((one.real, other.real), (one.imag, other.imag)):
-        if a != b and not (a != a and b != b) and not abs(a - b) <= 1e-6 * max(abs(a), abs(b), abs(one), abs(other)) + 1e-12:
+        if (
+            a != b
+            and not (a != a and b != b)
+            and not abs(a - b) <= 1e-6 * max(abs(a), abs(b), abs(one), abs(other)) + 1e-12
+        ):
             return False
     return True
 
@@ -55,18 +60,23 @@ class Checker(doctest.OutputChecker):
 NUMPY_DIFFERS = "NumPy itself prints something else than its docstring"
 # Why examples of these do not count.
 _NAMES = [
-    (r"^numpy\.(char|strings|rec|ma|matrix|asmatrix|bmat|poly1d|polynomial|memmap|nditer|nested_iters|flatiter|record|recarray)",
-     numpy_rules.MATRIX),
+    (
+        r"^numpy\.(char|strings|rec|ma|matrix|asmatrix|bmat|poly1d|polynomial|memmap|nditer|nested_iters|flatiter|record|recarray)",
+        numpy_rules.MATRIX,
+    )
 ]
-_TEXTS = [
-    (r"\brng\.|\brandom\.|default_rng|np\.random", numpy_rules.BIT_GENERATOR),
-]
+_TEXTS = [(r"\brng\.|\brandom\.|default_rng|np\.random", numpy_rules.BIT_GENERATOR)]
 
 
 def examples():
     """(name, object) of each public function, class and method of NumPy's main namespaces, once."""
     seen = set()
-    for module, prefix in ((numpy, "numpy"), (numpy.linalg, "numpy.linalg"), (numpy.fft, "numpy.fft"), (numpy.random, "numpy.random")):
+    for module, prefix in (
+        (numpy, "numpy"),
+        (numpy.linalg, "numpy.linalg"),
+        (numpy.fft, "numpy.fft"),
+        (numpy.random, "numpy.random"),
+    ):
         for name in sorted(module.__all__):
             one = getattr(module, name, None)
             if one is None or isinstance(one, types.ModuleType) or id(one) in seen or not callable(one):
@@ -133,8 +143,11 @@ def _outcomes(name, text):
         refused = refused or reason
         if not _NUMBER.search(example.want.split("Traceback", 1)[0]) or doctest.SKIP in example.options:
             continue
-        reason = (_excluded_name(name) or (i in expected and NUMPY_DIFFERS)
-                  or next((why for pattern, why in _TEXTS if re.search(pattern, before)), None))
+        reason = (
+            _excluded_name(name)
+            or (i in expected and NUMPY_DIFFERS)
+            or next((why for pattern, why in _TEXTS if re.search(pattern, before)), None)
+        )
         if i in failures:
             reason = reason or refused or numpy_rules.of_text(before + example.want)
         record = {"id": f"{name}:{example.lineno}", "file": name, "source": example.source, "want": example.want}
@@ -145,5 +158,9 @@ def _outcomes(name, text):
 
 
 def run():
-    return [record for name, one in examples() if ">>>" in (inspect.getdoc(one) or "")
-            for record in _outcomes(name, inspect.getdoc(one))]
+    return [
+        record
+        for name, one in examples()
+        if ">>>" in (inspect.getdoc(one) or "")
+        for record in _outcomes(name, inspect.getdoc(one))
+    ]

@@ -33,7 +33,7 @@ def _note(**record) -> None:
 class NumpyModule(pytest.Module):
     def _getobj(self):
         path = str(self.path)
-        parts = os.path.relpath(path, os.path.dirname(_PACKAGE))[:-len(".py")].split(os.sep)
+        parts = os.path.relpath(path, os.path.dirname(_PACKAGE))[: -len(".py")].split(os.sep)
         module = types.ModuleType(".".join(parts))
         module.__file__ = path
         module.__package__ = ".".join(parts[:-1])

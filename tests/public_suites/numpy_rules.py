@@ -41,15 +41,22 @@ RULES: List[Rule] = [
     Rule("file", r"test_(defchararray|strings|stringdtype|unicode|_natype)\.py", STRING),
     Rule("file", r"test_(records|recfunctions)\.py", STRUCTURED),
     Rule("file", r"test_(longdouble)\.py", WIDE),
-    Rule("file", r"_core/tests/test_(simd|simd_module|cpu_features|cpu_dispatcher|mem_policy|argparse|extint128|hashtable|"
-         r"arraymethod|limited_api|cython|custom_dtypes|casting_unittests|conversion_utils)\.py", INSIDES),
+    Rule(
+        "file",
+        r"_core/tests/test_(simd|simd_module|cpu_features|cpu_dispatcher|mem_policy|argparse|extint128|hashtable|"
+        r"arraymethod|limited_api|cython|custom_dtypes|casting_unittests|conversion_utils)\.py",
+        INSIDES,
+    ),
     Rule("file", r"_core/tests/test_(overrides|protocols|scalarinherit)\.py", SUBCLASS),
     Rule("file", r"_core/tests/test_(nditer)\.py", ITERATOR),
     Rule("file", r"_core/tests/test_(memmap|scalarbuffer|array_interface)\.py", MEMORY),
     Rule("file", r"_core/tests/test_(deprecations)\.py|linalg/tests/test_deprecations\.py", DEPRECATED),
     Rule("file", r"_core/tests/test_(multiprocessing)\.py", ENVIRONMENT),
-    Rule("file", r"_core/tests/test_(abc|print|scalarprint|scalar_ctors|scalar_methods|numerictypes|getlimits|finfo)\.py",
-         HOST_ONLY),
+    Rule(
+        "file",
+        r"_core/tests/test_(abc|print|scalarprint|scalar_ctors|scalar_methods|numerictypes|getlimits|finfo)\.py",
+        HOST_ONLY,
+    ),
     Rule("file", r"lib/tests/test_(_datasource|_iotools|_version|utils)\.py", INSIDES),
     Rule("file", r"lib/tests/test_(arrayterator)\.py", ITERATOR),
     Rule("file", r"lib/tests/test_(mixins)\.py", SUBCLASS),
@@ -61,30 +68,62 @@ RULES: List[Rule] = [
     Rule("name", r"[Ss]ubclass|_subok", SUBCLASS),
     Rule("name", r"[Rr]efcount|_leak|TestTextSignatures|TestUFuncInspectSignature|TestSizeOf", INSIDES),
     Rule("name", r"byteorder|byte_order|byteswap|endian", MEMORY),
-    Rule("name", r"TestRandomDist|TestMultinomial::test_(p_zero|zero_prob)?$|TestSetState|TestSeed\b|TestSeeds|TestJump", BIT_GENERATOR,
-         "random/"),
+    Rule(
+        "name",
+        r"TestRandomDist|TestMultinomial::test_(p_zero|zero_prob)?$|TestSetState|TestSeed\b|TestSeeds|TestJump",
+        BIT_GENERATOR,
+        "random/",
+    ),
     # --- tests that need a type or a part by their text ---
-    Rule("source", r"dtype=object|dtype=['\"]O['\"]|np\.object_|\bobject\)|astype\(['\"]O|['\"]O['\"]\)|\bobject\]", OBJECT),
-    Rule("source", r"dtype=['\"][<>=|]?[SU]\d*['\"]|dtype=(str|bytes)\b|np\.(str_|bytes_|char|strings|character)\b|"
-         r"astype\((str|bytes|['\"][SU])|StringDType|['\"][<>|]?[SU]\d+['\"]", STRING),
+    Rule(
+        "source",
+        r"dtype=object|dtype=['\"]O['\"]|np\.object_|\bobject\)|astype\(['\"]O|['\"]O['\"]\)|\bobject\]",
+        OBJECT,
+    ),
+    Rule(
+        "source",
+        r"dtype=['\"][<>=|]?[SU]\d*['\"]|dtype=(str|bytes)\b|np\.(str_|bytes_|char|strings|character)\b|"
+        r"astype\((str|bytes|['\"][SU])|StringDType|['\"][<>|]?[SU]\d+['\"]",
+        STRING,
+    ),
     Rule("source", r"datetime64|timedelta64|['\"][<>]?[mM]8|isnat|busday", DATE),
-    Rule("source", r"dtype=\[\(|np\.void\b|recarray|np\.rec\b|\[\(['\"]\w*['\"], ?|dtype=['\"][\w<>]+,|'names':", STRUCTURED),
+    Rule(
+        "source",
+        r"dtype=\[\(|np\.void\b|recarray|np\.rec\b|\[\(['\"]\w*['\"], ?|dtype=['\"][\w<>]+,|'names':",
+        STRUCTURED,
+    ),
     Rule("source", r"longdouble|longcomplex|float128|complex256|np\.typecodes\[['\"]All", WIDE),
     Rule("source", r"np\.ma\b|\bma\.|MaskedArray|masked_array", MASKED),
     Rule("source", r"np\.(matrix|asmatrix|mat|bmat|poly1d)\b|poly1d\(|\bmatrix\(|\bmat\(", MATRIX),
-    Rule("source", r"\((np\.)?ndarray\):|__array_(ufunc|function|wrap|finalize|priority|prepare)__|subok|SubClass|[sS]ubclass|"
-         r"MyArr|MyNDArray|__array__\b", SUBCLASS),
-    Rule("source", r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|_get_castingimpl|"
-         r"__array_struct__|sys\.getrefcount|opflag_tests|_testing\b|np\._core\._|internal_overlap|_no_tracing", INSIDES),
-    Rule("source", r"ctypes|memoryview|\.__array_interface__|as_strided|np\.memmap|WRITEBACKIFCOPY|\.data\b|buffer\(|PickleBuffer",
-         MEMORY),
+    Rule(
+        "source",
+        r"\((np\.)?ndarray\):|__array_(ufunc|function|wrap|finalize|priority|prepare)__|subok|SubClass|[sS]ubclass|"
+        r"MyArr|MyNDArray|__array__\b",
+        SUBCLASS,
+    ),
+    Rule(
+        "source",
+        r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|_get_castingimpl|"
+        r"__array_struct__|sys\.getrefcount|opflag_tests|_testing\b|np\._core\._|internal_overlap|_no_tracing",
+        INSIDES,
+    ),
+    Rule(
+        "source",
+        r"ctypes|memoryview|\.__array_interface__|as_strided|np\.memmap|WRITEBACKIFCOPY|\.data\b|buffer\(|PickleBuffer",
+        MEMORY,
+    ),
     Rule("source", r"nditer|flatiter|np\.broadcast\(|nested_iters", ITERATOR),
     Rule("source", r"genfromtxt|fromregex|recfrom(csv|txt)|ndfromtxt", FILES),
     Rule("source", r"subprocess|sys\.executable|numpy\.distutils|extbuild", ENVIRONMENT),
     # Matrices of numbers that RandomState(128) draws.
     Rule("source", r"_create_data\(\)[\s\S]*tgt = np\.array", BIT_GENERATOR, "test_multiarray.py::TestDot"),
-    Rule("source", r"desired\s*=\s*(np\.array\(|\[|[-(\d.]|int\()|sha256|md5|hashlib|expected\s*=\s*np\.array\(\[[-\d. ]+[,\d]|"
-         r"expected\s*=\s*-?\d+\.?\d*\b|_mt19937|get_state|set_state|legacy", BIT_GENERATOR, "random/"),
+    Rule(
+        "source",
+        r"desired\s*=\s*(np\.array\(|\[|[-(\d.]|int\()|sha256|md5|hashlib|expected\s*=\s*np\.array\(\[[-\d. ]+[,\d]|"
+        r"expected\s*=\s*-?\d+\.?\d*\b|_mt19937|get_state|set_state|legacy",
+        BIT_GENERATOR,
+        "random/",
+    ),
     # --- tests that failed since the client refused a type ---
     Rule("error", r"no element type object", OBJECT),
     Rule("error", r"no element type [<>|=]?[SU]\d*\b|no element type StringD", STRING),
@@ -113,7 +152,7 @@ def of_file(path: str) -> Optional[str]:
 
 def before(item: Any) -> Optional[str]:
     """The reason not to run a test."""
-    return (_first(_NAMES, item.stride_id.split("[")[0], item.stride_id) or _of_source(item) or _of_parameters(item))
+    return _first(_NAMES, item.stride_id.split("[")[0], item.stride_id) or _of_source(item) or _of_parameters(item)
 
 
 def _source(item: Any) -> str:
@@ -129,7 +168,7 @@ def _of_source(item: Any) -> Optional[str]:
     # Decorators list parameters, of which each is judged alone.
     text = _source(item)
     begin = text.find("def ")
-    text = text[max(begin, 0):]
+    text = text[max(begin, 0) :]
     return _first(_SOURCES, text, item.stride_id)
 
 
@@ -171,7 +210,9 @@ def of_type(value: Any) -> Optional[str]:
 _CODES = {"O": OBJECT, "g": WIDE, "G": WIDE, "S": STRING, "U": STRING, "M": DATE, "m": DATE, "V": STRUCTURED}
 # The other byte order than this machine's.
 _OTHER_ORDER = re.compile(r"^>[iufc]\d+$")
-_TEXTS = re.compile(r"^[<>=|]?([MmSUV]8?(\[\w+\])?|[SUV]\d*|O|object|str|longdouble|clongdouble|timedelta64|datetime64)$")
+_TEXTS = re.compile(
+    r"^[<>=|]?([MmSUV]8?(\[\w+\])?|[SUV]\d*|O|object|str|longdouble|clongdouble|timedelta64|datetime64)$"
+)
 
 
 def _of_parameters(item: Any) -> Optional[str]:
@@ -186,7 +227,9 @@ def _of_parameters(item: Any) -> Optional[str]:
             if reason is None and isinstance(one, str) and re.search(r"d?type|code|char|^dt\d?$|^typ", name):
                 if _TEXTS.match(one) or one in _CODES:
                     code = _TEXTS.match(one).group(1)[0] if _TEXTS.match(one) else one
-                    reason = {"o": OBJECT, "s": STRING, "l": WIDE, "c": WIDE, "t": DATE, "d": DATE}.get(code) or _CODES.get(code)
+                    reason = {"o": OBJECT, "s": STRING, "l": WIDE, "c": WIDE, "t": DATE, "d": DATE}.get(
+                        code
+                    ) or _CODES.get(code)
             if reason is not None:
                 return reason
     return None
@@ -198,8 +241,11 @@ def calls_imported(item: Any) -> bool:
     code = getattr(function, "__code__", None)
     scope = getattr(function, "__globals__", {})
     names = code.co_names if code is not None else ()
-    return any((getattr(scope.get(name), "__module__", None) or "").startswith("stride.") and
-               "testing" not in scope[name].__module__ for name in names)
+    return any(
+        (getattr(scope.get(name), "__module__", None) or "").startswith("stride.")
+        and "testing" not in scope[name].__module__
+        for name in names
+    )
 
 
 def of_error(text: str) -> Optional[str]:
@@ -219,9 +265,15 @@ def after(error: BaseException, uses: Any) -> Optional[str]:
 
 # Of names that the client refuses and that a failed test had from NumPy.
 _REFUSALS = [
-    (r"object", OBJECT), (r"str|bytes|char|flexible", STRING), (r"date|busday|isnat|timedelta", DATE),
-    (r"void|rec|fromregex", STRUCTURED), (r"long|float128|complex256", WIDE), (r"^ma$", MASKED),
-    (r"matrix|bmat|poly1d|polynomial", MATRIX), (r"iter", ITERATOR), (r"ctypes|memmap", MEMORY),
+    (r"object", OBJECT),
+    (r"str|bytes|char|flexible", STRING),
+    (r"date|busday|isnat|timedelta", DATE),
+    (r"void|rec|fromregex", STRUCTURED),
+    (r"long|float128|complex256", WIDE),
+    (r"^ma$", MASKED),
+    (r"matrix|bmat|poly1d|polynomial", MATRIX),
+    (r"iter", ITERATOR),
+    (r"ctypes|memmap", MEMORY),
 ]
 
 
@@ -231,9 +283,15 @@ def _of_refusal(name: str) -> Optional[str]:
 
 # What failures come from, by their texts; the first that fits. They stay failures.
 CAUSES = [
-    (r"DID NOT WARN|FloatingPointError|floating point .* error", "no warnings and errors of floating-point numbers (each needs a read)"),
-    (r"isinstance\(.*np\.(integer|int_|float64|generic)|isscalar|type\((vals|out|res|actual|linalg\.det)"
-     r"|class 'stride\._array\.Array'", "arrays without axes where NumPy gives scalars"),
+    (
+        r"DID NOT WARN|FloatingPointError|floating point .* error",
+        "no warnings and errors of floating-point numbers (each needs a read)",
+    ),
+    (
+        r"isinstance\(.*np\.(integer|int_|float64|generic)|isscalar|type\((vals|out|res|actual|linalg\.det)"
+        r"|class 'stride\._array\.Array'",
+        "arrays without axes where NumPy gives scalars",
+    ),
     (r"stride\.Array\(|_repr|repr\(", "the repr of arrays"),
     (r"f_contiguous|F_CONTIGUOUS|c_contiguous|fortran|strides|owndata", "the order of elements in memory"),
     (r"read-only|WRITEABLE", "views of another type and parts of complex numbers are for reading"),

@@ -18,12 +18,7 @@ import stride.testing
 from stride import _graph, _numpy_names
 
 # Modules whose public names `stride` has.
-_PAIRS = [
-    (numpy, stride),
-    (numpy.linalg, stride.linalg),
-    (numpy.fft, stride.fft),
-    (numpy.random, stride.random),
-]
+_PAIRS = [(numpy, stride), (numpy.linalg, stride.linalg), (numpy.fft, stride.fft), (numpy.random, stride.random)]
 
 
 class Uses:

@@ -34,19 +34,46 @@ def run_file(path, environment, options, folder):
     results, done = folder / "results", folder / "done"
     results.write_text("")
     done.write_text("")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "numpy_plugin", "-p", "no:cacheprovider", "--tb=no", "-W", "ignore",
-               "--continue-on-collection-errors",
-               "--disable-warnings", "-c", os.devnull, "--rootdir", str(path.parents[3]), str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "numpy_plugin",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        "-W",
+        "ignore",
+        "--continue-on-collection-errors",
+        "--disable-warnings",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(path.parents[3]),
+        str(path),
+    ]
     if options.keyword:
         command += ["-k", options.keyword]
-    environment = {**environment, "STRIDE_SUITE_RESULTS": str(results), "STRIDE_SUITE_DONE": str(done),
-                   "STRIDE_SUITE_SECONDS": str(options.seconds), "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path[1:]])}
+    environment = {
+        **environment,
+        "STRIDE_SUITE_RESULTS": str(results),
+        "STRIDE_SUITE_DONE": str(done),
+        "STRIDE_SUITE_SECONDS": str(options.seconds),
+        "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path[1:]]),
+    }
     records = {}
     while True:
         size = -1
         process = subprocess.Popen(
-            command, env=environment, stdout=None if options.verbose else subprocess.DEVNULL,
-            stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
+            command,
+            env=environment,
+            stdout=None if options.verbose else subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+        )
         # A test that a signal does not end (in C, in a wait of its own) ends with its process.
         while True:
             try:
@@ -66,12 +93,17 @@ def run_file(path, environment, options, folder):
                 records[record["id"]] = record
         hung = [one for one in records.values() if one["outcome"] == "started"]
         if not records and process.returncode not in (0, 5):  # 5: no tests
-            return [{"id": path.name, "outcome": "error", "error": f"pytest ended with {process.returncode} before a test"}]
+            return [
+                {"id": path.name, "outcome": "error", "error": f"pytest ended with {process.returncode} before a test"}
+            ]
         if not hung:
             return list(records.values())
         for one in hung:
             with open(results, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"id": one["id"], "outcome": "failed", "error": "the process ended within the test"}) + "\n")
+                file.write(
+                    json.dumps({"id": one["id"], "outcome": "failed", "error": "the process ended within the test"})
+                    + "\n"
+                )
         done.write_text("\n".join(records))
 
 
@@ -98,8 +130,13 @@ def write(options, records):
 
     counts = summary(records)
     if options.json:
-        whole = {"numpy": numpy.__version__, "counts": counts, "share": round(share(counts), 2),
-                 "excluded": dict(reasons_of(records)), "tests": records}
+        whole = {
+            "numpy": numpy.__version__,
+            "counts": counts,
+            "share": round(share(counts), 2),
+            "excluded": dict(reasons_of(records)),
+            "tests": records,
+        }
         pathlib.Path(options.json).write_text(json.dumps(whole, indent=1))
     return counts
 
@@ -141,7 +178,9 @@ def main():
     parser.add_argument("--json", help="write every record and the counts here")
     parser.add_argument("--cache", help="a folder that keeps compiled code for the next run")
     parser.add_argument("--seconds", type=int, default=60, help="the limit of one test")
-    parser.add_argument("--docstrings", action="store_true", help="the examples of NumPy's docstrings that print numbers")
+    parser.add_argument(
+        "--docstrings", action="store_true", help="the examples of NumPy's docstrings that print numbers"
+    )
     parser.add_argument("-k", dest="keyword", help="as pytest's")
     parser.add_argument("-v", "--verbose", action="store_true", help="pytest's output")
     parser.add_argument("files", nargs="*", help="parts of paths, such as linalg or _core/tests/test_half.py")
@@ -152,7 +191,11 @@ def main():
             return SKIPPED
     files = suite_files(options.files)
     if not files:
-        print("skipped: NumPy's tests are not installed with it" if not options.files else "no such file of NumPy's tests")
+        print(
+            "skipped: NumPy's tests are not installed with it"
+            if not options.files
+            else "no such file of NumPy's tests"
+        )
         return SKIPPED
     sys.path.insert(1, str(HERE))
     from stride._daemon import PrivateDaemon

@@ -9,10 +9,14 @@ from stride import _creation, _errors, _kernel, _origin
 from stride._array import Array, array_of
 
 
-def vectorize(function: Any, otypes: Any, doc: Optional[str], excluded: Any, cache: bool, signature: Optional[str]) -> Callable:
+def vectorize(
+    function: Any, otypes: Any, doc: Optional[str], excluded: Any, cache: bool, signature: Optional[str]
+) -> Callable:
     """As `numpy.vectorize`; without a function a decorator."""
     if function is None:
-        return functools.partial(vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature)
+        return functools.partial(
+            vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
+        )
     return HostFunction(function, otypes, doc, excluded, cache, signature)
 
 
@@ -40,7 +44,12 @@ class HostFunction:
         return getattr(self._on_host, name)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        if self._compiled is not None and arguments and not options and any(isinstance(one, Array) for one in arguments):
+        if (
+            self._compiled is not None
+            and arguments
+            and not options
+            and any(isinstance(one, Array) for one in arguments)
+        ):
             try:
                 result = self._compiled(*arguments)
                 return result if self._dtype is None else result.astype(self._dtype, copy=False)
@@ -52,7 +61,9 @@ class HostFunction:
                 f"vectorize of {self.__name__} is not compiled: its arguments are downloaded and it runs on the host",
                 _errors.DownloadWarning,
             )
-        result = self._on_host(*map(_downloaded, arguments), **{name: _downloaded(one) for name, one in options.items()})
+        result = self._on_host(
+            *map(_downloaded, arguments), **{name: _downloaded(one) for name, one in options.items()}
+        )
         session = given[0].session if given else None
         if isinstance(result, tuple):
             return tuple(_uploaded(one, session) for one in result)

@@ -276,8 +276,8 @@ def vectorize(
     A function made of assignments and an expression is fused with what stands around it. One with more (if, loops, calls of other functions) becomes a
     kernel of its own, in the subset of Python that stride.kernel has. What cannot be translated raises ExpressionError when it is first called.
     With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed.
-    With NumPy's keywords (`otypes`, `excluded`, `signature` and so on) a function that cannot be translated runs on the host, element by
-    element, as NumPy's does; a DownloadWarning then names the line that calls it."""
+    With NumPy's keywords (`otypes`, `excluded`, `signature` and so on) a function that cannot be translated runs on
+    the host, element by element, as NumPy's does; a DownloadWarning then names the line that calls it."""
     from stride import _host_vectorize, _python_kernel
 
     if otypes is not None or excluded is not None or signature is not None or doc is not None or cache:
