@@ -11,6 +11,7 @@ from stride._array_methods import NumpyMethods
 from stride._device_methods import DeviceMethods
 from stride._execution import DeviceName
 from stride._graph import Node, Number, elementwise
+from stride._jax_methods import JaxMethods
 
 if TYPE_CHECKING:
     from stride._array_attributes import Flags, Flat
@@ -28,7 +29,7 @@ _ARRAY_LIKE = (
 )
 
 
-class Array(NumpyMethods, DeviceMethods):
+class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
@@ -36,7 +37,8 @@ class Array(NumpyMethods, DeviceMethods):
     they are sent as they are recorded, and run meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and
     assignment change what views see."""
 
-    __slots__ = ("_node", "__weakref__")
+    # All but the first are of arrays whose elements are on the host (`_elements.py`), and set there alone.
+    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "__weakref__")
     _node: Node
     # Before NumPy's own operators.
     __array_priority__ = 1000
@@ -57,8 +59,8 @@ class Array(NumpyMethods, DeviceMethods):
     def __del__(self):
         try:
             self._node.held = False
-        except AttributeError:
-            pass  # it was never given a node
+        except (AttributeError, _errors.ArrayDeleted):
+            pass  # it was never given a node, or has given it up
 
     # --- what it is ---
 
@@ -227,11 +229,14 @@ class Array(NumpyMethods, DeviceMethods):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
+        from stride import _interchange
+
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
-        if copy is False:
-            return _exported(self._node.session._hand_over(self._node), max_version)
-        return _exported(self.to_numpy(), max_version)
+        if stream not in (None, -1):
+            raise BufferError(f"host memory has no streams: stream must be None, not {stream!r}")
+        values = self._node.session._hand_over(self._node) if copy is False else self.to_numpy()
+        return _interchange.exported(values, max_version)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -345,6 +350,8 @@ class Array(NumpyMethods, DeviceMethods):
 
     def __getattr__(self, name: str):
         # Python calls this only for names that are not found.
+        if name == "_node":
+            raise _errors.ArrayDeleted("the array was deleted: by delete(), or as a donated argument of stride.jit")
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -460,12 +467,6 @@ class Array(NumpyMethods, DeviceMethods):
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
 
 
-def _exported(values: np.ndarray, max_version):
-    if max_version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0":
-        return values.__dlpack__()
-    return values.__dlpack__(max_version=max_version)
-
-
 def _restored(values: np.ndarray) -> Array:
     from stride import _creation
 
@@ -492,6 +493,8 @@ def _text(array: Array, separator: str, prefix: str) -> str:
 
 
 _new = object.__new__
+# The slot itself: arrays with a copy on the host notice who asks for their nodes.
+get_node, set_node = Array.__dict__["_node"].__get__, Array.__dict__["_node"].__set__
 
 
 def wrap(node: Node, base: Any = None) -> Array:
@@ -499,7 +502,7 @@ def wrap(node: Node, base: Any = None) -> Array:
     array = _new(Array)
     array._node = node
     node.held = True
-    if base is not None and type(base) is Array:
+    if base is not None and isinstance(base, Array):
         buffer = node.buffer
         if buffer is not None and buffer.owner is None and base._node.buffer is buffer:
             buffer.owner = weakref.ref(base)
@@ -513,6 +516,10 @@ def _operand(array: Array, other):
         return other._node
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
+    if kind is _elements.Element:
+        return Number(other._host)
+    if isinstance(other, Array):
+        return other._node
     if isinstance(other, (np.ndarray, list, tuple, range)):
         return array._node.session._upload(host_array(other))
     return NotImplemented
@@ -535,7 +542,7 @@ def host_array(anything) -> np.ndarray:
 
 def node_of(anything, session=None) -> Node:
     """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
-    if type(anything) is Array:
+    if isinstance(anything, Array):
         return anything._node
     if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
         return _creation.joined_sequence(anything)._node
@@ -545,19 +552,34 @@ def node_of(anything, session=None) -> Node:
 
 
 def array_of(anything, session=None) -> Array:
-    return anything if type(anything) is Array else wrap(node_of(anything, session))
+    return anything if isinstance(anything, Array) else wrap(node_of(anything, session))
 
 
 def operands_of(arguments, session=None) -> tuple:
     """Nodes and Numbers for the arguments of an elementwise function, at least one a node."""
-    session = next((one._node.session for one in arguments if type(one) is Array), session)
-    operands = tuple(
-        one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
-        for one in arguments)
-    if all(type(one) is Number for one in operands):
+    operands, has_node, others = [], False, False
+    for one in arguments:
+        kind = type(one)
+        if kind is Array:
+            one = one._node
+            has_node, session = True, session or one.session
+        elif kind is int or kind is float or isinstance(one, _SCALARS):
+            one = Number(one)
+        elif isinstance(one, Array):
+            session = session or one.session
+            if kind is _elements.Element:
+                one = Number(one._host)
+            else:
+                one, has_node = one._node, True
+        else:
+            others = True
+        operands.append(one)
+    if others:  # which go to the session of the arrays among them
+        operands = [one if type(one) is Node or type(one) is Number else node_of(one, session) for one in operands]
+    elif not has_node:
         first = arguments[0]
-        operands = (node_of(np.full((), first, np.int64) if type(first) is int else first, session),) + operands[1:]
-    return operands
+        operands[0] = node_of(np.full((), first, np.int64) if type(first) is int else first, session)
+    return tuple(operands)
 
 
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
@@ -570,6 +592,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     if result.dtype != array.dtype:
         result = result.astype(array.dtype)
     node = array._node
+    _graph.check_isolated(node)
     if node.buffer is not None and node.buffer.num_nodes > 1:
         _indexing.write(array, result)
         return array
@@ -639,4 +662,4 @@ for _method, _function in {
     setattr(Array, _operator.__name__, _operator)
 
 # These stand on this module, and its methods on them.
-from stride import _creation, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402

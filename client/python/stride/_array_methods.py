@@ -2,6 +2,7 @@
 
 import builtins
 import warnings
+from sys import modules as _modules
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ class NumpyMethods:
         self, dtype, order: Optional[str] = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> "Array":
         """The elements in another type; this array itself where it has the type and `copy` is False."""
+        if order == "K" and casting == "unsafe":
+            return _stride().astype(self, dtype, copy=copy)
         from stride import _arguments, _dtypes, _manipulation
 
         _arguments.check_order(order)
@@ -114,12 +117,11 @@ class NumpyMethods:
 
     def reshape(self, *shape, order: Optional[str] = "C", copy: Optional[bool] = None) -> "Array":
         """The elements in another shape: integers, or one sequence of them. A view where there is one, else a copy."""
-        import numpy
-
-        is_sequence = len(shape) == 1 and not (hasattr(shape[0], "__index__") and numpy.ndim(shape[0]) == 0)
-        if not shape:
+        if len(shape) == 1:
+            shape = shape[0]
+        elif not shape:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
-        return _stride().reshape(self, shape[0] if is_sequence else shape, order, copy=copy)
+        return _stride().reshape(self, shape, order, copy=copy)
 
     def ravel(self, order: Optional[str] = "C") -> "Array":
         """All elements along one axis: a view where there is one, else a copy."""
@@ -284,9 +286,7 @@ class NumpyMethods:
 
 
 def _stride():
-    import stride
-
-    return stride
+    return _modules["stride"]  # an import costs more
 
 
 def _warn_of_complex(before: Any, after: Any) -> None:

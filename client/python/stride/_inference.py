@@ -15,16 +15,6 @@ Shape = Tuple[int, ...]
 _ROUNDING = ("ceil", "floor", "trunc")
 
 
-def extents(shape) -> Shape:
-    """A shape as integers: one or a sequence of them, and no bools, which NumPy refuses as well."""
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(shape)
-    if any(type(extent) is bool for extent in shape):
-        raise TypeError(f"a shape is of integers, not bools: {shape}")
-    return tuple(map(operator.index, shape))
-
-
 def broadcast(*shapes: Shape) -> Shape:
     """The common shape."""
     first = shapes[0]
