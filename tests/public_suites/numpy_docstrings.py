@@ -61,7 +61,8 @@ NUMPY_DIFFERS = "NumPy itself prints something else than its docstring"
 # Why examples of these do not count.
 _NAMES = [
     (
-        r"^numpy\.(char|strings|rec|ma|matrix|asmatrix|bmat|poly1d|polynomial|memmap|nditer|nested_iters|flatiter|record|recarray)",
+        r"^numpy\.(char|strings|rec|ma|matrix|asmatrix|bmat|poly1d|polynomial|memmap|nditer|"
+        r"nested_iters|flatiter|record|recarray)",
         numpy_rules.MATRIX,
     )
 ]

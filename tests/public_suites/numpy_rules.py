@@ -103,7 +103,8 @@ RULES: List[Rule] = [
     ),
     Rule(
         "source",
-        r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|_get_castingimpl|"
+        r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|"
+        r"_get_castingimpl|"
         r"__array_struct__|sys\.getrefcount|opflag_tests|_testing\b|np\._core\._|internal_overlap|_no_tracing",
         INSIDES,
     ),
