@@ -144,8 +144,18 @@ empty = zeros
 
 
 def ones(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str] = None, like=None) -> Array:
-    """An array of ones; parameters, result and errors as of `zeros`.
+    """An array of ones.
 
+    Parameters
+        shape: an integer or a sequence of them.
+        dtype: the element type, float64 where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of the shape and type.
+    Raises
+        ValueError for a negative extent; DataTypeMismatch for a type that the service does not have.
     Example
         >>> st.ones(2).tolist()
         [1.0, 1.0]
@@ -159,9 +169,12 @@ def full(
     """An array of one value.
 
     Parameters
-        shape, order, device, like: as of `zeros`.
+        shape: an integer or a sequence of them.
         fill_value: a number, which must fit, or what broadcasts to the shape.
         dtype: the element type, the value's where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
     Returns
         An array of the shape and type.
     Raises
@@ -217,8 +230,19 @@ empty_like = zeros_like
 def ones_like(
     a, dtype=None, order: Optional[str] = "K", subok: bool = True, shape=None, *, device: Optional[str] = None
 ) -> Array:
-    """An array of ones with another's shape and type; parameters, result and errors as of `zeros_like`.
+    """An array of ones with another's shape and type.
 
+    Parameters
+        a: the array whose shape and type the result has.
+        dtype: what is to differ.
+        order: change nothing, since the service has one order of memory and no subclasses.
+        subok: change nothing, since the service has one order of memory and no subclasses.
+        shape: what is to differ.
+        device: where it is.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
     Example
         >>> st.ones_like(st.array([1.5, 2.5])).tolist()
         [1.0, 1.0]
@@ -236,8 +260,20 @@ def full_like(
     *,
     device: Optional[str] = None,
 ) -> Array:
-    """An array of one value with another's shape and type; parameters as of `zeros_like` and `full`.
+    """An array of one value with another's shape and type.
 
+    Parameters
+        a: the array whose shape and type the result has.
+        fill_value: the number, or an array that broadcasts to the shape.
+        dtype: what is to differ.
+        order: change nothing, since the service has one order of memory and no subclasses.
+        subok: change nothing, since the service has one order of memory and no subclasses.
+        shape: what is to differ.
+        device: where it is.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
     Example
         >>> st.full_like(st.array([1, 2]), 5).tolist()
         [5, 5]
@@ -256,7 +292,8 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         start: a number, or, where it is given alone, the stop of a range from 0.
         stop, step: numbers; a negative step counts down.
         dtype: the element type; by default what the numbers have together.
-        device, like: as of `zeros`.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
     Returns
         An array of one axis.
     Raises
@@ -398,7 +435,10 @@ def eye(
     Parameters
         N, M: how many rows and columns; as many columns as rows where M is not given.
         k: which diagonal; positive ones are above the main one.
-        dtype, order, device, like: as of `zeros`.
+        dtype: the element type, float64 where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
     Returns
         An array of shape (N, M).
     Raises
@@ -419,8 +459,16 @@ def eye(
 
 
 def identity(n: int, dtype=None, *, like=None) -> Array:
-    """The identity matrix of n rows; parameters and errors as of `eye`.
+    """The identity matrix of n rows.
 
+    Parameters
+        n: the number of rows and of columns.
+        dtype: the element type, float64 where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of shape (N, M).
+    Raises
+        ValueError for a negative extent.
     Example
         >>> st.identity(2).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
@@ -429,8 +477,18 @@ def identity(n: int, dtype=None, *, like=None) -> Array:
 
 
 def tri(N: int, M: Optional[int] = None, k: int = 0, dtype=float, *, like=None) -> Array:  # noqa: N803
-    """A matrix with ones at and below a diagonal and zeros above; parameters and errors as of `eye`.
+    """A matrix with ones at and below a diagonal and zeros above.
 
+    Parameters
+        N: how many rows and columns; as many columns as rows where M is not given.
+        M: how many rows and columns; as many columns as rows where M is not given.
+        k: which diagonal; positive ones are above the main one.
+        dtype: the element type, float64 where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of shape (N, M).
+    Raises
+        ValueError for a negative extent.
     Example
         >>> st.tri(2, 3, 1, int).tolist()
         [[1, 1, 0], [1, 1, 1]]
@@ -469,8 +527,15 @@ def tril(m, k: int = 0) -> Array:
 
 
 def triu(m, k: int = 0) -> Array:
-    """The elements at and above a diagonal, with zeros below; parameters, result and errors as of `tril`.
+    """The elements at and above a diagonal, with zeros below.
 
+    Parameters
+        m: a matrix or a stack of them; one axis is taken for a row, as by NumPy.
+        k: which diagonal; positive ones are above the main one.
+    Returns
+        An array of `m`'s type and shape.
+    Raises
+        ShapeMismatch for an array without axes.
     Example
         >>> st.triu(st.ones((2, 2))).tolist()
         [[1.0, 1.0], [0.0, 1.0]]
@@ -536,7 +601,7 @@ def asarray(
         order: C, F, A or K, which change nothing.
         device, sharding: where it is, and how it is spread.
         copy: True for a copy in any case, False for an error where one is needed.
-        like: as of `zeros`.
+        like: an array of the service, which changes nothing.
         progress: is called with (done_bytes, total_bytes) while a large array is sent.
     Returns
         An array.
@@ -627,8 +692,20 @@ def array(
 def asanyarray(
     a, dtype=None, order: Optional[str] = None, *, device: Optional[str] = None, copy: Optional[bool] = None, like=None
 ) -> Array:
-    """As `asarray`: the service's arrays have no subclasses.
+    """An array of the service with the elements of what is given: `a` itself where it is one already.
 
+    Parameters
+        a: an array, or what becomes one.
+        dtype: the element type, that of `obj` where none is given.
+        order: C, F, A or K, which change nothing.
+        device: where it is, and how it is spread.
+        copy: True for a copy in any case, False for an error where one is needed.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array.
+    Raises
+        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not
+        have.
     Example
         >>> st.asanyarray((1, 2)).tolist()
         [1, 2]
@@ -642,7 +719,7 @@ def ascontiguousarray(a, dtype=None, *, like=None) -> Array:
     Parameters
         a: what `asarray` takes.
         dtype: the element type.
-        like: as of `zeros`.
+        like: an array of the service, which changes nothing.
     Returns
         An array.
     Raises
@@ -658,9 +735,16 @@ def ascontiguousarray(a, dtype=None, *, like=None) -> Array:
 
 
 def asfortranarray(a, dtype=None, *, like=None) -> Array:
-    """An array whose elements lie in Fortran's order without gaps; a copy where `a`'s do not. Parameters and errors as
-    of `ascontiguousarray`.
+    """An array whose elements lie in Fortran's order without gaps; a copy where `a`'s do not.
 
+    Parameters
+        a: what `asarray` takes.
+        dtype: the element type.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for elements that the service does not have.
     Example
         >>> st.asfortranarray(st.ones((2, 3))).flags.f_contiguous
         True
@@ -675,8 +759,16 @@ def asfortranarray(a, dtype=None, *, like=None) -> Array:
 
 
 def asarray_chkfinite(a, dtype=None, order: Optional[str] = None) -> Array:
-    """As `asarray`, with an error where an element is infinite or NaN: one round trip.
+    """An array of the service, after a check that every element is finite: one round trip.
 
+    Parameters
+        a: an array, or what becomes one.
+        dtype: the element type, that of `obj` where none is given.
+        order: C, F, A or K, which change nothing.
+    Returns
+        An array.
+    Raises
+        ValueError for an element that is infinite or NaN.
     Example
         >>> st.asarray_chkfinite([1.0, 2.0]).tolist()
         [1.0, 2.0]
@@ -716,8 +808,10 @@ def require(a, dtype=None, requirements=None, *, like=None) -> Array:
     names; a copy where `a` does not meet them.
 
     Parameters
-        a, dtype, like: as of `asarray`.
+        a: an array, or what becomes one.
+        dtype: the element type, that of `obj` where none is given.
         requirements: a name or a sequence of names.
+        like: an array of the service, which changes nothing.
     Returns
         An array.
     Raises

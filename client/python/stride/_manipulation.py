@@ -69,6 +69,12 @@ def can_cast(from_, to, casting: str = "safe") -> bool:
 def result_type(*arrays_and_dtypes) -> np.dtype:
     """The type that arrays, numbers and types have together by NumPy 2's rules, in which Python's numbers are weak.
 
+    Parameters
+        arrays_and_dtypes: arrays, Python's numbers and types; at least one.
+    Returns
+        A numpy.dtype.
+    Raises
+        DataTypeMismatch for types that have none together.
     Example
         >>> st.result_type(st.array([1], st.int8), 3.0)
         dtype('float64')
@@ -279,8 +285,15 @@ def _complete(node: Node, shape):
 
 
 def permute_dims(a, axes=None) -> Array:
-    """As `transpose`.
+    """A view with the axes in another order, by the name that the array API gives `transpose`.
 
+    Parameters
+        a: an array.
+        axes: the order; None reverses it.
+    Returns
+        An array.
+    Raises
+        ValueError where an axis is missing or named twice; AxisError for one that `a` lacks.
     Example
         >>> st.permute_dims(st.zeros((2, 3)), (1, 0)).shape
         (3, 2)
@@ -305,6 +318,10 @@ def permute_dims(a, axes=None) -> Array:
 def matrix_transpose(x, /) -> Array:
     """A view of matrices in the last two axes with rows and columns exchanged.
 
+    Parameters
+        x: an array (..., m, n).
+    Returns
+        A view (..., n, m).
     Raises
         ValueError for fewer than two axes.
     Example
@@ -378,6 +395,12 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
 def broadcast_shapes(*shapes) -> Tuple[int, ...]:
     """The shape that arrays of these shapes have together; an integer stands for a shape of one axis.
 
+    Parameters
+        shapes: tuples of extents, or integers.
+    Returns
+        A tuple of int.
+    Raises
+        ShapeMismatch where shapes do not fit.
     Example
         >>> st.broadcast_shapes((2, 1), 3)
         (2, 3)
@@ -480,6 +503,13 @@ def flip(m, axis=None) -> Array:
 def unstack(x, /, *, axis: int = 0) -> Tuple[Array, ...]:
     """Views of the slices along an axis.
 
+    Parameters
+        x: an array, or what becomes one.
+        axis: the axis, or for several a tuple; None for all.
+    Returns
+        A tuple of views, as many as the axis is long.
+    Raises
+        AxisError for an axis that `x` does not have.
     Example
         >>> [one.tolist() for one in st.unstack(st.array([[1, 2], [3, 4]]))]
         [[1, 2], [3, 4]]
@@ -591,8 +621,18 @@ def sequence_of(arrays):
 
 
 def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_kind") -> Array:
-    """Arrays of one shape side by side along a new axis; parameters, result and errors as of `concat`.
+    """Arrays of one shape side by side along a new axis.
 
+    Parameters
+        arrays: a sequence of arrays that agree on every other axis.
+        axis: the axis; None flattens them first.
+        out: array of the result's shape that takes it.
+        dtype: the result's type, by default the one that they have together.
+        casting: which casts to `dtype` or `out` are made.
+    Returns
+        An array.
+    Raises
+        ValueError for no arrays, and for ones without axes; ShapeMismatch; DataTypeMismatch for a refused cast.
     Example
         >>> st.stack([st.arange(2), st.arange(2)], axis=1).tolist()
         [[0, 0], [1, 1]]
