@@ -142,8 +142,18 @@ class NamedTest(client_case.ClientCase):
                 st.load(os.path.join(folder, "none.npy"))
             np.savez(os.path.join(folder, "two.npz"), a=np.ones(2))
             self.same(st.load(os.path.join(folder, "two.npz"))["a"], np.ones(2))
+            with st.load(os.path.join(folder, "two.npz")) as archive:
+                self.same(archive.f.a, np.ones(2))
+                self.assertFalse(hasattr(archive.f, "b"))
+                self.assertEqual(archive.zip.namelist(), ["a.npy"])
+                self.assertIsNotNone(archive.fid)
             with self.assertRaises(NotImplementedError):
                 st.save(os.path.join(folder, "two.npz"), x)
+            # What is written into the array would be lost.
+            for mode in ("r+", "w+"):
+                with self.assertRaises(st.Unimplemented):
+                    st.load(path, mmap_mode=mode)
+            self.same(st.load(path, mmap_mode="r"), x.to_numpy() + 1)
         self.assertNotIn("result.npy", [one["name"].rsplit("/", 1)[1] for one in st.named_arrays()])
 
 

@@ -615,6 +615,17 @@ m.blackman(np.uint8(4))
 m.kaiser(np.float16(6), 3)
 m.hanning(1)
 m.hanning(0)
+m.zeros((True, 2))
+m.zeros(True)
+m.full((True, 2), 1.0)
+= m.arange(4, dtype='c8')
+= m.arange(1, 7, 2, dtype=complex)
+m.finfo(np.float32).tiny
+m.finfo(float).smallest_subnormal
+m.finfo(float).resolution
+m.zeros((975,) * 7, np.int8)
+m.zeros((0, 2**62, 8), np.int8)
+m.empty((2**62, 4), np.int8)
 """
 
 COMPARISONS = """
@@ -715,6 +726,9 @@ m.bincount(i, [1., 2, 3, 4, 5])
 = m.bincount([], minlength=3)
 = m.bincount(i, minlength=-1)
 = m.bincount(e)
+= m.partition(m.zeros((3, 0)), 0)
+= m.partition(e, 0, axis=None)
+= m.argpartition(m.zeros((3, 0)), 5)
 """
 
 HISTOGRAMS = """
@@ -826,6 +840,11 @@ x = m.zeros(9); m.concatenate((i, f), out=x); x
 = m.trim_zeros(m.array([0, 0, 1, 2, 0]), 'b')
 = m.trim_zeros(m.array([0., NAN, 0.]))
 = m.trim_zeros(i, 'x')
+m.concatenate([np.float32(1), 1.0], axis=None)
+m.concatenate([f, 1, 2.5], axis=None)
+m.concatenate(one for one in [a, a])
+m.stack(one for one in [a, a])
+m.vstack(one for one in [a, a])
 """
 
 PADDING = """
@@ -901,6 +920,17 @@ SHAPES = """
 m.apply_along_axis(lambda x: x[::-1] * 2, 1, a)
 m.apply_along_axis(lambda x: x[:2].reshape(2, 1) * x[:3], 0, a)
 m.apply_over_axes(np.sum, a, [0, 1])
+m.reshape(a, (True, -1))
+m.reshape(a, True)
+a.reshape(True, -1)
+m.broadcast_to(i, (True, 5))
+= u.view('>u2').astype(int)
+= f.view('>f4').astype('f4')
+= u.view(np.float16)
+= m.array(f, np.float16).view(np.uint16)
+= i[::2].view('i4')
+= a.T.view('f4')
+= a[:, ::2].copy().view('i4')
 """
 
 SELECTION = """
@@ -981,6 +1011,39 @@ x = m.zeros(2, np.float32); m.take(f, [1, 2], out=x); x
 = m.unravel_index(1, (2**32 - 1, 2**31 + 1))
 = m.ravel_multi_index(np.zeros((3, 1), int), (2, 1, 0), mode='wrap')
 = m.unravel_index(i + 1, (3, 4))
+= m.take(i, [True, False])
+= m.take(i, b)
+c = i.copy(); m.put(c, b, [7, 8]); c
+c = i.copy(); m.put(c, b, []); c
+m.take_along_axis(i, b, 0)
+= a[True]
+= a[False]
+= a[True, True]
+= a[False, True, ...]
+= a[True, [0, 1], True, True]
+= a[0, True]
+= a[:, True, [1, 2]]
+= a[True, :, [0, 2]]
+= a[None, True, ..., False]
+a[False, [0, 1], ...]
+= i[i > 1, True]
+= a[np.True_, 0]
+c = a.copy(); c[True] = 7; c
+c = a.copy(); c[False] = 7; c
+c = a.copy(); c[0, True] = [[1, 2, 3, 4]]; c
+c = a.copy(); c[:, True, [1, 2]] = [[1, 2], [3, 4], [5, 6]]; c
+c = a.copy(); c[True, True, 1] = 5; c
+m.choose(1, [np.float32(1), 1.0])
+m.choose([0], (1000, m.array([1], np.uint8)))
+m.choose([1], (-1, m.array([1], np.uint8)))
+= m.array([0, 1, 2]).choose([1, 2, 3], [4, 5, 6], [7, 8, 9])
+c = a.copy(); m.copyto(c, 4.0, where=[[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]); c
+c = a.copy(); m.copyto(c, 4.0, where=m.array([0, 1, 1, 0])); c
+c = a.copy(); c.flat[[]] = []; c
+c = a.copy(); c.flat[c.ravel() > 99] = 5; c
+c = a.copy(); c.flat[[1]] = []; c
+a.__delitem__(0)
+a.flat.__delitem__(0)
 """
 
 REDUCTIONS = """

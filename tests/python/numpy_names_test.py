@@ -4,6 +4,7 @@ keyword; and that no public name of NumPy is forgotten."""
 import doctest
 import inspect
 import io
+import math
 import os
 import re
 import tempfile
@@ -482,6 +483,78 @@ class ClosedTest(NamesCase):
         ]
         self.assertEqual(read, [])
         self.assertEqual(len(kept), 18)
+
+    def test_attributes_of_ufuncs(self):
+        for name in st.__all__:
+            theirs = getattr(np, name, None)
+            if not isinstance(theirs, np.ufunc):
+                continue
+            ours = getattr(st, name)
+            with self.subTest(name=name):
+                for attribute in ("nin", "nout", "nargs", "identity", "signature"):
+                    self.assertEqual(getattr(ours, attribute), getattr(theirs, attribute), attribute)
+                self.assertEqual(ours.ntypes, len(ours.types))
+                self.assertTrue(set(ours.types) <= set(theirs.types))
+                self.assertFalse(any(set(one) & set("OgGmMSUV") for one in ours.types))
+        types = (np.dtype("i4"), np.dtype("f4"), None)
+        self.assertEqual(st.add.resolve_dtypes(types), np.add.resolve_dtypes(types))
+
+    def test_a_cast_of_complex_numbers_to_real_ones_warns(self):
+        x = st.array([1 + 2j, 3j])
+        for dtype in (float, np.float32, np.int8):
+            with self.subTest(dtype=dtype), self.assertWarns(np.exceptions.ComplexWarning):
+                x.astype(dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            x.astype(bool)
+            x.astype(np.complex64)
+            x.real.astype(np.float32)
+
+    def test_a_buffer_of_an_array(self):
+        np.testing.assert_array_equal(st.ndarray((2,), buffer=st.array([1, 2, 3]), offset=8, dtype=int), [2, 3])
+
+    def test_vectorize_with_keywords_of_numpy(self):
+        def larger(a, b):
+            return a + b if a > b else a - b
+
+        def several(*all_of_them):
+            return sum(all_of_them)
+
+        def polynomial(p, x):
+            result = 0
+            for one in p:
+                result = result * x + one
+            return result
+
+        x = st.arange(4)
+        cases = [
+            (larger, {"otypes": [float]}, (x, 1), {}),
+            (larger, {"otypes": ["float32"], "doc": "text"}, (x, 1), {}),
+            (several, {"otypes": [int]}, (x, 1, 2), {}),
+            (several, {"cache": True}, (x, 1), {}),
+            (math.cos, {"otypes": "d"}, (x,), {}),
+            (lambda a: (a, 2.5 * a), {"otypes": ["f", "d"]}, (x,), {}),
+            (polynomial, {"excluded": ["p"]}, (), {"p": [1, 2, 3], "x": x}),
+            (np.convolve, {"signature": "(n),(m)->(k)"}, (st.eye(4), [1, 2, 1]), {}),
+            (lambda a: a + 1, {"otypes": [float]}, (3,), {}),
+            (lambda a: a + 1, {"otypes": [float]}, ([],), {}),
+        ]
+        for function, options, arguments, named in cases:
+            with self.subTest(function=function, options=options), warnings.catch_warnings():
+                warnings.simplefilter("ignore", st.DownloadWarning)
+                ours = st.vectorize(function, **options)(*arguments, **named)
+                host = [np.asarray(one) if isinstance(one, st.Array) else one for one in arguments]
+                theirs = np.vectorize(function, **options)(
+                    *host, **{name: np.asarray(one) if isinstance(one, st.Array) else one for name, one in named.items()}
+                )
+                for one, other in zip(ours, theirs) if isinstance(theirs, tuple) else [(ours, theirs)]:
+                    self.assertIsInstance(one, st.Array)
+                    self.assertEqual(one.dtype, other.dtype)
+                    np.testing.assert_array_equal(one, other)
+        self.assertEqual(st.vectorize(larger, doc="text").__doc__, "text")
+        with self.assertWarns(st.DownloadWarning) as caught:
+            st.vectorize(several, otypes=[int])(x, 1)
+        self.assertEqual(caught.filename, __file__)
 
     def test_base(self):
         x = st.ones(6)

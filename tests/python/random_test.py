@@ -672,6 +672,30 @@ class RandomTest(client_case.ClientCase):
         first = np.array([rng.choice(1 << 16, (2, 512), replace=False).to_numpy()[0, 0] for _ in range(200)])
         self.assertLess(abs(first.mean() / (1 << 16) - 0.5), 0.09)  # in no order
 
+    def test_integers_of_no_size_need_no_integer_between_the_bounds(self):
+        for made in (st.random.default_rng(7).integers, st.random.RandomState(7).randint):
+            for arguments in ((0, 0, (3, 0, 4)), (0, -10, 0), (10, 10, 0)):
+                with self.subTest(arguments=arguments):
+                    self.assertEqual(made(*arguments).shape, np.zeros(arguments[2]).shape)
+            with self.assertRaises(ValueError):
+                made(0, 0, 3)
+
+    def test_probabilities_of_small_types_add_up_to_one_as_far_as_these_can(self):
+        for dtype in (np.float16, np.float32, np.float64):
+            for module in (np, st):
+                p = module.array([4, 4, 2], dtype=dtype) / 10
+                with self.subTest(dtype=dtype, module=module.__name__):
+                    self.assertIn(int(st.random.default_rng(7).choice([1, 2, 3], p=p)), (1, 2, 3))
+        with self.assertRaises(ValueError):
+            st.random.default_rng(7).choice(3, p=np.array([0.4, 0.4, 0.3], np.float16))
+
+    def test_seeds_from_elements_of_arrays(self):
+        seeds = st.arange(3) + 5
+        for seed, same in ((seeds[1], 6), (seeds, [5, 6, 7]), ([seeds[0], 6], [5, 6])):
+            with self.subTest(seed=seed):
+                ours, theirs = (st.random.default_rng(one).random(4) for one in (seed, same))
+                np.testing.assert_array_equal(ours, theirs)
+
     def test_integers_between_arrays(self):
         rng = st.random.Generator(3)
         low, high = np.array([[0], [-5]]), np.array([1, 3, 200])

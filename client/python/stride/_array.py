@@ -66,6 +66,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
                 raise ValueError("offset and strides are of a buffer, which is not given")
             made = _creation.zeros(shape, dtype, order)
         else:
+            buffer = buffer._read() if isinstance(buffer, Array) else buffer
             made = _creation.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
         # The other array is left without a node, so that its end changes nothing.
         self._node = made._node
@@ -530,6 +531,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     def __setitem__(self, key, value) -> None:
         _indexing.set(self, key, value)
+
+    def __delitem__(self, key) -> None:
+        raise ValueError("cannot delete array elements")
 
     # --- with other libraries ---
 

@@ -129,9 +129,15 @@ class Flat:
                 raise IndexError(f"index {key} is out of bounds for size {extent}")
         elif isinstance(key, np.ndarray) and key.dtype.kind not in "biu":
             raise IndexError("unsupported iterator index")
-        if not (value if isinstance(value, Array) else array_of(value)).size:
-            raise ValueError("the elements of an array take one value or more")
-        _routines.put(self.base, np.atleast_1d(places[key]), value)
+        has_values = (value if isinstance(value, Array) else array_of(value)).size > 0
+        if isinstance(key, (int, np.integer)) and not has_values:
+            raise ValueError("an element takes a value")
+        places = np.atleast_1d(places[key])
+        if places.size and has_values:
+            _routines.put(self.base, places, value)
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
     def __eq__(self, other: Any) -> Any:
         return self.copy() == other
@@ -183,8 +189,9 @@ def resized(array: Array, shape: Any) -> Array:
     return _manipulation.reshape(_manipulation.concat([flat, more]), shape)
 
 
+# By words, whatever the types are: one kernel for each width.
 _REINTERPRET = """
-extern "C" __global__ void stride_reinterpret(const {source}* from, {target}* to, unsigned long long num_words) {{
+extern "C" __global__ void stride_reinterpret(const void* from, void* to, unsigned long long num_words) {{
   const unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
   for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < num_words; i += step)
     ((unsigned {word}*)to)[i] = ((const unsigned {word}*)from)[i];
@@ -198,14 +205,22 @@ _MAX_BLOCKS = 1024
 def reinterpreted(array: Array, dtype: Any) -> Array:
     """The elements' bytes as elements of another type, in a copy made by a kernel. It is for reading, since NumPy's
     would be a view."""
-    from stride import _creation, _ufunc
+    from stride import _creation
 
+    other_order = not np.dtype(dtype).isnative
     dtype = _dtypes.dtype_of(dtype)
+    if other_order:
+        # NumPy's would read the bytes in the other order.
+        swapped = reinterpreted(array, dtype).byteswap()
+        swapped._node.freeze()
+        return swapped
     if dtype == array.dtype:
         return array[...]
     before, after = array.dtype.itemsize, dtype.itemsize
     if not array.ndim and before != after:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+    if before != after and array.shape[-1] != 1 and byte_strides(array)[-1] != before and array.size:
+        raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
     num_bytes = array.shape[-1] * before if array.ndim else before
     if num_bytes % after:
         raise ValueError(
@@ -216,16 +231,11 @@ def reinterpreted(array: Array, dtype: Any) -> Array:
     result = _as_real_words(array, dtype, shape)
     if result is None:
         result = _creation.zeros(shape, dtype)
-        source, target = _ufunc.c_type(array.dtype), _ufunc.c_type(dtype)
-        if source is None or target is None:
-            raise _arguments.unimplemented(
-                f"a view of {array.dtype} as {dtype}", "the service has no kernels of these types; download the array"
-            )
         if result.size:
             from stride._kernel import RawKernel
 
             width = min(before, after)
-            text = _REINTERPRET.format(source=source, target=target, word=_WORDS[width])
+            text = _REINTERPRET.format(word=_WORDS[width])
             count = array.nbytes // width
             blocks = min(_MAX_BLOCKS, -(-count // _BLOCK))
             whole = array if array.flags.c_contiguous else _manipulation.copy(array)

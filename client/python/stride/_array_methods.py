@@ -1,6 +1,7 @@
 """The methods that NumPy's arrays have: each is a function of the namespace, with its parameters."""
 
 import builtins
+import warnings
 from sys import modules as _modules
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
@@ -39,6 +40,7 @@ class NumpyMethods:
         from stride import _arguments, _dtypes, _manipulation
 
         _arguments.check_order(order)
+        _warn_of_complex(self.dtype, dtype)  # type: ignore[attr-defined]
         if casting != "unsafe":
             return _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
         return _manipulation.astype(self, dtype, copy=copy)  # type: ignore[arg-type]
@@ -559,11 +561,12 @@ class NumpyMethods:
         """
         _stride().put(self, indices, values, mode)
 
-    def choose(self, choices, out=None, mode: str = "raise") -> "Array":
+    def choose(self, *choices, out=None, mode: str = "raise") -> "Array":
         """Elements out of several arrays, which this array's numbers select: `stride.choose` of this array.
 
         Parameters
-            choices: a sequence of arrays that broadcast with it, or an array whose first axis they are along.
+            choices: a sequence of arrays that broadcast with it, an array whose first axis they are along, or
+                several arrays.
             out: array of the result's shape that takes it.
             mode: what a number outside means: `raise` (an error when the result is read), `wrap` or `clip`.
         Returns
@@ -574,7 +577,7 @@ class NumpyMethods:
             >>> st.array([0, 1]).choose([[1, 2], [3, 4]]).tolist()
             [1, 4]
         """
-        return _stride().choose(self, choices, out, mode)
+        return _stride().choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
     def compress(self, condition, axis: Optional[int] = None, out=None) -> "Array":
         """The elements at which a condition is true: `stride.compress` of this array.
@@ -906,3 +909,12 @@ class NumpyMethods:
 def _stride():
     return _modules["stride"]  # an import costs more
 
+
+def _warn_of_complex(before: Any, after: Any) -> None:
+    """NumPy's warning of imaginary parts that a cast drops: types alone tell."""
+    import numpy
+
+    if before.kind == "c" and numpy.dtype(after).kind in "iuf":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", numpy.exceptions.ComplexWarning, stacklevel=3
+        )

@@ -220,7 +220,9 @@ def _sequence(seed):
     from stride._array import Array
 
     if isinstance(seed, Array):
-        seed = seed.to_numpy()
+        seed = seed.to_numpy()[()]  # a number, where it has no axes
+    elif isinstance(seed, (list, tuple)):
+        seed = [one.to_numpy()[()] if isinstance(one, Array) else one for one in seed]
     return np.random.SeedSequence(seed)
 
 

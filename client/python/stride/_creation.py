@@ -48,6 +48,9 @@ def _shape(shape) -> tuple:
     shape = _manipulation._extents(shape)
     if shape and builtins.min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
+    # NumPy refuses such extents even where another one is 0.
+    if math.prod(extent or 1 for extent in shape) >= 2**63:
+        raise ValueError(f"an array of the shape {shape} has more elements than 63 bits count")
     return shape
 
 
@@ -313,6 +316,12 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
             dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
             dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
     dtype = _dtypes.dtype_of(dtype)
+    if dtype.kind == "c":
+        real = _dtypes.float32 if dtype == _dtypes.complex64 else _dtypes.float64
+        if not any(np.iscomplexobj(one) for one in (start, stop, step)):
+            return arange(start, stop, step, real, device=device).astype(dtype)
+        raise _errors.Unimplemented("a range of complex numbers is not there; make one of real numbers and multiply it",
+                                    reason="NOT_IMPLEMENTED", metadata={"feature": "arange of complex numbers"})
     start, stop, step = (one.item() if isinstance(one, np.generic) else one for one in (start, stop, step))
     count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
         range(start, stop, step))

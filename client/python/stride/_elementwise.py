@@ -301,3 +301,8 @@ def where(condition, x1=None, x2=None, /):
     if condition.dtype.kind != "b":
         condition = condition != 0
     return wrap(elementwise("where", operands_of((condition, x1, x2))))
+
+
+for _name in __all__:
+    if isinstance(getattr(np, _name, None), np.ufunc):
+        _ufunc.add_attributes(globals()[_name], getattr(np, _name))

@@ -290,6 +290,8 @@ class Generator:
         if np.ndim(low) or np.ndim(high):
             return self._integers_between(low, high, size, dtype, endpoint)
         high = high + 1 if endpoint else high
+        if low >= high and size is not None and 0 in _p.shape_of(size):
+            return _creation.empty(_p.shape_of(size), dtype)
         if low >= high:
             order = "high < 0" if endpoint else "high <= 0"
             raise ValueError(f"there are no integers from {low} to below {high}" + ("" if has_low else f": {order}"))

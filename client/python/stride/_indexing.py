@@ -196,20 +196,25 @@ class _ByArrays:
 
         masks = [one for one in keys if isinstance(one, Array) and one.dtype.kind == "b"]
         others = [one for one in keys if isinstance(one, Array) and one.dtype.kind != "b" or isinstance(one, (int, np.integer))]
-        self.mask = masks[0] if len(masks) == 1 and not others else None
+        self.mask = masks[0] if len(masks) == 1 and masks[0].ndim and not others else None
         plain, places, arrays, groups = [], [], [], 0
         previous_is_array = False
         for one in keys:
             is_array = isinstance(one, Array) or isinstance(one, (int, np.integer))
             if is_array:
                 groups += not previous_is_array
+                if isinstance(one, Array) and one.dtype.kind == "b" and not one.ndim:
+                    # A bool takes no axis: it is a new one of which the index takes the element, or none.
+                    places.append(len(plain))
+                    arrays.append(wrap(node_of(np.zeros(int(bool(one)), np.int64), array.session)))
+                    plain.append(None)
+                    previous_is_array = True
+                    continue
                 parts = self._parts(one, array, sum(map(_num_axes, (k for k in plain if k is not None))))
                 for part in parts:
                     places.append(len(plain))
                     arrays.append(part)
                     plain.append(slice(None))
-                if not parts:  # a mask without axes
-                    places.append(len(plain))
             else:
                 plain.append(one)
             previous_is_array = is_array
@@ -265,14 +270,6 @@ def _fitting_masks(array: Array, keys: list) -> list:
     return keys
 
 
-def _scalar_mask(array: Array, keys: list):
-    """`x[True]` and `x[mask]` with a mask without axes: an axis of none or one element in front, for which there is a mask with one."""
-    if any(isinstance(one, Array) and one.dtype.kind == "b" and not one.ndim for one in keys):
-        i = next(i for i, one in enumerate(keys) if isinstance(one, Array) and one.dtype.kind == "b" and not one.ndim)
-        return keys[:i] + [None] + keys[i + 1:], i, slice(None) if bool(keys[i]) else slice(0, 0)
-    return None
-
-
 def get(array: Array, key) -> Array:
     from stride import _routines
 
@@ -286,12 +283,6 @@ def get(array: Array, key) -> Array:
                 return element
         view = _view_of(array._node, keys)
         return _element(view) if is_element else wrap(view, array)
-    scalar = _scalar_mask(array, keys)
-    if scalar is not None:
-        plain, i, part = scalar
-        axis = sum(1 for one in plain[:i] if one is None or isinstance(one, slice))
-        return get(array, tuple(plain))[(slice(None),) * axis + (part,)] + 0 if array.dtype.kind != "b" else get(
-            array, tuple(plain))[(slice(None),) * axis + (part,)]
     by = _ByArrays(array, _fitting_masks(array, keys))
     if by.mask is not None:
         return _routines.take_masked(by.view, by.mask, by.axis)
@@ -409,16 +400,6 @@ def fitted(value: Array, shape) -> Array:
 def _set_by_arrays(array: Array, keys: list, value: Array) -> None:
     from stride import _elementwise, _routines
 
-    scalar = _scalar_mask(array, keys)
-    if scalar is not None:
-        plain, i, part = scalar
-        if any(isinstance(one, Array) for one in plain):
-            if part == slice(None):
-                set(array, tuple(plain), value)
-            return
-        axis = sum(1 for one in plain[:i] if one is None or isinstance(one, slice))
-        set(get(array, tuple(plain)), (slice(None),) * axis + (part,), value)
-        return
     by = _ByArrays(array, _fitting_masks(array, keys))
     check_writable(by.view)
     if by.mask is None:

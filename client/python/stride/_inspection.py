@@ -26,6 +26,12 @@ class FloatInfo:
     smallest_normal: float
     dtype: np.dtype
 
+    def __getattr__(self, name: str) -> Any:
+        """Everything else that NumPy's has: tiny, resolution, precision, smallest_subnormal and so on."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(np.finfo(self.dtype), name)
+
 
 def finfo(type, /) -> FloatInfo:  # noqa: A002
     """Limits of a float type, or of the parts of a complex one.

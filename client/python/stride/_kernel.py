@@ -301,7 +301,16 @@ def _with_signatures(function: Callable, signatures) -> Callable:
     return typed
 
 
-def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, target: Optional[str] = None) -> Callable:
+def vectorize(
+    function: Union[str, Callable, Sequence[str], None] = None,
+    otypes=None,
+    doc: Optional[str] = None,
+    excluded=None,
+    cache: bool = False,
+    signature: Optional[str] = None,
+    *,
+    target: Optional[str] = None,
+) -> Callable:
     """An elementwise function, from an expression or from a Python function.
 
         smooth = stride.vectorize("where(x > 0, x, a * (exp(x) - 1))")   # called with x=..., a=...
@@ -315,8 +324,12 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
     What cannot be translated raises ExpressionError when it is first called. With a list of Numba's signatures
     (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed.
 
+    With NumPy's keywords a function that cannot be translated runs on the host, element by element, as NumPy's does; a
+    DownloadWarning then names the line that calls it.
+
     Parameters
         function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.
+        otypes, doc, excluded, cache, signature: as of `numpy.vectorize`.
         target: accepted: the daemon chooses the device.
     Returns
         A function of arrays, or a decorator.
@@ -327,8 +340,10 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
         >>> smooth(x=st.array([1.0, -1.0]), a=0.5).tolist()
         [1.0, -0.5]
     """
-    from stride import _python_kernel
+    from stride import _host_vectorize, _python_kernel
 
+    if otypes is not None or excluded is not None or signature is not None or doc is not None or cache:
+        return _host_vectorize.vectorize(function, otypes, doc, excluded, cache, signature)
     if function is None or isinstance(function, (list, tuple)):
         signatures = function or ()
         return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function)

@@ -6,7 +6,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation
+from stride import _dtypes, _errors, _inference, _manipulation, _ufunc
 from stride._array import _SCALARS, Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
@@ -360,3 +360,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
     else:
         parts = [a1 * b2[0], -(a0 * b2[0]), last]
     return _manipulation.moveaxis(_manipulation.stack(parts, axis=-1), -1, axisc)
+
+
+for _name in ("matmul", "matvec", "vecdot", "vecmat"):
+    _ufunc.add_attributes(globals()[_name], getattr(np, _name))

@@ -257,11 +257,13 @@ def swapaxes(a, axis1: int, axis2: int) -> Array:
 
 
 def _extents(shape) -> Tuple[int, ...]:
-    """A shape that is an integer or a sequence of them."""
+    """A shape that is an integer or a sequence of them; bools are none, as in NumPy."""
     if type(shape) is int:
         return (shape,)
-    if type(shape) is not tuple and hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        return (operator.index(shape),)
+    if type(shape) is not tuple:
+        shape = (shape,) if hasattr(shape, "__index__") and np.ndim(shape) == 0 else tuple(shape)
+    if builtins.bool in map(type, shape):
+        raise TypeError(f"a shape is of integers, not bools: {shape}")
     return tuple(map(operator.index, shape))
 
 
@@ -540,7 +542,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     """
     if isinstance(arrays, Array) and not arrays.ndim:
         raise TypeError("concat takes a sequence of arrays")
-    arrays = list(arrays)
+    arrays = given = list(sequence_of(arrays))
     if not arrays:
         raise ValueError("at least one array is needed")
     for array in arrays:
@@ -550,6 +552,10 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
             arrays = list(_arguments.arrays(*arrays))
             break
     if axis is None:
+        # Only here are numbers among the arrays, and Python's have no type of their own.
+        if dtype is None and out is None and any(type(one) in (int, float, complex) for one in given):
+            dtype, casting = result_type(*(one if type(one) in (int, float, complex) else array
+                                           for one, array in zip(given, arrays))), "unsafe"
         arrays, axis = [reshape(array, (array.size,)) for array in arrays], 0
     first = arrays[0]
     if not first.ndim:
@@ -607,6 +613,13 @@ def _copy_into(flush, node: Node, operand, part: pb.View.Slice) -> None:
     flush.add(operation, node.origin)
 
 
+def sequence_of(arrays):
+    """Arrays to join, which NumPy takes as a sequence and not from an iterator."""
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError("arrays to join are passed as a sequence, such as a list or a tuple")
+    return arrays
+
+
 def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_kind") -> Array:
     """Arrays of one shape side by side along a new axis.
 
@@ -624,7 +637,7 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
         >>> st.stack([st.arange(2), st.arange(2)], axis=1).tolist()
         [[0, 0], [1, 1]]
     """
-    arrays = list(arrays)
+    arrays = list(sequence_of(arrays))
     if not builtins.all(type(array) is Array for array in arrays):
         from stride import _arguments
 

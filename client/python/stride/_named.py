@@ -56,7 +56,10 @@ class Archive(Mapping):
 
     def __getitem__(self, key: str) -> Array:
         if key not in self._arrays:
-            self._arrays[key] = wrap(self._session._upload(self._file[key]))
+            values = self._file[key]
+            if not isinstance(values, np.ndarray):
+                return values  # a file of another kind in the archive, as bytes
+            self._arrays[key] = wrap(self._session._upload(values))
         return self._arrays[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -64,6 +67,26 @@ class Archive(Mapping):
 
     def __len__(self) -> int:
         return len(self.files)
+
+    @property
+    def f(self) -> "Archive":
+        """The arrays as attributes: `archive.f.weights`."""
+        return self
+
+    @property
+    def fid(self) -> Optional[IO[bytes]]:
+        """The file, where `load` opened it."""
+        return self._file.fid
+
+    @property
+    def zip(self) -> Any:
+        """The archive as Python reads it."""
+        return self._file.zip
+
+    def __getattr__(self, name: str) -> Array:
+        if name in self.__dict__.get("files", ()):
+            return self[name]
+        raise AttributeError(f"the archive has no array {name!r}")
 
     def close(self) -> None:
         self._file.close()
@@ -88,7 +111,8 @@ def load(
 
     Parameters
         name: a name, or a file.
-        mmap_mode, allow_pickle, options: as of `numpy.load`, for files; what is pickled are no arrays of the service.
+        mmap_mode, allow_pickle, options: as of `numpy.load`, for files; what is pickled are no arrays of the service, and
+            modes that write into the file are refused.
         session: whose array it becomes; the current one where none is given.
     Returns
         An array; of a `.npz` file a read-only mapping of names to arrays, each uploaded when it is first asked for.
@@ -101,6 +125,13 @@ def load(
         [0, 1, 2]
     """
     session = session or current_session()
+    if mmap_mode in ("r+", "w+"):
+        # The array is a copy, and what is written into it would not reach the file.
+        raise _errors.Unimplemented(
+            f"mmap_mode={mmap_mode!r} writes into the file, which is not mapped to a device; load it and save it again",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": "mmap_mode"},
+        )
     if _is_file(name):
         values = np.load(name, mmap_mode, allow_pickle=allow_pickle, **options)
         return wrap(session._upload(values)) if isinstance(values, np.ndarray) else Archive(values, session)

@@ -4,8 +4,6 @@ A function is the namespace's of the same name, whose parameters are NumPy's. On
 arguments and runs on the host, with a warning that names the caller's line."""
 
 import functools
-import sys
-import warnings
 from typing import Any, Callable, Dict
 
 import numpy as np
@@ -132,18 +130,11 @@ def _downloaded(function: Callable, name: str, arguments, kwargs):
     """Runs NumPy's own function on the host, on read-only copies: a write would raise and is not lost."""
     if any(isinstance(one, Array) for one in _flat(kwargs.get("out"))):
         raise _unimplemented(f"{name} with out=")
-    depth, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_origin.HERE, _NUMPY)):
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(
+    _origin.warn(
         f"{name} is not there for stride arrays: its arguments are downloaded and it runs on the host",
         _errors.DownloadWarning,
-        stacklevel=depth,
     )
     return function(*_on_host(arguments), **_on_host(kwargs))
-
-
-_NUMPY = np.__path__[0]
 
 
 def _flat(out) -> tuple:

@@ -2,6 +2,9 @@
 
 import os
 import sys
+import warnings
+
+import numpy as np
 
 _OURS: set = set()  # the package's files, as they are seen
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -30,6 +33,15 @@ def _line(code, place: int) -> int:
             break
         line = of_it or line
     return line
+
+
+def warn(text: str, category: type) -> None:
+    """Warns of the innermost line that is neither of this package nor of NumPy."""
+    inside = (HERE, np.__path__[0])
+    depth, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def describe(origin) -> str:

@@ -331,6 +331,14 @@ def _indices(array) -> Array:
     return array
 
 
+def _numbers(indices) -> Array:
+    """Indices of `take` and `put`, where bools count as 0 and 1."""
+    if isinstance(indices, (list, tuple)) and not len(indices):
+        return _indices(indices)
+    array = _array(indices)
+    return array.astype(_dtypes.int64) if array.dtype.kind == "b" else _indices(array)
+
+
 def take(a, indices, axis: Optional[int] = None, out=None, mode: str = "raise") -> Array:
     """The elements, or the slices along an axis, at these places.
 
@@ -357,7 +365,7 @@ def take(a, indices, axis: Optional[int] = None, out=None, mode: str = "raise") 
         x, axis = _manipulation.reshape(x, (x.size,)), 0
     if not x.ndim:
         x = _manipulation.reshape(x, (1,))
-    indices, axis = _indices(indices), _inference.normal_axis(axis, x.ndim)
+    indices, axis = _numbers(indices), _inference.normal_axis(axis, x.ndim)
     if mode == "raise":
         from stride import _indexing
 
@@ -482,8 +490,8 @@ def put(a: Array, ind, v, mode: str = "raise") -> None:
         indices = host_array(indices)
         if not indices.size:
             indices = indices.astype(np.int64)
-        indices = wrap(node_of(indices.astype(np.int64) if indices.dtype.kind == "b" else indices, x.session))
-    indices = _indices(indices)
+        indices = wrap(node_of(indices, x.session))
+    indices = _numbers(indices)
     values = _indexing.loosely_converted(values, x)
     if not indices.size or not values.size:
         return

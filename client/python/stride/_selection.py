@@ -217,7 +217,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
         >>> st.choose([1, 0], [[10, 11], [20, 21]]).tolist()
         [20, 11]
     """
-    indices, *arrays = _arguments.arrays(a, *choices)
+    given = list(choices)
+    indices, *arrays = _arguments.arrays(a, *given)
     if indices.dtype.kind not in "biu":
         raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
     if not arrays:
@@ -237,7 +238,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
         # A negative number is outside here, and one that gather would count from the end.
         indices = _elementwise.where(indices < 0, count, indices)
     shape = _inference.broadcast(indices.shape, *(one.shape for one in arrays))
-    kind = _manipulation.result_type(*arrays)
+    # A Python number has no type of its own.
+    kind = _manipulation.result_type(*(one if type(one) in (int, float, complex) else array
+                                       for one, array in zip(given, arrays))) if count > 1 else arrays[0].dtype
     stacked = _manipulation.stack([broadcast_to(one.astype(kind, copy=False), shape) for one in arrays])
     chosen = _routines.take_along_axis(stacked, _manipulation.expand_dims(broadcast_to(indices, shape), 0), axis=0)
     return _arguments.give(reshape(chosen, shape), out)
@@ -291,6 +294,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is True:
         _indexing.write(dst, value)
         return
+    if not isinstance(where, (Array, np.ndarray, np.generic)):
+        where = np.asarray(where, np.bool_)
     mask = where if isinstance(where, Array) else array_of(where, dst.session)
     if mask.dtype.kind != "b":
         raise _errors.DataTypeMismatch(f"where= is an array of bool, not of {mask.dtype}", reason="DATA_TYPE_MISMATCH")

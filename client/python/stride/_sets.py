@@ -35,7 +35,7 @@ def _check_places(array: Array, kth: Any, axis: Optional[int], kind: str, order:
     if axis is not None:
         axis = _inference.normal_axis(axis, array.ndim)
     extent = array.size if axis is None else array.shape[axis]
-    for one in places.reshape(-1).tolist():
+    for one in places.reshape(-1).tolist() if array.size else ():
         if not -extent <= one < extent:
             raise ValueError(f"kth(={one}) out of bounds ({extent})")
 

@@ -501,3 +501,16 @@ def add_methods(function, name: str) -> None:
     """NumPy's, as attributes of a function of two inputs and one result."""
     for method in (reduce, accumulate, outer, at, reduceat):
         setattr(function, method.__name__, bound(method, name))
+
+
+def add_attributes(function, ufunc: np.ufunc) -> None:
+    """What NumPy's function says of itself; of its loops those whose types the service has."""
+    there = [one for one in ufunc.types if not set(one) & _OTHER_TYPES]
+    function.nin, function.nout, function.nargs = ufunc.nin, ufunc.nout, ufunc.nargs
+    function.identity, function.signature = ufunc.identity, ufunc.signature
+    function.types, function.ntypes = there, len(there)
+    function.resolve_dtypes = ufunc.resolve_dtypes
+
+
+# Objects, long doubles, dates, strings and structured elements.
+_OTHER_TYPES = frozenset("OgGmMSUV")
