@@ -2,8 +2,12 @@
 what is a part of CuPy's implementation or of a GPU's address space, or what the service's contract does not have."""
 
 import re
+import sys
+import types
 
-EXCLUDED = "excluded by a rule: "
+FOLDERS = ("tests/cupy_tests", "tests/cupyx_tests")
+PYTEST = ()
+ROOTS = ("cupy", "cupyx", "cupy_backends")
 
 _CORE = "CuPy's implementation (cupy._core and other private modules)"
 _DRIVER = "bindings of the driver, the runtime and the toolkit's libraries (cupy.cuda.*, cupy_backends)"
@@ -15,57 +19,57 @@ _TYPES = "structured, string, object and date types"
 _COMPILER = "CuPy's compiler (jitify, its cache, its headers)"
 _NCCL = "NCCL and several GPUs in one process"
 
-# The first glob that a file below tests/ matches decides: its reason excludes the file whole, "" counts it.
+# The first glob that a file matches decides: its reason excludes the file whole, "" counts it.
 FILES = (
-    ("cupy_tests/_gcp*", _SELF),
-    ("cupy_tests/testing_tests/*", _SELF),
-    ("cupy_tests/test_cublas.py", _DRIVER),
-    ("cupy_tests/test_typing.py", "annotations of CuPy's stubs"),
-    ("cupy_tests/core_tests/test_internal.py", _CORE),
-    ("cupy_tests/core_tests/test_scan.py", _CORE),
-    ("cupy_tests/core_tests/test_cub_reduction.py", _CORE),
-    ("cupy_tests/core_tests/test_include.py", _COMPILER),
-    ("cupy_tests/core_tests/test_mdspan.py", _COMPILER),
-    ("cupy_tests/core_tests/test_carray.py", _COMPILER),
-    ("cupy_tests/core_tests/test_structured.py", _TYPES),
-    ("cupy_tests/core_tests/test_dlpack.py", "DLPack of device memory"),
-    ("cupy_tests/core_tests/test_ndarray_cuda_array_interface.py", _MEMORY),
-    ("cupy_tests/core_tests/fusion_tests/test_kernel_cache.py", _CORE),
-    ("cupy_tests/core_tests/fusion_tests/test_optimization.py", _CORE),
-    ("cupy_tests/cuda_tests/memory_hooks_tests/*", _MEMORY),
-    ("cupy_tests/cuda_tests/test_cublas.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_cufft.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_curand.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_cusolver.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_cusparse.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_cutensor.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_driver.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_nvrtc.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_texture.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_graph.py", _DRIVER),
-    ("cupy_tests/cuda_tests/test_compiler*.py", _COMPILER),
-    ("cupy_tests/cuda_tests/test_memory*.py", _MEMORY),
-    ("cupy_tests/cuda_tests/test_pinned_memory.py", _MEMORY),
-    ("cupy_tests/cuda_tests/test_nccl.py", _NCCL),
-    ("cupy_tests/fft_tests/test_callback.py", "callbacks of cuFFT"),
-    ("cupy_tests/fft_tests/test_cache.py", "the cache of cuFFT's plans"),
-    ("cupyx_tests/distributed_tests/*", _NCCL),
-    ("cupyx_tests/linalg_tests/sparse_tests/*", _SPARSE),
-    ("cupyx_tests/scipy_tests/sparse_tests/*", _SPARSE),
-    ("cupyx_tests/scipy_tests/special_tests/*", ""),
-    ("cupyx_tests/scipy_tests/fft_tests/test_fftlog.py", _SCIPY),
-    ("cupyx_tests/scipy_tests/fft_tests/test_realtransforms.py", _SCIPY),
-    ("cupyx_tests/scipy_tests/fft_tests/*", ""),
-    ("cupyx_tests/scipy_tests/test_get_array_module.py", ""),
-    ("cupyx_tests/scipy_tests/*", _SCIPY),
-    ("cupyx_tests/signal_tests/*", _SCIPY),
-    ("cupyx_tests/test_cusolver.py", _DRIVER),
-    ("cupyx_tests/test_cusparse.py", _DRIVER),
-    ("cupyx_tests/test_cutensor.py", _DRIVER),
-    ("cupyx_tests/test_lapack.py", _DRIVER),
-    ("cupyx_tests/test_optimize.py", "the tuning of CuPy's launches"),
-    ("cupyx_tests/tools_tests/*", "the installer of CuPy's libraries"),
-    ("cupyx_tests/jit_tests/test_thrust.py", "Thrust in kernels of Python"),
+    ("tests/cupy_tests/_gcp*", _SELF),
+    ("tests/cupy_tests/testing_tests/*", _SELF),
+    ("tests/cupy_tests/test_cublas.py", _DRIVER),
+    ("tests/cupy_tests/test_typing.py", "annotations of CuPy's stubs"),
+    ("tests/cupy_tests/core_tests/test_internal.py", _CORE),
+    ("tests/cupy_tests/core_tests/test_scan.py", _CORE),
+    ("tests/cupy_tests/core_tests/test_cub_reduction.py", _CORE),
+    ("tests/cupy_tests/core_tests/test_include.py", _COMPILER),
+    ("tests/cupy_tests/core_tests/test_mdspan.py", _COMPILER),
+    ("tests/cupy_tests/core_tests/test_carray.py", _COMPILER),
+    ("tests/cupy_tests/core_tests/test_structured.py", _TYPES),
+    ("tests/cupy_tests/core_tests/test_dlpack.py", "DLPack of device memory"),
+    ("tests/cupy_tests/core_tests/test_ndarray_cuda_array_interface.py", _MEMORY),
+    ("tests/cupy_tests/core_tests/fusion_tests/test_kernel_cache.py", _CORE),
+    ("tests/cupy_tests/core_tests/fusion_tests/test_optimization.py", _CORE),
+    ("tests/cupy_tests/cuda_tests/memory_hooks_tests/*", _MEMORY),
+    ("tests/cupy_tests/cuda_tests/test_cublas.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_cufft.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_curand.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_cusolver.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_cusparse.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_cutensor.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_driver.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_nvrtc.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_texture.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_graph.py", _DRIVER),
+    ("tests/cupy_tests/cuda_tests/test_compiler*.py", _COMPILER),
+    ("tests/cupy_tests/cuda_tests/test_memory*.py", _MEMORY),
+    ("tests/cupy_tests/cuda_tests/test_pinned_memory.py", _MEMORY),
+    ("tests/cupy_tests/cuda_tests/test_nccl.py", _NCCL),
+    ("tests/cupy_tests/fft_tests/test_callback.py", "callbacks of cuFFT"),
+    ("tests/cupy_tests/fft_tests/test_cache.py", "the cache of cuFFT's plans"),
+    ("tests/cupyx_tests/distributed_tests/*", _NCCL),
+    ("tests/cupyx_tests/linalg_tests/sparse_tests/*", _SPARSE),
+    ("tests/cupyx_tests/scipy_tests/sparse_tests/*", _SPARSE),
+    ("tests/cupyx_tests/scipy_tests/special_tests/*", ""),
+    ("tests/cupyx_tests/scipy_tests/fft_tests/test_fftlog.py", _SCIPY),
+    ("tests/cupyx_tests/scipy_tests/fft_tests/test_realtransforms.py", _SCIPY),
+    ("tests/cupyx_tests/scipy_tests/fft_tests/*", ""),
+    ("tests/cupyx_tests/scipy_tests/test_get_array_module.py", ""),
+    ("tests/cupyx_tests/scipy_tests/*", _SCIPY),
+    ("tests/cupyx_tests/signal_tests/*", _SCIPY),
+    ("tests/cupyx_tests/test_cusolver.py", _DRIVER),
+    ("tests/cupyx_tests/test_cusparse.py", _DRIVER),
+    ("tests/cupyx_tests/test_cutensor.py", _DRIVER),
+    ("tests/cupyx_tests/test_lapack.py", _DRIVER),
+    ("tests/cupyx_tests/test_optimize.py", "the tuning of CuPy's launches"),
+    ("tests/cupyx_tests/tools_tests/*", "the installer of CuPy's libraries"),
+    ("tests/cupyx_tests/jit_tests/test_thrust.py", "Thrust in kernels of Python"),
 )
 
 # Modules that load as placeholders: what calls into them is excluded.
@@ -108,17 +112,35 @@ def _prod(values):
     return product
 
 
+def _size(size):
+    return () if size is None else (size,) if isinstance(size, int) else tuple(size)
+
+
 # The few internal names that the suite's own helpers call.
-KNOWN = {"cupy._core.internal.prod": _prod}
+KNOWN = {
+    "cupy._core.internal.prod": _prod,
+    "cupy._core.get_size": _size,
+    "cupy._core.internal.get_size": _size,
+}
 
 _modules = [(re.compile(pattern), reason) for pattern, reason in _MODULES]
 _text = [(re.compile(pattern), reason) for pattern, reason in _TEXT]
 _ids = [(re.compile(pattern), reason) for pattern, reason in _IDS]
 
 
+def paths(suite):
+    """Folders of modules that the tests import."""
+    return [f"{suite}/tests"]
+
+
 def internal_module(name):
     """The reason for which a module is a placeholder; None for all others."""
     return next((reason for pattern, reason in _modules if pattern.fullmatch(name)), None)
+
+
+def from_suite(name):
+    """Whether a module is the suite's own copy."""
+    return name == "cupy.testing" or name.startswith("cupy.testing.")
 
 
 def excluded(nodeid, source):
@@ -128,3 +150,33 @@ def excluded(nodeid, source):
             if pattern.search(text):
                 return reason
     return None
+
+
+def loaded(module):
+    """Completes an alias."""
+    if module.__name__ == "cupy":
+        module.get_array_module = lambda *values: _array_module(module, values)
+    if module.__name__ == "cupy.random":
+        _random_states(module)
+
+
+def _array_module(module, values):
+    import numpy
+
+    found = module._target.get_array_module(*values)
+    return numpy if found is numpy else module
+
+
+def _random_states(module):
+    """`cupy.testing` resets CuPy's own table of states for each device."""
+    generator = types.ModuleType("cupy.random._generator")
+    generator._random_states = {}
+    generator.RandomState = module._target.RandomState
+    reset = module._target.reset_states
+
+    def reset_states():
+        generator._random_states = {}
+        reset()
+
+    module.__dict__.update(_generator=generator, _bit_generator=module._target, reset_states=reset_states)
+    sys.modules["cupy.random._generator"] = generator

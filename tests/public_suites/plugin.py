@@ -1,25 +1,22 @@
 """pytest's plugin of one process of the suite: the import hook, the rules, a limit for each test, and one line of JSON
-for each start and outcome, from which run.py goes on when a process ends early."""
+for each start and outcome, from which suite.py goes on when a process ends early."""
 
 import faulthandler
 import inspect
 import json
 import os
 import signal
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
+import replaced_imports
+import rules
 
-import imports  # noqa: E402
-import rules  # noqa: E402
-
-SUITE = os.environ["STRIDE_CUPY_SUITE"]
-LIMIT = int(os.environ["STRIDE_CUPY_LIMIT"])
-RECORD = open(os.environ["STRIDE_CUPY_RECORD"], "a", buffering=1)  # noqa: SIM115: open as long as the process
-DONE = set(json.loads(os.environ.get("STRIDE_CUPY_DONE", "[]")))
-imports.install(SUITE)
+LIMIT = int(os.environ["STRIDE_SUITE_LIMIT"])
+RECORD = open(os.environ["STRIDE_SUITE_RECORD"], "a", buffering=1)  # noqa: SIM115: open as long as the process
+with open(os.environ["STRIDE_SUITE_DONE"]) as file:
+    DONE = set(json.load(file))
+replaced_imports.install(os.environ["STRIDE_SUITE"], rules)
 
 
 def record(**what):
@@ -40,11 +37,6 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     config._stride_session.close()
-
-
-def pytest_ignore_collect(collection_path, config):
-    """Files that a rule excludes whole are counted by run.py, which does not start a process for them."""
-    return None
 
 
 def pytest_collectreport(report):
@@ -77,7 +69,7 @@ def _source(item):
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
-    # CuPy's decorators do not always set __wrapped__: the functions in their cells are the test.
+    # The suites' decorators do not always set __wrapped__: the functions in their cells are the test.
     functions = [function, *_wrapped(function, 6)]
     texts = []
     for one in functions:
@@ -86,7 +78,7 @@ def _source(item):
                 _sources[one.__code__] = inspect.getsource(one.__code__)
             except (OSError, TypeError):
                 _sources[one.__code__] = ""
-        if "cupy/testing" not in one.__code__.co_filename:
+        if "/testing/" not in one.__code__.co_filename:
             texts.append(_sources[one.__code__])
     return "\n".join(texts)
 
@@ -124,8 +116,8 @@ def _last(text):
 def _skipped(report):
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     text = text.removeprefix("Skipped: ")
-    if rules.EXCLUDED in text:
-        return {"outcome": "excluded", "message": text.split(rules.EXCLUDED, 1)[1].splitlines()[0]}
+    if replaced_imports.EXCLUDED in text:
+        return {"outcome": "excluded", "message": text.split(replaced_imports.EXCLUDED, 1)[1].splitlines()[0]}
     return {"outcome": "skipped", "message": text[:200]}
 
 

@@ -1,6 +1,8 @@
-"""Runs CuPy's test suite with `stride.cupy` in CuPy's place, each file in a process of its own.
+"""Runs a public test suite with modules of stride in its library's place, each file in a process of its own.
 
-run.py STRIDED SUITE [--json=FILE] [--details=FILE] [--time-limit=SECONDS] [PART_OF_A_PATH ...]"""
+suite.py RULES STRIDED SUITE [--json=FILE] [--details=FILE] [--time-limit=SECONDS] [PART_OF_A_PATH ...]
+
+RULES is a folder with rules.py: where the tests are, what is not counted and why, and how imports are replaced."""
 
 import argparse
 import collections
@@ -14,18 +16,20 @@ import sys
 import tempfile
 import time
 
-import rules
 from stride._daemon import PrivateDaemon, user_cache
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(pathlib.Path(sys.argv[1]).resolve()))
+import rules  # noqa: E402
+
 OUTCOMES = ("passed", "failed", "skipped", "excluded")
 
 
-def lines(path, done):
-    """The records after the first `done` ones; a line that a killed process did not finish is left."""
+def lines(path):
+    """The records; a line that a killed process did not finish is left."""
     with open(path) as file:
         text = file.read()
-    return [json.loads(one) for one in text[: text.rfind("\n") + 1].splitlines()[done:]]
+    return [json.loads(one) for one in text[: text.rfind("\n") + 1].splitlines()]
 
 
 def run_once(command, environment, record, limit):
@@ -53,24 +57,26 @@ def run_file(file, arguments, address, folder):
     goes on after it."""
     record = str(folder / "record")
     outcomes = {}
-    for attempt in range(1000):
+    while True:
         if os.path.exists(record):
             os.remove(record)
         open(record, "w").close()
+        done = folder / "done"
+        done.write_text(json.dumps(sorted(outcomes)))
         environment = {
             **os.environ,
             "STRIDE_ADDRESS": address,
-            "STRIDE_CUPY_SUITE": arguments.suite,
-            "STRIDE_CUPY_LIMIT": str(arguments.time_limit),
-            "STRIDE_CUPY_RECORD": record,
-            "STRIDE_CUPY_DONE": json.dumps(sorted(outcomes)),
-            "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path[1:]]),
+            "STRIDE_SUITE": arguments.suite,
+            "STRIDE_SUITE_LIMIT": str(arguments.time_limit),
+            "STRIDE_SUITE_RECORD": record,
+            "STRIDE_SUITE_DONE": str(done),
+            "PYTHONPATH": os.pathsep.join([str(HERE), arguments.rules, *rules.paths(arguments.suite), *sys.path[1:]]),
         }
         command = [sys.executable, "-m", "pytest", "-p", "plugin", "-p", "no:cacheprovider", "-q", "--tb=short",
-                   "-o", "xfail_strict=false", file]  # fmt: skip
+                   "-o", "xfail_strict=false", *rules.PYTEST, file]  # fmt: skip
         ended, output = run_once(command, environment, record, arguments.time_limit)
         running = None
-        for one in lines(record, 0):
+        for one in lines(record):
             if "start" in one:
                 running = one["start"]
             elif "id" in one:
@@ -90,16 +96,16 @@ def run_file(file, arguments, address, folder):
 
 
 def files(suite, parts):
-    tests = pathlib.Path(suite) / "tests"
-    for root in ("cupy_tests", "cupyx_tests"):
-        for path in sorted((tests / root).rglob("test_*.py")):
-            name = str(path.relative_to(tests))
+    for root in rules.FOLDERS:
+        for path in sorted((pathlib.Path(suite) / root).rglob("test_*.py")):
+            name = str(path.relative_to(suite))
             if not parts or any(one in name for one in parts):
                 yield name
 
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("rules")
     parser.add_argument("strided")
     parser.add_argument("suite")
     parser.add_argument("--json", help="writes the counts there")
@@ -107,10 +113,12 @@ def main():
     parser.add_argument("--time-limit", type=int, default=120, help="seconds for one test")
     parser.add_argument("parts", nargs="*", help="parts of paths of files to run; all without")
     arguments = parser.parse_intermixed_args()
+    arguments.rules = str(pathlib.Path(arguments.rules).resolve())
+    arguments.json = arguments.json and os.path.abspath(arguments.json)
     arguments.suite = str(pathlib.Path(arguments.suite).resolve())
     counts, reasons, by_file, whole = collections.Counter(), collections.Counter(), {}, collections.Counter()
     details = open(arguments.details, "w", buffering=1) if arguments.details else None
-    os.chdir(pathlib.Path(arguments.suite) / "tests")
+    os.chdir(arguments.suite)
     daemon = PrivateDaemon(arguments.strided, ["--no-cuda", "--cpu-devices=1x2"], cache=user_cache())
     try:
         with tempfile.TemporaryDirectory() as folder:
