@@ -33,6 +33,7 @@ def pytest_configure(config):
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     config._stride_session = _session()
     config._stride_session.__enter__()
+    rules.prepare()
 
 
 def pytest_unconfigure(config):

@@ -83,6 +83,8 @@ class Alias(types.ModuleType):
             self.__dict__["__all__"] = list(target.__all__)
 
     def __getattr__(self, name):
+        if name.startswith("__") and name.endswith("__"):
+            return getattr(self._target, name)
         path = f"{self.__name__}.{name}"
         if path in sys.modules:
             return sys.modules[path]

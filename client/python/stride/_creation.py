@@ -276,6 +276,11 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         last, limits = start + (count - 1) * step, np.iinfo(dtype)
         if not (limits.min <= last <= limits.max and limits.min <= stop <= limits.max):  # it wraps, as NumPy's
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
+    if dtype.kind in "cb":  # the service's ranges are of integers and floats
+        if dtype.kind == "b" and count > 2:
+            raise TypeError("no fill-function for data-type bool")
+        real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+        return arange(start, stop, step, real, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         getattr(message, name).CopyFrom(Number(value).to_proto())

@@ -270,12 +270,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     is_number = isinstance(src, (bool, int, float, complex)) and not isinstance(src, np.generic)
     kind = src.dtype if isinstance(src, Array) else host_array(src).dtype
     if is_number:
-        allowed = np.can_cast(np.result_type(src, dst.dtype), dst.dtype, casting)
-        if type(src) is int and dst.dtype.kind in "iu" and allowed:
-            np.asarray(src, dst.dtype)  # raises where it does not fit
-    else:
-        allowed = np.can_cast(kind, dst.dtype, casting)
-    if not allowed:
+        # NumPy's own rules of numbers, and its errors: into no elements, so that nothing is computed.
+        np.copyto(np.empty(0, dst.dtype), src, casting=casting)  # type: ignore[call-overload]
+    elif not np.can_cast(kind, dst.dtype, casting):
         raise _errors.DataTypeMismatch(
             f"Cannot cast array data from {kind} to {dst.dtype} according to the rule {casting!r}",
             reason="DATA_TYPE_MISMATCH",
@@ -285,6 +282,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if where is True:
         _indexing.write(dst, value)
         return
+    if not isinstance(where, (Array, np.ndarray, np.generic)):
+        where = np.asarray(where, np.bool_)  # any number, and lists of numbers, as NumPy has it
     mask = where if isinstance(where, Array) else array_of(where, dst.session)
     if mask.dtype.kind != "b":
         raise _errors.DataTypeMismatch(f"where= is an array of bool, not of {mask.dtype}", reason="DATA_TYPE_MISMATCH")

@@ -11,6 +11,7 @@ from stride import _signatures, cuda
 from stride._signatures import TYPES
 from stride.cuda import guvectorize, vectorize
 from stride.numba import types
+from stride.numba.core import config, errors
 
 # Every type by each of its names, `float32` and `f4`.
 globals().update(
@@ -23,7 +24,9 @@ globals().update(
 prange = range
 
 __all__ = [
+    "config",
     "cuda",
+    "errors",
     "from_dtype",
     "guvectorize",
     "jit",
