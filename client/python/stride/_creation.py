@@ -278,7 +278,7 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
     if dtype.kind in "cb":  # the service's ranges are of integers and floats
         if dtype.kind == "b" and count > 2:
-            raise TypeError("no fill-function for data-type bool")
+            raise TypeError("arange() is only supported for booleans when the result has at most length 2.")
         real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
         return arange(start, stop, step, real, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])

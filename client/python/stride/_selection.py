@@ -359,7 +359,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 # --- places ---
 
 
-def _strides(dims: Tuple[int, ...], order: str) -> List[int]:
+def _strides(dims: Tuple[int, ...], order: Optional[str]) -> List[int]:
+    order = "C" if order is None else order
     if order not in ("C", "F"):
         raise ValueError(f"only 'C' or 'F' order is permitted, not {order!r}")
     strides = [1] * len(dims)
@@ -442,6 +443,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
         [1, 2]
     """
     dims = _creation._shape(shape)
+    strides = _strides(dims, order)
     if math.prod(dims) > np.iinfo(np.int64).max:
         raise ValueError("dimensions are too large: their product is no int64")
     array = array_of(indices)
@@ -453,7 +455,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
     array = array.astype(_dtypes.int64, copy=False)
     size = math.prod(dims)
     array = _inside(array, size, f"an index is out of bounds for an array with size {size}")
-    return tuple((array // stride) % max(extent, 1) for extent, stride in zip(dims, _strides(dims, order)))
+    return tuple((array // stride) % max(extent, 1) for extent, stride in zip(dims, strides))
 
 
 # --- functions along axes ---

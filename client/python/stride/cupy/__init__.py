@@ -19,6 +19,7 @@ from stride._array import Array as _Array
 from stride.cupy import _names
 from stride.cupy._broadcast import broadcast
 from stride.cupy._elementwise import ElementwiseKernel
+from stride.cupy._functions import argmax, argmin, array, asanyarray, ascontiguousarray, asfortranarray, row_stack
 from stride.cupy._fusion import fuse
 from stride.cupy._pools import get_default_memory_pool, get_default_pinned_memory_pool
 from stride.cupy._raw import RawKernel, RawModule
@@ -29,7 +30,13 @@ _OWN = [
     "RawKernel",
     "RawModule",
     "ReductionKernel",
+    "argmax",
+    "argmin",
+    "array",
+    "asanyarray",
     "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
     "asnumpy",
     "broadcast",
     "clear_memo",
@@ -45,6 +52,7 @@ _OWN = [
     "memoize",
     "ndarray",
     "random",
+    "row_stack",
     "show_config",
     "testing",
 ]
