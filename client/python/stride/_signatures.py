@@ -22,6 +22,13 @@ class ElementType:
         if dtype is not None:
             self.dtype = dtype  # NumPy takes an object with this for the dtype
 
+    @property
+    def underlying_float(self) -> "ElementType":
+        """The type of a complex number's parts."""
+        if getattr(self, "dtype", np.dtype(bool)).kind != "c":
+            raise AttributeError(f"{self.name} is no complex type")
+        return TYPES["float32" if self.dtype.itemsize == 8 else "float64"]  # type: ignore[return-value]
+
     def __repr__(self) -> str:
         return self.name
 

@@ -4,7 +4,10 @@ from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleTy
 
 globals().update({name: one for name, one in TYPES.items() if name.isidentifier() and name != "None"})
 
-__all__ = ["Array", "Signature", "Tuple", "UniTuple"]
+# What every type here is an instance of: `isinstance(x, types.Type)`.
+Type = (ElementType, ArrayType, TupleType)
+
+__all__ = ["Array", "Signature", "Tuple", "Type", "UniTuple"]
 
 
 def Array(dtype: ElementType, ndim: int, layout: str = "C") -> ArrayType:  # noqa: N802, Numba's name
