@@ -246,6 +246,71 @@ class ArraysTest(client_case.ClientCase):
         self.assertIs(cupyx.scipy.fft.fft, st.fft.fft)
 
 
+class CuPysOwnArgumentsTest(client_case.ClientCase):
+    """What CuPy's functions take beside NumPy's arguments."""
+
+    def test_the_shared_random_state_is_replaced(self):
+        first = cp.random.get_random_state()
+        try:
+            cp.random.set_random_state(cp.random.RandomState(5))
+            drawn = cp.random.rand(3)
+            cp.random.seed(5)
+            self.same(cp.random.rand(3), np.asarray(drawn))
+            self.same(cp.random.RandomState(5).rand(3), np.asarray(drawn))
+            cp.random.reset_states()
+            self.assertIsNot(cp.random.get_random_state(), first)
+            with self.assertRaises(TypeError):
+                cp.random.set_random_state(np.random.RandomState(5))
+        finally:
+            cp.random.set_random_state(first)
+
+    def test_random_functions_take_a_type(self):
+        state = cp.random.RandomState(5, method=100)
+        for owner in (cp.random, state):
+            for drawn in (
+                owner.normal(1, 2, (2, 3), np.float32),
+                owner.normal(size=(2, 3), dtype="f"),
+                owner.random_sample((2, 3), np.float32),
+                owner.rand(2, 3, dtype=np.float32),
+                owner.gamma(2.0, size=(2, 3), dtype=np.float32),
+            ):
+                self.assertEqual((drawn.dtype, drawn.shape), (np.float32, (2, 3)))
+            self.assertEqual(owner.poisson(4, 5, np.int32).dtype, np.int32)
+            for dtype in (np.float16, np.int32, complex):
+                with self.assertRaises(TypeError):
+                    owner.uniform(size=3, dtype=dtype)
+        for wrong in (1.5, 1j, np.float32(2)):
+            with self.assertRaises(TypeError):
+                cp.random.seed(wrong)
+
+    def test_bit_generators_of_curand_are_names(self):
+        for kind in (cp.random.XORWOW, cp.random.MRG32k3a, cp.random.Philox4x3210):
+            rng = cp.random.Generator(kind(3))
+            drawn = np.asarray(rng.random(4))
+            rng.bit_generator = kind(3)
+            self.same(rng.random(4), drawn)
+        with self.assertRaises(TypeError):
+            rng.bit_generator = 3
+        self.assertIsInstance(cp.random.default_rng(3), cp.random.Generator)
+
+    def test_types_of_places_and_blocking_copies(self):
+        x = cp.array([[3, 1], [2, 5]], blocking=True)
+        self.assertEqual(cp.argmax(x, dtype=np.int32).dtype, np.int32)
+        self.same(cp.argmin(x, 1, np.uint8), np.array([1, 0], np.uint8))
+        self.same(cp.argmax(x, axis=0, keepdims=True), np.array([[0, 1]]))
+        self.same(cp.asanyarray([1, 2], blocking=True), np.array([1, 2]))
+        with self.assertWarns(DeprecationWarning):
+            self.same(cp.row_stack(([1, 2], [3, 4])), np.array([[1, 2], [3, 4]]))
+
+    def test_deprecated_settings_of_transforms_warn(self):
+        with self.assertWarnsRegex(DeprecationWarning, "enable_nd_planning"):
+            cp.fft.config.enable_nd_planning = False
+        with self.assertWarnsRegex(DeprecationWarning, "enable_nd_planning"):
+            self.assertFalse(cp.fft.config.enable_nd_planning)
+        with self.assertWarns(DeprecationWarning):
+            cp.fft.config.enable_nd_planning = True
+
+
 class ElementwiseTest(client_case.ClientCase):
     def test_inferred_types_and_broadcasting(self):
         difference = cp.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "difference")

@@ -231,8 +231,8 @@ class NumpyMethods:
         return _stride().round(self, decimals, out)
 
     def conj(self) -> "Array":
-        """The conjugate numbers."""
-        return _stride().conj(self)
+        """The conjugate numbers; an array that has no complex numbers itself, as NumPy's method gives it."""
+        return _stride().conj(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
 

@@ -93,15 +93,19 @@ _TEXT = (
     (r"\bcupy\._(?!version)\w+|\b_core\.|\b_accelerator\b|\bfusion_utils\.FusionTestBase\b", _CORE),
     (r"\.data\.ptr\b|\.data\.mem\b|\.data\.device|MemoryPointer|UnownedMemory|\.memory\.alloc\b|memptr", _MEMORY),
     (r"\._(index_32_bits|c_contiguous|f_contiguous)\b", "private attributes of CuPy's arrays"),
-    (r"\b(runtime|driver|nvrtc|cublas|cusolver|cufft)\.(?!is_hip|getDeviceCount|CUDARuntimeError)\w+\(", _DRIVER),
+    (r"\b(runtime|driver|nvrtc|cublas|cusolver|cufft)\.(?!is_hip|getDeviceCount|CUDARuntimeError|check_availability)\w+\(", _DRIVER),
     (r"scipy\.sparse|\bsparse\.|sp_name|scipy_sparse", _SPARSE),
     (r"\bjitify\b", _COMPILER),
     (r"get_fft_plan|cufft\.", _DRIVER),
     (r"multi_gpu\b", _NCCL),
+    (r"\bpoly1d\b", "polynomials as objects"),
 )
 
 _IDS = (
-    (r"jitify=True|jitify-", _COMPILER),
+    (r"jitify=True|jitify-|nvcc", _COMPILER),
+    (r"CudaArrayInterface|CuPyGetNDArray|CuPyLike|cupy_like|cuda_array_interface", _MEMORY),
+    (r"structured|void_dtype", _TYPES),
+    (r"MultiGpu", _NCCL),
 )  # fmt: skip
 
 
@@ -119,6 +123,13 @@ def _size(size):
 # The few internal names that the suite's own helpers call.
 KNOWN = {
     "cupy._core.internal.prod": _prod,
+    # Any toolkit: the daemon compiles.
+    "cupy.cuda.get_nvcc_path": lambda: "nvcc",
+    "cupy.cuda.compiler._run_cc": lambda *_: "release 12.8",
+    # Questions after a library's version, on which tests of users' functions are skipped.
+    "cupyx.cusolver.check_availability": lambda *_: True,
+    "cupy.cublas.get_batched_gesv_limit": lambda: 0,
+    "cupy.cublas.set_batched_gesv_limit": lambda *_: None,
     "cupy._core.get_size": _size,
     "cupy._core.internal.get_size": _size,
 }
@@ -171,13 +182,15 @@ def _random_states(module):
     """`cupy.testing` resets CuPy's own table of states for each device."""
     generator = types.ModuleType("cupy.random._generator")
     generator._random_states = {}
-    generator.RandomState = module._target.RandomState
+    for name in ("RandomState", "get_random_state", "set_random_state"):
+        setattr(generator, name, getattr(module._target, name))
     reset = module._target.reset_states
 
     def reset_states():
         generator._random_states = {}
         reset()
 
+    generator.reset_states = reset_states
     module.__dict__.update(_generator=generator, _bit_generator=module._target, reset_states=reset_states)
     sys.modules["cupy.random._generator"] = generator
 

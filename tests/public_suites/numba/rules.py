@@ -7,7 +7,8 @@ import re
 import types
 
 FOLDERS = ("numba/cuda/tests/doc_examples", "numba/cuda/tests/cudapy", "numba/cuda/tests/cudadrv")
-PYTEST = ("-c", "/dev/null", "--rootdir=.", "--import-mode=importlib")
+# Its tests are methods: functions of modules whose names begin so are kernels.
+PYTEST = ("-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "-o", "python_functions=no_function_is_a_test")
 ROOTS = ("numba",)
 
 _COMPILER = "Numba's compiler (IR, PTX, linking, caching, overloads, extensions)"
@@ -60,7 +61,10 @@ _TEXT = (
     (r"np\.(datetime64|timedelta64)|recarray|np\.rec\b|records?_?dtype|Record|'[SU]\d+'", _TYPES),
     (r"captured_cuda_stdout", _PRINT),
 )  # fmt: skip
-_IDS = ()
+_IDS = (
+    (r"TestRetrieveAutoconvertedArrays", _COMPILER),
+    (r"async_done", "futures of asyncio for streams"),
+)  # fmt: skip
 
 
 _CONFIG = types.SimpleNamespace(
@@ -109,6 +113,7 @@ KNOWN = {
 }
 
 _modules = [(re.compile(pattern), reason) for pattern, reason in _MODULES]
+_ids = [(re.compile(pattern), reason) for pattern, reason in _IDS]
 _text = [(re.compile(pattern), reason) for pattern, reason in _TEXT]
 
 
@@ -129,9 +134,10 @@ def from_suite(name):
 
 def excluded(nodeid, source):
     """The reason that excludes a test, by its id and the text of its function; None where it counts."""
-    for pattern, reason in _text:
-        if pattern.search(source):
-            return reason
+    for rules, text in ((_ids, nodeid), (_text, source)):
+        for pattern, reason in rules:
+            if pattern.search(text):
+                return reason
     return None
 
 
@@ -140,6 +146,13 @@ def loaded(module):
 
 
 def prepare():
-    """Before a file is collected: pytest would load the packages above it from their files."""
-    for name in ("numba", "numba.cuda", *(f"numba.cuda.tests{one}" for one in ("", ".doc_examples", ".cudapy", ".cudadrv"))):
+    """Before a file is collected: pytest would load the packages above it from their files. Helpers of the suite look
+    into compiled code, and exclude the tests that call them."""
+    from replaced_imports import exclude
+    from stride._python_kernel import Kernel
+
+    for name in ("inspect_asm", "inspect_llvm", "inspect_sass"):
+        setattr(Kernel, name, lambda *_, **__: exclude(_COMPILER))
+    tests = (f"numba.cuda.tests{one}" for one in ("", ".doc_examples", ".cudapy", ".cudadrv"))
+    for name in ("numba", "numba.cuda", *tests):
         importlib.import_module(name)

@@ -3,6 +3,7 @@ bit generators' names, and the state that its functions share (`get_random_state
 `reset_states`). The numbers are Philox's, not cuRAND's."""
 
 import functools
+import inspect
 from typing import Any
 
 import numpy as _numpy
@@ -10,6 +11,7 @@ import numpy as _numpy
 from stride import random as _own
 from stride._bit_generator import Philox as _Philox
 from stride._bit_generator import _named
+from stride._generator import Generator as _Generator
 from stride._random_state import RandomState as _RandomState
 
 _WITH_DTYPE = set("""beta binomial chisquare dirichlet exponential f gamma geometric gumbel hypergeometric laplace
@@ -22,16 +24,22 @@ _INTEGERS = set("binomial geometric hypergeometric logseries negative_binomial p
 
 
 def _with_dtype(function, name: str):
+    # Without `self`. CuPy has `dtype` after them, NumPy's own functions have none or have it there.
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    count = None if any(one.kind is one.VAR_POSITIONAL for one in parameters) else len(parameters)
+
     @functools.wraps(function)
-    def draw(*arguments: Any, **kwargs: Any):
+    def draw(self, *arguments: Any, **kwargs: Any):
         from stride import _creation
 
+        if count is not None and len(arguments) == count + 1:
+            *arguments, kwargs["dtype"] = arguments  # type: ignore[assignment]
         dtype = kwargs.pop("dtype", None)
         if dtype is not None:
             dtype = _numpy.dtype(dtype)
             if name not in _INTEGERS and dtype not in _FLOATS:
                 raise TypeError(f"random.{name} makes float32 and float64, not {dtype}")
-        values = function(*arguments, **kwargs)
+        values = function(self, *arguments, **kwargs)
         return values if dtype is None else _creation.asarray(values).astype(dtype, copy=False)
 
     return draw
@@ -49,7 +57,29 @@ class RandomState(_RandomState):
         super().seed(_seed(seed))
 
 
+class Generator(_Generator):
+    """stride.random.Generator, whose bit generator can be replaced, as CuPy's can."""
+
+    @property
+    def bit_generator(self):
+        """What the words are read from."""
+        return self._bits
+
+    @bit_generator.setter
+    def bit_generator(self, value) -> None:
+        if not isinstance(value, _own.BitGenerator):
+            raise TypeError(f"a BitGenerator is needed, not {type(value).__name__}")
+        self._bits = value
+
+
+def default_rng(seed=None) -> Generator:
+    """A new generator of a seed, or of a bit generator; a Generator is returned as it is."""
+    return seed if isinstance(seed, Generator) else Generator(seed)
+
+
 def _seed(seed):
+    if isinstance(seed, (bool, _numpy.bool_)):
+        return int(seed)
     if isinstance(seed, (float, complex, _numpy.inexact)):
         raise TypeError(f"a seed is an integer or integers, not {type(seed).__name__}")
     return seed
