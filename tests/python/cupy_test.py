@@ -232,6 +232,17 @@ class ArraysTest(client_case.ClientCase):
         entropy = np.array([0.0, *(-positive[1:] * np.log(positive[1:]))])
         self.same(special.entr(cp.asarray(positive)), entropy, rtol=1e-14)
         self.same(special.entr(cp.asarray([-1.0, np.nan])), np.array([-np.inf, np.nan]))
+        for dtype, result in ((np.float16, "f"), (np.int8, "f"), (np.uint16, "f"), (bool, "f"), (np.int32, "d")):
+            self.assertEqual(special.erf(cp.asarray([0, 1]).astype(dtype)).dtype, np.dtype(result))
+            self.assertEqual(special.xlogy(cp.asarray([1]).astype(dtype), cp.asarray([1])).dtype, np.float64)
+        self.same(special.exprel(cp.asarray([np.inf, -np.inf])), np.array([np.inf, 0.0]))
+        table = np.array([[1.0, 2, -3], [0, 700, 701]])
+        for axis in (None, 0, 1, (0, 1)):
+            powers = np.exp(table - table.max(axis=axis, keepdims=True))
+            share = powers / powers.sum(axis=axis, keepdims=True)
+            self.same(special.softmax(cp.asarray(table), axis=axis), share, rtol=1e-13)
+            logarithms = table - table.max(axis=axis, keepdims=True) - np.log(powers.sum(axis=axis, keepdims=True))
+            self.same(special.log_softmax(cp.asarray(table), axis=axis), logarithms, rtol=1e-13, atol=1e-15)
         self.same(special.exprel(cp.asarray([0.0, 1.0])), np.array([1.0, math.e - 1]), rtol=1e-14)
         self.same(special.xlogy(cp.asarray([0.0, 2, 0]), cp.asarray([0.0, 3, np.nan])),
                   np.array([0.0, 2 * math.log(3), np.nan]), rtol=1e-14)  # fmt: skip
@@ -240,7 +251,7 @@ class ArraysTest(client_case.ClientCase):
             special.rel_entr(cp.asarray([0.5, 0.0, -1.0]), 0.25), np.array([0.5 * math.log(2), 0.0, np.inf]), rtol=1e-14
         )
         half = special.expit(cp.asarray(x.astype(np.float16)))
-        self.same(half, (1 / (1 + np.exp(-x))).astype(np.float16), rtol=1e-2)
+        self.same(half, (1 / (1 + np.exp(-x))).astype(np.float32), rtol=1e-2)
         with self.assertRaisesRegex(AttributeError, "scipy.special.zeta"):
             special.zeta  # noqa: B018
         self.assertIs(cupyx.scipy.fft.fft, st.fft.fft)
@@ -301,6 +312,22 @@ class CuPysOwnArgumentsTest(client_case.ClientCase):
         self.same(cp.asanyarray([1, 2], blocking=True), np.array([1, 2]))
         with self.assertWarns(DeprecationWarning):
             self.same(cp.row_stack(([1, 2], [3, 4])), np.array([[1, 2], [3, 4]]))
+
+    def test_a_fused_function_leaves_numpys_arrays_to_numpy(self):
+        @cp.fuse()
+        def doubled(x, y):
+            return x * 2 + y
+
+        x = np.arange(3.0)
+        self.assertIsInstance(doubled(x, x), np.ndarray)
+        self.assertIsInstance(doubled(np.float32(1), 2), np.float32)
+        self.same(doubled(cp.asarray(x), x), x * 3)
+        self.same(doubled(cp.asarray(x), cp.asarray(x)), x * 3)
+
+    def test_inverse_of_hermitian_matrices(self):
+        x = np.array([[3, 1 - 1j], [1 + 1j, 4]])
+        self.same(cupyx.linalg.invh(cp.asarray(x)), np.linalg.inv(x), rtol=1e-12)
+        self.assertEqual(cp.cuda.runtime.deviceGetAttribute(cp.cuda.runtime.cudaDevAttrCooperativeLaunch, 0), 1)
 
     def test_deprecated_settings_of_transforms_warn(self):
         with self.assertWarnsRegex(DeprecationWarning, "enable_nd_planning"):

@@ -14,7 +14,11 @@ from stride import _dtypes
 __all__ = ["ArrayType", "ElementType", "Signature", "TYPES", "parse"]
 
 
-class ElementType:
+class Type:
+    """Every type here: `isinstance(float32[:], types.Type)`."""
+
+
+class ElementType(Type):
     """A number's type; `float32[:]` is an array's, `float32(float32)` a signature, `float32(1)` a number."""
 
     def __init__(self, name: str, dtype: Optional[np.dtype]):
@@ -54,7 +58,7 @@ class ElementType:
         return self.dtype.type(*arguments)
 
 
-class ArrayType:
+class ArrayType(Type):
     """An array of `dtype` with `ndim` axes."""
 
     def __init__(self, dtype, ndim: int, layout: str = "A"):
@@ -82,7 +86,7 @@ class ArrayType:
         return Signature(self, arguments)
 
 
-class TupleType:
+class TupleType(Type):
     """Several results of a function."""
 
     def __init__(self, types):

@@ -1,18 +1,11 @@
 """Numba's types: `types.float32`, `types.Array(types.int64, 2, "C")`, `types.void`."""
 
-from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleType
+from stride._signatures import TYPES, ElementType, Signature, TupleType, Type
+from stride._signatures import ArrayType as Array
 
 globals().update({name: one for name, one in TYPES.items() if name.isidentifier() and name != "None"})
 
-# What every type here is an instance of: `isinstance(x, types.Type)`.
-Type = (ElementType, ArrayType, TupleType)
-
 __all__ = ["Array", "Signature", "Tuple", "Type", "UniTuple"]
-
-
-def Array(dtype: ElementType, ndim: int, layout: str = "C") -> ArrayType:  # noqa: N802, Numba's name
-    """An array's type."""
-    return ArrayType(dtype, ndim, layout)
 
 
 def Tuple(types) -> TupleType:  # noqa: N802, Numba's name
