@@ -310,6 +310,10 @@ class CuPysOwnArgumentsTest(client_case.ClientCase):
         self.same(cp.argmin(x, 1, np.uint8), np.array([1, 0], np.uint8))
         self.same(cp.argmax(x, axis=0, keepdims=True), np.array([[0, 1]]))
         self.same(cp.asanyarray([1, 2], blocking=True), np.array([1, 2]))
+        self.assertIs(cp.asarray(x), x)
+        self.assertIsNot(cp.asarray(x, copy=True), x)
+        with self.assertRaises(ValueError):
+            cp.asarray(x, dtype=float, copy=False)
         with self.assertWarns(DeprecationWarning):
             self.same(cp.row_stack(([1, 2], [3, 4])), np.array([[1, 2], [3, 4]]))
 

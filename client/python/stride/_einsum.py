@@ -296,8 +296,8 @@ def einsum(
     an array of the result's shape to be filled; `dtype`, the type of the computation, by default the common one (views
     keep the operand's); `order` is there for NumPy's sake; `casting`, how operands may be converted; `optimize`: a path
     of `einsum_path`, `greedy`, `optimal`, True or False. Operands meet two at a time in any case. Returns an array,
-    where nothing is summed or multiplied a view, or `out`. Raises ValueError for subscripts that do not fit, ShapeMismatch for extents
-    that do not, DataTypeMismatch for a conversion that `casting` forbids.
+    where nothing is summed or multiplied a view, or `out`. Raises ValueError for subscripts that do not fit,
+    ShapeMismatch for extents that do not, DataTypeMismatch for a conversion that `casting` forbids.
 
     >>> stride.einsum("ij,jk->ki", stride.ones((2, 3)), stride.ones((3, 4))).shape
     (4, 2)

@@ -513,7 +513,7 @@ class Function(Expressions, Calls, Loops):
         self.assign_slice(place, value, node)
 
     def stored(self, value: Value, element: Value) -> str:
-        """A number in the type of the element that takes it. One that has a place of its own is of float16 in memory."""
+        """A number in the type of the element that takes it. One with a place of its own is of float16 in memory."""
         return self.cast(value, Scalar(_dtypes.float16 if element.place else element.type.dtype))
 
     def assign_slice(self, place: Value, value, node) -> None:

@@ -96,7 +96,8 @@ _TEXT = (
     (r"\bcupy\._(?!version)\w+|\b_core\.|\b_accelerator\b|\bfusion_utils\.FusionTestBase\b", _CORE),
     (r"\.data\.ptr\b|\.data\.mem\b|\.data\.device|MemoryPointer|UnownedMemory|\.memory\.alloc\b|memptr", _MEMORY),
     (r"\._(index_32_bits|c_contiguous|f_contiguous)\b", "private attributes of CuPy's arrays"),
-    (r"\b(runtime|driver|nvrtc|cublas|cusolver|cufft)\.(?!is_hip|getDeviceCount|CUDARuntimeError|check_availability)\w+\(", _DRIVER),
+    (r"\b(runtime|driver|nvrtc|cublas|cusolver|cufft)\."
+     r"(?!is_hip|getDeviceCount|CUDARuntimeError|check_availability)\w+\(", _DRIVER),
     (r"scipy\.sparse|\bsparse\.|sp_name|scipy_sparse", _SPARSE),
     (r"jitify=True", _COMPILER),
     (r"get_fft_plan|cufft\.", _DRIVER),

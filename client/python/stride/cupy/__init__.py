@@ -60,10 +60,12 @@ _MODULES = ("cuda", "fft", "linalg", "random", "testing")
 __version__ = _stride.__version__
 
 
-def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False):
-    """An array of the service: `a` itself where it is one of that type, else a copy of its elements. Arrays are
-    C-contiguous whatever `order`."""
-    return _stride.asarray(a, dtype=dtype)
+def asarray(
+    a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False, copy: Optional[bool] = None
+):
+    """An array of the service: `a` itself where it is one of that type, else a copy of its elements; with `copy` always
+    a copy, or an error where one is needed and `copy` is False. Arrays are C-contiguous whatever `order`."""
+    return _stride.asarray(a, dtype=dtype, copy=copy)
 
 
 def asnumpy(

@@ -1,5 +1,5 @@
-"""cupyx.scipy.special: functions of numbers, in float32 for types that it holds (float16, int8, int16, uint8, uint16, bool) and
-in float64 for all others."""
+"""cupyx.scipy.special: functions of numbers, in float32 for types that it holds (float16, int8, int16, uint8,
+uint16, bool) and in float64 for all others."""
 
 from typing import Any
 
