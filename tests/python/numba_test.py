@@ -6,6 +6,8 @@ import collections
 import math
 import operator
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -1080,6 +1082,22 @@ class RuntimeTest(client_case.ClientCase):
         self.assertIsInstance(cuda.to_device(np.zeros(1)), cuda.devicearray.DeviceNDArray)
         self.assertFalse(cuda.devicearray.is_cuda_ndarray(np.zeros(1)))
 
+    def test_modules_are_not_taken_for_numbas_own(self):
+        # A finder as that of the package numba-cuda, which takes every module with these words in its name.
+        program = """if True:
+            import sys
+            class Finder:
+                def find_spec(self, name, path, target=None):
+                    if "numba.cuda" in name:
+                        raise RecursionError(name)
+            sys.meta_path.insert(0, Finder())
+            from stride.numba import cuda
+            import stride.numba.cuda.random
+            from stride.numba.cuda.cg import this_grid
+            assert stride.numba.cuda is cuda
+        """
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
     def test_each_public_name_is_there_and_documented(self):
         for module in (
             cuda, cuda.random, cuda.cg, cuda.libdevice, cuda.fp16, cuda.devicearray, st.numba, st.numba.core,
@@ -1157,7 +1175,8 @@ class HalfPrecisionTest(client_case.ClientCase):
             wide = x.astype(np.float64)
             whole = [np.floor(x), np.ceil(x), np.trunc(x), np.rint(x)]
             others = [np.float16(1) / x, (wide * y + wide).astype(np.float16)]
-            expected = [x + y, x - y, x * y, x / y, np.fmax(x, y), np.fmin(x, y), -x, abs(x), np.sqrt(y)] + whole + others
+            binary = [x + y, x - y, x * y, x / y, np.fmax(x, y), np.fmin(x, y)]
+            expected = [*binary, -x, abs(x), np.sqrt(y), *whole, *others]
         self.same(out, np.array(expected))
         self.same(asked, np.array([x < y, x <= y, x > y, x >= y, x == y, x != y]))
 
