@@ -1,5 +1,5 @@
-"""cupyx.scipy.special: functions of numbers, in float32 for types that it holds (float16, int8, int16, uint8,
-uint16, bool) and in float64 for all others."""
+"""cupyx.scipy.special: functions of numbers, of float32 in float32 and of all other types in float64, as SciPy has
+them."""
 
 from typing import Any
 
@@ -41,10 +41,16 @@ _BINARY = {
 }  # fmt: skip
 
 
-def _float(x: Any):
-    """In the type that SciPy computes in: float32 where it holds all values of the type, else float64."""
+# SciPy computes these in float32 wherever it holds all values of the type.
+_NARROW = ("entr", "rel_entr")
+
+
+def _float(x: Any, name: str):
     x = _creation.asarray(x)
-    return x.astype(np.float32 if np.can_cast(x.dtype, np.float32) else np.float64, copy=False)
+    if x.dtype.kind == "c":
+        raise TypeError(f"special.{name} is of real numbers; scipy.special.{name}(cp.asnumpy(x)) may take complex ones")
+    is_single = np.can_cast(x.dtype, np.float32) if name in _NARROW else x.dtype == np.float32
+    return x.astype(np.float32 if is_single else np.float64, copy=False)
 
 
 def _kernel(name: str, parameters: str, expression: str) -> ElementwiseKernel:
@@ -64,7 +70,7 @@ def _one(name: str, summary: str, expression: str):
     kernel = _kernel(name, "x", expression)
 
     def function(x, out=None):
-        x = _float(x)
+        x = _float(x, name)
         return kernel(x) if out is None else kernel(x, out)
 
     function.__name__, function.__doc__ = name, summary
@@ -75,7 +81,7 @@ def _two(name: str, summary: str, expression: str):
     kernel = _kernel(name, "xy", expression)
 
     def function(x, y, out=None):
-        x, y = _float(x), _float(y)
+        x, y = _float(x, name), _float(y, name)
         dtype = np.result_type(x.dtype, y.dtype)
         x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
         return kernel(x, y) if out is None else kernel(x, y, out)
