@@ -216,3 +216,7 @@ def __getattr__(name: str):
 
         return importlib.import_module(f"stride.cuda.{name}")
     raise AttributeError(f"stride.cuda has no {name}")
+
+
+def __dir__():
+    return sorted({*globals(), "random"})

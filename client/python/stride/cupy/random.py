@@ -116,7 +116,9 @@ def reset_states() -> None:
 
 def __getattr__(name: str):
     if name.startswith("_") or not hasattr(_own, name):
-        raise AttributeError(f"stride.cupy.random has no {name} yet")
+        from stride.cupy import _names
+
+        raise AttributeError(_names.missing_in("random", name))
     if not hasattr(_RandomState, name):
         return {"ranf": _method("random_sample"), "sample": _method("random_sample")}.get(name) or getattr(_own, name)
     return _method(name)
