@@ -232,6 +232,24 @@ class ArraysTest(client_case.ClientCase):
         entropy = np.array([0.0, *(-positive[1:] * np.log(positive[1:]))])
         self.same(special.entr(cp.asarray(positive)), entropy, rtol=1e-14)
         self.same(special.entr(cp.asarray([-1.0, np.nan])), np.array([-np.inf, np.nan]))
+        # The types are SciPy's.
+        for dtype in (np.float16, np.int8, np.uint16, bool, np.int32, np.float32, np.float64):
+            ones = cp.asarray([0, 1]).astype(dtype)
+            wanted = np.float32 if dtype is np.float32 else np.float64
+            self.assertEqual((special.erf(ones).dtype, special.xlogy(ones, ones).dtype), (wanted, wanted))
+            wanted = np.float32 if np.can_cast(dtype, np.float32) else np.float64
+            self.assertEqual((special.entr(ones).dtype, special.rel_entr(ones, ones).dtype), (wanted, wanted))
+        for name, count in (("erf", 1), ("xlogy", 2)):
+            with self.assertRaisesRegex(TypeError, "real numbers"):
+                getattr(special, name)(*[cp.asarray([1j])] * count)
+        self.same(special.exprel(cp.asarray([np.inf, -np.inf])), np.array([np.inf, 0.0]))
+        table = np.array([[1.0, 2, -3], [0, 700, 701]])
+        for axis in (None, 0, 1, (0, 1)):
+            powers = np.exp(table - table.max(axis=axis, keepdims=True))
+            share = powers / powers.sum(axis=axis, keepdims=True)
+            self.same(special.softmax(cp.asarray(table), axis=axis), share, rtol=1e-13)
+            logarithms = table - table.max(axis=axis, keepdims=True) - np.log(powers.sum(axis=axis, keepdims=True))
+            self.same(special.log_softmax(cp.asarray(table), axis=axis), logarithms, rtol=1e-13, atol=1e-15)
         self.same(special.exprel(cp.asarray([0.0, 1.0])), np.array([1.0, math.e - 1]), rtol=1e-14)
         self.same(special.xlogy(cp.asarray([0.0, 2, 0]), cp.asarray([0.0, 3, np.nan])),
                   np.array([0.0, 2 * math.log(3), np.nan]), rtol=1e-14)  # fmt: skip
@@ -240,10 +258,95 @@ class ArraysTest(client_case.ClientCase):
             special.rel_entr(cp.asarray([0.5, 0.0, -1.0]), 0.25), np.array([0.5 * math.log(2), 0.0, np.inf]), rtol=1e-14
         )
         half = special.expit(cp.asarray(x.astype(np.float16)))
-        self.same(half, (1 / (1 + np.exp(-x))).astype(np.float16), rtol=1e-2)
+        self.same(half, 1 / (1 + np.exp(-x)), rtol=1e-2)
         with self.assertRaisesRegex(AttributeError, "scipy.special.zeta"):
             special.zeta  # noqa: B018
         self.assertIs(cupyx.scipy.fft.fft, st.fft.fft)
+
+
+class CuPysOwnArgumentsTest(client_case.ClientCase):
+    """What CuPy's functions take beside NumPy's arguments."""
+
+    def test_the_shared_random_state_is_replaced(self):
+        first = cp.random.get_random_state()
+        try:
+            cp.random.set_random_state(cp.random.RandomState(5))
+            drawn = cp.random.rand(3)
+            cp.random.seed(5)
+            self.same(cp.random.rand(3), np.asarray(drawn))
+            self.same(cp.random.RandomState(5).rand(3), np.asarray(drawn))
+            cp.random.reset_states()
+            self.assertIsNot(cp.random.get_random_state(), first)
+            with self.assertRaises(TypeError):
+                cp.random.set_random_state(np.random.RandomState(5))
+        finally:
+            cp.random.set_random_state(first)
+
+    def test_random_functions_take_a_type(self):
+        state = cp.random.RandomState(5, method=100)
+        for owner in (cp.random, state):
+            for drawn in (
+                owner.normal(1, 2, (2, 3), np.float32),
+                owner.normal(size=(2, 3), dtype="f"),
+                owner.random_sample((2, 3), np.float32),
+                owner.rand(2, 3, dtype=np.float32),
+                owner.gamma(2.0, size=(2, 3), dtype=np.float32),
+            ):
+                self.assertEqual((drawn.dtype, drawn.shape), (np.float32, (2, 3)))
+            self.assertEqual(owner.poisson(4, 5, np.int32).dtype, np.int32)
+            for dtype in (np.float16, np.int32, complex):
+                with self.assertRaises(TypeError):
+                    owner.uniform(size=3, dtype=dtype)
+        for wrong in (1.5, 1j, np.float32(2)):
+            with self.assertRaises(TypeError):
+                cp.random.seed(wrong)
+
+    def test_bit_generators_of_curand_are_names(self):
+        for kind in (cp.random.XORWOW, cp.random.MRG32k3a, cp.random.Philox4x3210):
+            rng = cp.random.Generator(kind(3))
+            drawn = np.asarray(rng.random(4))
+            rng.bit_generator = kind(3)
+            self.same(rng.random(4), drawn)
+        with self.assertRaises(TypeError):
+            rng.bit_generator = 3
+        self.assertIsInstance(cp.random.default_rng(3), cp.random.Generator)
+
+    def test_types_of_places_and_blocking_copies(self):
+        x = cp.array([[3, 1], [2, 5]], blocking=True)
+        self.assertEqual(cp.argmax(x, dtype=np.int32).dtype, np.int32)
+        self.same(cp.argmin(x, 1, np.uint8), np.array([1, 0], np.uint8))
+        self.same(cp.argmax(x, axis=0, keepdims=True), np.array([[0, 1]]))
+        self.same(cp.asanyarray([1, 2], blocking=True), np.array([1, 2]))
+        self.assertIs(cp.asarray(x), x)
+        self.assertIsNot(cp.asarray(x, copy=True), x)
+        with self.assertRaises(ValueError):
+            cp.asarray(x, dtype=float, copy=False)
+        with self.assertWarns(DeprecationWarning):
+            self.same(cp.row_stack(([1, 2], [3, 4])), np.array([[1, 2], [3, 4]]))
+
+    def test_a_fused_function_leaves_numpys_arrays_to_numpy(self):
+        @cp.fuse()
+        def doubled(x, y):
+            return x * 2 + y
+
+        x = np.arange(3.0)
+        self.assertIsInstance(doubled(x, x), np.ndarray)
+        self.assertIsInstance(doubled(np.float32(1), 2), np.float32)
+        self.same(doubled(cp.asarray(x), x), x * 3)
+        self.same(doubled(cp.asarray(x), cp.asarray(x)), x * 3)
+
+    def test_inverse_of_hermitian_matrices(self):
+        x = np.array([[3, 1 - 1j], [1 + 1j, 4]])
+        self.same(cupyx.linalg.invh(cp.asarray(x)), np.linalg.inv(x), rtol=1e-12)
+        self.assertEqual(cp.cuda.runtime.deviceGetAttribute(cp.cuda.runtime.cudaDevAttrCooperativeLaunch, 0), 1)
+
+    def test_deprecated_settings_of_transforms_warn(self):
+        with self.assertWarnsRegex(DeprecationWarning, "enable_nd_planning"):
+            cp.fft.config.enable_nd_planning = False
+        with self.assertWarnsRegex(DeprecationWarning, "enable_nd_planning"):
+            self.assertFalse(cp.fft.config.enable_nd_planning)
+        with self.assertWarns(DeprecationWarning):
+            cp.fft.config.enable_nd_planning = True
 
 
 class ElementwiseTest(client_case.ClientCase):

@@ -214,6 +214,15 @@ class EinsumTest(client_case.ClientCase):
         self.assertEqual(float(x[1, 0]), 5)
         st.einsum("ii->i", x)[:] = 1
         self.same(x, np.array([[1.0, 0, 0], [5, 1, 0], [0, 0, 1]]))
+        view = st.einsum("ij", x)
+        self.assertIs(view.base, x)
+        view[2, 0] = 7
+        self.assertEqual(float(x[2, 0]), 7)
+        # Nothing is computed: the type is the operand's, as NumPy has it.
+        for subscripts in ("ij->ji", "ij", "ii->i", "..."):
+            self.same(
+                st.einsum(subscripts, x, dtype=np.float32), np.einsum(subscripts, np.asarray(x), dtype=np.float32)
+            )
         with self.assertRaises(ValueError):
             st.einsum("ii->i", st.zeros((6, 3))[::2])[:] = 1  # a copy here: a write would be lost
 

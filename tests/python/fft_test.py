@@ -76,6 +76,12 @@ class FftTest(client_case.ClientCase):
             x = (self.random.integers(0, 2, (4, 5))).astype(dtype)
             self.near(st.fft.fft(st.asarray(x)), np.fft.fft(x))
             self.near(st.fft.rfft(st.asarray(x)), np.fft.rfft(x))
+        # Real results of half precision have its type where one axis is transformed.
+        half = self.random.integers(0, 9, (4, 6)).astype(np.float16)
+        for name in ("irfft", "hfft", "irfftn", "irfft2"):
+            ours, expected = getattr(st.fft, name)(st.asarray(half)), getattr(np.fft, name)(half)
+            self.assertEqual(ours.dtype, expected.dtype, name)
+            np.testing.assert_allclose(np.asarray(ours), expected, rtol=2e-3, atol=1e-2)
         x = self.values((6, 8), np.complex128)
         a = st.asarray(x) + 0
         for key in ((slice(None, None, -1),), (slice(None), slice(1, None, 2)), (slice(2, 5), slice(None, None, -2))):
@@ -104,6 +110,9 @@ class FftTest(client_case.ClientCase):
             st.fft.fft(x, n=0)
         with self.assertRaises(st.DataTypeMismatch):
             st.fft.rfft(x)
+        for transform in (st.fft.rfft2, st.fft.irfftn, np.fft.rfft2, np.fft.irfftn):
+            with self.assertRaises(IndexError):
+                transform(x.real if transform in (st.fft.rfft2, st.fft.irfftn) else np.ones((3, 4)), axes=())
         with self.assertRaises(ValueError):
             st.fft.fftn(x, s=(3,), axes=(0, 1))
         with self.assertRaises(st.InvalidArgument):

@@ -1,5 +1,7 @@
 """Creation, shapes and indexing, beside NumPy."""
 
+import warnings
+
 import numpy as np
 
 import client_case
@@ -35,6 +37,33 @@ class ManipulationTest(client_case.ClientCase):
             for ours, theirs in zip(st.meshgrid(st.arange(3), st.arange(4), indexing=indexing),
                                     np.meshgrid(np.arange(3), np.arange(4), indexing=indexing)):
                 self.same(ours, theirs)
+
+    def test_casts_that_drop_imaginary_parts_warn_at_the_users_line(self):
+        x = st.asarray([1j, 2])
+        real = st.zeros(2)
+        casts = {
+            "astype": lambda: x.astype(float),
+            "astype of the namespace": lambda: st.astype(x, st.float32),
+            "concat": lambda: st.concat([x, x], dtype=float, casting="unsafe"),
+            "out=": lambda: st.add(x, x, out=real, casting="unsafe"),
+            "copyto": lambda: st.copyto(real, x, casting="unsafe"),
+            "assignment": lambda: real.__setitem__(slice(None), x),
+            "array": lambda: st.array(x, float),
+        }
+        for name, cast in casts.items():
+            with self.subTest(name), self.assertWarns(np.exceptions.ComplexWarning) as warned:
+                cast()
+            self.assertEqual(warned.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for kept in (x.astype(bool), x.astype(np.complex64), x.real, abs(x), st.var(x), st.linalg.norm(x), x + 1):
+                np.asarray(kept)
+
+    def test_flags_cannot_be_set(self):
+        for name in ("c_contiguous", "f_contiguous", "owndata"):
+            for x in (self.array, self.host):
+                with self.assertRaises(AttributeError):
+                    setattr(x.flags, name, True)
 
     def test_asarray(self):
         self.same(st.asarray([[1, 2], [3, 4]]), [[1, 2], [3, 4]])

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from stride import cuda
 from stride.numba import (
     boolean,
     complex64,
+    float16,
     float32,
     float64,
     guvectorize,
@@ -1057,6 +1059,29 @@ class RuntimeTest(client_case.ClientCase):
         with cuda.defer_cleanup(), cuda.profiling():
             pass
 
+    def test_what_programs_import_of_numbas_core(self):
+        from stride.numba import config
+        from stride.numba.core import config as settings
+        from stride.numba.core import errors
+
+        self.assertIs(config, settings)
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+        warnings.simplefilter("ignore", errors.NumbaPerformanceWarning)
+
+        @cuda.jit
+        def wrong(x):
+            x[0] = undefined_name  # noqa: F821
+
+        with self.assertRaises(errors.TypingError):
+            wrong[1, 1](cuda.to_device(np.zeros(1)))
+        self.assertIsInstance(float32, types.Type)
+        self.assertIsInstance(float32[:], types.Type)
+        self.assertEqual(complex64.underlying_float, float32)
+        with self.assertRaises(AttributeError):
+            int32.underlying_float  # noqa: B018
+        self.assertIsInstance(cuda.to_device(np.zeros(1)), cuda.devicearray.DeviceNDArray)
+        self.assertFalse(cuda.devicearray.is_cuda_ndarray(np.zeros(1)))
+
     def test_modules_are_not_taken_for_numbas_own(self):
         # A finder as that of the package numba-cuda, which takes every module with these words in its name.
         program = """if True:
@@ -1074,7 +1099,10 @@ class RuntimeTest(client_case.ClientCase):
         subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
     def test_each_public_name_is_there_and_documented(self):
-        for module in (cuda, cuda.random, cuda.cg, cuda.libdevice, st.numba, types, numba_cuda):
+        for module in (
+            cuda, cuda.random, cuda.cg, cuda.libdevice, cuda.fp16, cuda.devicearray, st.numba, st.numba.core,
+            st.numba.core.config, types, numba_cuda,
+        ):  # fmt: skip
             self.assertTrue(module.__doc__)
             for name in module.__all__:
                 with self.subTest(module=module.__name__, name=name):
@@ -1088,6 +1116,94 @@ class RuntimeTest(client_case.ClientCase):
         self.assertLess({"jit", "grid", "to_device", "random"}, set(cuda.__all__))
         with self.assertRaisesRegex(TypeError, "inside a kernel"):
             cuda.shfl_sync(1, 2, 3)
+
+
+class HalfPrecisionTest(client_case.ClientCase):
+    def test_a_conversion_rounds_once(self):
+        @cuda.jit
+        def kernel(single, double, out, halves):
+            out[0] = float16(single[0])
+            out[1] = float16(double[0])
+            out[2] = float16(1.0001)
+            out[3] = float16(single[0]) * single[1]
+            out[4] = float16(70000)
+            halves[0] = double[0]
+
+        # Rounded to float32 first it would lie halfway between two numbers of float16.
+        double = np.array([1 + 2.0**-11 + 2.0**-40])
+        single = np.array([1.0001, 3], np.float32)
+        out, halves = cuda.to_device(np.zeros(5, np.float32)), cuda.to_device(np.zeros(1, np.float16))
+        kernel[1, 1](single, double, out, halves)
+        expected = [np.float16(single[0]), np.float16(double[0]), np.float16(1.0001), 3, np.inf]
+        self.same(out, np.array(expected, np.float32))
+        self.same(halves, double.astype(np.float16))
+
+    def test_functions_of_fp16_give_numpys_numbers(self):
+        half = cuda.fp16
+
+        @cuda.jit
+        def kernel(x, y, out, asked):
+            i = cuda.grid(1)
+            if i < x.size:
+                out[0, i] = half.hadd(x[i], y[i])
+                out[1, i] = half.hsub(x[i], y[i])
+                out[2, i] = half.hmul(x[i], y[i])
+                out[3, i] = half.hdiv(x[i], y[i])
+                out[4, i] = half.hmax(x[i], y[i])
+                out[5, i] = half.hmin(x[i], y[i])
+                out[6, i] = half.hneg(x[i])
+                out[7, i] = half.habs(x[i])
+                out[8, i] = half.hsqrt(y[i])
+                out[9, i] = half.hfloor(x[i])
+                out[10, i] = half.hceil(x[i])
+                out[11, i] = half.htrunc(x[i])
+                out[12, i] = half.hrint(x[i])
+                out[13, i] = half.hrcp(x[i])
+                out[14, i] = half.hfma(x[i], y[i], x[i])
+                asked[0, i] = half.hlt(x[i], y[i])
+                asked[1, i] = half.hle(x[i], y[i])
+                asked[2, i] = half.hgt(x[i], y[i])
+                asked[3, i] = half.hge(x[i], y[i])
+                asked[4, i] = half.heq(x[i], y[i])
+                asked[5, i] = half.hne(x[i], y[i])
+
+        x = np.array([1.0, -2.5, 1.001, 2049, np.nan, 3.5, -0.3], np.float16)
+        y = np.array([3.0, 1.25, 1.001, 7, 1, np.inf, 0.7], np.float16)
+        out, asked = cuda.to_device(np.zeros((15, 7), np.float16)), cuda.to_device(np.zeros((6, 7), bool))
+        kernel[1, 32](cuda.to_device(x), cuda.to_device(y), out, asked)
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.float64)
+            whole = [np.floor(x), np.ceil(x), np.trunc(x), np.rint(x)]
+            others = [np.float16(1) / x, (wide * y + wide).astype(np.float16)]
+            binary = [x + y, x - y, x * y, x / y, np.fmax(x, y), np.fmin(x, y)]
+            expected = [*binary, -x, abs(x), np.sqrt(y), *whole, *others]
+        self.same(out, np.array(expected))
+        self.same(asked, np.array([x < y, x <= y, x > y, x >= y, x == y, x != y]))
+
+    def test_other_functions_of_fp16(self):
+        half = cuda.fp16
+
+        @cuda.jit
+        def kernel(x, out):
+            i = cuda.grid(1)
+            if i < x.size:
+                out[0, i] = half.hsin(x[i])
+                out[1, i] = half.hcos(x[i])
+                out[2, i] = half.hlog(x[i])
+                out[3, i] = half.hlog2(x[i])
+                out[4, i] = half.hlog10(x[i])
+                out[5, i] = half.hexp(x[i])
+                out[6, i] = half.hexp2(x[i])
+                out[7, i] = half.hexp10(x[i])
+                out[8, i] = half.hrsqrt(x[i])
+
+        x = np.array([0.5, 1, 2.25], np.float16)
+        out = cuda.to_device(np.zeros((9, 3), np.float16))
+        kernel[1, 32](cuda.to_device(x), out)
+        wide = x.astype(np.float64)
+        logarithms = [np.log(wide), np.log2(wide), np.log10(wide)]
+        expected = [np.sin(wide), np.cos(wide), *logarithms, np.exp(wide), 2**wide, 10**wide, 1 / np.sqrt(wide)]
+        self.same(out, np.array(expected).astype(np.float16), rtol=1e-3)
 
 
 if __name__ == "__main__":

@@ -513,6 +513,10 @@ CREATION = """
 = m.arange(5., 1, -1)
 = m.arange(300, dtype=np.uint8)
 = m.arange(0, -5, -1, np.uint8)
+= m.arange(3, dtype=complex)
+= m.arange(1, 7, 2, dtype=np.complex64)
+= m.arange(2, dtype=bool)
+= m.arange(3, dtype=bool)
 = m.array([1, 2, 3])
 = m.array([[1, 2.5], [3, 4]])
 = m.array([1, 2, 3], np.float32)
@@ -718,6 +722,10 @@ ORDER = """
 = m.digitize(a, [1., 0.], True)
 = m.digitize(a, [1., 0., 2.])
 = m.digitize(z, [1., 2.])
+= m.digitize(f, [0., 2., np.nan])
+= m.digitize(f, [np.nan, 2., 1.])
+= m.digitize(f, [np.nan, np.nan])
+= m.digitize(f, [1., 1.])
 = m.bincount(i)
 m.bincount(i, [1., 2, 3, 4, 5])
 = m.bincount(i, minlength=8)
@@ -729,6 +737,7 @@ m.bincount(i, [1., 2, 3, 4, 5])
 = m.partition(m.zeros((3, 0)), 0)
 = m.partition(e, 0, axis=None)
 = m.argpartition(m.zeros((3, 0)), 5)
+= m.bincount([], [])
 """
 
 HISTOGRAMS = """
@@ -752,6 +761,9 @@ m.histogram(i, 3, weights=[1., 2, 3, 4, 5])
 = m.histogram_bin_edges(a, 'nope')
 = m.histogram_bin_edges(a, 3, (0, 2))
 = m.histogram2d(i, i[::-1], 3)
+m.histogram2d(i.astype(np.float32), i[::-1], 3, [[0, 4], [1, 3]])
+m.histogramdd([[1, 2], [3, 4]], 2, [(2, 2), (0, 5)])
+m.histogramdd([[1, 2], [3, 4]], 2, [(3, 2), (0, 5)])
 = m.histogram2d(i, f, [2, 3], [[0, 4], [0, 5]])
 m.histogram2d(i, f, 3, density=True)
 m.histogram2d(i, f, 3, weights=[1., 2, 3, 4, 5])
@@ -973,6 +985,11 @@ x = m.zeros(3, int); m.copyto(x, 1.5, 'unsafe'); x
 x = m.zeros(3); m.copyto(x, 5, where=[True, False, True]); x
 x = m.zeros((2, 3)); m.copyto(x[0], [1, 2, 3]); x
 x = m.zeros(3, np.int8); m.copyto(x, 300); x
+x = m.zeros(3, bool); m.copyto(x, 1); x
+x = m.zeros(0, np.int8); m.copyto(x, 2j); x
+x = m.zeros(3); m.copyto(x, 5, where=3.2); x
+x = m.zeros(3); m.copyto(x, 5, where=0); x
+x = m.zeros(3); m.copyto(x, 5, where=[2, 0, 1]); x
 x = m.zeros((2, 2)); m.copyto(x, [1, 2, 3]); x
 x = m.arange(6); m.putmask(x, x > 2, [10, 20]); x
 x = m.arange(6); m.putmask(x, x > 2, x ** 2); x
@@ -1002,8 +1019,17 @@ x = m.zeros(2, np.float32); m.take(f, [1, 2], out=x); x
 = m.ravel_multi_index(([1, 5], [2, 7]), (3, 4), mode=('wrap', 'clip'))
 = m.ravel_multi_index((2, 3), (3, 4))
 = m.ravel_multi_index((2.5, 3), (3, 4))
+x = m.broadcast_to(m.array([1., 2, 3]), (2, 3)); x.ravel('K')
+x = m.broadcast_to(m.array([[1.], [2]]), (2, 3)); x.T.flatten('K')
+x = m.broadcast_to(m.arange(6).reshape(2, 1, 3), (2, 4, 3)); x.transpose(1, 2, 0).ravel('K')
+x = m.arange(24).reshape(2, 3, 4)[::-1].transpose(2, 0, 1); x.ravel('K')
+= m.array([True]).conj()
+m.poly(m.array([1, 2, 3], np.float16))
+= m.array([1, 2], np.int8).conj()
 = m.unravel_index([5, 7], (3, 4))
 = m.unravel_index(5, (3, 4), 'F')
+= m.unravel_index(5, (3, 4), None)
+= m.ravel_multi_index(([1, 2], [3, 0]), (3, 4), order=None)
 = m.unravel_index(12, (3, 4))
 = m.unravel_index(-1, (3, 4))
 = m.unravel_index(0, ())

@@ -16,12 +16,19 @@ class Flags:
     def __init__(self, array: Array):
         node = array._node
         strides = node.strides or _inference.contiguous_strides(node.shape)
-        self.c_contiguous = _manipulation.is_contiguous(node.shape, strides)
-        self.f_contiguous = _manipulation.is_contiguous(node.shape[::-1], strides[::-1])
-        self.owndata = array.base is None
-        self._array = array
-        self.aligned = True
-        self.writebackifcopy = False
+        vars(self).update(
+            c_contiguous=_manipulation.is_contiguous(node.shape, strides),
+            f_contiguous=_manipulation.is_contiguous(node.shape[::-1], strides[::-1]),
+            owndata=array.base is None,
+            aligned=True,
+            writebackifcopy=False,
+            _array=array,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "writeable":
+            raise AttributeError(f"attribute {name!r} of flags cannot be set")
+        super().__setattr__(name, value)
 
     @property
     def writeable(self) -> bool:

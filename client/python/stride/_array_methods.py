@@ -762,7 +762,7 @@ class NumpyMethods:
         return _stride().round(self, decimals, out)
 
     def conj(self) -> "Array":
-        """The complex conjugates of the numbers.
+        """The complex conjugates of the numbers; an array without complex numbers itself.
 
         Returns
             An array of the same shape and type.
@@ -770,7 +770,7 @@ class NumpyMethods:
             >>> st.array([1 + 2j]).conj().tolist()
             [(1-2j)]
         """
-        return _stride().conj(self)
+        return _stride().conj(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
 

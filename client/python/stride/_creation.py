@@ -332,6 +332,11 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         last, (least, greatest) = start + (count - 1) * step, _graph._limits(dtype)
         if not (least <= last <= greatest and least <= stop <= greatest):  # it wraps, as NumPy's
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
+    if dtype.kind in "cb":  # the service's ranges are of integers and floats
+        if dtype.kind == "b" and count > 2:
+            raise TypeError("arange() is only supported for booleans when the result has at most length 2.")
+        real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+        return arange(start, stop, step, real, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         getattr(message, name).CopyFrom(Number(value).to_proto())

@@ -293,11 +293,11 @@ def einsum(
     Parameters: subscripts such as `"ij,jk->ik"`, then as many arrays; or each array followed by its subscripts as a
     list of integers below 52, and the result's last. `...` stands for axes that broadcast. A subscript that one operand
     has twice takes the diagonal. Without `->` the result has those that are there once, in the alphabet's order. `out`,
-    an array of the result's shape to be filled; `dtype`, the type of the computation, by default the common one;
-    `order` is there for NumPy's sake; `casting`, how operands may be converted; `optimize`: a path of `einsum_path`,
-    `greedy`, `optimal`, True or False. Operands meet two at a time in any case. Returns an array, where nothing is
-    summed or multiplied a view, or `out`. Raises ValueError for subscripts that do not fit, ShapeMismatch for extents
-    that do not, DataTypeMismatch for a conversion that `casting` forbids.
+    an array of the result's shape to be filled; `dtype`, the type of the computation, by default the common one (views
+    keep the operand's); `order` is there for NumPy's sake; `casting`, how operands may be converted; `optimize`: a path
+    of `einsum_path`, `greedy`, `optimal`, True or False. Operands meet two at a time in any case. Returns an array,
+    where nothing is summed or multiplied a view, or `out`. Raises ValueError for subscripts that do not fit,
+    ShapeMismatch for extents that do not, DataTypeMismatch for a conversion that `casting` forbids.
 
     >>> stride.einsum("ij,jk->ki", stride.ones((2, 3)), stride.ones((3, 4))).shape
     (4, 2)
@@ -309,6 +309,10 @@ def einsum(
     arrays = [array_of(one, session) for one in given]
     inputs, output = _resolve(text, [one.shape for one in arrays])
     extents = _extents(inputs, [one.shape for one in arrays])
+    if len(arrays) == 1 and out is None and set(output) == set(inputs[0]):
+        # Nothing is computed: a view, in the operand's type whatever `dtype`, as NumPy's.
+        view = _arranged(*_diagonals(arrays[0], inputs[0]), output)
+        return view[...] if view is arrays[0] else view
     arrays = _cast(arrays, _inference.promote(*(one.dtype for one in arrays)) if dtype is None else dtype, casting)
     x, labels = _contract(arrays, inputs, output, _order(inputs, output, arrays, optimize))
     result = _arranged(x, labels, output)

@@ -2,7 +2,6 @@
 
 import collections.abc
 import operator
-import warnings
 from typing import List
 
 import numpy as np
@@ -363,11 +362,7 @@ def converted(value, array: Array) -> Array:
     with loss, Python's numbers must fit."""
     dtype = array.dtype
     if isinstance(value, Array):
-        if value.dtype.kind == "c" and dtype.kind not in "cb":
-            warnings.warn(
-                "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4
-            )
-        return value.astype(dtype, copy=False)
+        return value.astype(dtype, copy=False)  # warns where imaginary parts are dropped
     if isinstance(value, (list, tuple)):
         from stride import _creation
 

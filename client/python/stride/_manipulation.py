@@ -3,7 +3,9 @@
 import builtins
 import math
 import operator
-from typing import List, Optional, Tuple
+import sys
+import warnings
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -106,8 +108,27 @@ def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = Non
     node = x._node
     if node.dtype == dtype and not copy:
         return x
+    warn_of_complex(node.dtype, dtype)
     result = _copy(node, dtype)
     return result if device is None else result.to_device(device)
+
+
+def warn_of_complex(given: np.dtype, dtype: np.dtype) -> None:
+    """Warns where a cast drops imaginary parts, as NumPy does."""
+    if given.kind == "c" and dtype.kind not in "cb":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=warning_level(),
+        )
+
+
+def warning_level() -> int:
+    """The stacklevel of the first frame outside this package, counted from the function that warns."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("stride."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _copy(node: Node, dtype=None, device: str = "") -> Array:
@@ -195,6 +216,21 @@ def is_contiguous(shape, strides) -> bool:
     return True
 
 
+def memory_order(strides: Sequence[int]) -> List[int]:
+    """The axes from the one whose elements lie furthest apart, as NumPy's iterators sort them: an axis along which
+    elements repeat (distance 0) stays where it is among the others."""
+    fastest: List[int] = []
+    for axis in reversed(range(len(strides))):
+        place = len(fastest)
+        for i in reversed(range(len(fastest))):
+            if strides[axis] and strides[fastest[i]]:
+                if builtins.abs(strides[fastest[i]]) <= builtins.abs(strides[axis]):
+                    break
+                place = i
+        fastest.insert(place, axis)
+    return fastest[::-1]
+
+
 def ravel(a, order: Optional[str] = "C") -> Array:
     """All elements along one axis: a view where there is one, else a copy.
 
@@ -212,7 +248,7 @@ def ravel(a, order: Optional[str] = "C") -> Array:
     array = array_of(a)
     if order != "C" and _arguments.check_order(order or "C") == "K":
         strides = _strides(array._node)
-        axes = sorted(range(array.ndim), key=lambda axis: -builtins.abs(strides[axis]))
+        axes = memory_order(strides)
         return reshape(permute_dims(array, axes), (array.size,))
     return reshape(array, (array.size,), order or "C")
 

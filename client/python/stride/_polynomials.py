@@ -46,7 +46,7 @@ def poly(seq_of_zeros: Any) -> Array:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if not zeros.size:
         return _creation.ones(())
-    kind = _dtypes.float64 if zeros.dtype.kind in "biu" else zeros.dtype
+    kind = _dtypes.float64 if zeros.dtype.kind in "biu" or zeros.dtype == _dtypes.float16 else zeros.dtype
     zeros = zeros.astype(kind, copy=False)
     result = _creation.ones((1,), kind)
     one = _creation.ones((1,), kind)

@@ -863,7 +863,9 @@ def bincount(x, /, weights=None, minlength: int = 0) -> Array:
     weights = _array(weights).astype(_dtypes.float64, copy=False)
     if weights.shape != x.shape:
         raise _errors.ShapeMismatch(f"bincount of {x.shape} with weights of {weights.shape}")
-    return group_reduce("add", weights, x, length) if length else _creation.zeros((0,))
+    if not length:  # without numbers NumPy counts, whatever the weights
+        return _creation.zeros((0,), dtype=_dtypes.int64)
+    return group_reduce("add", weights, x, length)
 
 
 def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  # noqa: A002

@@ -279,12 +279,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     is_number = isinstance(src, (bool, int, float, complex)) and not isinstance(src, np.generic)
     kind = src.dtype if isinstance(src, Array) else host_array(src).dtype
     if is_number:
-        allowed = np.can_cast(np.result_type(src, dst.dtype), dst.dtype, casting)
-        if type(src) is int and dst.dtype.kind in "iu" and allowed:
-            np.asarray(src, dst.dtype)  # raises where it does not fit
-    else:
-        allowed = np.can_cast(kind, dst.dtype, casting)
-    if not allowed:
+        # NumPy's own rules of numbers, and its errors: into no elements, so that nothing is computed.
+        np.copyto(np.empty(0, dst.dtype), src, casting=casting)  # type: ignore[call-overload]
+    elif not np.can_cast(kind, dst.dtype, casting):
         raise _errors.DataTypeMismatch(
             f"Cannot cast array data from {kind} to {dst.dtype} according to the rule {casting!r}",
             reason="DATA_TYPE_MISMATCH",
@@ -295,7 +292,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         _indexing.write(dst, value)
         return
     if not isinstance(where, (Array, np.ndarray, np.generic)):
-        where = np.asarray(where, np.bool_)
+        where = np.asarray(where, np.bool_)  # any number, and lists of numbers, as NumPy has it
     mask = where if isinstance(where, Array) else array_of(where, dst.session)
     if mask.dtype.kind != "b":
         raise _errors.DataTypeMismatch(f"where= is an array of bool, not of {mask.dtype}", reason="DATA_TYPE_MISMATCH")
@@ -375,7 +372,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 # --- places ---
 
 
-def _strides(dims: Tuple[int, ...], order: str) -> List[int]:
+def _strides(dims: Tuple[int, ...], order: Optional[str]) -> List[int]:
+    order = "C" if order is None else order
     if order not in ("C", "F"):
         raise ValueError(f"only 'C' or 'F' order is permitted, not {order!r}")
     strides = [1] * len(dims)
@@ -458,6 +456,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
         [1, 2]
     """
     dims = _creation._shape(shape)
+    strides = _strides(dims, order)
     if math.prod(dims) > np.iinfo(np.int64).max:
         raise ValueError("dimensions are too large: their product is no int64")
     array = array_of(indices)
@@ -469,7 +468,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
     array = array.astype(_dtypes.int64, copy=False)
     size = math.prod(dims)
     array = _inside(array, size, f"an index is out of bounds for an array with size {size}")
-    return tuple((array // stride) % max(extent, 1) for extent, stride in zip(dims, _strides(dims, order)))
+    return tuple((array // stride) % max(extent, 1) for extent, stride in zip(dims, strides))
 
 
 # --- functions along axes ---

@@ -14,7 +14,11 @@ from stride import _dtypes
 __all__ = ["ArrayType", "ElementType", "Signature", "TYPES", "parse"]
 
 
-class ElementType:
+class Type:
+    """Every type here: `isinstance(float32[:], types.Type)`."""
+
+
+class ElementType(Type):
     """A number's type; `float32[:]` is an array's, `float32(float32)` a signature, `float32(1)` a number.
 
     Parameters
@@ -30,6 +34,13 @@ class ElementType:
         self.name = name
         if dtype is not None:
             self.dtype = dtype  # NumPy takes an object with this for the dtype
+
+    @property
+    def underlying_float(self) -> "ElementType":
+        """The type of a complex number's parts."""
+        if getattr(self, "dtype", np.dtype(bool)).kind != "c":
+            raise AttributeError(f"{self.name} is no complex type")
+        return TYPES["float32" if self.dtype.itemsize == 8 else "float64"]  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return self.name
@@ -67,7 +78,7 @@ class ElementType:
         return self.dtype.type(*arguments)
 
 
-class ArrayType:
+class ArrayType(Type):
     """An array of `dtype` with `ndim` axes."""
 
     def __init__(self, dtype, ndim: int, layout: str = "A"):
@@ -95,7 +106,7 @@ class ArrayType:
         return Signature(self, arguments)
 
 
-class TupleType:
+class TupleType(Type):
     """Several results of a function."""
 
     def __init__(self, types):

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import warnings
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
@@ -542,7 +543,9 @@ def cov(
     if weights is None:
         mean = _reductions.mean(rows, axis=1, keepdims=True)
         factor: Any = float(rows.shape[1] - ddof)
-        factor = factor if factor > 0 else 0.0
+        if factor <= 0:
+            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+            factor = 0.0
     else:
         total = _reductions.sum(weights)
         mean = _reductions.sum(rows * weights, axis=1, keepdims=True) / total
@@ -643,15 +646,41 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
         raise TypeError("x and bins may not be complex")
     if edges.ndim != 1:
         raise ValueError(f"bins have one axis, not {edges.ndim}")
-    known = edges._read()
-    rises, falls = bool((known[1:] >= known[:-1]).all()), bool((known[1:] <= known[:-1]).all())
-    if not rises and not falls:
-        raise ValueError("bins must be monotonically increasing or decreasing")
+    rises = _direction(edges._read())
     side = "left" if right else "right"
     if rises:
         return _routines.searchsorted(edges, values, side)
     turned = _manipulation.copy(edges[::-1])
     return edges.size - _routines.searchsorted(turned, values, side)
+
+
+def _outer_edges(limits: Any, count: int) -> np.ndarray:
+    low, high = (one._read()[()] if isinstance(one, Array) else one for one in limits)
+    if low > high:
+        raise ValueError("max must be larger than min in range parameter.")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"supplied range of [{low}, {high}] is not finite")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, count + 1)
+
+
+def _direction(edges: np.ndarray) -> bool:
+    """Whether edges rise, as NumPy finds out: the first that differs from the first one decides, and NaN is less than
+    nothing and greater than nothing."""
+    different = np.flatnonzero(edges[1:] != edges[:-1])
+    if not different.size:
+        return True
+    rest = edges[different[0] :]
+    if rest[0] < rest[1]:
+        wrong = (rest[:-1] > rest[1:]).any()
+        rises = True
+    else:
+        wrong = (rest[:-1] < rest[1:]).any()
+        rises = False
+    if wrong:
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    return rises
 
 
 _ESTIMATORS = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
@@ -870,7 +899,10 @@ def histogramdd(
         column = points[:, axis]
         if _is_number(each) and each < 1:
             raise ValueError(f"`bins[{axis}]` must be positive, when an integer")
-        edge = histogram_bin_edges(column, each, limits)
+        if _is_number(each) and limits is not None:  # in the type of the limits, whatever the sample's
+            edge = array_of(_outer_edges(limits, int(each)), points.session)
+        else:
+            edge = histogram_bin_edges(column, each, limits)
         edges.append(edge)
         place = _routines.searchsorted(edge, column, "right") - 1
         place = where(column == edge[-1], edge.size - 2, place)

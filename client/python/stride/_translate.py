@@ -508,9 +508,13 @@ class Function(Expressions, Calls, Loops):
                 value = self.element(value, [], node)
             if not isinstance(value, Value) or not isinstance(value.type, Scalar):
                 self.fail(node, "an element takes a number")
-            self.emit(f"{place.lvalue()} = {self.cast(value, Scalar(place.type.dtype))};")
+            self.emit(f"{place.lvalue()} = {self.stored(value, place)};")
             return
         self.assign_slice(place, value, node)
+
+    def stored(self, value: Value, element: Value) -> str:
+        """A number in the type of the element that takes it. One with a place of its own is of float16 in memory."""
+        return self.cast(value, Scalar(_dtypes.float16 if element.place else element.type.dtype))
 
     def assign_slice(self, place: Value, value, node) -> None:
         """Element by element: from a number, or from an array of as many axes."""
@@ -518,7 +522,7 @@ class Function(Expressions, Calls, Loops):
         if isinstance(value, list) and kind.ndim == 1:
             for i, one in enumerate(self.held(value, node)):
                 element = self.element(place, [Value(f"{i}LL", Scalar(INT, None, True), i)], node)
-                self.emit(f"{element.lvalue()} = {self.cast(self.scalar(one, node), Scalar(element.type.dtype))};")
+                self.emit(f"{element.lvalue()} = {self.stored(self.scalar(one, node), element)};")
             return
         if not isinstance(value, Value) or isinstance(value.type, ArrayOf) and value.type.ndim != kind.ndim:
             self.fail(node, f"{kind.ndim} axes of an array take a number or an array of {kind.ndim} axes")
@@ -532,7 +536,7 @@ class Function(Expressions, Calls, Loops):
             )
         element = self.element(place, indices, node)
         source = self.element(value, indices, node) if isinstance(value.type, ArrayOf) else value
-        self.emit(f"  {element.lvalue()} = {self.cast(source, Scalar(element.type.dtype))};")
+        self.emit(f"  {element.lvalue()} = {self.stored(source, element)};")
 
     def do_AugAssign(self, node) -> None:  # noqa: N802
         target = node.target

@@ -747,7 +747,7 @@ class Calls:
             return value
         if dtype == BOOL:
             return Value(f"({self.truth(node.args[0])})", Scalar(BOOL))
-        return Value(f"({c_type(dtype)})({value.text})", Scalar(dtype, None, value.type.never_negative), None)
+        return Value(self.converted(value, dtype), Scalar(dtype, None, value.type.never_negative), None)
 
     def signature_for(self, signatures, values: list, node):
         """The first whose types hold these numbers, else the first of as many; None where there are none."""

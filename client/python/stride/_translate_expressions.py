@@ -102,7 +102,15 @@ class Expressions:
                 return self.literal(value.literal, to.dtype)
             except OverflowError as error:
                 self.fail(self.source.definition, str(error))
-        return value.text if value.type.definite().dtype == to.dtype else f"({c_type(to.dtype)})({value.text})"
+        return value.text if value.type.definite().dtype == to.dtype else self.converted(value, to.dtype)
+
+    def converted(self, value: Value, dtype: np.dtype) -> str:
+        if dtype != _dtypes.float16:
+            return f"({c_type(dtype)})({value.text})"
+        # It is computed with in float32, and rounded once where a program makes it of another type.
+        self.unit.needs_half = True
+        wide = "float" if value.type.definite().dtype == _dtypes.float32 else "double"
+        return f"(float)(__half)({wide})({value.text})"
 
     @staticmethod
     def literal(value, dtype: np.dtype) -> str:
@@ -113,6 +121,9 @@ class Expressions:
             value = complex(value)
             return f"{c_type(dtype)}({Expressions.literal(value.real, part)}, {Expressions.literal(value.imag, part)})"
         if dtype.kind == "f":
+            if dtype == _dtypes.float16:
+                with np.errstate(over="ignore"):
+                    value = np.float16(value)
             value = float(value)
             suffix = "" if dtype == FLOAT else "f"
             if math.isnan(value):

@@ -75,7 +75,7 @@ def _transform(
     axes = tuple(_inference.normal_axis(axis, x.ndim) for axis in axes)
     if not axes:
         if kind != _COMPLEX:
-            raise ValueError(f"fft.{name} needs an axis")
+            raise IndexError(f"fft.{name} needs an axis: list index out of range")
         return _given(name, _manipulation.copy(x), out)
     if len(set(axes)) != len(axes):
         return _given(name, _one_by_one(name, kind, x, axes, lengths, norm, inverse), out)
@@ -99,7 +99,10 @@ def _transform(
             fft=pb.Fft(kind=kind, input=operands[0], axes=axes, lengths=wanted, inverse=inverse, norm=_NORMS[norm]),
         )
 
-    return _given(name, wrap(record(x.session, tuple(shape), dtype, build, (x._node,))), out)
+    result = wrap(record(x.session, tuple(shape), dtype, build, (x._node,)))
+    if kind == _TO_REAL and x.dtype == _dtypes.float16 and len(axes) == 1:
+        result = result.astype(_dtypes.float16)  # NumPy's type here, unlike that of the other transforms
+    return _given(name, result, out)
 
 
 def _one_by_one(name: str, kind: int, x: Array, axes, lengths, norm, inverse: bool) -> Array:

@@ -143,12 +143,14 @@ __all__ = [
     "detect",
     "device_array",
     "device_array_like",
+    "devicearray",
     "eq_sync",
     "event",
     "event_elapsed_time",
     "external_stream",
     "ffs",
     "fma",
+    "fp16",
     "get_current_device",
     "gpus",
     "grid",
@@ -208,11 +210,11 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    """`cuda.random` is loaded at its first use: it has kernels of its own."""
-    if name == "random":
+    """`cuda.random` is loaded at its first use, since it has kernels of its own; `fp16` and `devicearray` too."""
+    if name in ("devicearray", "fp16", "random"):
         import importlib
 
-        return importlib.import_module("stride.cuda.random")
+        return importlib.import_module(f"stride.cuda.{name}")
     raise AttributeError(f"stride.cuda has no {name}")
 
 

@@ -19,6 +19,7 @@ from stride._array import Array as _Array
 from stride.cupy import _names
 from stride.cupy._broadcast import broadcast
 from stride.cupy._elementwise import ElementwiseKernel
+from stride.cupy._functions import argmax, argmin, array, asanyarray, ascontiguousarray, asfortranarray, row_stack
 from stride.cupy._fusion import fuse
 from stride.cupy._pools import get_default_memory_pool, get_default_pinned_memory_pool
 from stride.cupy._raw import RawKernel, RawModule
@@ -29,7 +30,13 @@ _OWN = [
     "RawKernel",
     "RawModule",
     "ReductionKernel",
+    "argmax",
+    "argmin",
+    "array",
+    "asanyarray",
     "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
     "asnumpy",
     "broadcast",
     "clear_memo",
@@ -45,6 +52,7 @@ _OWN = [
     "memoize",
     "ndarray",
     "random",
+    "row_stack",
     "show_config",
     "testing",
 ]
@@ -52,7 +60,9 @@ _MODULES = ("cuda", "fft", "linalg", "random", "testing")
 __version__ = _stride.__version__
 
 
-def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False):
+def asarray(
+    a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False, copy: Optional[bool] = None
+):
     """An array of the service: `a` itself where it is one of that type, else a copy of its elements. Arrays are
     C-contiguous whatever `order`.
 
@@ -61,6 +71,7 @@ def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking:
         dtype: the element type; None for `a`'s.
         order: C, F, A or K; the elements' values do not depend on it.
         blocking: accepted.
+        copy: True for a copy in any case; False raises ValueError where one is needed.
     Returns
         An array.
     Raises
@@ -70,7 +81,7 @@ def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking:
         >>> cp.asarray([1, 2]).tolist()
         [1, 2]
     """
-    return _stride.asarray(a, dtype=dtype)
+    return _stride.asarray(a, dtype=dtype, copy=copy)
 
 
 def asnumpy(

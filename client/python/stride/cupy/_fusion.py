@@ -19,7 +19,7 @@ def fuse(*args, kernel_name: Optional[str] = None, **_):
             return (x - y) * (x - y)
 
     Elementwise operations fuse without it too: it saves the recording. A call with numbers among its arguments,
-    or of a function that reads values or writes into its arguments, is recorded as it stands.
+    or of a function that reads values or writes into its arguments, is recorded as it stands. NumPy computes its own arrays.
 
     Parameters
         args: the function, or nothing for a decorator.
@@ -51,7 +51,11 @@ def fuse(*args, kernel_name: Optional[str] = None, **_):
 
         @functools.wraps(function)
         def call(*arguments, **kwargs):
-            arrays = all(isinstance(one, (Array, np.ndarray)) for one in (*arguments, *kwargs.values()))
+            given = (*arguments, *kwargs.values())
+            # Arrays of NumPy alone are computed by NumPy, as CuPy leaves them.
+            arrays = all(isinstance(one, (Array, np.ndarray)) for one in given) and any(
+                isinstance(one, Array) for one in given
+            )
             if arrays and arguments and state["traceable"]:
                 try:
                     return traced(*arguments, **kwargs)

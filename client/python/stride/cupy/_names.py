@@ -24,7 +24,6 @@ ALIASES = {
     "sometrue": "any",
     "alltrue": "all",
     "round_": "round",
-    "row_stack": "vstack",
 }
 
 REFUSED = {

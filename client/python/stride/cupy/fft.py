@@ -1,5 +1,6 @@
 """CuPy's `fft`: stride.fft, whatever it has, and `config`, whose settings have no effect: plans are the daemon's."""
 
+import warnings
 from typing import Any
 
 from stride import fft as _own
@@ -47,11 +48,21 @@ class Config:
         True
     """
 
-    enable_nd_planning = True
     use_multi_gpus = False
 
     def __init__(self) -> None:
-        self._cache = PlanCache()
+        self._cache, self._planning = PlanCache(), True
+
+    @property
+    def enable_nd_planning(self) -> bool:
+        """Whether one plan is made for several axes. Deprecated in CuPy, which warns as well."""
+        warnings.warn("enable_nd_planning is deprecated", DeprecationWarning, stacklevel=2)
+        return self._planning
+
+    @enable_nd_planning.setter
+    def enable_nd_planning(self, value: bool) -> None:
+        warnings.warn("enable_nd_planning is deprecated", DeprecationWarning, stacklevel=2)
+        self._planning = value
 
     def get_plan_cache(self) -> PlanCache:
         """A cache without plans.

@@ -1,38 +1,142 @@
-"""CuPy's `random`: stride.random, whatever it has. As in CuPy the functions of its first generation take `dtype=`."""
+"""CuPy's `random`: stride.random, whatever it has, with CuPy's `dtype=` of the functions of its first generation, its
+bit generators' names, and the state that its functions share (`get_random_state`, `set_random_state`,
+`reset_states`). The numbers are Philox's, not cuRAND's."""
 
 import functools
+import inspect
 from typing import Any
 
+import numpy as _numpy
+
 from stride import random as _own
+from stride._bit_generator import Philox as _Philox
+from stride._bit_generator import _named
+from stride._generator import Generator as _Generator
+from stride._random_state import RandomState as _RandomState
 
 _WITH_DTYPE = set("""beta binomial chisquare dirichlet exponential f gamma geometric gumbel hypergeometric laplace
-logistic lognormal logseries negative_binomial noncentral_chisquare noncentral_f normal pareto poisson power rand randn
-random random_sample ranf rayleigh sample standard_cauchy standard_exponential standard_gamma standard_normal standard_t
-triangular uniform vonmises wald weibull zipf""".split())
+logistic lognormal logseries multivariate_normal negative_binomial noncentral_chisquare noncentral_f normal pareto
+poisson power rand randn random random_sample ranf rayleigh sample standard_cauchy standard_exponential standard_gamma
+standard_normal standard_t triangular uniform vonmises wald weibull zipf""".split())
+# CuPy makes floats of these alone: any other type is refused, as CuPy does.
+_FLOATS = (_numpy.dtype(_numpy.float32), _numpy.dtype(_numpy.float64))
+_INTEGERS = set("binomial geometric hypergeometric logseries negative_binomial poisson zipf".split())
 
 
-def _with_dtype(function):
+def _with_dtype(function, name: str):
+    # Without `self`. CuPy has `dtype` after them, NumPy's own functions have none or have it there.
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    count = None if any(one.kind is one.VAR_POSITIONAL for one in parameters) else len(parameters)
+
     @functools.wraps(function)
-    def draw(*arguments: Any, dtype: Any = None, **kwargs: Any):
+    def draw(self, *arguments: Any, **kwargs: Any):
         from stride import _creation
 
-        values = function(*arguments, **kwargs)
+        if count is not None and len(arguments) == count + 1:
+            *arguments, kwargs["dtype"] = arguments  # type: ignore[assignment]
+        dtype = kwargs.pop("dtype", None)
+        if dtype is not None:
+            dtype = _numpy.dtype(dtype)
+            if name not in _INTEGERS and dtype not in _FLOATS:
+                raise TypeError(f"random.{name} makes float32 and float64, not {dtype}")
+        values = function(self, *arguments, **kwargs)
         return values if dtype is None else _creation.asarray(values).astype(dtype, copy=False)
 
     return draw
 
 
+class RandomState(_RandomState):
+    """stride.random.RandomState, whose methods take CuPy's `dtype=`. `method`, cuRAND's kind of generator, changes
+    nothing: the numbers are Philox's."""
+
+    def __init__(self, seed=None, method=None):
+        super().__init__(_seed(seed))
+
+    def seed(self, seed=None) -> None:
+        """Begins again with a seed, as stride.random.RandomState.seed; a seed that is a float raises TypeError."""
+        super().seed(_seed(seed))
+
+
+class Generator(_Generator):
+    """stride.random.Generator, whose bit generator can be replaced, as CuPy's can."""
+
+    @property
+    def bit_generator(self):
+        """What the words are read from."""
+        return self._bits
+
+    @bit_generator.setter
+    def bit_generator(self, value) -> None:
+        if not isinstance(value, _own.BitGenerator):
+            raise TypeError(f"a BitGenerator is needed, not {type(value).__name__}")
+        self._bits = value
+
+
+def default_rng(seed=None) -> Generator:
+    """A new generator of a seed, or of a bit generator; a Generator is returned as it is."""
+    return seed if isinstance(seed, Generator) else Generator(seed)
+
+
+def _seed(seed):
+    if isinstance(seed, (bool, _numpy.bool_)):
+        return int(seed)
+    if isinstance(seed, (float, complex, _numpy.inexact)):
+        raise TypeError(f"a seed is an integer or integers, not {type(seed).__name__}")
+    return seed
+
+
+for _name in _WITH_DTYPE:
+    if hasattr(_RandomState, _name):
+        setattr(RandomState, _name, _with_dtype(getattr(_RandomState, _name), _name))
+
+XORWOW, MRG32k3a = _named("XORWOW"), _named("MRG32k3a")
+Philox4x3210 = type("Philox4x3210", (_Philox,), {"__module__": __name__, "__doc__": _Philox.__doc__})
+
+_state = RandomState()
+
+
+def get_random_state() -> RandomState:
+    """The RandomState whose methods the module's functions are."""
+    return _state
+
+
+def set_random_state(rs) -> None:
+    """Makes the module's functions methods of another RandomState. Raises TypeError for something else."""
+    global _state
+    if not isinstance(rs, RandomState):
+        raise TypeError(f"Random state must be an instance of RandomState. Actual: {type(rs)}")
+    _state = rs
+
+
+def reset_states() -> None:
+    """Gives the module's functions a new RandomState, whose seed is the system's."""
+    global _state
+    _state = RandomState()
+
+
 def __getattr__(name: str):
-    if not name.startswith("_") and hasattr(_own, name):
-        found = getattr(_own, name)
-        return _with_dtype(found) if name in _WITH_DTYPE else found
-    from stride.cupy import _names
+    if name.startswith("_") or not hasattr(_own, name):
+        from stride.cupy import _names
 
-    raise AttributeError(_names.missing_in("random", name))
+        raise AttributeError(_names.missing_in("random", name))
+    if not hasattr(_RandomState, name):
+        return {"ranf": _method("random_sample"), "sample": _method("random_sample")}.get(name) or getattr(_own, name)
+    return _method(name)
 
 
-__all__ = list(_own.__all__)
+@functools.lru_cache(maxsize=None)
+def _method(name: str):
+    @functools.wraps(getattr(RandomState, name))
+    def call(*arguments: Any, **kwargs: Any):
+        return getattr(_state, name)(*arguments, **kwargs)
+
+    return call
+
+
+__all__ = sorted(
+    {*_own.__all__, "MRG32k3a", "Philox4x3210", "XORWOW", "get_random_state", "reset_states", "set_random_state"}
+)
 
 
 def __dir__():
-    return list(_own.__all__)
+    return list(__all__)

@@ -20,6 +20,7 @@ __all__ = [
     "get_runtime_info",
     "geterr",
     "jit",
+    "linalg",
     "profiler",
     "rsqrt",
     "scatter_add",
@@ -317,12 +318,11 @@ _REFUSED = {
     "signal": "use NumPy's and SciPy's on the host",
     "scatter_update": "assign: a[indices] = values",
     "tools": "it is CuPy's own machinery",
-    "linalg": "use cp.linalg",
 }
 
 
 def __getattr__(name: str):
-    if name in ("jit", "profiler", "scipy", "time"):
+    if name in ("jit", "linalg", "profiler", "scipy", "time"):
         return importlib.import_module(f"stride.cupyx.{name}")
     if name in _REFUSED:
         raise AttributeError(f"cupyx.{name} is not there: {_REFUSED[name]}")

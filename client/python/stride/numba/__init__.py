@@ -12,6 +12,7 @@ from stride import _signatures, cuda
 from stride._signatures import TYPES
 from stride.cuda import cg, guvectorize, libdevice, random, vectorize
 from stride.numba import types
+from stride.numba.core import config, errors
 
 # Every type by each of its names, `float32` and `f4`.
 globals().update(
@@ -30,7 +31,9 @@ for _module in (cg, libdevice, random):
     sys.modules[f"{__name__}.cuda.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [
+    "config",
     "cuda",
+    "errors",
     "from_dtype",
     "guvectorize",
     "jit",

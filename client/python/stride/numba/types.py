@@ -1,28 +1,12 @@
 """Numba's types: `types.float32`, `types.Array(types.int64, 2, "C")`, `types.void`."""
 
-from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleType
+from stride._signatures import TYPES, ElementType, Signature, TupleType, Type
+from stride._signatures import ArrayType as Array
 
 globals().update({name: one for name, one in TYPES.items() if name.isidentifier() and name != "None"})
 
-__all__ = ["Array", "Signature", "Tuple", "UniTuple"]
+__all__ = ["Array", "Signature", "Tuple", "Type", "UniTuple"]
 __all__ += [name for name in TYPES if name not in ("None", "bool", "int", "float", "complex")]
-
-
-def Array(dtype: ElementType, ndim: int, layout: str = "C") -> ArrayType:  # noqa: N802, Numba's name
-    """An array's type.
-
-    Parameters
-        dtype: the element type.
-        ndim: the number of axes.
-        layout: accepted: C, F or A.
-    Returns
-        An array's type.
-    Example
-        >>> from stride import numba
-        >>> numba.types.Array(numba.float32, 2)
-        float32[:, :]
-    """
-    return ArrayType(dtype, ndim, layout)
 
 
 def Tuple(types) -> TupleType:  # noqa: N802, Numba's name

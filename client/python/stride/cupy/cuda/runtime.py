@@ -29,6 +29,7 @@ is_hip = False
 memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = range(5)  # noqa: N816
 cudaDevAttrMaxThreadsPerBlock, cudaDevAttrWarpSize, cudaDevAttrMultiProcessorCount = 1, 10, 16  # noqa: N816
 cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor = 75, 76  # noqa: N816
+cudaDevAttrCooperativeLaunch = 95  # noqa: N816
 # CUDART_VERSION of the compilers of both device kinds.
 _RUNTIME_VERSION = 12000
 
@@ -258,7 +259,8 @@ def getDeviceProperties(device: int) -> Dict[str, Any]:  # noqa: N802
 
 
 def deviceGetAttribute(attribute: int, device: int) -> int:  # noqa: N802
-    """An attribute of a device: threads of a block, warp size, multiprocessors, compute capability.
+    """An attribute of a device: threads of a block, warp size, multiprocessors, compute capability, and
+    whether the blocks of a grid can meet, which they can on every device.
 
     Parameters
         attribute: CUDA's number of the attribute.
@@ -273,6 +275,8 @@ def deviceGetAttribute(attribute: int, device: int) -> int:  # noqa: N802
         32
     """
     properties = getDeviceProperties(device)
+    if attribute == cudaDevAttrCooperativeLaunch:
+        return 1
     names = {
         1: "maxThreadsPerBlock",
         10: "warpSize",

@@ -1,15 +1,16 @@
-"""cupyx.scipy.special: functions of numbers, in the type of floats and in float64 for integers."""
+"""cupyx.scipy.special: functions of numbers, of float32 in float32 and of all other types in float64, as SciPy has
+them."""
 
 from typing import Any
 
 import numpy as np
 
-from stride import _creation
+from stride import _creation, _elementwise, _reductions
 from stride.cupy._elementwise import ElementwiseKernel
 
 __all__ = [
     "cbrt", "entr", "erf", "erfc", "exp10", "exp2", "expit", "expm1", "exprel", "gamma", "gammaln", "log1p",
-    "log_expit", "logit", "loggamma", "ndtr", "rel_entr", "rsqrt", "xlog1py", "xlogy",
+    "log_expit", "log_softmax", "logit", "loggamma", "ndtr", "rel_entr", "rsqrt", "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 # In the type S: float32 for float16, which devices hold and do not compute with. NaN goes through comparisons as it is.
@@ -22,7 +23,7 @@ _UNARY = {
     "exp2": ("2 to the power of x.", "exp2(x)"),
     "expit": ("The logistic function, 1 / (1 + exp(-x)).", "1 / (1 + exp(-x))"),
     "expm1": ("exp(x) - 1.", "expm1(x)"),
-    "exprel": ("(exp(x) - 1) / x; 1 at 0.", "x == 0 ? (S)1 : expm1(x) / x"),
+    "exprel": ("(exp(x) - 1) / x; 1 at 0.", "x == 0 ? (S)1 : isinf(x) && x > 0 ? x : expm1(x) / x"),
     "gamma": ("The gamma function.", "tgamma(x)"),
     "gammaln": ("The logarithm of the absolute value of the gamma function.", "lgamma(x)"),
     "log1p": ("log(1 + x).", "log1p(x)"),
@@ -66,9 +67,16 @@ def _described(name: str, summary: str, parameters: str) -> str:
     """
 
 
-def _float(x: Any):
+# SciPy computes these in float32 wherever it holds all values of the type.
+_NARROW = ("entr", "rel_entr")
+
+
+def _float(x: Any, name: str):
     x = _creation.asarray(x)
-    return x if x.dtype.kind == "f" else x.astype(np.float64)
+    if x.dtype.kind == "c":
+        raise TypeError(f"special.{name} is of real numbers; scipy.special.{name}(cp.asnumpy(x)) may take complex ones")
+    is_single = np.can_cast(x.dtype, np.float32) if name in _NARROW else x.dtype == np.float32
+    return x.astype(np.float32 if is_single else np.float64, copy=False)
 
 
 def _kernel(name: str, parameters: str, expression: str) -> ElementwiseKernel:
@@ -88,7 +96,7 @@ def _one(name: str, summary: str, expression: str):
     kernel = _kernel(name, "x", expression)
 
     def function(x, out=None):
-        x = _float(x)
+        x = _float(x, name)
         return kernel(x) if out is None else kernel(x, out)
 
     function.__name__, function.__doc__ = name, _described(name, summary, "x")
@@ -99,7 +107,7 @@ def _two(name: str, summary: str, expression: str):
     kernel = _kernel(name, "xy", expression)
 
     def function(x, y, out=None):
-        x, y = _float(x), _float(y)
+        x, y = _float(x, name), _float(y, name)
         dtype = np.result_type(x.dtype, y.dtype)
         x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
         return kernel(x, y) if out is None else kernel(x, y, out)
@@ -113,6 +121,26 @@ for _name, (_summary, _expression) in _UNARY.items():
 for _name, (_summary, _expression) in _BINARY.items():
     globals()[_name] = _two(_name, _summary, _expression)
 loggamma = globals()["gammaln"]
+
+
+def softmax(x: Any, axis: Any = None):
+    """exp(x) / sum(exp(x)) along an axis or several; over all elements by default."""
+    x = _floats(x)
+    powers = _elementwise.exp(x - _reductions.max(x, axis=axis, keepdims=True))
+    return powers / _reductions.sum(powers, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Any = None):
+    """The logarithm of softmax, exact where softmax is near 0."""
+    x = _floats(x)
+    greatest = _reductions.max(x, axis=axis, keepdims=True)
+    shifted = x - _elementwise.where(_elementwise.isfinite(greatest), greatest, 0)
+    return shifted - _elementwise.log(_reductions.sum(_elementwise.exp(shifted), axis=axis, keepdims=True))
+
+
+def _floats(x: Any):
+    x = _creation.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 
 def __getattr__(name: str):

@@ -1,0 +1,32 @@
+"""Numba's settings. They may be read and set, and have no effect: the daemon compiles, and its flags are the settings.
+
+    from numba import config
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0"""
+
+CUDA_ARRAY_INTERFACE_SYNC = True
+CUDA_DEBUGINFO_DEFAULT = 0
+CUDA_LOW_OCCUPANCY_WARNINGS = 0
+CUDA_PER_THREAD_DEFAULT_STREAM = 0
+CUDA_USE_NVIDIA_BINDING = False
+CUDA_WARN_ON_IMPLICIT_COPY = 0
+DEBUG = 0
+DISABLE_JIT = 0
+ENABLE_CUDASIM = 0
+NUMBA_NUM_THREADS = 1
+OPT = 3
+THREADING_LAYER = "default"
+
+__all__ = [
+    "CUDA_ARRAY_INTERFACE_SYNC",
+    "CUDA_DEBUGINFO_DEFAULT",
+    "CUDA_LOW_OCCUPANCY_WARNINGS",
+    "CUDA_PER_THREAD_DEFAULT_STREAM",
+    "CUDA_USE_NVIDIA_BINDING",
+    "CUDA_WARN_ON_IMPLICIT_COPY",
+    "DEBUG",
+    "DISABLE_JIT",
+    "ENABLE_CUDASIM",
+    "NUMBA_NUM_THREADS",
+    "OPT",
+    "THREADING_LAYER",
+]
