@@ -340,7 +340,9 @@ class _Stub:
                 yield f"{ast.unparse(one.target)}: {self._annotation(one.annotation, node.name)}{default}{ignored}"
             elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 name, text = one.targets[0].id, ast.unparse(one.value)
-                if isinstance(one.value, ast.Name) and not text.startswith("_"):
+                if any("Enum" in ast.unparse(base) for base in node.bases):
+                    yield f"{name} = {text}"
+                elif isinstance(one.value, ast.Name) and not text.startswith("_"):
                     yield f"{name} = {text}"
                 elif not name.startswith("_"):
                     kind = type(one.value.value).__name__ if isinstance(one.value, ast.Constant) else ""

@@ -84,7 +84,7 @@ class JaxMethods:
         this process, and the tensor lies there: this process copies nothing.
 
         Parameters
-            copy: True or None; False is an error, since the tensor is a copy.
+            copy: None or True copies; False has the elements handed over in shared memory, or raises.
         Returns
             A torch.Tensor.
         Example
