@@ -53,7 +53,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         ((2, 3), dtype('float32'))
     """
 
-    __slots__ = ("_node", "__weakref__")
+    # All but the first are of arrays whose elements are on the host (`_elements.py`), and set there alone.
+    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "__weakref__")
     _node: Node
     # Before NumPy's own operators.
     __array_priority__ = 1000
@@ -656,6 +657,8 @@ def _text(array: Array, separator: str, prefix: str) -> str:
 
 
 _new = object.__new__
+# The slot itself: arrays with a copy on the host notice who asks for their nodes.
+get_node, set_node = Array.__dict__["_node"].__get__, Array.__dict__["_node"].__set__
 
 
 def wrap(node: Node, base: Any = None) -> Array:
@@ -663,7 +666,7 @@ def wrap(node: Node, base: Any = None) -> Array:
     array = _new(Array)
     array._node = node
     node.held = True
-    if base is not None and type(base) is Array:
+    if base is not None and isinstance(base, Array):
         buffer = node.buffer
         if buffer is not None and buffer.owner is None and base._node.buffer is buffer:
             buffer.owner = weakref.ref(base)
@@ -677,6 +680,10 @@ def _operand(array: Array, other):
         return other._node
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
+    if kind is _elements.Element:
+        return Number(other._host)
+    if isinstance(other, Array):
+        return other._node
     if isinstance(other, (np.ndarray, list, tuple, range)):
         return array._node.session._upload(host_array(other))
     return NotImplemented
@@ -699,7 +706,7 @@ def host_array(anything) -> np.ndarray:
 
 def node_of(anything, session=None) -> Node:
     """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
-    if type(anything) is Array:
+    if isinstance(anything, Array):
         return anything._node
     if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
         return _creation.joined_sequence(anything)._node
@@ -709,19 +716,34 @@ def node_of(anything, session=None) -> Node:
 
 
 def array_of(anything, session=None) -> Array:
-    return anything if type(anything) is Array else wrap(node_of(anything, session))
+    return anything if isinstance(anything, Array) else wrap(node_of(anything, session))
 
 
 def operands_of(arguments, session=None) -> tuple:
     """Nodes and Numbers for the arguments of an elementwise function, at least one a node."""
-    session = next((one._node.session for one in arguments if type(one) is Array), session)
-    operands = tuple(
-        one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
-        for one in arguments)
-    if all(type(one) is Number for one in operands):
+    operands, has_node, others = [], False, False
+    for one in arguments:
+        kind = type(one)
+        if kind is Array:
+            one = one._node
+            has_node, session = True, session or one.session
+        elif kind is int or kind is float or isinstance(one, _SCALARS):
+            one = Number(one)
+        elif isinstance(one, Array):
+            session = session or one.session
+            if kind is _elements.Element:
+                one = Number(one._host)
+            else:
+                one, has_node = one._node, True
+        else:
+            others = True
+        operands.append(one)
+    if others:  # which go to the session of the arrays among them
+        operands = [one if type(one) is Node or type(one) is Number else node_of(one, session) for one in operands]
+    elif not has_node:
         first = arguments[0]
-        operands = (node_of(np.full((), first, np.int64) if type(first) is int else first, session),) + operands[1:]
-    return operands
+        operands[0] = node_of(np.full((), first, np.int64) if type(first) is int else first, session)
+    return tuple(operands)
 
 
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
@@ -804,4 +826,4 @@ for _method, _function in {
     setattr(Array, _operator.__name__, _operator)
 
 # These stand on this module, and its methods on them.
-from stride import _creation, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402

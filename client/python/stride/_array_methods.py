@@ -1,6 +1,7 @@
 """The methods that NumPy's arrays have: each is a function of the namespace, with its parameters."""
 
 import builtins
+from sys import modules as _modules
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class NumpyMethods:
             >>> st.array([1.5, 2.5]).astype(st.int32).tolist()
             [1, 2]
         """
+        if order == "K" and casting == "unsafe":
+            return _stride().astype(self, dtype, copy=copy)
         from stride import _arguments, _dtypes, _manipulation
 
         _arguments.check_order(order)
@@ -371,12 +374,11 @@ class NumpyMethods:
             >>> st.arange(4).reshape(2, -1).tolist()
             [[0, 1], [2, 3]]
         """
-        import numpy
-
-        is_sequence = len(shape) == 1 and not (hasattr(shape[0], "__index__") and numpy.ndim(shape[0]) == 0)
-        if not shape:
+        if len(shape) == 1:
+            shape = shape[0]
+        elif not shape:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
-        return _stride().reshape(self, shape[0] if is_sequence else shape, order, copy=copy)
+        return _stride().reshape(self, shape, order, copy=copy)
 
     def ravel(self, order: Optional[str] = "C") -> "Array":
         """All elements along one axis: a view where there is one, else a copy.
@@ -902,7 +904,5 @@ class NumpyMethods:
 
 
 def _stride():
-    import stride
-
-    return stride
+    return _modules["stride"]  # an import costs more
 

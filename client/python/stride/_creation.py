@@ -1,12 +1,13 @@
 """New arrays."""
 
+import builtins
 import math
 import operator
 from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _cuda_memory, _dtypes, _errors, _inference, _interchange, _manipulation
+from stride import _arguments, _cuda_memory, _dtypes, _errors, _graph, _inference, _interchange, _manipulation
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
@@ -44,10 +45,8 @@ __all__ = [
 
 
 def _shape(shape) -> tuple:
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(operator.index(extent) for extent in shape)
-    if any(extent < 0 for extent in shape):
+    shape = _manipulation._extents(shape)
+    if shape and builtins.min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     return shape
 
@@ -67,8 +66,15 @@ def number_of(value, name: str):
     return value
 
 
+_PLAIN = frozenset((bool, int, float, complex))  # what is in most lists
+
+
 def number_as(value, dtype: np.dtype) -> np.generic:
     """Converts a number to a type as NumPy fills an array: Python's integers must fit."""
+    if type(value) is float and dtype.kind == "f" or type(value) is int and -128 <= value < 128 and (
+        dtype.kind in "ifc" or value >= 0 and dtype.kind == "u"
+    ):
+        return dtype.type(value)
     return np.full((), value, dtype)[()]
 
 
@@ -103,9 +109,8 @@ def _dtype_or(dtype, default) -> np.dtype:
 
 
 def _check_memory_order(order: Optional[str], like) -> None:
-    from stride import _arguments
-
-    _arguments.check_order(order)
+    if order != "C":
+        _arguments.check_order(order)
     if like is not None and not isinstance(like, Array):
         raise TypeError(f"like= names an array of the service here, not {type(like).__name__}")
 
@@ -176,12 +181,13 @@ def full(
         [7, 7]
     """
     _check_memory_order(order, like)
-    if not isinstance(fill_value, (Array, *_SCALARS)):
+    if not isinstance(fill_value, _SCALARS) and not isinstance(fill_value, Array):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
         target = fill_value if dtype is None else fill_value.astype(dtype)
         return _on(_manipulation.copy(_manipulation.broadcast_to(target, _shape(shape))), device)
-    return _on(full_in(_session_of(device), shape, fill_value, _dtype_or(dtype, np.asarray(fill_value).dtype)), device)
+    dtype = _dtypes.dtype_of(np.asarray(fill_value).dtype if dtype is None else dtype)
+    return _on(full_in(_session_of(device), shape, fill_value, dtype), device)
 
 
 def _like(a, order, subok, shape) -> Tuple[Array, tuple]:
@@ -300,8 +306,12 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
     if step == 0:
         raise ZeroDivisionError("the step of a range must not be zero")
     if dtype is None:
-        dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
-        dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
+        if type(start) is int and type(stop) is int and type(step) is int:
+            largest = max(abs(start), abs(stop), abs(step))
+            dtype = np.dtype(np.int64) if largest < 2**63 else np.result_type(*map(np.asarray, (start, stop, step)))
+        else:
+            dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
+            dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
     dtype = _dtypes.dtype_of(dtype)
     start, stop, step = (one.item() if isinstance(one, np.generic) else one for one in (start, stop, step))
     count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
@@ -310,8 +320,8 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
     if dtype.kind in "iu" and count:
-        last, limits = start + (count - 1) * step, np.iinfo(dtype)
-        if not (limits.min <= last <= limits.max and limits.min <= stop <= limits.max):  # it wraps, as NumPy's
+        last, (least, greatest) = start + (count - 1) * step, _graph._limits(dtype)
+        if not (least <= last <= greatest and least <= stop <= greatest):  # it wraps, as NumPy's
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
@@ -606,6 +616,9 @@ def asarray(
         raise ValueError("elements on the host must be copied to a device")
     dtype = None if dtype is None else _dtypes.dtype_of(dtype)
     if isinstance(obj, (list, tuple)):
+        if _PLAIN.issuperset(map(type, obj)):
+            obj = np.asarray(obj, dtype)
+            return wrap(current_session()._upload(obj, device, progress, sharding))
         if has_arrays_to_compute(obj):
             joined = joined_sequence(obj)
             joined = joined if dtype is None else joined.astype(dtype, copy=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stride import _errors, _graph, _ufunc
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
+from stride._elements import Element, of_elements
 from stride._elementwise_text import described
 from stride._graph import Number, elementwise
 
@@ -16,6 +17,8 @@ from stride._graph import Number, elementwise
 def _unary(name: str):
     def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
+            if type(x) is Element and (result := of_elements(name, x)) is not None:
+                return result
             return wrap(elementwise(name, operands_of((x,))))
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
@@ -28,6 +31,8 @@ def _unary(name: str):
 def _binary(name: str):
     def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
+            if (type(x1) is Element or type(x2) is Element) and (result := of_elements(name, x1, x2)) is not None:
+                return result
             return wrap(elementwise(name, operands_of((x1, x2))))
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
@@ -291,7 +296,8 @@ def where(condition, x1=None, x2=None, /):
         return _routines.nonzero(condition)
     if x1 is None or x2 is None:
         raise ValueError("either both or neither of x and y should be given")
-    condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
+    if not isinstance(condition, Array):
+        condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
     if condition.dtype.kind != "b":
         condition = condition != 0
     return wrap(elementwise("where", operands_of((condition, x1, x2))))

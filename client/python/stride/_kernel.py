@@ -141,10 +141,11 @@ class RawKernel:
                 known,
                 [one._node.own_buffer() for one in _launch.arrays_of((*values, *variables.values()))],
             )
+            for one in written:
+                one._node.written()
 
         session._flush((), add)
         for one in written:
-            one._node.written()
             one._node.origin = origin
 
 

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference
+from stride import _arguments, _dtypes, _errors, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
 from stride._graph import FrozenStrides, Node, record, spec_of
 from stride._indexing import make_view
@@ -151,9 +151,7 @@ def reshape(a, shape, order: Optional[str] = "C", *, copy: Optional[bool] = None
         [[0, 2], [1, 3]]
     """
     node = node_of(a)
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(operator.index(n) for n in shape)
+    shape = _extents(shape)
     if order != "C" and _in_fortran_order(node, order):
         turned = reshape(transpose(array_of(a)), _complete(node, shape)[::-1], copy=copy)
         return transpose(turned)
@@ -211,10 +209,8 @@ def ravel(a, order: Optional[str] = "C") -> Array:
         >>> st.ravel(st.array([[1, 2], [3, 4]]), "F").tolist()
         [1, 3, 2, 4]
     """
-    from stride import _arguments
-
     array = array_of(a)
-    if _arguments.check_order(order or "C") == "K":
+    if order != "C" and _arguments.check_order(order or "C") == "K":
         strides = _strides(array._node)
         axes = sorted(range(array.ndim), key=lambda axis: -builtins.abs(strides[axis]))
         return reshape(permute_dims(array, axes), (array.size,))
@@ -260,14 +256,24 @@ def swapaxes(a, axis1: int, axis2: int) -> Array:
     return permute_dims(array, order)
 
 
+def _extents(shape) -> Tuple[int, ...]:
+    """A shape that is an integer or a sequence of them."""
+    if type(shape) is int:
+        return (shape,)
+    if type(shape) is not tuple and hasattr(shape, "__index__") and np.ndim(shape) == 0:
+        return (operator.index(shape),)
+    return tuple(map(operator.index, shape))
+
+
 def _complete(node: Node, shape):
     """With -1 replaced by what is left."""
-    if any(n < -1 for n in shape):
-        raise ValueError(f"negative dimensions are not allowed: {shape}")
-    if shape.count(-1) > 1:
-        raise ValueError("only one extent may be -1")
-    known = math.prod(n for n in shape if n != -1)
-    if -1 in shape:
+    known = math.prod(shape)
+    if known < 0 or shape and builtins.min(shape) < 0:
+        if builtins.min(shape) < -1:
+            raise ValueError(f"negative dimensions are not allowed: {shape}")
+        if shape.count(-1) > 1:
+            raise ValueError("only one extent may be -1")
+        known = math.prod(n for n in shape if n != -1)
         if known == 0 or node.size % known:
             raise _errors.ShapeMismatch(f"no extent in place of -1 fits: {node.shape} to {shape}", reason="SHAPE_MISMATCH")
         shape = tuple(node.size // known if n == -1 else n for n in shape)
@@ -371,9 +377,8 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
 
         _arguments.refuse_subok(subok)
     node = node_of(array)
-    shape = (shape,) if hasattr(shape, "__index__") and np.ndim(shape) == 0 else shape
-    shape = tuple(operator.index(n) for n in shape)
-    if any(n < 0 for n in shape):
+    shape = _extents(shape)
+    if shape and builtins.min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     if len(shape) < len(node.shape) or _inference.broadcast(node.shape, shape) != shape:
         raise _errors.ShapeMismatch(f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH")
@@ -539,7 +544,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     if not arrays:
         raise ValueError("at least one array is needed")
     for array in arrays:
-        if type(array) is not Array:
+        if not isinstance(array, Array):
             from stride import _arguments
 
             arrays = list(_arguments.arrays(*arrays))
@@ -551,6 +556,8 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
         raise ValueError("arrays without axes cannot be put one after another; stack them")
     axis = _inference.normal_axis(axis, first.ndim)
     for array in arrays:
+        if array.shape == first.shape:
+            continue
         if array.ndim != first.ndim or any(n != m for i, (n, m) in enumerate(zip(array.shape, first.shape)) if i != axis):
             raise _errors.ShapeMismatch("arrays must agree on every other axis: " + ", ".join(str(one.shape) for one in arrays))
     if dtype is not None:
@@ -617,9 +624,11 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
         >>> st.stack([st.arange(2), st.arange(2)], axis=1).tolist()
         [[0, 0], [1, 1]]
     """
-    from stride import _arguments
+    arrays = list(arrays)
+    if not builtins.all(type(array) is Array for array in arrays):
+        from stride import _arguments
 
-    arrays = list(_arguments.arrays(*arrays))
+        arrays = list(_arguments.arrays(*arrays))
     if not arrays:
         raise ValueError("at least one array is needed")
     if any(array.shape != arrays[0].shape for array in arrays):

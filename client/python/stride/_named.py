@@ -115,6 +115,7 @@ def load(
     array = wrap(defer(session, tuple(described.shape), _dtypes.dtype_numbered(described.data_type), build, ()))
     # Its elements may change from elsewhere, and the name may go: it is bound now.
     session._flush((array._node,))
+    array._node.own_buffer().is_shared = True
     return array
 
 

@@ -76,9 +76,10 @@ _KINDS = ("quicksort", "heapsort", "stable", "mergesort")
 
 
 def _check_kind(kind, order, stable) -> None:
-    from stride import _arguments
+    if order is not None:
+        from stride import _arguments
 
-    _arguments.refuse_fields(order)
+        _arguments.refuse_fields(order)
     if kind is not None and (
         not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in "qhsm"
     ):

@@ -14,6 +14,7 @@ import grpc
 import numpy as np
 
 from stride import _address, _daemon, _dtypes, _errors, _origin, _reach, _shared, _transfer
+from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
@@ -179,6 +180,7 @@ class Session:
         self._reported: set = set()  # messages of errors raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
+        self._copies = Copies()  # of arrays whose elements are read and written here
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
@@ -262,6 +264,7 @@ class Session:
             if self.closed:
                 return
             self._closed.set()
+            self._copies.close()
         while self in _default:
             _default.remove(self)
         self._stream.close()
@@ -370,11 +373,15 @@ class Session:
 
     def _read(self, node: Node, progress=None) -> np.ndarray:
         """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
+        from stride import _elements
+
         host = node.cached()
         if host is not None:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
+        if not node.shape and node.op is not None:
+            _elements.note_read(node)
         answer = Answer()
         self._flush((), lambda flush: flush.read(node, answer))
         return self._accept(node, self._wait(answer), answer.origin)
@@ -396,7 +403,13 @@ class Session:
             values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
             if node.handle:
-                node.keep(values)
+                buffer = node.buffer
+                if buffer is None or buffer.copy is None:
+                    node.keep(values)
+                elif not buffer.copy.dirty:  # it lacks these elements, and writes into it may be of some
+                    buffer.end_copy()
+                    buffer.version += 1
+                    node.keep(values)
             else:
                 node.returned(values)
         return values
@@ -449,7 +462,9 @@ class Session:
 
         with self._lock:
             self._check_open()
-            if node.session is self and node.handle and self._stream.all_answered():
+            copy = node.buffer.copy if node.buffer is not None else None
+            is_old = copy is not None and copy.dirty
+            if node.session is self and node.handle and not is_old and self._stream.all_answered():
                 return
             self._flush((node,), add)
         self._wait(answer)
@@ -665,6 +680,7 @@ def _leave_to_parent() -> None:
         session._inherited = True
         session._lock, session._closed = threading.RLock(), threading.Event()
         session._closed.set()
+        session._copies.close()
         session._stream.leave_to_parent()
         session._shared.leave_to_parent()
 

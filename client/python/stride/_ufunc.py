@@ -328,9 +328,32 @@ def _at_value(name: str, a: Array, b):
     if type(value) is Number and value.type is int:
         value, = check_numbers(name, (value,), common)
     result = _inference.elementwise(name, common, common)[1]
-    if not np.can_cast(result, a.dtype, "same_kind"):
-        raise _errors.DataTypeMismatch(f"{name}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
-    return value
+    if np.can_cast(result, a.dtype, "same_kind"):
+        return value
+    if result.kind in "iu" and a.dtype.kind in "iu" and type(value) is Node and _fits_unsigned(name, value, a.dtype):
+        return wrap(value).astype(a.dtype)._node
+    raise _no_cast(name, result, a.dtype)
+
+
+# Of integers, their results' low bits depend on the low bits of the operands alone.
+_MODULAR = {"add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor"}
+_OF_VALUES = {"maximum", "minimum", "fmax", "fmin", "floor_divide", "remainder", "power"}
+
+
+def _fits_unsigned(name: str, value: Node, dtype: np.dtype) -> bool:
+    """True if the result in an unsigned type is the same where signed values are converted first."""
+    if name in _MODULAR:
+        return True
+    known = value.cached() if name in _OF_VALUES else None
+    return known is not None and bool(((known >= 0) & (known <= np.iinfo(dtype).max)).all())
+
+
+def _no_cast(name: str, result: np.dtype, dtype: np.dtype) -> _errors.DataTypeMismatch:
+    """NumPy casts each result to the array's type, whatever the two are; the service does within a kind."""
+    return _errors.DataTypeMismatch(
+        f"{name}.at: the service does not cast {result} to {dtype} element by element; convert the values first",
+        reason="DATA_TYPE_MISMATCH",
+    )
 
 
 def apply_at(name: str, a: Array, indices, value) -> None:
@@ -419,7 +442,7 @@ def unary_at(name: str, a: Array, indices) -> None:
         raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
     result = _inference.elementwise(name, a.dtype)[1]
     if not np.can_cast(result, a.dtype, "same_kind"):
-        raise _errors.DataTypeMismatch(f"{name}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
+        raise _no_cast(name, result, a.dtype)
     apply_at(name, a, indices, None)
 
 
