@@ -6,12 +6,15 @@ that tables make at import come from the same tables. Nothing of the package is 
 is not installed."""
 
 import ast
+import functools
 import importlib.util
 import pathlib
 import re
 from typing import Dict, Iterable, Iterator, List, Optional, Set
 
-_GENERICS = "Any Callable Dict Iterable Iterator List Literal Mapping Optional Sequence Set Tuple Union overload".split()
+_GENERICS = (
+    "Any Callable Dict Iterable Iterator List Literal Mapping Optional Sequence Set Tuple Union overload"
+).split()
 _TYPES = ("ArrayLike", "Axis", "DTypeLike", "Real", "Shape")
 
 # The types that parameters have by their names, where the source does not say.
@@ -202,8 +205,11 @@ class _Stub:
         tree = ast.parse(body)
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         used |= exported(self._package, self._module)
+        asked_for = _asked_for(self._package).get(self._module, set()) - used
         for node in _imports_in(self._tree.body):
             names = [one for one in node.names if one.name == "*" or (one.asname or one.name).split(".")[0] in used]
+            # A stub gives other modules what it imports in this form only.
+            names += [ast.alias(one.name, one.name) for one in node.names if (one.asname or one.name) in asked_for]
             if names:
                 node.names = names
                 yield ast.unparse(node)
@@ -340,7 +346,9 @@ class _Stub:
                 yield f"{ast.unparse(one.target)}: {self._annotation(one.annotation, node.name)}{default}{ignored}"
             elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 name, text = one.targets[0].id, ast.unparse(one.value)
-                if isinstance(one.value, ast.Name) and not text.startswith("_"):
+                if any("Enum" in ast.unparse(base) for base in node.bases):
+                    yield f"{name} = {text}"
+                elif isinstance(one.value, ast.Name) and not text.startswith("_"):
                     yield f"{name} = {text}"
                 elif not name.startswith("_"):
                     kind = type(one.value.value).__name__ if isinstance(one.value, ast.Constant) else ""
@@ -476,6 +484,18 @@ class _Stub:
             return "Iterator[Any]"
         returns = [one for one in ast.walk(node) if isinstance(one, ast.Return) and one.value is not None]
         return "Any" if returns or _is_generator(node) else "None"
+
+
+@functools.lru_cache(maxsize=None)
+def _asked_for(package: pathlib.Path) -> Dict[str, Set[str]]:
+    """By module, the names that other modules import from it."""
+    found: Dict[str, Set[str]] = {}
+    for source in package.rglob("*.py"):
+        for node in _imports_in(ast.parse(source.read_text()).body):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stride."):
+                module = "/".join(node.module.split(".")[1:])  # type: ignore[union-attr]
+                found.setdefault(module, set()).update(one.name for one in node.names)
+    return found
 
 
 def _is_setter(node: ast.FunctionDef) -> bool:

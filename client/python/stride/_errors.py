@@ -189,7 +189,12 @@ class TracingError(FailedPrecondition, TypeError):
 
 
 class ArrayDeleted(FailedPrecondition, RuntimeError):
-    """The array was given up: by its `delete`, or as a donated argument of a jitted function."""
+    """The array was given up: by its `delete`, or as a donated argument of a jitted function.
+
+    Example
+        >>> issubclass(st.ArrayDeleted, RuntimeError)
+        True
+    """
 
 
 class NotFound(StrideError, LookupError):

@@ -16,27 +16,52 @@ class JaxMethods:
 
     @property
     def at(self) -> "At":
-        """Updates that make a new array: `x.at[i].set(v)`, `add`, `multiply`, `min`, `max`, and `x.at[i].get()`."""
+        """Updates that make a new array: `x.at[i].set(v)`, `add`, `multiply`, `min`, `max`, and `x.at[i].get()`.
+
+        Example
+            >>> st.arange(3).at[0].set(5).tolist()
+            [5, 1, 2]
+        """
         from stride._at import At
 
         return At(self)  # type: ignore[arg-type]
 
     def block_until_ready(self) -> "Array":
         """Waits until the array has been computed, and returns it; raises what went wrong. While a function is traced
-        it does nothing."""
+        it does nothing.
+
+        Returns
+            This array.
+        Example
+            >>> (st.ones(2) + 1).block_until_ready().tolist()
+            [2.0, 2.0]
+        """
         from stride._transfers import wait_for
 
         wait_for(self)  # type: ignore[arg-type]
         return self  # type: ignore[return-value]
 
     def delete(self) -> None:
-        """Gives up the array: its use raises ArrayDeleted. Views of it, and what was computed from it, stay."""
+        """Gives up the array: its use raises ArrayDeleted. Views of it, and what was computed from it, stay.
+
+        Returns
+            None.
+        Example
+            >>> st.ones(2).delete()
+        """
         if not self.is_deleted():
             self._node.held = False
             del self._node
 
     def is_deleted(self) -> bool:
-        """Whether it was deleted: by `delete`, or as a donated argument of a jitted function."""
+        """Whether it was deleted: by `delete`, or as a donated argument of a jitted function.
+
+        Returns
+            A bool.
+        Example
+            >>> st.ones(2).is_deleted()
+            False
+        """
         try:
             object.__getattribute__(self, "_node")
         except AttributeError:
@@ -44,13 +69,28 @@ class JaxMethods:
         return False
 
     def copy_to_host_async(self) -> None:
-        """Does nothing: a read that follows copies."""
+        """Does nothing: a read that follows copies.
+
+        Returns
+            None.
+        Example
+            >>> st.ones(2).copy_to_host_async()
+        """
 
     def to_torch(self, *, copy: Any = None) -> Any:
         """A PyTorch tensor of a copy on the host, in memory of its own.
 
         From 1 MiB on, with a daemon on this machine, the daemon writes the elements into memory that it shares with
-        this process, and the tensor lies there: this process copies nothing."""
+        this process, and the tensor lies there: this process copies nothing.
+
+        Parameters
+            copy: None or True copies; False has the elements handed over in shared memory, or raises.
+        Returns
+            A torch.Tensor.
+        Example
+            >>> callable(st.ones(2).to_torch)
+            True
+        """
         from stride import _interchange
 
         return _interchange.to_torch(self, copy)  # type: ignore[arg-type]

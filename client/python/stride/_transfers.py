@@ -47,6 +47,10 @@ def _put(leaf: Any, device: Any) -> Array:
 def device_get(x: Any) -> Any:
     """A pytree with a NumPy array for each array of the service; other leaves stay.
 
+    Parameters
+        x: an array, or a pytree of arrays.
+    Returns
+        The same structure with arrays of NumPy.
     Example
         >>> stride.device_get((st.arange(2), 5))
         (array([0, 1]), 5)
@@ -55,7 +59,16 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits until every array of a pytree has been computed, and returns the pytree. Raises what went wrong."""
+    """Waits until every array of a pytree has been computed, and returns the pytree. Raises what went wrong.
+
+    Parameters
+        x: an array, or a pytree of arrays.
+    Returns
+        The same.
+    Example
+        >>> st.block_until_ready(st.ones(2)).tolist()
+        [1.0, 1.0]
+    """
     for one in tree_util.tree_leaves(x):
         if hasattr(one, "block_until_ready"):
             one.block_until_ready()
