@@ -354,6 +354,9 @@ class Batcher {
       }
       case Operation::kSort: {
         auto* sort = operation->mutable_sort();
+        if (sort->more_keys_size() > 0) {
+          if (absl::Status status = OfWholeBatch(operation); !status.ok()) return status;
+        }
         if (Find(sort->input())->rank() == 0) return NoRule(*operation);
         if (!sort->has_axis()) return absl::OkStatus();
         auto axis = Shifted(sort->axis(), Find(sort->input())->rank(), "sort.axis");
@@ -361,6 +364,23 @@ class Batcher {
         sort->set_axis(*axis);
         return absl::OkStatus();
       }
+      case Operation::kSelect:
+        return OfSelect(operation);
+      case Operation::kPartition: {
+        auto* partition = operation->mutable_partition();
+        const size_t rank = Find(partition->input())->rank();
+        if (rank == 0) return NoRule(*operation);
+        auto axis =
+            Shifted(partition->has_axis() ? partition->axis() : -1, rank, "partition.axis");
+        if (!axis.ok()) return axis.status();
+        partition->set_axis(*axis);
+        return absl::OkStatus();
+      }
+      case Operation::kInterpolate:
+        return IsBatched(operation->interpolate().known()) ||
+                       IsBatched(operation->interpolate().values())
+                   ? NoRule(*operation)
+                   : absl::OkStatus();
       case Operation::kTopK: {
         auto* top_k = operation->mutable_top_k();
         const size_t rank = Find(top_k->input())->rank();
@@ -406,6 +426,31 @@ class Batcher {
       default:
         return NoRule(*operation);
     }
+  }
+
+  // Every operand with the batch's axis in front.
+  absl::Status OfWholeBatch(Operation* operation) {
+    for (v1::Operand* operand : OperandsOf(operation)) {
+      auto whole = Broadcast(*Find(*operand));
+      if (!whole.ok()) return whole.status();
+      Replace(operand, *whole);
+    }
+    return absl::OkStatus();
+  }
+
+  // Ranks of one axis are the same for all elements of the batch too.
+  absl::Status OfSelect(Operation* operation) {
+    auto* select = operation->mutable_select();
+    const size_t rank = Find(select->input())->rank();
+    if (rank == 0 || IsBatched(select->ranks())) return NoRule(*operation);
+    auto axis = Shifted(select->has_axis() ? select->axis() : -1, rank, "select.axis");
+    if (!axis.ok()) return axis.status();
+    select->set_axis(*axis);
+    if (Find(select->ranks())->rank() == 1) return absl::OkStatus();
+    auto ranks = Broadcast(*Find(select->ranks()));
+    if (!ranks.ok()) return ranks.status();
+    Replace(select->mutable_ranks(), *ranks);
+    return absl::OkStatus();
   }
 
   // An axis of one element, in the whole.
