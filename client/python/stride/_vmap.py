@@ -324,6 +324,25 @@ class _Batcher:
 
     def _sort(self, operation, sort) -> None:
         sort.axis = (sort.axis if sort.HasField("axis") else -1) % self.rank(sort.input) + 1
+        for key in (sort.input, *sort.more_keys) if sort.more_keys else ():
+            key.CopyFrom(pb.Operand(handle=self.with_axis(key)))
+        self.finish(operation)
+
+    def _select(self, operation, select) -> None:
+        if self.is_batched(select.ranks):
+            raise self.no_rule("selection by ranks that differ")
+        select.axis = (select.axis if select.HasField("axis") else -1) % self.rank(select.input) + 1
+        if self.rank(select.ranks) > 1:
+            select.ranks.CopyFrom(pb.Operand(handle=self.with_axis(select.ranks)))
+        self.finish(operation)
+
+    def _partition(self, operation, partition) -> None:
+        partition.axis = (partition.axis if partition.HasField("axis") else -1) % self.rank(partition.input) + 1
+        self.finish(operation)
+
+    def _interpolate(self, operation, interpolate) -> None:
+        if self.is_batched(interpolate.known) or self.is_batched(interpolate.values):
+            raise self.no_rule("interp between known values that differ")
         self.finish(operation)
 
     def _top_k(self, operation, top_k) -> None:
