@@ -370,8 +370,7 @@ class Batcher {
         auto* partition = operation->mutable_partition();
         const size_t rank = Find(partition->input())->rank();
         if (rank == 0) return NoRule(*operation);
-        auto axis =
-            Shifted(partition->has_axis() ? partition->axis() : -1, rank, "partition.axis");
+        auto axis = Shifted(partition->has_axis() ? partition->axis() : -1, rank, "partition.axis");
         if (!axis.ok()) return axis.status();
         partition->set_axis(*axis);
         return absl::OkStatus();
@@ -438,18 +437,28 @@ class Batcher {
     return absl::OkStatus();
   }
 
-  // Ranks of one axis are the same for all elements of the batch too.
   absl::Status OfSelect(Operation* operation) {
     auto* select = operation->mutable_select();
     const size_t rank = Find(select->input())->rank();
-    if (rank == 0 || IsBatched(select->ranks())) return NoRule(*operation);
+    if (rank == 0) return NoRule(*operation);
     auto axis = Shifted(select->has_axis() ? select->axis() : -1, rank, "select.axis");
     if (!axis.ok()) return axis.status();
     select->set_axis(*axis);
-    if (Find(select->ranks())->rank() == 1) return absl::OkStatus();
-    auto ranks = Broadcast(*Find(select->ranks()));
-    if (!ranks.ok()) return ranks.status();
-    Replace(select->mutable_ranks(), *ranks);
+    const Batched ranks = *Find(select->ranks());
+    // Ranks of one axis that the batch's elements share are the same for all slices.
+    if (!ranks.batched && ranks.rank() == 1) return absl::OkStatus();
+    auto own = Broadcast(ranks);
+    if (own.ok() && ranks.rank() == 1) {
+      Shape shape(rank + 1, 1);
+      shape[0] = own->info.shape[0];
+      shape[*axis] = own->info.shape[1];
+      own = Reshaped(*own, shape);
+    }
+    if (!own.ok()) return own.status();
+    Replace(select->mutable_ranks(), *own);
+    auto input = Broadcast(*Find(select->input()));
+    if (!input.ok()) return input.status();
+    Replace(select->mutable_input(), *input);
     return absl::OkStatus();
   }
 

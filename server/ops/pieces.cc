@@ -284,8 +284,8 @@ absl::Status Pieces::Choose(int64_t max_bytes) {
   chunk_ = extents_;
   if (Product(extents_) == 0) return absl::OkStatus();
   // Partial results have neither the place of an element nor how many took part.
-  bool only_kept = kind_ == Kind::kReduce && (IsArg(code_.reduce().combine()) ||
-                                              code_.reduce().map().results_size() > 1);
+  bool only_kept = kind_ == Kind::kReduce &&
+                   (IsArg(code_.reduce().combine()) || code_.reduce().map().results_size() > 1);
   size_t rank = extents_.size(), usable = only_kept ? num_kept_ : rank;
   size_t firsts = uses_index_ ? 1 : std::max<size_t>(usable, 1);  // elements stay in their order
   for (size_t i = 0; i < std::size(kLongRuns) * firsts; ++i) {

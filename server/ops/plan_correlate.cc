@@ -98,9 +98,8 @@ absl::StatusOr<Plan> PlanCorrelate(const v1::Correlate& correlate, Inputs inputs
   spec.scalars = {*first, *add->identity};
   spec.outputs = {*output};
   spec.label = correlate.convolve() ? "convolve" : "correlate";
-  const double products =
-      static_cast<double>(shifts->count) *
-      static_cast<double>(std::min(left->shape[0], right->shape[0]));
+  const double products = static_cast<double>(shifts->count) *
+                          static_cast<double>(std::min(left->shape[0], right->shape[0]));
   Plan plan = MakeRoutinePlan(std::move(spec));
   plan.flops = 2 * products;
   return plan;

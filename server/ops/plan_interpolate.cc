@@ -14,9 +14,9 @@ absl::Status CheckRealPlaces(const ArrayInfo& array, std::string_view field) {
 
 absl::Status CheckKnown(const ArrayInfo& known, const ArrayInfo& values) {
   if (known.shape.size() != 1 || known.shape[0] < 1) {
-    return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.known",
-                        absl::StrCat("known places are one or more along one axis, not ",
-                                     ToString(known.shape)));
+    return InvalidField(
+        v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.known",
+        absl::StrCat("known places are one or more along one axis, not ", ToString(known.shape)));
   }
   if (values.shape != known.shape) {
     return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.values",

@@ -111,9 +111,9 @@ absl::StatusOr<Value> ReplaceNan(ProgramBuilder& map, Value mapped, DType input,
 // an index below zero says that there is none.
 std::optional<Value> LeaveNanOut(DType input, bool by_index, ReduceSpec* spec) {
   const Value number = spec->map.Op("logical_not", {IsNan(spec->map, input)}, DType::kBool);
-  spec->takes_part =
-      spec->takes_part ? spec->map.Op("logical_and", {*spec->takes_part, number}, DType::kBool)
-                       : number;
+  spec->takes_part = spec->takes_part
+                         ? spec->map.Op("logical_and", {*spec->takes_part, number}, DType::kBool)
+                         : number;
   if (by_index) return std::nullopt;
   return spec->finish.Input(1, DType::kInt64);
 }
@@ -354,8 +354,7 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
   // What has an identity needs no count.
-  const bool replaces_nan =
-      skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN;
+  const bool replaces_nan = skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN;
   if (replaces_nan) {
     mapped = ReplaceNan(spec.map, spec.mapped, input.dtype,
                         rule.combine == Code::COMBINE_MULTIPLY ? 1 : 0);

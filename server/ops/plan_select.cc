@@ -56,8 +56,7 @@ absl::StatusOr<std::vector<int64_t>> ReadPlaces(const v1::Partition& partition, 
     places.push_back(place < 0 ? place + n : place);
   }
   if (places.empty()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "partition.kth",
-                        "give at least one place");
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "partition.kth", "give at least one place");
   }
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
@@ -82,8 +81,7 @@ absl::StatusOr<Plan> PlanSelect(const v1::Select& select, Inputs inputs, const I
   spec.routine = wire::RoutineCode::ROUTINE_SELECT;
   spec.extents = input->shape;
   spec.extents[*axis] = 1;
-  spec.operands = {
-      {.slot = 0, .array = *input}, *std::move(ranks), {.slot = 2, .array = *output}};
+  spec.operands = {{.slot = 0, .array = *input}, *std::move(ranks), {.slot = 2, .array = *output}};
   for (RoutineOperand* operand : {&spec.operands[0], &spec.operands[2]}) {
     operand->strides = StridesWithout(operand->array, *axis, *axis + 1);
     operand->AddOwn(*axis);
@@ -110,8 +108,7 @@ absl::StatusOr<Plan> PlanPartition(const v1::Partition& partition, Inputs inputs
   RoutineSpec spec;
   // Many places make an order of nearly all elements.
   const bool sorts = places->size() > kMostPartitionPlaces;
-  spec.routine =
-      sorts ? wire::RoutineCode::ROUTINE_SORT : wire::RoutineCode::ROUTINE_PARTITION;
+  spec.routine = sorts ? wire::RoutineCode::ROUTINE_SORT : wire::RoutineCode::ROUTINE_PARTITION;
   spec.extents = input->shape;
   spec.extents[*axis] = 1;
   spec.operands = {{.slot = 0, .array = *input}, {.slot = 1, .array = *output}};

@@ -96,6 +96,7 @@ class VmapTest(client_case.ClientCase):
         self.check(lambda x: st.top_k(x, 2), x)
         self.check(lambda x: (st.median(x), st.median(x, axis=0), st.quantile(x, [0.2, 0.7], axis=1)), x)
         self.check(lambda x: (st.nanmedian(x, axis=1), st.nanmean(x, axis=0), st.nanargmax(x, axis=1)), x)
+        self.check(lambda x: (st.nanmedian(x), st.nanmedian(x, axis=(0, 1)), st.nanquantile(x, 0.3, axis=0)), x)
         self.check(lambda x: st.partition(x, 1, axis=0)[1], x)
         self.check(lambda x: st.interp(x, st.asarray([0.2, 0.5, 0.9]), st.asarray([1.0, 3.0, 2.0])), x)
         keys = self.rng.integers(0, 2, (3, 4))

@@ -329,11 +329,17 @@ class _Batcher:
         self.finish(operation)
 
     def _select(self, operation, select) -> None:
-        if self.is_batched(select.ranks):
-            raise self.no_rule("selection by ranks that differ")
-        select.axis = (select.axis if select.HasField("axis") else -1) % self.rank(select.input) + 1
-        if self.rank(select.ranks) > 1:
-            select.ranks.CopyFrom(pb.Operand(handle=self.with_axis(select.ranks)))
+        rank = self.rank(select.input)
+        axis = (select.axis if select.HasField("axis") else -1) % rank
+        num_axes, of_items = self.rank(select.ranks), self.is_batched(select.ranks)
+        select.axis = axis + 1
+        if of_items or num_axes > 1:  # else the same for every item
+            ranks = self.with_axis(select.ranks)
+            if num_axes < rank:
+                count = self.shape(ranks)[-1]
+                ranks = self.reshaped(ranks, (self.size, *(count if i == axis else 1 for i in range(rank))))
+            select.ranks.CopyFrom(pb.Operand(handle=ranks))
+            select.input.CopyFrom(pb.Operand(handle=self.with_axis(select.input)))
         self.finish(operation)
 
     def _partition(self, operation, partition) -> None:

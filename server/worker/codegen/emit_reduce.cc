@@ -163,16 +163,16 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-  return absl::StrCat("ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
-                      TypeName(accumulator), " value;\n", text.selects ? "  bool takes_part;\n" : "",
-                      "  map(scalars", passed, ", index, value", text.selects ? ", takes_part" : "",
-                      ");\n", text.selects ? "  if (!takes_part) return st_identity();\n" : "",
-                      "  return Acc{value",
-                      text.counts      ? ", 1"
-                      : text.has_index ? ", index"
-                                       : "",
-                      "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
-                      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
+  return absl::StrCat(
+      "ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
+      TypeName(accumulator), " value;\n", text.selects ? "  bool takes_part;\n" : "",
+      "  map(scalars", passed, ", index, value", text.selects ? ", takes_part" : "", ");\n",
+      text.selects ? "  if (!takes_part) return st_identity();\n" : "", "  return Acc{value",
+      text.counts      ? ", 1"
+      : text.has_index ? ", index"
+                       : "",
+      "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
+      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.

@@ -249,8 +249,7 @@ class Planner {
     const int64_t digit_bits = is_cuda() ? 8 : 11, bins = int64_t{1} << digit_bits;
     const int64_t wanted = is_cuda() ? int64_t{target_.num_multiprocessors} * 8 : kGroupChunksCpu;
     const int64_t least = is_cuda() ? 4 * kBlockElements : kLeastSoughtCpu;
-    const int64_t size =
-        std::max(least, DivideUp(n, std::max<int64_t>(wanted / count_, 1)));
+    const int64_t size = std::max(least, DivideUp(n, std::max<int64_t>(wanted / count_, 1)));
     const int64_t chunks = DivideUp(n, size), rows = is_cuda() ? 1 : chunks;
     AddScratch(seeks + 2 * count_ * rows * ranks * bins * 8);
     Add(4, count_ * ranks * (is_cuda() ? bins : 1), {size, chunks});

@@ -443,8 +443,8 @@ Value WithoutNan(v1::Reduction::Function function, std::vector<Value> values) {
 }
 
 constexpr v1::Reduction::Function kOfNumbers[] = {
-    v1::Reduction::FUNCTION_SUM,  v1::Reduction::FUNCTION_PROD,   v1::Reduction::FUNCTION_MEAN,
-    v1::Reduction::FUNCTION_NORM, v1::Reduction::FUNCTION_MIN,    v1::Reduction::FUNCTION_MAX,
+    v1::Reduction::FUNCTION_SUM,    v1::Reduction::FUNCTION_PROD,  v1::Reduction::FUNCTION_MEAN,
+    v1::Reduction::FUNCTION_NORM,   v1::Reduction::FUNCTION_MIN,   v1::Reduction::FUNCTION_MAX,
     v1::Reduction::FUNCTION_ARGMIN, v1::Reduction::FUNCTION_ARGMAX};
 
 class SkipNanTest : public ReduceTest {
@@ -524,8 +524,8 @@ TEST_F(SkipNanTest, MaskAndInitialValueTakePart) {
     std::vector<DeviceArray> inputs = {harness().Put(input)};
     if (!mask.empty()) {
       operation.mutable_reduction()->mutable_where()->set_handle(2);
-      inputs.push_back(harness().Put(Make(
-          DType::kBool, {6}, [&](int64_t i) { return static_cast<double>(mask[i]); })));
+      inputs.push_back(harness().Put(
+          Make(DType::kBool, {6}, [&](int64_t i) { return static_cast<double>(mask[i]); })));
     }
     if (initial) operation.mutable_reduction()->mutable_initial()->set_float_value(*initial);
     auto result = harness().Compute(operation, inputs);

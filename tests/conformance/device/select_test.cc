@@ -73,8 +73,8 @@ HostArray Ranks(const std::vector<int64_t>& ranks) {
 class SelectTest : public DeviceTest {
  protected:
   void ExpectSelects(const HostArray& input, int axis, const std::vector<int64_t>& ranks) {
-    auto result = harness().Compute(SelectOf(axis),
-                                    {harness().Put(input), harness().Put(Ranks(ranks))});
+    auto result =
+        harness().Compute(SelectOf(axis), {harness().Put(input), harness().Put(Ranks(ranks))});
     ASSERT_TRUE(result.ok()) << result.status();
     const HostArray got = harness().Get(*result);
     ASSERT_EQ(got.info.dtype, input.info.dtype);
@@ -185,15 +185,15 @@ TEST_F(SelectTest, SlicesHaveRanksOfTheirOwn) {
     const HostArray ranks = Make(DType::kInt32, {6, 2}, [&](int64_t i) {
       return static_cast<double>(i % 2 == 0 ? i * 3 : n - 1 - i);
     });
-    auto result =
-        harness().Compute(SelectOf(1), {harness().Put(input), harness().Put(ranks)});
+    auto result = harness().Compute(SelectOf(1), {harness().Put(input), harness().Put(ranks)});
     ASSERT_TRUE(result.ok()) << result.status();
     const HostArray got = harness().Get(*result);
     auto slices = Slices(input, 1);
     for (int64_t i = 0; i < 12; ++i) {
       auto& slice = slices[i / 2];
       std::stable_sort(slice.begin(), slice.end(), Before);
-      ASSERT_PRED2(Same, got.At(i), slice[static_cast<size_t>(ranks.At(i).real())]) << n << " " << i;
+      ASSERT_PRED2(Same, got.At(i), slice[static_cast<size_t>(ranks.At(i).real())])
+          << n << " " << i;
     }
     harness().Reset();
   }
@@ -207,10 +207,9 @@ TEST_F(SelectTest, ExtremesNanAndZerosHaveTheirOrder) {
         Make(dtype, {5000}, [&](int64_t i) { return Value(values[i * 7 % 10]); });
     ExpectSelects(input, 0, {0, 999, 1000, 1500, 2500, 3499, 3500, 4999});
     ExpectPartitions(input, 0, {1000, 3500});
-    const HostArray zeros =
-        Make(dtype, {4000}, [](int64_t i) { return i % 2 == 0 ? 0.0 : -0.0; });
-    auto result = harness().Compute(SelectOf(0),
-                                    {harness().Put(zeros), harness().Put(Ranks({0, 2000}))});
+    const HostArray zeros = Make(dtype, {4000}, [](int64_t i) { return i % 2 == 0 ? 0.0 : -0.0; });
+    auto result =
+        harness().Compute(SelectOf(0), {harness().Put(zeros), harness().Put(Ranks({0, 2000}))});
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(std::signbit(harness().Get(*result).At(0).real()));
     EXPECT_FALSE(std::signbit(harness().Get(*result).At(1).real()));
@@ -220,8 +219,8 @@ TEST_F(SelectTest, ExtremesNanAndZerosHaveTheirOrder) {
   for (int64_t i = 0; i < 2000; ++i)
     std::memcpy(large.buffer.data() + 8 * i, &unsigned_values[i % 3], 8);
   auto bits = [&](const HostArray& input, int64_t rank) {
-    auto result = harness().Compute(SelectOf(0),
-                                    {harness().Put(input), harness().Put(Ranks({rank}))});
+    auto result =
+        harness().Compute(SelectOf(0), {harness().Put(input), harness().Put(Ranks({rank}))});
     EXPECT_TRUE(result.ok()) << result.status();
     uint64_t got = 0;
     if (result.ok()) std::memcpy(&got, harness().Get(*result).buffer.data(), 8);
@@ -239,9 +238,8 @@ TEST_F(SelectTest, ExtremesNanAndZerosHaveTheirOrder) {
 TEST_F(SelectTest, RankOutsideItsAxisFails) {
   for (int64_t n : {10, 5000, 300000}) {
     for (int64_t rank : {n, -n - 1, std::numeric_limits<int64_t>::min()}) {
-      auto result = harness().Compute(
-          SelectOf(0), {harness().Put(MixedArray(DType::kFloat32, {n})),
-                        harness().Put(Ranks({0, rank}))});
+      auto result = harness().Compute(SelectOf(0), {harness().Put(MixedArray(DType::kFloat32, {n})),
+                                                    harness().Put(Ranks({0, rank}))});
       EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << n << " " << rank;
       harness().Reset();
     }
@@ -279,8 +277,8 @@ TEST_F(SelectTest, KeysDecideWhereTheOnesBeforeAreEqual) {
   for (int64_t n : {1, 10, 1000, 1025, 20000}) {
     const HostArray second = MixedArray(DType::kFloat32, {2, n}, 40);
     const HostArray third = Transposed(MixedArray(DType::kComplex64, {n, 2}, 20));
-    const HostArray keys[] = {
-        Make(DType::kInt8, {2, n}, [](int64_t i) { return Mixed(i, 4); }), second, third};
+    const HostArray keys[] = {Make(DType::kInt8, {2, n}, [](int64_t i) { return Mixed(i, 4); }),
+                              second, third};
     for (bool descending : {false, true}) {
       v1::Operation operation;
       auto* sort = operation.mutable_sort();

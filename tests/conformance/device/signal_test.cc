@@ -10,8 +10,9 @@ namespace {
 
 class SignalTest : public DeviceTest {
  protected:
-  HostArray Interpolated(const HostArray& input, const HostArray& known, const HostArray& values,
-                         const std::function<void(v1::Interpolate*)>& change = [](auto*) {}) {
+  HostArray Interpolated(
+      const HostArray& input, const HostArray& known, const HostArray& values,
+      const std::function<void(v1::Interpolate*)>& change = [](auto*) {}) {
     v1::Operation operation;
     operation.mutable_interpolate()->mutable_input()->set_handle(1);
     operation.mutable_interpolate()->mutable_known()->set_handle(2);
@@ -82,32 +83,31 @@ TEST_F(SignalTest, EndsNanAndInfinitiesAreNumPys) {
   got[4] = 0;
   EXPECT_EQ(got, (std::vector<double>{-1, 5, 1, 9, 0, -1, 9, 4}));
   // One known place; equal infinite values; a known place itself beside an infinite one.
-  EXPECT_EQ(numbers(Interpolated(Row(DType::kFloat64, {0, 2, 3}), Row(DType::kFloat64, {2}),
-                                 Row(DType::kFloat64, {8}),
-                                 [](v1::Interpolate* interpolate) {
-                                   interpolate->mutable_left()->set_float_value(-1);
-                                 })),
-            (std::vector<double>{-1, 8, 8}));
+  EXPECT_EQ(
+      numbers(Interpolated(
+          Row(DType::kFloat64, {0, 2, 3}), Row(DType::kFloat64, {2}), Row(DType::kFloat64, {8}),
+          [](v1::Interpolate* interpolate) { interpolate->mutable_left()->set_float_value(-1); })),
+      (std::vector<double>{-1, 8, 8}));
   EXPECT_EQ(numbers(Interpolated(Row(DType::kFloat64, {1.5, 2, 2.5}), known,
                                  Row(DType::kFloat64, {inf, inf, 4}))),
             (std::vector<double>{inf, inf, inf}));
 }
 
 TEST_F(SignalTest, InterpolatesComplexValuesByTheirParts) {
-  const HostArray got = Interpolated(
-      Row(DType::kFloat32, {0, 1.5, 9}), Row(DType::kInt32, {1, 2, 4}),
-      Row(DType::kComplex64, {Value(2, 8), Value(4, -8), Value(0, 1)}),
-      [](v1::Interpolate* interpolate) {
-        interpolate->mutable_right()->mutable_complex_value()->set_real(5);
-        interpolate->mutable_right()->mutable_complex_value()->set_imaginary(-6);
-      });
+  const HostArray got =
+      Interpolated(Row(DType::kFloat32, {0, 1.5, 9}), Row(DType::kInt32, {1, 2, 4}),
+                   Row(DType::kComplex64, {Value(2, 8), Value(4, -8), Value(0, 1)}),
+                   [](v1::Interpolate* interpolate) {
+                     interpolate->mutable_right()->mutable_complex_value()->set_real(5);
+                     interpolate->mutable_right()->mutable_complex_value()->set_imaginary(-6);
+                   });
   EXPECT_EQ(got.info.dtype, DType::kComplex128);
   EXPECT_EQ(got.Values(), (std::vector<Value>{Value(2, 8), Value(3, 0), Value(5, -6)}));
 }
 
 // The definition, from all pairs.
-std::vector<Value> Expected(const HostArray& left, const HostArray& right,
-                            v1::Correlate::Mode mode, bool convolve) {
+std::vector<Value> Expected(const HostArray& left, const HostArray& right, v1::Correlate::Mode mode,
+                            bool convolve) {
   auto a = left.Values(), v = right.Values();
   if (convolve && v.size() > a.size()) std::swap(a, v);
   if (convolve) std::reverse(v.begin(), v.end());
@@ -183,7 +183,8 @@ TEST_F(SignalTest, CorrelatesEveryDType) {
 // What does not overlap takes no part, whatever it is.
 TEST_F(SignalTest, InfinitiesStayWithinTheirOverlap) {
   const double inf = HUGE_VAL;
-  const HostArray left = Make(DType::kFloat64, {100}, [&](int64_t i) { return i == 0 ? inf : 1.0; });
+  const HostArray left =
+      Make(DType::kFloat64, {100}, [&](int64_t i) { return i == 0 ? inf : 1.0; });
   const HostArray right = Row(DType::kFloat64, {0.5, 1, 2});
   const auto got = Correlated(left, right, v1::Correlate::MODE_FULL, false).Values();
   for (size_t i = 0; i < got.size(); ++i) {

@@ -354,8 +354,8 @@ TEST(PlanSelect, ShapesAndFields) {
                 "select.ranks");
   ExpectRefused(select, {matrix, Array(DType::kUInt8, {})}, v1::ERROR_REASON_SHAPE_MISMATCH,
                 "select.ranks");
-  ExpectRefused(select, {matrix, Array(DType::kFloat32, {3})},
-                v1::ERROR_REASON_DATA_TYPE_MISMATCH, "select.ranks");
+  ExpectRefused(select, {matrix, Array(DType::kFloat32, {3})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "select.ranks");
   ExpectRefused(select, {matrix, std::nullopt}, v1::ERROR_REASON_INVALID_FIELD, "select.ranks");
   ExpectRefused(select, {std::nullopt, Array(DType::kInt8, {3})}, v1::ERROR_REASON_INVALID_FIELD,
                 "select.input");
@@ -398,8 +398,7 @@ TEST(PlanInterpolate, RefusesWithTheField) {
     operand->set_handle(1);
   interpolate.add_outputs()->set_handle(3);
   const Input places = Array(DType::kInt8, {4, 2}), row = Array(DType::kFloat32, {7});
-  EXPECT_EQ(Good(interpolate, {places, row, row}).outputs[0],
-            Contiguous(DType::kFloat64, {4, 2}));
+  EXPECT_EQ(Good(interpolate, {places, row, row}).outputs[0], Contiguous(DType::kFloat64, {4, 2}));
   EXPECT_EQ(Good(interpolate, {places, row, Array(DType::kComplex64, {7})}).outputs[0].dtype,
             DType::kComplex128);
   ExpectRefused(interpolate, {Array(DType::kComplex64, {4}), row, row},
@@ -450,9 +449,8 @@ TEST(PlanReduction, SkipsNanWhereThatMeansSomething) {
   reduction->set_skip_nan(true);
   reduce.add_outputs()->set_handle(2);
   const std::vector<Input> row = {Array(DType::kFloat32, {9})};
-  for (v1::Reduction::Function function :
-       {v1::Reduction::FUNCTION_ANY, v1::Reduction::FUNCTION_ALL,
-        v1::Reduction::FUNCTION_COUNT_NONZERO}) {
+  for (v1::Reduction::Function function : {v1::Reduction::FUNCTION_ANY, v1::Reduction::FUNCTION_ALL,
+                                           v1::Reduction::FUNCTION_COUNT_NONZERO}) {
     reduction->set_function(function);
     ExpectRefused(reduce, row, v1::ERROR_REASON_INVALID_FIELD, "reduction.skip_nan");
   }

@@ -111,7 +111,8 @@ class Operation {
   // percentiles. `ranks`: integers along one axis, or for each slice its own.
   static Operation Select(const Operand& input, const Operand& ranks,
                           std::optional<int32_t> axis = std::nullopt);
-  // With the elements that Sort would put at `kth` there, smaller ones before and greater ones after.
+  // With the elements that Sort would put at `kth` there, smaller ones before and greater ones
+  // after.
   static Operation Partition(const Operand& input, const std::vector<int64_t>& kth,
                              const PartitionOptions& options = {});
   // Values, and where they were (int64).

@@ -43,7 +43,7 @@ struct ReduceOptions {
   DataType data_type = DataType::kUnspecified;  // of accumulator and result; unspecified: NumPy's
   std::optional<Operand> initial;               // a number that takes part as one more element does
   std::optional<Operand> where;                 // bool; elements where it is false take no part
-  bool skip_nan = false;  // nansum, nanmean, ...: NaN take no part either
+  bool skip_nan = false;                        // nansum, nanmean, ...: NaN take no part either
 };
 
 struct AccumulateOptions {
@@ -68,7 +68,8 @@ struct SortOptions {
   std::optional<int32_t> axis;  // unset: the last
   bool descending = false;
   bool indices = false;  // argsort
-  // With `indices`, lexsort: what is equal in the input is ordered by the first of these, and so on.
+  // With `indices`, lexsort: what is equal in the input is ordered by the first of these, and so
+  // on.
   std::vector<Operand> more_keys;
 };
 

@@ -13,8 +13,8 @@ constexpr int kResults = 32;
 // Elements without gaps leave their distance to the compiler, which then takes several at once.
 template <bool kDense>
 ST_FN Acc left_at(const Launch& launch, st_i64 i) {
-  const st_i64 stride = kDense ? (st_i64)sizeof(typename st_stored<T0>::type)
-                               : launch.operand0.own_strides[0];
+  const st_i64 stride =
+      kDense ? (st_i64)sizeof(typename st_stored<T0>::type) : launch.operand0.own_strides[0];
   return run0(st_load<T0>(launch.operand0.data + i * stride));
 }
 template <bool kDense>
@@ -25,8 +25,7 @@ ST_FN void correlate(const Launch& launch, st_i64 first, int count) {
 #pragma unroll
   for (int k = 0; k < kResults; ++k) sums[k] = st_load<Acc>(launch.scalars[1]);
   for (st_i64 j = 0; j < m; ++j) {
-    const Acc other =
-        run1(st_load<T1>(launch.operand1.data + j * launch.operand1.own_strides[0]));
+    const Acc other = run1(st_load<T1>(launch.operand1.data + j * launch.operand1.own_strides[0]));
     const st_i64 begin = shift + j;
     if (begin >= 0 && begin + kResults <= n) {
 #pragma unroll

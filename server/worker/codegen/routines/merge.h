@@ -30,8 +30,8 @@ ST_FN I merge_path(const Launch& launch, const Row& row, const Entry* a, I a_cou
   return low;
 }
 
-// Entries [begin, begin + count) of `from`, or of the row itself where that is null, in order: in one
-// of the tiles. A block's.
+// Entries [begin, begin + count) of `from`, or of the row itself where that is null, in order: in
+// one of the tiles. A block's.
 ST_FN const Entry* sort_entries(const Launch& launch, const Row& row, const Entry* from,
                                 st_i64 begin, int count, Entry (*tiles)[kTile]) {
   for (int i = ST_THREAD; i < count; i += ST_THREADS)
@@ -69,7 +69,8 @@ ST_FN const Entry* sort_entries(const Launch& launch, const Row& row, const Entr
   return tiles[now];
 }
 
-// Sorts as sort_entries. The first `keep` entries go to `to`, from `to_begin` on, or where that is null to the result. A block's.
+// Sorts as sort_entries. The first `keep` entries go to `to`, from `to_begin` on, or where that is
+// null to the result. A block's.
 ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin,
                      int count, st_i64 keep, Entry* to, st_i64 to_begin) {
 #if !ST_CUDA

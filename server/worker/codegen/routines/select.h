@@ -7,8 +7,7 @@ ST_FN int num_ranks(const Launch& launch) { return (int)launch.ST_LAST.own_exten
 
 // The place in [0, n); -1, and a fault, when there is none.
 ST_FN st_i64 given_rank(const Launch& launch, const Place& place, st_i64 j) {
-  const T1 value =
-      st_load<T1>(st_at(launch.operand1, place) + j * launch.operand1.own_strides[0]);
+  const T1 value = st_load<T1>(st_at(launch.operand1, place) + j * launch.operand1.own_strides[0]);
   const bool beyond = !st_traits<T1>::is_signed && (st_u64)value > 0x7FFFFFFFFFFFFFFFull;
   const st_i64 rank = beyond ? 0x7FFFFFFFFFFFFFFFll : (st_i64)value;
   const st_i64 n = launch.operand0.own_extents[0];

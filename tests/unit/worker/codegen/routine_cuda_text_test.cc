@@ -247,8 +247,8 @@ TEST(RoutineCudaText, SelectsByRank) {
 }
 
 TEST(RoutineCudaText, PartitionsByClasses) {
-  for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
-           {2, 100}, {3, 3000}, {300, 1100}, {1, 50000}}) {
+  for (auto [rows, n] :
+       std::vector<std::pair<int64_t, int64_t>>{{2, 100}, {3, 3000}, {300, 1100}, {1, 50000}}) {
     v1::Operation operation;
     operation.mutable_partition()->mutable_input()->set_handle(1);
     operation.mutable_partition()->set_indices(true);

@@ -275,10 +275,10 @@ TEST_F(EmittedCodeTest, EveryMaskAndSort) {
     interpolate.mutable_interpolate()->mutable_known()->set_handle(2);
     interpolate.mutable_interpolate()->mutable_values()->set_handle(3);
     interpolate.add_outputs()->set_handle(9);
-    ExpectCompiles(interpolate,
-                   {Contiguous(DType::kFloat32, {30}), Contiguous(DType::kInt64, {4}),
-                    Contiguous(dtype, {4})},
-                   {"stride_phase0"});
+    ExpectCompiles(
+        interpolate,
+        {Contiguous(DType::kFloat32, {30}), Contiguous(DType::kInt64, {4}), Contiguous(dtype, {4})},
+        {"stride_phase0"});
     if (!IsFloat(dtype) && !IsComplex(dtype)) continue;
     for (v1::Reduction::Function function :
          {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MEAN, v1::Reduction::FUNCTION_MAX,
