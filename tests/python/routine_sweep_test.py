@@ -169,8 +169,8 @@ class RoutineSweep(client_case.ClientCase):
                 whole = np.sort(x)
                 moved = np.asarray(st.partition(st.asarray(x), kth))
                 places = np.asarray(st.argpartition(st.asarray(x), kth))
-                self.same(np.sort(moved), whole)
-                self.same(np.sort(places), np.arange(n))
+                np.testing.assert_array_equal(np.sort(moved), whole)
+                np.testing.assert_array_equal(np.sort(places), np.arange(n))
                 for result in (moved, x[places]):
                     for k in kth:
                         self.assertEqual(result[k], whole[k])

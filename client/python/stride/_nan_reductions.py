@@ -152,11 +152,8 @@ def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
     if not _has_nan(array):
         return plain(array, axis, out, keepdims=keepdims)
     function = _F.FUNCTION_ARGMIN if name == "min" else _F.FUNCTION_ARGMAX
-    axes = _inference.reduced_axes(axis, array.ndim)
-    if len(axes) > 1 and axis is not None or not array.size or not array.ndim:
-        return plain(_replaced(array, math.inf if name == "min" else -math.inf), axis, out, keepdims=keepdims)
     # An index of the service is -1 where there is nothing but NaN.
-    result = _reductions.reduce_by(function, array._node, axes, keepdims, _dtypes.int64, skip_nan=True)
+    result = _reductions._place(function, f"arg{name}", array, axis, keepdims, skip_nan=True)
     if not array.session._is_trace and bool(_reductions.any(result < 0)):
         raise ValueError("All-NaN slice encountered")
     return _arguments.give(result, out)

@@ -429,7 +429,7 @@ def all(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:
     return _give(_truth(_F.FUNCTION_ALL, a, axis, keepdims, where), out, "unsafe")
 
 
-def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> Array:
+def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, skip_nan: bool = False) -> Array:
     node = node_of(x)
     if not node.shape and axis is not None and operator.index(axis) in (0, -1):
         axis = None
@@ -441,7 +441,8 @@ def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> 
 
     def build(flush, result, operands):
         flush.operation(result.handle, result.origin, reduction=pb.Reduction(
-            function=function, input=operands[0], axes=() if axis is None else axes, keep_dims=keepdims))
+            function=function, input=operands[0], axes=() if axis is None else axes, keep_dims=keepdims,
+            skip_nan=skip_nan))
 
     return wrap(record(node.session, shape, _dtypes.int64, build, (node,)))
 

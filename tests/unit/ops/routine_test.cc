@@ -412,7 +412,7 @@ TEST(PlanInterpolate, RefusesWithTheField) {
   ExpectRefused(interpolate, {places, row, Array(DType::kFloat32, {6})},
                 v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.values");
   message->mutable_right()->mutable_complex_value()->set_imaginary(1);
-  ExpectRefused(interpolate, {places, row, row}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+  ExpectRefused(interpolate, {places, row, row}, v1::ERROR_REASON_INVALID_FIELD,
                 "interpolate.right");
 }
 
