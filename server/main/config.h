@@ -35,6 +35,7 @@ struct Config {
   std::vector<int> cpu_devices;  // threads of each; 0: all cores
   bool no_cuda = false;
   int spare_workers = 1;
+  int max_workers = 0;  // of each device; 0: as its memory allows
   int64_t staging_bytes = int64_t{64} << 20;
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);

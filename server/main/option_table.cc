@@ -173,6 +173,10 @@ std::vector<Option> MakeOptions() {
        "Ready workers kept for each device, so that a tenant's first job need not wait for a "
        "process. Default 1.",
        Number(&Config::spare_workers, 0, 64)},
+      {"max-workers", "COUNT",
+       "Workers of each device at once; a tenant beyond them waits until an idle worker ends. "
+       "Default 0: as many as memory, processes and descriptors allow.",
+       Number(&Config::max_workers, 0, 1 << 20)},
       {"staging-bytes", "BYTES",
        "Pinned memory of each worker for uploads and downloads. Default 67108864.",
        Number(&Config::staging_bytes, 4 << 20, int64_t{1} << 36)},

@@ -107,6 +107,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.max_sessions = config.max_sessions;
   options.default_session_ttl = config.session_ttl;
   options.worker_idle_timeout = config.worker_idle_timeout;
+  options.max_workers_of_device = config.max_workers;
   options.kill_grace = config.kill_grace;
   options.log = [](const std::string& text) { api::LogInfo(text); };
   options.fair_quantum = config.fair_quantum;
@@ -147,7 +148,8 @@ void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options)
   options->max_workers = WorkersFor(max_descriptors);
   options->host_memory_bytes = AvailableMemoryBytes();
   options->max_processes = MostProcesses();
-  options->max_starts = std::clamp(AvailableThreads(), 2, 8);
+  // More at once start no faster: a driver creates contexts one after another.
+  options->max_starts = std::clamp(AvailableThreads(), 2, 4);
   options->descriptor_reserve = static_cast<int64_t>(max_descriptors / kShareInReserve);
   options->free_descriptors = [max_descriptors] {
     return static_cast<int64_t>(max_descriptors) - OpenDescriptors();

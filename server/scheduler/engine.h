@@ -101,9 +101,10 @@ struct EngineOptions {
   std::function<double(const TenantId&)> tenant_weight;
   // A worker that others wait for is kept at least so long by a lane that has work for it.
   absl::Duration worker_turn = absl::Seconds(1);
-  int max_starts = 8;  // of workers, at a time
+  int max_starts = 4;  // of workers, at a time
   // Bounds of the workers that run at once, besides the memory of their devices. 0: not known.
   int max_workers = 0;            // as the process's descriptors allow
+  int max_workers_of_device = 0;  // as the operator allows; 0: no bound
   int64_t host_memory_bytes = 0;  // for workers and for arrays on CPU devices
   int64_t max_processes = 0;      // processes and threads of the service
   // Bytes of a device's memory that all processes have together; absent: not known. Asked each

@@ -325,6 +325,7 @@ class Scheduler {
   void AskToYield();
   void YieldIfDone(Lane& lane);
   void StopYielding();
+  bool StartsSlowDown(int device) const;
   void TendWorkers();
   // Until the lane has a worker, or none can be started, or the deadline.
   absl::Status AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline);

@@ -91,11 +91,14 @@ void Scheduler::MeasureWorkers() {
   Locked lock(*core_);
   costs_.Measured(uses);
   double host_arenas = static_cast<double>(memory_.arena_bytes(core_->memory_place()));
+  const EngineOptions& options = core_->options;
+  const int allowed = options.max_workers_of_device > 0 ? options.max_workers_of_device : INT_MAX;
   for (int device = 0; device < num_devices; ++device) {
     const wire::DeviceDescription& description = core_->broker->devices()[device];
     const auto arenas = static_cast<int64_t>(memory_.arena_bytes(device));
     if (description.host_memory()) {
       host_arenas += static_cast<double>(memory_.used_bytes(device));
+      seats_.set_most(device, allowed);
       continue;
     }
     if (used[device].has_value()) {
@@ -105,12 +108,11 @@ void Scheduler::MeasureWorkers() {
     }
     const auto total = static_cast<double>(description.memory_bytes());
     const double before = static_cast<double>(device_used_before_[device].value_or(0));
+    const double taken = before + static_cast<double>(arenas) + kDeviceReserve * total;
     seats_.set_most(
-        device, WorkersThatFit(total, before + static_cast<double>(arenas) + kDeviceReserve * total,
-                               costs_.device_bytes(device)));
+        device, std::min(allowed, WorkersThatFit(total, taken, costs_.device_bytes(device))));
   }
   int most = INT_MAX;
-  const EngineOptions& options = core_->options;
   if (options.max_workers > 0) most = std::min(most, options.max_workers);
   if (options.host_memory_bytes > 0) {
     const auto total = static_cast<double>(options.host_memory_bytes);

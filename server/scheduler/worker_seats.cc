@@ -87,6 +87,18 @@ void WorkerSeats::Lacked(int device, Lack lack, SteadyTime now) {
   closed_until_ = now + pause_;
 }
 
+void WorkerSeats::Crowded(int device, int most, SteadyTime now) {
+  Lesson& lesson = devices_[device].lesson;
+  lesson = {std::min(most, lesson.Most(now)), now + options_.lesson_time};
+}
+
+bool WorkerSeats::IsCrowded(int device, SteadyTime now) const {
+  if (!FullDevice(device, now)) return false;
+  const auto first = std::find_if(line_.begin(), line_.end(),
+                                  [device](const Seat* seat) { return seat->device == device; });
+  return first != line_.end() && now - (*first)->since > options_.crowd_patience;
+}
+
 void WorkerSeats::Free(Seat& seat) {
   if (seat.state != Seat::State::kTaken) return;
   seat.state = Seat::State::kNone;

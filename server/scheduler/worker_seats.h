@@ -20,9 +20,11 @@ struct Lane;
 class WorkerSeats {
  public:
   struct Options {
-    int at_once = 8;  // starts
+    int at_once = 4;  // starts
     // A bound that a failed start has shown is tried again after this.
     absl::Duration lesson_time = absl::Minutes(1);
+    // A full device with a lane that has waited longer than this is crowded.
+    absl::Duration crowd_patience = absl::Milliseconds(1500);
     // Between a start that failed for lack and the next one, unless a worker's end comes first;
     // doubled up to the second.
     absl::Duration first_pause = absl::Milliseconds(50);
@@ -57,6 +59,9 @@ class WorkerSeats {
   void Failed(Seat& seat);
   // The start failed for lack of resources; the current number of workers becomes a bound.
   void Lacked(int device, Lack lack, SteadyTime now);
+  // More lanes want the device than its workers serve in time; `most` is its bound for a while.
+  void Crowded(int device, int most, SteadyTime now);
+  bool IsCrowded(int device, SteadyTime now) const;
   // The seat's worker ends or has ended.
   void Free(Seat& seat);
   // A process is gone: its resources are free.

@@ -1,5 +1,6 @@
 """Functions traced once and replayed, beside the same functions run directly."""
 
+import collections
 import functools
 import operator
 import threading
@@ -10,6 +11,8 @@ import numpy as np
 import client_case
 import stride as st
 from stride.v1 import program_service_pb2, program_service_pb2_grpc
+
+Pair = collections.namedtuple("Pair", "first second")
 
 
 class JitTest(client_case.ClientCase):
@@ -213,6 +216,157 @@ class JitTest(client_case.ClientCase):
         # An error leaves nothing behind.
         self.assertIs(st.current_session(), self.session)
         self.same(st.jit(lambda x: x + 1)(x), np.full(3, 2.0))
+
+    def test_static_arguments(self):
+        x = st.arange(4.0)
+        calls = []
+
+        def scaled(x, n, how="up", *, shift=0):
+            calls.append((n, how))
+            return (x * n if how == "up" else x / n) + shift
+
+        for options in ({"static_argnums": (1, 2)}, {"static_argnums": (1, -1)}, {"static_argnames": ("n", "how")},
+                        {"static_argnums": 1, "static_argnames": "how"}):
+            compiled = st.jit(scaled, **options)
+            calls.clear()
+            for _ in range(2):
+                self.same(compiled(x, 2), np.arange(4.0) * 2)
+                self.same(compiled(x, n=2), np.arange(4.0) * 2)
+                self.same(compiled(x, 2, "down", shift=st.asarray(1.0)), np.arange(4.0) / 2 + 1)
+            self.assertEqual(set(calls), {(2, "up"), (2, "down")})
+            self.assertLessEqual(len(calls), 3)
+            compiled.clear_cache()
+            self.assertEqual(len(compiled.templates), 0)
+        # A static argument is a whole, of which nothing is an input.
+        self.same(st.jit(lambda x, shape: x.reshape(shape), static_argnums=1)(x, (2, 2)), np.arange(4.0).reshape(2, 2))
+        decorated = st.jit(static_argnums=(1,))(lambda x, n: x * n)
+        self.same(decorated(x, 3), np.arange(4.0) * 3)
+
+        class Model:
+            factor = 3
+
+            @functools.partial(st.jit, static_argnums=0)
+            def run(self, x):
+                return x * self.factor
+
+        self.same(Model().run(x), np.arange(4.0) * 3)
+        signed = st.jit(lambda x, z: st.copysign(x, z))  # zeros are equal, but not the same
+        self.same(signed(x + 1, 0.0), np.arange(4.0) + 1)
+        self.same(signed(x + 1, -0.0), -np.arange(4.0) - 1)
+
+    def test_wrong_options(self):
+        def function(x, n):
+            return x
+
+        for options, error, pattern in (
+                ({"static_argnums": 3}, ValueError, "static_argnums=\\(3,\\).*2 positional"),
+                ({"donate_argnums": (0, -4)}, ValueError, "donate_argnums"),
+                ({"static_argnames": "y"}, ValueError, "static_argnames has 'y'"),
+                ({"donate_argnames": ["x", "z"]}, ValueError, "donate_argnames has 'z'"),
+                ({"static_argnums": 0, "donate_argnums": 0}, ValueError, "both"),
+                ({"static_argnums": 0, "donate_argnames": "x"}, ValueError, "both"),
+                ({"static_argnums": "a"}, TypeError, "integer"),
+                ({"static_argnames": [1]}, TypeError, "static_argnames"),
+                ({"device": "cuda:0"}, st.Unimplemented, "device="),
+                ({"out_shardings": 1}, st.Unimplemented, "out_shardings")):
+            with self.subTest(options=options), self.assertRaisesRegex(error, pattern):
+                st.jit(function, **options)
+        with self.assertRaisesRegex(TypeError, "takes a function"):
+            st.jit(3)
+        for value in ([1], np.ones(2), st.ones(2), {1: 2}):
+            with self.assertRaisesRegex(ValueError, "static argument 1 of type"):
+                st.jit(function, static_argnums=1)(st.ones(2), value)
+        for arguments, path in (((st.ones(1), {1, 2}), "n"), ((st.ones(1), {"k": [1, {2}]}), "n\\['k'\\]\\[1\\]")):
+            with self.assertRaisesRegex(TypeError, f"argument {path} of function is of type set"):
+                st.jit(function)(*arguments)
+
+    def test_donation(self):
+        def step(state, x):
+            return {"w": state["w"] + x}, x.sum()
+
+        for options in ({"donate_argnums": 0}, {"donate_argnames": "state"}):
+            compiled = st.jit(step, **options)
+            w, x = st.ones((3,)), st.arange(3.0)
+            view, computed = w[1:], w * 2
+            result, total = compiled({"w": w}, x)
+            self.assertTrue(w.is_deleted())
+            self.assertFalse(x.is_deleted())
+            self.assertFalse(view.is_deleted())
+            for use in (lambda: w + 1, lambda: np.asarray(w), lambda: w.shape, lambda: compiled({"w": w}, x),
+                        lambda: w[0]):
+                with self.assertRaisesRegex(RuntimeError, "deleted"):
+                    use()
+            with self.assertRaises(st.ArrayDeleted):
+                w.to_numpy()
+            self.same(result["w"], [1.0, 2, 3])
+            self.same(total, np.asarray(3.0))
+            self.same(view, np.ones(2))
+            self.same(computed, np.full(3, 2.0))
+        # An array that no result could take the place of stays, as do NumPy's, and those of a function that is traced.
+        x = st.arange(3.0)
+        self.same(st.jit(lambda x: x.sum(), donate_argnums=0)(x), np.asarray(3.0))
+        self.same(x, np.arange(3.0))
+        inner = st.jit(lambda x: x + 1, donate_argnums=0)
+        self.same(st.jit(lambda x: inner(x) + x)(x), np.arange(3.0) * 2 + 1)
+        self.same(inner(np.arange(3.0)), np.arange(3.0) + 1)
+        pair = st.jit(lambda a, b: a + b, donate_argnums=(0, 1))
+        kept = st.ones(3)
+        self.same(pair(kept + 0, kept), np.full(3, 2.0))
+        self.assertFalse(kept.is_deleted())  # there is one result for two
+        self.same(pair(kept, kept), np.full(3, 2.0))
+        self.assertTrue(kept.is_deleted())
+        kept.delete()
+
+    def test_donated_memory_is_released(self):
+        step = st.jit(lambda x: x * 2 + 1, donate_argnums=0)
+        x = st.ones((256, 256)) + 0
+        x.block_until_ready()
+        self.session.synchronize()
+        before = len(self.session.list_arrays())
+        held = [x]
+        for _ in range(4):
+            held.append(step(held[-1]))
+        held[-1].block_until_ready()
+        st.ones(1).to_numpy()  # releases go with the next commands
+        self.session.synchronize()
+        self.assertLessEqual(len(self.session.list_arrays()), before + 2)
+        self.assertEqual([one.is_deleted() for one in held], [True] * 4 + [False])
+
+    def test_pytrees(self):
+        @st.jit
+        def step(state):
+            return {"b": state["p"].first * 2, "a": [state["n"], state["p"]._replace(first=state["p"].second)]}
+
+        x, y = st.ones(2), st.zeros(3)
+        result = step({"p": Pair(x, y), "n": None})
+        self.same(result["b"], np.full(2, 2.0))
+        self.assertIsNone(result["a"][0])
+        self.assertIsInstance(result["a"][1], Pair)
+        self.same(result["a"][1].first, np.zeros(3))
+        step({"n": None, "p": Pair(x, y)})
+        self.assertEqual(len(step.templates), 1)
+        step({"p": Pair(x, y), "n": 3})
+        self.assertEqual(len(step.templates), 2)
+
+    def test_waiting(self):
+        x = st.ones(3) * 2
+        self.assertIs(x.block_until_ready(), x)
+        tree = st.block_until_ready({"a": x + 1, "b": [3, st.zeros((0, 2))]})
+        self.same(tree["a"], np.full(3, 3.0))
+        wrong = st.take(st.arange(3), st.asarray([7]) + 0)
+        with self.assertRaises(IndexError):
+            wrong.block_until_ready()
+        self.same(st.jit(lambda x: (x + 1).block_until_ready())(x), np.full(3, 3.0))
+        put = st.device_put({"a": [1, np.ones(2)], "b": (x, None)})
+        self.assertIsInstance(put["a"][0], st.Array)
+        self.same(put["a"][1], np.ones(2))
+        self.assertIs(put["b"][0], x)
+        self.same(st.device_put(np.ones(2), self.session.devices()[0]), np.ones(2))
+        got = st.device_get((x, "s"))
+        self.assertIsInstance(got[0], np.ndarray)
+        self.assertEqual(got[1], "s")
+        with self.assertRaises(TypeError):
+            st.device_put(x, donated=True)
 
     def test_threads_and_sessions(self):
         traced, go_on = threading.Event(), threading.Event()

@@ -6,6 +6,8 @@ import collections
 import math
 import operator
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -1054,6 +1056,22 @@ class RuntimeTest(client_case.ClientCase):
             cuda.event_elapsed_time(cuda.event(), end)
         with cuda.defer_cleanup(), cuda.profiling():
             pass
+
+    def test_modules_are_not_taken_for_numbas_own(self):
+        # A finder as that of the package numba-cuda, which takes every module with these words in its name.
+        program = """if True:
+            import sys
+            class Finder:
+                def find_spec(self, name, path, target=None):
+                    if "numba.cuda" in name:
+                        raise RecursionError(name)
+            sys.meta_path.insert(0, Finder())
+            from stride.numba import cuda
+            import stride.numba.cuda.random
+            from stride.numba.cuda.cg import this_grid
+            assert stride.numba.cuda is cuda
+        """
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
     def test_each_public_name_is_there_and_documented(self):
         for module in (cuda, cuda.random, cuda.cg, cuda.libdevice, st.numba, types, numba_cuda):

@@ -63,6 +63,39 @@ class VmapTest(client_case.ClientCase):
         matrix, batch = self.rng.random((150, 100)), self.rng.random((10, 100))
         self.same(st.vmap(lambda v: st.asarray(matrix) @ v)(st.asarray(batch)), batch @ matrix.T, rtol=1e-12)
 
+    def test_linear_algebra(self):
+        a = self.rng.random((5, 3, 3)) + 3 * np.eye(3)
+        stacks = self.rng.random((5, 2, 3, 3)) + 3 * np.eye(3)
+        symmetric = a + a.transpose(0, 2, 1)
+        tolerance = {"rtol": 1e-9, "atol": 1e-9}
+        for function, values in ((st.linalg.inv, a), (st.linalg.det, a), (st.linalg.eigvalsh, symmetric),
+                                 (st.linalg.cholesky, symmetric), (st.linalg.svdvals, a),
+                                 (lambda x: st.abs(st.linalg.qr(x)[1]), a), (st.linalg.inv, stacks)):
+            self.check(function, values, **tolerance)
+        self.check(lambda x: st.linalg.inv(x[0]) @ x[1], stacks[:, :, :2, :2], **tolerance)
+        matrices, vectors = self.rng.random((5, 3, 2)), self.rng.random((5, 3))
+        for left, right, axes in ((a, matrices, 0), (a, vectors, 0), (a[0], matrices, (None, 0)), (a[0], vectors, (None, 0)),
+                                  (a, matrices[0], (0, None)), (a, vectors[0], (0, None)), (stacks, matrices, 0),
+                                  (stacks[0], matrices, (None, 0)), (a, self.rng.random((5, 4, 3, 2)), 0)):
+            with self.subTest(left=left.shape, right=right.shape, axes=axes):
+                self.check(st.linalg.solve, left, right, in_axes=axes, **tolerance)
+        self.same(st.vmap(st.linalg.inv)(st.asarray(a)), np.linalg.inv(a), rtol=1e-9)
+
+    def test_transforms(self):
+        x = self.rng.random((5, 4, 6))
+        for function in (st.fft.fft, lambda x: st.fft.fft(x, axis=0), st.fft.fft2, st.fft.rfft,
+                         lambda x: st.fft.irfft(st.fft.rfft(x, axis=0), axis=0), st.fft.fftn,
+                         lambda x: st.fft.fft(x, n=3, axis=-2)):
+            self.check(function, x)
+
+    def test_outer(self):
+        x, y = self.rng.random((5, 3)), self.rng.random((5, 2, 4))
+        self.check(lambda x, y: st.subtract.outer(x, y), x, y)
+        self.check(lambda x, y: st.multiply.outer(x, y), x[0], y, in_axes=(None, 0))
+        self.check(lambda x, y: st.multiply.outer(x, y), x, y[0], in_axes=(0, None))
+        self.check(lambda x, y: st.power.outer(x, y), np.arange(5.0), y)
+        self.check(st.outer, x, y[:, 0])
+
     def test_views(self):
         x = self.rng.random((5, 3, 4))
         for function in (lambda x: x.T, lambda x: x[1], lambda x: x[:, ::-2], lambda x: x[..., -1], lambda x: x.reshape(12), lambda x: x.T.reshape(2, 6),
@@ -179,6 +212,65 @@ class VmapTest(client_case.ClientCase):
                 st.vmap(lambda x: x, wrong)(*arguments)
         with self.assertRaises(st.ShapeMismatch):
             st.vmap(lambda x, y: x)(st.ones(3), st.ones(4))
+
+    def test_axes_of_pytrees(self):
+        a, x = self.rng.random((4, 3)), self.rng.random((3, 4))
+        function = lambda d, x: (d["a"] * x, {"k": d["b"], "s": x.sum()})  # noqa: E731
+        for in_axes, out_axes in (
+                (({"a": 0, "b": None}, 1), (1, {"k": None, "s": 0})),
+                ([{"a": 0, "b": None}, -1], (-1, {"k": None, "s": -1}))):
+            product, rest = st.vmap(function, in_axes, out_axes)({"a": st.asarray(a), "b": st.ones(2)}, st.asarray(x))
+            self.same(product, (a * x.T).T)
+            self.same(rest["k"], np.ones(2))
+            self.same(rest["s"], x.sum(0), rtol=1e-14)
+        # Keyword arguments are mapped over their first axis; numbers are shared, and those of results are each item's.
+        scaled = st.vmap(lambda x, y, n=2: x * y.sum() * n)
+        self.same(scaled(st.arange(3.0), y=st.ones((3, 2)), n=3), np.arange(3.0) * 6)
+        self.same(st.vmap(lambda x: 1.5)(st.ones(3)), np.full(3, 1.5))
+        shared = st.vmap(lambda x: x * 2, in_axes=None, axis_size=3)
+        self.same(shared(st.arange(2.0)), np.tile(np.arange(2.0) * 2, (3, 1)))
+        self.same(st.vmap(lambda: st.ones(2), axis_size=3)(), np.ones((3, 2)))
+        self.same(st.vmap(lambda x: x, in_axes=-1, out_axes=-1)(st.asarray(a)), a)
+        inner = st.vmap(lambda p, x: p["w"] * x, in_axes=({"w": None}, 0), out_axes=1)
+        self.same(st.vmap(inner, in_axes=({"w": 0}, None))({"w": st.asarray(a)}, st.arange(2.0)),
+                  np.einsum("ij,k->ijk", a, np.arange(2.0)))
+
+    def test_wrong_axes(self):
+        x, y = st.ones((5, 2)), st.ones((4, 2))
+        keep = lambda x: x  # noqa: E731
+        for options, error, pattern in (
+                ({"in_axes": "a"}, TypeError, "in_axes"),
+                ({"in_axes": True}, TypeError, "in_axes"),
+                ({"in_axes": (1.5,)}, TypeError, "in_axes\\[0\\]"),
+                ({"out_axes": "a"}, TypeError, "out_axes"),
+                ({"in_axes": ((0, 0),)}, ValueError, "prefix.*in_axes\\[0\\]"),
+                ({"in_axes": (0, 0)}, ValueError, "2 axes for 1"),
+                ({"in_axes": 2}, ValueError, "argument x along axis 2.*\\(5, 2\\)"),
+                ({"in_axes": -3}, ValueError, "3 axes at least"),
+                ({"in_axes": None}, ValueError, "axis_size"),
+                ({"out_axes": (0, 0)}, ValueError, "out_axes"),
+                ({"out_axes": None}, ValueError, "out_axes is None"),
+                ({"out_axes": 5}, ValueError, "5"),
+                ({"axis_size": 3}, ValueError, "3 of axis_size, 5 of x")):
+            with self.subTest(options=options), self.assertRaisesRegex(error, pattern):
+                st.vmap(keep, **options)(x)
+        with self.assertRaisesRegex(ValueError, "5 of a\\['k'\\]\\[0\\], 4 of b"):
+            st.vmap(lambda a, b: b)({"k": [x]}, y)
+        with self.assertRaisesRegex(ValueError, "axis_size"):
+            st.vmap(lambda: 1)()
+        with self.assertRaisesRegex(TypeError, "takes a function"):
+            st.vmap(3)
+        with self.assertRaisesRegex(TypeError, "argument s\\[0\\] .* is of type set"):
+            st.vmap(lambda x, s: x)(x, [{1}])
+
+    def test_arrays_written_before_they_are_known_to_differ(self):
+        def assigned(x, i):
+            y = st.concat([x, x[:1] * 0])  # is made whole, then written in parts
+            st.add.at(y, i, 1.0)
+            y[i] = y[i] * 2
+            return y
+
+        self.check(assigned, self.rng.random((4, 3)), np.array([0, 3, 1, 2]))
 
     def test_nested(self):
         a, b = self.rng.random((4, 3)), self.rng.random((5, 3))

@@ -39,6 +39,7 @@ from stride import (
     _selection,
     _sets,
     _statistics,
+    _transfers,
 )
 from stride import aio, fft, linalg, random
 from stride._about import devices, show_config
@@ -73,10 +74,11 @@ from stride._routines import *  # noqa: F401,F403
 from stride._selection import *  # noqa: F401,F403
 from stride._sets import *  # noqa: F401,F403
 from stride._statistics import *  # noqa: F401,F403
-from stride import abi, cuda
+from stride import abi, cuda, lax, tree, tree_util
 from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._sharding import Sharding, reshard
-from stride._trace import jit
+from stride._jit import jit
+from stride._transfers import *  # noqa: F401,F403
 from stride._vmap import vmap
 from stride._session import Session, connect, current_session
 
@@ -88,8 +90,9 @@ __all__ = [
     "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding",
     "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
     "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
-    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "linalg", "local", "nan",
-    "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx", "uint16",
+    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "lax", "linalg", "local",
+    "nan", "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx",
+    "tree", "tree_util", "uint16",
     "uint32", "uint64", "uint8", "vectorize", "vmap",
 ]
 __all__ += _arrangement.__all__
@@ -116,6 +119,7 @@ __all__ += _routines.__all__
 __all__ += _selection.__all__
 __all__ += _sets.__all__
 __all__ += _statistics.__all__
+__all__ += _transfers.__all__
 
 if _dtypes.bfloat16 is not None:
     bfloat16 = _dtypes.bfloat16

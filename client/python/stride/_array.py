@@ -11,6 +11,7 @@ from stride._array_methods import NumpyMethods
 from stride._device_methods import DeviceMethods
 from stride._execution import DeviceName
 from stride._graph import Node, Number, elementwise
+from stride._jax_methods import JaxMethods
 
 if TYPE_CHECKING:
     from stride._array_attributes import Flags, Flat
@@ -28,7 +29,7 @@ _ARRAY_LIKE = (
 )
 
 
-class Array(NumpyMethods, DeviceMethods):
+class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
@@ -56,8 +57,8 @@ class Array(NumpyMethods, DeviceMethods):
     def __del__(self):
         try:
             self._node.held = False
-        except AttributeError:
-            pass  # it was never given a node
+        except (AttributeError, _errors.ArrayDeleted):
+            pass  # it was never given a node, or has given it up
 
     # --- what it is ---
 
@@ -226,11 +227,14 @@ class Array(NumpyMethods, DeviceMethods):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
+        from stride import _interchange
+
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
-        if copy is False:
-            return _exported(self._node.session._hand_over(self._node), max_version)
-        return _exported(self.to_numpy(), max_version)
+        if stream not in (None, -1):
+            raise BufferError(f"host memory has no streams: stream must be None, not {stream!r}")
+        values = self._node.session._hand_over(self._node) if copy is False else self.to_numpy()
+        return _interchange.exported(values, max_version)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -344,6 +348,8 @@ class Array(NumpyMethods, DeviceMethods):
 
     def __getattr__(self, name: str):
         # Python calls this only for names that are not found.
+        if name == "_node":
+            raise _errors.ArrayDeleted("the array was deleted: by delete(), or as a donated argument of stride.jit")
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -456,12 +462,6 @@ class Array(NumpyMethods, DeviceMethods):
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
 
 
-def _exported(values: np.ndarray, max_version):
-    if max_version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0":
-        return values.__dlpack__()
-    return values.__dlpack__(max_version=max_version)
-
-
 def _restored(values: np.ndarray) -> Array:
     from stride import _creation
 
@@ -566,6 +566,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     if result.dtype != array.dtype:
         result = result.astype(array.dtype)
     node = array._node
+    _graph.check_isolated(node)
     if node.buffer is not None and node.buffer.num_nodes > 1:
         _indexing.write(array, result)
         return array

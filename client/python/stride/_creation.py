@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _cuda_memory, _dtypes, _errors, _inference, _manipulation
+from stride import _cuda_memory, _dtypes, _errors, _inference, _interchange, _manipulation
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
@@ -761,14 +761,28 @@ def _from_other(obj) -> np.ndarray:
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
         return _cuda_memory.read(interface)
-    if hasattr(obj, "__array__") or not hasattr(obj, "__dlpack__"):
+    if not hasattr(obj, "__dlpack__"):
         return host_array(obj)
-    return np.from_dlpack(obj)
+    if not hasattr(obj, "__array__"):
+        return _interchange.read(obj)
+    try:
+        return host_array(obj)
+    except TypeError:  # PyTorch's bfloat16, and memory of a GPU
+        return _interchange.read(obj)
 
 
 def from_dlpack(x, /, *, device: Optional[str] = None, copy: Optional[bool] = None) -> Array:
-    """A copy on the service of an array in host memory.
+    """A copy on the service of an array of another library.
 
+    Parameters
+        x: an object with `__dlpack__`, in the host's memory or a GPU's of this machine, or a capsule.
+        device: where the copy is.
+        copy: True or None; False is an error, since elements are copied to the service.
+    Returns
+        An array.
+    Raises
+        BufferError for `copy=False` and for memory that cannot be read here; DataTypeMismatch for elements that the
+        service does not have; TypeError for another object.
     Example
         >>> st.from_dlpack(st.asnumpy(st.arange(2))).tolist()
         [0, 1]
@@ -777,4 +791,4 @@ def from_dlpack(x, /, *, device: Optional[str] = None, copy: Optional[bool] = No
         return asarray(x, device=device, copy=copy)
     if copy is False:
         raise BufferError("elements on the host must be copied to a device")
-    return asarray(np.from_dlpack(x), device=device)
+    return asarray(_interchange.read(x), device=device)

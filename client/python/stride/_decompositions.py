@@ -302,9 +302,9 @@ def _numpy_gives_real() -> bool:
 
 
 def _real_if_all_are(x: Array, values: Array) -> bool:
-    """True if the results become real, as in the installed NumPy. Reads the values in one round trip. A traced function
+    """True if the results become real. Reads the values in one round trip. A traced function
     cannot read values and keeps complex numbers."""
-    if not _numpy_gives_real() or x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
+    if x.dtype.kind == "c" or x._node.session._is_trace or values.session._is_trace:
         return False
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 
@@ -328,7 +328,7 @@ def eig(a) -> EigResult:
 def eig_as_numpy(a) -> EigResult:
     """Real or complex as the installed NumPy returns them for the same matrices; complex in `jit` and `vmap`."""
     values, vectors = eig(a)
-    if _real_if_all_are(array_of(a), values):
+    if _numpy_gives_real() and _real_if_all_are(array_of(a), values):
         values, vectors = _elementwise.real(values), _elementwise.real(vectors)
     return EigResult(values, vectors)
 
@@ -351,6 +351,11 @@ def eigvals(a) -> Array:
 
 def eigvals_as_numpy(a) -> Array:
     """As eig_as_numpy."""
+    return real_eigvals(a) if _numpy_gives_real() else eigvals(a)
+
+
+def real_eigvals(a) -> Array:
+    """Real eigenvalues where all of a real matrix are. Reads them."""
     values = eigvals(a)
     return _elementwise.real(values) if _real_if_all_are(array_of(a), values) else values
 

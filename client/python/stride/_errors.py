@@ -87,6 +87,10 @@ class TracingError(FailedPrecondition, TypeError):
     """A value was needed while the function that computes it was traced."""
 
 
+class ArrayDeleted(FailedPrecondition, RuntimeError):
+    """The array was given up: by its `delete`, or as a donated argument of a jitted function."""
+
+
 class NotFound(StrideError, LookupError):
     code = "NOT_FOUND"
 
@@ -235,6 +239,7 @@ def replies(stream):
 __all__ = [
     "Aborted",
     "AlreadyExists",
+    "ArrayDeleted",
     "AxisError",
     "Cancelled",
     "CompileError",

@@ -1,14 +1,15 @@
 """Values, recorded before they are computed, and how a flush turns them into commands."""
 
 import functools
+import threading
 import weakref
 from math import prod
 from typing import Callable, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from stride import _dtypes, _inference
-from stride._origin import caller
+from stride import _dtypes, _errors, _inference
+from stride._origin import caller, describe
 from stride._stream import Note, has_arrays
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
@@ -418,10 +419,30 @@ def _limits(dtype: np.dtype) -> Tuple[int, int]:
     return info.min, info.max
 
 
+class _Isolation(threading.local):
+    """Set while a branch of stride.lax is traced: arrays of sessions with a lesser depth are for reading."""
+
+    depth = 0
+
+
+isolation = _Isolation()
+
+
+def check_isolated(node: Node) -> None:
+    """Raises for a write that a branch would make whether or not it is taken."""
+    if node.session._depth < isolation.depth:
+        raise _errors.TracingError(
+            "a branch of stride.lax.cond or switch cannot write into an array from outside it, since both branches "
+            "are computed: return the new value, such as x.at[i].set(v)",
+            origin=describe(caller()),
+        )
+
+
 def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
     """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded, which reads
     the old elements. The next read reports its errors; the caller has checked shapes and types."""
     session, origin = node.session, caller()
+    check_isolated(node)
     session._settle()
 
     def add(flush):

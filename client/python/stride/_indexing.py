@@ -43,9 +43,14 @@ def _as_key(one):
         one = _from_sequence(one)
     if one.dtype.kind not in "biu":
         raise IndexError(_NO_INDEX.format(f"arrays of {one.dtype}"))
-    if one.ndim == 0 and one.dtype.kind in "iu":
+    if one.ndim == 0 and one.dtype.kind in "iu" and not _is_unknown(one):
         return int(one)
     return one if isinstance(one, Array) else wrap(node_of(one))
+
+
+def _is_unknown(one) -> bool:
+    """Whether an index without axes belongs to a function that is traced: then it stays an array of indices."""
+    return isinstance(one, Array) and one._node.session._is_trace and one._node.cached() is None
 
 
 def _from_sequence(one) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _errors, _launch, _origin, _signatures
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, elementwise
+from stride._graph import Node, Number, check_isolated, elementwise
 from stride.v1 import operation_pb2 as pb
 
 Extents = Union[int, Tuple[int, ...]]
@@ -68,6 +68,8 @@ class RawKernel:
         from stride._session import _device_name, current_session
 
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
+        for one in written:
+            check_isolated(one._node)
         launch = pb.KernelLaunch(
             entry=self.name,
             options=self.options,

@@ -89,11 +89,11 @@ def roots(p: Any) -> Array:
     if size < 2:
         found = _creation.zeros((0,), array.dtype)
     else:
-        from stride import linalg
+        from stride._decompositions import real_eigvals
 
         first = reshape(-array[1:] / array[0], (1, size - 1))
         below = _creation.eye(size - 2, size - 1, dtype=array.dtype)
-        found = linalg.eigvals_as_numpy(concat([first, below], 0))
+        found = real_eigvals(concat([first, below], 0))
     return concat([found, _creation.zeros((num_zeros,), found.dtype)])
 
 

@@ -5,7 +5,7 @@ made in it. What cannot be, or what a daemon refuses, is replayed command by com
 
 import collections.abc
 import hashlib
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Set
 
 from stride import _dtypes, _errors
 from stride._array import wrap
@@ -24,27 +24,36 @@ class Constant(NamedTuple):
     operation: pb.Operation  # that uploads it
 
 
-class Plan(NamedTuple):
-    """A program for any session, and where its inputs come from: the template's own, captured arrays, then constants."""
+class Part(NamedTuple):
+    """A program for any session, and the template's handles that its inputs and outputs stand for."""
 
     program: proto.Program
-    constants: List[Constant]
+    inputs: List[int]
+    outputs: List[int]
     id: str  # of its content
+
+
+class Plan(NamedTuple):
+    """The programs of a template, one after another; more than one where it has more operations than a program may."""
+
+    parts: List[Part]
+    constants: List[Constant]
+    releases: List[List[int]]  # handles that no part after this one reads, for each part
 
 
 def plan(template, device: str) -> Optional[Plan]:
     """None: the template is to be replayed command by command. `device`: of the session, which is the call's to tell."""
     outputs = [one.handle for one in template.outputs]
-    operations = [(operation, paths) for operation, paths, _ in template.commands if operation is not None]
-    if not outputs or len(operations) < 2:
+    commands = [(operation, paths) for operation, paths, _ in template.commands if operation is not None]
+    if not outputs or len(commands) < 2:
         return None
-    writes = any(one.HasField("kernel_launch") or any(output.existing for output in one.outputs) for one, _ in operations)
+    writes = any(one.HasField("kernel_launch") or any(output.existing for output in one.outputs) for one, _ in commands)
     constants: List[Constant] = []
-    program = proto.Program(outputs=outputs)
-    made = set()
-    last = max((handle for _, paths in operations for _, handle in paths), default=0)
+    operations: List[pb.Operation] = []
+    made: Set[int] = set()
+    last = max((handle for _, paths in commands for _, handle in paths), default=0)
     last = max((last, *template.inputs, *(handle for _, handle in template.captured)))
-    for operation, paths in operations:
+    for operation, paths in commands:
         if operation.device not in ("", device) or operation.priority or operation.copy.move:
             return None
         if operation.copy.input.HasField("inline_array"):
@@ -55,22 +64,53 @@ def plan(template, device: str) -> Optional[Plan]:
             # It may be written, or is a result: each call has its own.
             source = last + len(constants) + 1
             constants.append(Constant(source, operation))
-            program.operations.add(copy=pb.Copy(input=pb.Operand(handle=source)), outputs=[pb.Output(handle=constant.handle)])
-            made.add(constant.handle)
-            continue
-        if _has_inline(operation) or any(output.existing and output.handle not in made for output in operation.outputs):
+            operation = pb.Operation(
+                copy=pb.Copy(input=pb.Operand(handle=source)), outputs=[pb.Output(handle=constant.handle)]
+            )
+        elif _has_inline(operation) or any(one.existing and one.handle not in made for one in operation.outputs):
             return None
         made.update(output.handle for output in operation.outputs)
         made.update(one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array"))
-        program.operations.add().CopyFrom(operation)
-        program.operations[-1].ClearField("device")
-    for handle in (*template.inputs, *(handle for _, handle in template.captured), *(one.handle for one in constants)):
-        program.inputs.add(handle=handle)
-    if len(program.operations) > _MAX_OPERATIONS or len(program.inputs) > _MAX_INPUTS or len(outputs) > _MAX_OUTPUTS:
-        return None
+        operations.append(operation)
     if not set(outputs) <= made:
         return None
-    return Plan(program, constants, hashlib.sha256(program.SerializeToString(deterministic=True)).hexdigest()[:24])
+    given = [*template.inputs, *(handle for _, handle in template.captured), *(one.handle for one in constants)]
+    if len(operations) <= _MAX_OPERATIONS and len(given) <= _MAX_INPUTS and len(outputs) <= _MAX_OUTPUTS:
+        return Plan([_part(operations, given, outputs)], constants, [[]])
+    if len(operations) <= _MAX_OPERATIONS:
+        return None
+    from stride import _program_parts
+
+    ranges = _program_parts.parted(operations, outputs, _MAX_OPERATIONS, _MAX_INPUTS, _MAX_OUTPUTS)
+    if ranges is None:
+        return None
+    parts = [_part(*one) for one in ranges]
+    return Plan(parts, constants, _releases(parts, outputs))
+
+
+def _releases(parts: List[Part], outputs: List[int]) -> List[List[int]]:
+    last = {handle: i for i, part in enumerate(parts) for handle in (*part.outputs, *part.inputs)}
+    made = {handle for part in parts for handle in part.outputs}.difference(outputs)
+    return [sorted(handle for handle in made if last[handle] == i) for i in range(len(parts))]
+
+
+def _part(operations: List[pb.Operation], inputs: List[int], outputs: List[int]) -> Part:
+    """With numbers of its own for the handles, so that parts that do the same are one program."""
+    from stride._trace import at, handles_in
+
+    numbers: Dict[int, int] = {}
+    program = proto.Program()
+    for handle in inputs:
+        program.inputs.add(handle=numbers.setdefault(handle, len(numbers) + 1))
+    for operation in operations:
+        new = program.operations.add()
+        new.CopyFrom(operation)
+        new.ClearField("device")
+        for path, handle in handles_in(operation):
+            at(new, path).handle = numbers.setdefault(handle, len(numbers) + 1)
+    program.outputs.extend(numbers[one] for one in outputs)
+    content = hashlib.sha256(program.SerializeToString(deterministic=True)).hexdigest()[:24]
+    return Part(program, inputs, outputs, content)
 
 
 def _has_inline(message) -> bool:
@@ -111,7 +151,7 @@ class Programs:
         self.dead: List[str] = []  # contents of templates that went; appended to by any thread
         self._stub = None
 
-    def register(self, made: Plan) -> str:
+    def register(self, made: Part) -> str:
         """The program's resource name; StrideError when the daemon does not take it."""
         session = self._session
         name = self._name(made.id)

@@ -1,11 +1,11 @@
-"""Functions recorded once and replayed: stride.jit, and what stride.vmap stands on.
+"""Functions recorded once and replayed: what stride.jit and stride.vmap stand on.
 
 A **Trace** is a session that talks to nobody: it collects the commands that a function's operations become. A **Template** is these commands, with
 the handles that stand for inputs, outputs and captured arrays. A replay copies them under new handles, as one deferred operation of the session, or
 of the trace, that its arguments belong to; so jit and vmap nest."""
 
 import collections.abc
-import functools
+import inspect
 import itertools
 import threading
 from collections import OrderedDict, deque
@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
-from stride import _errors, _inference, _manipulation, _origin, _program, _session
+from stride import _errors, _inference, _manipulation, _origin, _program, _session, tree_util
 from stride._array import Array, node_of, wrap
 from stride._graph import Flush, Node, record_several
 from stride._stream import Note
@@ -142,6 +142,18 @@ def at(message, path: Path):
     return message
 
 
+class _Registered(NamedTuple):
+    """The programs that a template has become in a session, and the arrays of their constants there. `given`: the
+    template's handles of inputs, captured arrays and constants."""
+
+    names: List[str]
+    parts: List[_program.Part]
+    programs: _program.Programs
+    given: Tuple[int, ...]
+    releases: List[List[int]]
+    arrays: List[Array]
+
+
 class Template:
     """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
 
@@ -166,27 +178,35 @@ class Template:
         left = sorted(made - kept - released)
         if left:
             self.commands.append((None, left, None))
-        self._program: Optional[tuple] = None  # (resource name, content, the session's programs, constants), once registered
+        self._program: Optional[_Registered] = None
         self._programmable = True
         self._lock = threading.Lock()
 
     def __del__(self):
-        if getattr(self, "_program", None) is not None:
-            self._program[2].dead.append(self._program[1])
+        program = getattr(self, "_program", None)
+        if program is not None:
+            program.programs.dead.extend(part.id for part in program.parts)
 
-    def _register(self, session) -> Optional[tuple]:
-        """The template as a program of the daemon; None where it cannot be one."""
+    def _register(self, session) -> "Optional[_Registered]":
+        """The template as programs of the daemon; None where it cannot be some."""
         with self._lock:
             if self._program is None and self._programmable:
                 made = _program.plan(self, session.device)
                 self._programmable = made is not None
                 if made is not None:
                     programs = _program.programs_of(session)
+                    registered = []
                     try:
-                        name = programs.register(made)
-                        self._program = name, made.id, programs, [_program.upload(session, one) for one in made.constants]
+                        for part in made.parts:
+                            registered.append((programs.register(part), part))
+                        constants = [_program.upload(session, one) for one in made.constants]
+                        names = [name for name, _ in registered]
+                        captured = [handle for _, handle in self.captured]
+                        given = (*self.inputs, *captured, *(one.handle for one in made.constants))
+                        self._program = _Registered(names, made.parts, programs, given, made.releases, constants)
                     except _errors.StrideError:
-                        # Replayed command by command; what is wrong with it is then told with the line that is to blame.
+                        # Replayed command by command; the error is raised with the line that is to blame then.
+                        programs.dead.extend(part.id for _, part in registered)
                         self._programmable = False
             return self._program
 
@@ -195,13 +215,24 @@ class Template:
         inputs = (*nodes, *(node for node, _ in self.captured))
         program = None if session._is_trace else self._register(session)
         if program is not None:
-            name, constants = program[0], program[3]
 
             def call(flush, operands, handles, origin):
-                flush.add(pb.Operation(program_call=pb.ProgramCall(program=name, inputs=operands), outputs=[pb.Output(handle=one) for one in handles]),
-                          origin)
+                names = {name: operand.handle for name, operand in zip(program.given, operands)}
+                names.update(zip((one.handle for one in self.outputs), handles))
+                next_id = flush.session._next_id
+                for name, part, gone in zip(program.names, program.parts, program.releases):
+                    for one in part.outputs:
+                        if one not in names:
+                            names[one] = next_id()  # for the parts that follow
+                    call = pb.ProgramCall(program=name, inputs=[pb.Operand(handle=names[one]) for one in part.inputs])
+                    flush.add(
+                        pb.Operation(program_call=call, outputs=[pb.Output(handle=names[one]) for one in part.outputs]),
+                        origin,
+                    )
+                    if gone:
+                        flush.commands.add(id=next_id()).release.handles.extend([names[one] for one in gone])
 
-            inputs = (*inputs, *(one._node for one in constants))
+            inputs = (*inputs, *(one._node for one in program.arrays))
             return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)]
 
         def build(flush, operands, handles, origin):
@@ -228,47 +259,87 @@ class Template:
 
 # --- arguments and results ---
 
-def flatten(tree, leaves: list):
-    """The structure of nested tuples, lists and dicts; arrays go into `leaves`, everything else is part of the structure."""
-    if isinstance(tree, (Array, np.ndarray)):
-        leaves.append(tree)
-        return Array
-    if isinstance(tree, (tuple, list)):
-        parts = tuple(flatten(one, leaves) for one in tree)
-        return (type(tree), parts)
-    if isinstance(tree, dict):
-        return (dict, tuple((key, flatten(one, leaves)) for key, one in tree.items()))
-    return _Static(tree)
+
+class Structure(NamedTuple):
+    """A pytree without its arrays: `slots` has for each leaf the class Array, or what is not an array."""
+
+    tree: tree_util.PyTreeDef
+    slots: tuple
 
 
-class _Static:
-    """A value of the structure itself, compared by type too: 1 is not 1.0."""
+def flatten(tree, leaves: list) -> Structure:
+    """The structure of a pytree; arrays go into `leaves`, every other leaf is part of the structure."""
+    flat, structure = tree_util.tree_flatten(tree)
+    slots: List[object] = []
+    for one in flat:
+        if type(one) is Array or isinstance(one, np.ndarray):
+            leaves.append(one)
+            slots.append(Array)
+        else:
+            slots.append(one if type(one) is Static else Static(one))
+    return Structure(structure, tuple(slots))
+
+
+class Static:
+    """A value of the structure itself, compared by type too: 1 is not 1.0, and 0.0 is not -0.0."""
 
     def __init__(self, value):
         self.value = value
 
+    @property
+    def _key(self):
+        is_inexact = isinstance(self.value, (float, complex, np.inexact))
+        return repr(self.value) if is_inexact else self.value
+
     def __eq__(self, other):
-        return isinstance(other, _Static) and type(self.value) is type(other.value) and self.value == other.value
+        return isinstance(other, Static) and type(self.value) is type(other.value) and bool(self._key == other._key)
 
     def __hash__(self):
-        try:
-            return hash((type(self.value), self.value))
-        except TypeError:
-            raise _errors.TracingError(f"an argument of a traced function is an array, a hashable value or a tuple, list or dict of these, not "
-                                       f"{type(self.value).__name__}") from None
+        return hash((type(self.value), self._key))
 
 
-def unflatten(structure, leaves):
+def unflatten(structure: Structure, leaves):
     """`leaves` is an iterator."""
-    if structure is Array:
+    tree, slots = structure
+    if tree._kind is None and slots[0] is Array:
         return next(leaves)
-    if isinstance(structure, _Static):
-        return structure.value
-    kind, parts = structure
-    if kind is dict:
-        return {key: unflatten(part, leaves) for key, part in parts}
-    values = [unflatten(part, leaves) for part in parts]
-    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+    return tree_util.built(tree, iter([next(leaves) if one is Array else one.value for one in slots]))
+
+
+def refuse_unhashable(function: Callable, arguments, kwargs) -> None:
+    """Raises the error of an argument that is neither an array nor hashable, with its path."""
+    for path, leaf in argument_paths(function, arguments, kwargs):
+        try:
+            hash(None if isinstance(leaf, (Array, np.ndarray)) or type(leaf) is Static else leaf)
+        except TypeError:
+            raise _errors.TracingError(
+                f"the argument {path} of {function_name(function)} is of type {type(leaf).__name__}: an argument of a "
+                f"traced function is a pytree of arrays and hashable values"
+            ) from None
+
+
+def function_name(function: Callable) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def argument_paths(function: Callable, arguments, kwargs) -> List[tuple]:
+    """(text, leaf) for each leaf of a call's arguments, such as `state['a'][0]`."""
+    found = []
+    names = _positional_names(function)
+    for i, one in enumerate(arguments):
+        name = names[i] if i < len(names) else f"args[{i}]"
+        found += [(name + tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_leaves_with_path(one)]
+    for name, one in sorted(kwargs.items()):
+        found += [(name + tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_leaves_with_path(one)]
+    return found
+
+
+def _positional_names(function: Callable) -> List[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
 def session_of(arrays) -> _session.Session:
@@ -277,7 +348,7 @@ def session_of(arrays) -> _session.Session:
     return max(sessions, key=lambda one: one._depth) if sessions else _session.current_session()
 
 
-def trace(function: Callable, structure, specs, outer) -> Tuple[Template, object]:
+def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Template, Structure]:
     """The template of a call with arrays of these (shape, dtype), and the structure of what it returns."""
     tracer = Trace(outer)
     arrays = [wrap(tracer.input(shape, dtype)) for shape, dtype in specs]
@@ -367,11 +438,16 @@ class Cache:
     def __len__(self) -> int:
         return len(self._templates)
 
+    def clear(self) -> None:
+        with self._lock:
+            self._templates.clear()
+
     def get(self, key: tuple, make: Callable):
         with self._lock:
             found = self._templates.get(key)
             if found is not None:
-                self._templates.move_to_end(key)
+                if len(self._templates) > _MAX_TEMPLATES // 2:  # else none goes soon
+                    self._templates.move_to_end(key)
                 return found
         found = make()
         with self._lock:
@@ -389,29 +465,7 @@ def prepared(leaf, session) -> Node:
     return node
 
 
-def jit(function: Callable) -> Callable:
-    """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
-
-    Arrays (also inside tuples, lists and dicts) are its inputs; every other argument is part of the combination. While it is traced nothing is
-    computed: values cannot be read, so that `if x > 0` and sizes that depend on values raise TracingError. Arrays from outside are kept as they were
-    when it was traced. It cannot write into its arguments; what it prints or appends happens at the trace only."""
-    cache = Cache()
-
-    @functools.wraps(function)
-    def call(*arguments, **kwargs):
-        leaves: list = []
-        structure = flatten((arguments, kwargs), leaves)
-        session = session_of(leaves)
-        specs = tuple((one.shape, np.dtype(one.dtype)) for one in leaves)
-        # Captured arrays belong to a session.
-        template, result = cache.get((_root(session), structure, specs), lambda: trace(function, structure, specs, session))
-        return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
-
-    call.templates = cache  # type: ignore[attr-defined]
-    return call
-
-
-def _root(session) -> tuple:
+def root(session) -> tuple:
     """What tells sessions apart, for as long as there are any."""
     while session._is_trace:
         session = session.outer

@@ -3,13 +3,17 @@
 Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are batched."""
 
 import functools
-from typing import Callable, Dict, List, Optional, Set
+import operator
+from typing import Any, Callable, Dict, List, Optional, Set
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation
-from stride._array import Array, node_of, wrap
-from stride._trace import Cache, Spec, Template, _root, flatten, prepared, session_of, shape_of_view, trace, unflatten
+from stride import _dtypes, _errors, _inference, _manipulation, tree_util
+from stride._array import _SCALARS, Array, array_of, node_of, wrap
+from stride._trace import (
+    Cache, Spec, Template, argument_paths, flatten, prepared, refuse_unhashable, root, session_of,
+    shape_of_view, trace, unflatten,
+)
 from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
 
@@ -27,13 +31,21 @@ class _Batcher:
         self.next = max((0, *template.specs, *(h for _, paths, _ in template.commands for one in paths
                                                for h in ([one] if type(one) is int else [one[1]]))), default=0)
 
-    def run(self) -> "Template":
+    def run(self, shared: List[bool]) -> "Template":
+        """`shared`: of which outputs there is one for all items; ValueError where the items' differ."""
         while not self._pass():
             pass
         template = self.template
         outputs = []
-        for one in template.outputs:
+        for one, is_shared in zip(template.outputs, shared):
             handle = one.handle
+            if is_shared:
+                if handle in self.batched:
+                    raise ValueError(
+                        "vmap's out_axes is None for a result that differs between the items: give it an axis"
+                    )
+                outputs.append(one)
+                continue
             if handle not in self.batched:
                 self.origin = None
                 handle = self.copied(self.broadcast(handle, (self.size, *one.shape)))
@@ -54,7 +66,9 @@ class _Batcher:
                 self.release(paths)
             else:
                 self.rule(operation)
-        return known == self.forced
+            if len(self.forced) != len(known):
+                return False
+        return True
 
     # --- emitting ---
 
@@ -144,9 +158,12 @@ class _Batcher:
         operands = self.operands(kind, message)
         existing = [one.handle for one in operation.outputs if one.existing]
         any_batched = any(map(self.is_batched, operands))
+        num_forced = len(self.forced)
         for handle in existing:
             if any_batched and handle not in self.batched:
                 self.force(handle)
+        if len(self.forced) != num_forced:
+            return  # the shapes of this pass are those of an array without the new axis
         into_batched = any(handle in self.batched for handle in existing)
         if kind == "view":
             self.base[operation.outputs[0].handle] = self.base.get(message.input.handle, message.input.handle)
@@ -287,6 +304,50 @@ class _Batcher:
         operation.outputs[0].handle = self.handle(full, dtype)
         self.emit(operation)
         self.copied(self.reshaped(operation.outputs[0].handle, wanted), handle)
+
+    def _linalg(self, operation, linalg) -> None:
+        if linalg.function != pb.Linalg.FUNCTION_SOLVE:
+            self.finish(operation)
+            return
+        left, right = linalg.operands
+        is_vector = self.rank(right) == 1
+        handle = operation.outputs[0].handle
+        if is_vector and self.is_batched(right):
+            # A column, since a matrix of the items' vectors would be one right side for all.
+            right.handle = self.reshaped(right.handle, (*self.shape(right.handle), 1))
+        rank = max(self.rank(left), self.rank(right))
+        if not is_vector or self.is_batched(right):
+            left.CopyFrom(self.aligned(left, rank))
+            right.CopyFrom(self.aligned(right, rank))
+        self.made(handle)
+        wanted, dtype = self.specs[handle]
+        if not is_vector or not self.is_batched(right):
+            self.emit(operation)
+            return
+        operation.outputs[0].handle = self.handle((*wanted, 1), dtype)
+        self.emit(operation)
+        self.copied(self.reshaped(operation.outputs[0].handle, wanted), handle)
+
+    def _fft(self, operation, fft) -> None:
+        rank = self.rank(fft.input)
+        axes = [axis % rank + 1 for axis in fft.axes] or list(range(1, rank + 1))
+        del fft.axes[:]
+        fft.axes.extend(axes)
+        self.finish(operation)
+
+    def _outer(self, operation, outer) -> None:
+        left, right = self.as_handle(outer.left), self.as_handle(outer.right)
+        ranks = self.rank(outer.left), self.rank(outer.right)
+        shape = self.shape(left)
+        columns = self.reshaped(left, (*shape, *(1,) * ranks[1]))
+        if right in self.batched:
+            shape = self.shape(right)
+            right = self.reshaped(right, (self.size, *(1,) * ranks[0], *shape[1:]))
+        ufunc = pb.Ufunc(function=outer.function, data_type=outer.data_type, casting=outer.casting)
+        for one in (columns, right):
+            ufunc.inputs.add(handle=one)
+        operation.ufunc.CopyFrom(ufunc)
+        self.finish(operation)
 
     def _view(self, operation, view) -> None:
         shape = self.shape(view.input.handle)[1:]
@@ -470,60 +531,148 @@ class _Batcher:
         indices.extend([pb.Operand(handle=self.range(rank)), *others])
 
 
-def vmap(function: Callable, in_axes=0, out_axes=0) -> Callable:
+def vmap(
+    fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None, axis_size: Optional[int] = None,
+    spmd_axis_name: Any = None,
+) -> Callable:
     """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one after another.
 
         batched = stride.vmap(lambda m, v: m @ v, in_axes=(None, 0))
 
-    `in_axes`: for each positional argument the axis to map over, or None for one that all items share; one number is for all. `out_axes` likewise for
-    the results, of which each is mapped. The function is traced as by stride.jit and has its limits; it may itself use vmap and jit. Operations
-    without a rule (kernels, searchsorted in sorted arrays that differ) raise Unimplemented. Random numbers are the same for every item."""
+    The function is traced as by stride.jit and has its limits; it may itself use vmap and jit. Operations without a
+    rule (kernels, searchsorted in sorted arrays that differ) raise Unimplemented. Random numbers are the same for
+    every item.
+
+    Parameters
+        fun: the function; arguments and results are pytrees.
+        in_axes: for each positional argument the axis to map over, or None for one that all items share, or a pytree
+            of these that ends where the argument's does or earlier. One integer is for all. Leaves that are not arrays
+            are shared. Keyword arguments are mapped over their first axis.
+        out_axes: the same for results: where the items' axis is, or None for a result that is the same for all items.
+        axis_name, spmd_axis_name: change nothing; collective operations over a named axis are not there.
+        axis_size: how many items there are, which is needed where no argument is mapped.
+    Returns
+        A function of the same arguments with one axis more.
+    Raises
+        TypeError for axes that are no integers; ValueError for axes that do not fit the arguments, and for different
+        numbers of items.
+    Example
+        >>> st.vmap(lambda p, x: p["a"] * x, in_axes=({"a": None}, 0))({"a": 2.0}, st.arange(3)).tolist()
+        [0.0, 2.0, 4.0]
+    """
+    if not callable(fun):
+        raise TypeError(f"stride.vmap takes a function, not {fun!r}")
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    if not (in_axes is None or isinstance(in_axes, tuple) or _is_axis(in_axes)):
+        raise TypeError(
+            f"vmap's in_axes is an integer, None, or a tuple with an entry for each positional argument, not "
+            f"{in_axes!r}"
+        )
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
     cache = Cache()
 
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def call(*arguments, **kwargs):
-        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(arguments)
-        if len(axes) != len(arguments):
-            raise ValueError(f"in_axes has {len(axes)} axes for {len(arguments)} arguments")
+        if isinstance(in_axes, tuple) and len(in_axes) != len(arguments):
+            raise ValueError(f"in_axes has {len(in_axes)} axes for {len(arguments)} arguments")
         leaves: list = []
         structure = flatten((arguments, kwargs), leaves)
-        leaf_axes: list = []
-        for argument, axis in zip(arguments, axes):
-            own: list = []
-            flatten(argument, own)
-            leaf_axes += [axis] * len(own)
-        leaf_axes += [None] * (len(leaves) - len(leaf_axes))
+        axes = [axis for axis, slot in zip(_axes_of(in_axes, arguments, kwargs), structure.slots) if slot is Array]
         session = session_of(leaves)
-        size, nodes, specs = None, [], []
-        for leaf, axis in zip(leaves, leaf_axes):
+        size = _num_items(fun, arguments, kwargs, leaves, axes, axis_size)
+        nodes, specs = [], []
+        for leaf, axis in zip(leaves, axes):
             if axis is None:
                 nodes.append(prepared(leaf, session))
                 specs.append((leaf.shape, np.dtype(leaf.dtype)))
                 continue
             array = leaf if isinstance(leaf, Array) else wrap(node_of(leaf, session))
-            axis = _inference.normal_axis(axis, array.ndim)
-            if size is not None and size != array.shape[axis]:
-                raise _errors.ShapeMismatch(f"the mapped axes have {size} and {array.shape[axis]} items", reason="SHAPE_MISMATCH")
-            size = array.shape[axis]
+            axis = axis % array.ndim
             nodes.append(prepared(_manipulation.moveaxis(array, axis, 0) if axis else array, session))
             specs.append((array.shape[:axis] + array.shape[axis + 1:], array.dtype))
-        if size is None:
-            raise ValueError("vmap needs an array to map over: every in_axes is None, or no argument is an array")
-        mapped = tuple(axis is not None for axis in leaf_axes)
+        mapped = tuple(axis is not None for axis in axes)
+        key = root(session), structure, tuple(specs), mapped, size
 
         def make():
-            template, result = trace(function, structure, tuple(specs), session)
-            return _Batcher(template, size, {handle for handle, one in zip(template.inputs, mapped) if one}).run(), result
+            template, result = trace(functools.partial(_with_arrays, fun), structure, tuple(specs), session)
+            places = tree_util.broadcast_prefix(out_axes, result.tree, "vmap's out_axes")
+            places = [place for place, slot in zip(places, result.slots) if slot is Array]
+            batched = {handle for handle, one in zip(template.inputs, mapped) if one}
+            return _Batcher(template, size, batched).run([place is None for place in places]), (result, places)
 
-        template, result = cache.get((_root(session), structure, tuple(specs), mapped, size), make)
+        try:
+            template, (result, places) = cache.get(key, make)
+        except TypeError:
+            refuse_unhashable(fun, arguments, kwargs)
+            raise
         results = template.replay(session, nodes)
-        places = out_axes if isinstance(out_axes, (tuple, list)) else (out_axes,) * len(results)
-        if len(places) != len(results):
-            raise ValueError(f"out_axes has {len(places)} axes for {len(results)} results")
-        if any(place is None for place in places):
-            raise ValueError("every result is mapped: out_axes cannot be None")
-        results = [one if not place else _manipulation.moveaxis(one, 0, place) for one, place in zip(results, places)]
+        results = [_manipulation.moveaxis(one, 0, place) if place else one for one, place in zip(results, places)]
         return unflatten(result, iter(results))
 
     call.templates = cache  # type: ignore[attr-defined]
     return call
+
+
+def _with_arrays(function: Callable, *arguments, **kwargs):
+    """Numbers among the results are results of each item."""
+    result = function(*arguments, **kwargs)
+    return tree_util.tree_map(lambda one: array_of(one) if isinstance(one, _SCALARS) else one, result)
+
+
+def _is_axis(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _check_axes(name: str, axes: Any) -> None:
+    for path, one in tree_util.tree_leaves_with_path(axes):
+        if not _is_axis(one):
+            raise TypeError(
+                f"vmap's {name} is an integer, None, or a pytree of these, not {one!r} at "
+                f"{name}{tree_util.keystr(path)}"
+            )
+
+
+def _axes_of(in_axes: Any, arguments: tuple, kwargs: dict) -> List[Optional[int]]:
+    """An axis for each leaf of the arguments."""
+    found = tree_util.broadcast_prefix(in_axes, tree_util.tree_structure(arguments), "vmap's in_axes")
+    return found + [0] * tree_util.tree_structure(kwargs).num_leaves
+
+
+def _num_items(function, arguments, kwargs, leaves, axes, axis_size: Optional[int]) -> int:
+    """How many items the mapped axes have; errors name the arguments."""
+    given: List[tuple] = []  # (how many, the number of the array or None for axis_size)
+    if axis_size is not None:
+        given.append((operator.index(axis_size), None))
+    is_known = axis_size is not None
+    for i, (leaf, axis) in enumerate(zip(leaves, axes)):
+        if axis is None:
+            continue
+        if not -leaf.ndim <= axis < leaf.ndim:
+            rank = axis + 1 if axis >= 0 else -axis
+            raise ValueError(
+                f"vmap maps the argument {_path(function, arguments, kwargs, i)} along axis {axis}, so it needs "
+                f"{rank} axes at least; its shape is {leaf.shape}"
+            )
+        given.append((leaf.shape[axis], i))
+        is_known = True
+    if not is_known:
+        if not leaves:
+            raise ValueError("vmap needs an argument with an array to map over, or axis_size=")
+        raise ValueError("vmap needs an array to map over: every in_axes is None; give an axis, or axis_size=")
+    size = given[0][0]
+    if any(one != size for one, _ in given):
+        texts = [
+            f"{one} of axis_size" if i is None else f"{one} of {_path(function, arguments, kwargs, i)}"
+            for one, i in given
+        ]
+        raise _errors.ShapeMismatch(
+            f"the mapped axes have different numbers of items: {', '.join(texts)}", reason="SHAPE_MISMATCH"
+        )
+    return size
+
+
+def _path(function, arguments, kwargs, index: int) -> str:
+    """The text of the path to an array among the arguments."""
+    found = argument_paths(function, arguments, kwargs)
+    return [path for path, one in found if isinstance(one, (Array, np.ndarray))][index]

@@ -48,6 +48,34 @@ TEST_F(WorkerSeatsTest, FirstComeFirstServedAndFewAtOnce) {
   EXPECT_EQ(line_.Begin(kNow), &seats_[3]) << "one that failed is the last again";
 }
 
+TEST_F(WorkerSeatsTest, AFullDeviceWithALongWaitIsCrowded) {
+  line_.set_most(0, 2);
+  const SteadyTime later = kNow + absl::Seconds(2);
+  for (int i = 0; i < 2; ++i) {
+    line_.Wait(seats_[i], kNow);
+    ASSERT_NE(Start(), nullptr);
+  }
+  EXPECT_FALSE(line_.IsCrowded(0, later)) << "no lane waits";
+  line_.Wait(seats_[2], kNow);
+  EXPECT_FALSE(line_.IsCrowded(0, kNow)) << "the lane has only begun to wait";
+  EXPECT_TRUE(line_.IsCrowded(0, later));
+  EXPECT_FALSE(line_.IsCrowded(1, later)) << "the lane waits for the other device";
+  line_.Crowded(0, 1, later);
+  EXPECT_EQ(line_.most(0, later), 1);
+  line_.Free(seats_[0]);
+  EXPECT_EQ(line_.Begin(later), nullptr) << "one worker is left, the bound of a crowd";
+  const SteadyTime after = later + absl::Minutes(2);
+  EXPECT_EQ(line_.most(0, after), 2) << "the bound ends";
+  EXPECT_EQ(line_.Begin(after), &seats_[2]);
+}
+
+TEST_F(WorkerSeatsTest, ADeviceWithRoomIsNotCrowded) {
+  line_.set_most(0, 4);
+  for (Seat& seat : seats_) line_.Wait(seat, kNow);
+  ASSERT_NE(Start(), nullptr);
+  EXPECT_FALSE(line_.IsCrowded(0, kNow + absl::Minutes(1))) << "lanes wait for starts, not for room";
+}
+
 TEST_F(WorkerSeatsTest, AFullDeviceHoldsUpNoOther) {
   line_.set_most(0, 1);
   seats_[2].device = 1;

@@ -7,7 +7,7 @@ import numpy as np
 
 from stride import _errors
 from stride._array import Array
-from stride._trace import jit
+from stride._jit import jit
 
 
 def fuse(*args, kernel_name: Optional[str] = None, **_):

@@ -6,10 +6,11 @@ float32`.
 install Numba for that."""
 
 import functools
+import sys
 
 from stride import _signatures, cuda
 from stride._signatures import TYPES
-from stride.cuda import guvectorize, vectorize
+from stride.cuda import cg, guvectorize, libdevice, random, vectorize
 from stride.numba import types
 
 # Every type by each of its names, `float32` and `f4`.
@@ -21,6 +22,12 @@ globals().update(
     }
 )
 prange = range
+
+# `from stride.numba.cuda.random import ...` imports stride.cuda's modules. They are entered here, not found as files:
+# the package numba-cuda installs a finder that takes every module with "numba.cuda" in its name.
+sys.modules[f"{__name__}.cuda"] = cuda
+for _module in (cg, libdevice, random):
+    sys.modules[f"{__name__}.cuda.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [
     "cuda",

@@ -1,0 +1,602 @@
+"""Pytrees: nested tuples, lists, dicts, None, named tuples and registered classes. Everything else is a leaf.
+
+    leaves, structure = stride.tree_util.tree_flatten({"a": 1, "b": (2, None)})
+
+The names and rules are JAX's: dicts are flattened in the order of their keys, None is a node without leaves. `jit`,
+`vmap` and `stride.lax` use this module for arguments and results; `stride.tree` has the short names."""
+
+import collections
+import functools
+import operator
+from typing import Any, Callable, Hashable, Iterable, List, NamedTuple, Optional, Tuple
+
+__all__ = [
+    "all_leaves",
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "keystr",
+    "Partial",
+    "PyTreeDef",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "SequenceKey",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
+
+IsLeaf = Optional[Callable[[Any], bool]]
+
+
+# --- steps of a path ---
+
+
+class DictKey(NamedTuple):
+    """The step to the value of a key of a dict."""
+
+    key: Hashable
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class SequenceKey(NamedTuple):
+    """The step to an element of a tuple or list."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+class GetAttrKey(NamedTuple):
+    """The step to an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+class FlattenedIndexKey(NamedTuple):
+    """The step to a child of a registered class that names no keys."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """The text of a path, such as `['a'][0].x`; `simple` gives the bare keys.
+
+    Example
+        >>> stride.tree_util.keystr((stride.tree_util.DictKey("a"), stride.tree_util.SequenceKey(0)))
+        "['a'][0]"
+    """
+    return separator.join(str(one[0]) if simple and isinstance(one, tuple) else str(one) for one in keys)
+
+
+# --- kinds of nodes ---
+
+
+class _Kind:
+    """How the nodes of a class are taken apart and put together. `flatten(tree)` gives children and static data,
+    `unflatten(data, children)` a node, `keys(tree, data, count)` the steps to the children."""
+
+    __slots__ = ("type", "flatten", "unflatten", "keys")
+
+    def __init__(self, type_: Any, flatten: Callable, unflatten: Callable, keys: Callable):
+        self.type, self.flatten, self.unflatten, self.keys = type_, flatten, unflatten, keys
+
+
+def _sorted_keys(tree: dict) -> tuple:
+    try:
+        return tuple(sorted(tree))
+    except TypeError as error:
+        raise ValueError(
+            f"the keys of a dict in a pytree cannot be sorted ({error}): {list(tree)!r}; use keys of one type"
+        ) from None
+
+
+def _flatten_dict(tree: dict) -> tuple:
+    keys = _sorted_keys(tree)
+    return [tree[key] for key in keys], keys
+
+
+def _flatten_defaultdict(tree: collections.defaultdict) -> tuple:
+    keys = _sorted_keys(tree)
+    return [tree[key] for key in keys], (tree.default_factory, keys)
+
+
+def _flat_keys(_: Any, __: Any, count: int) -> list:
+    return [FlattenedIndexKey(i) for i in range(count)]
+
+
+def _places(_: Any, __: Any, count: int) -> list:
+    return [SequenceKey(i) for i in range(count)]
+
+
+_tuple = _Kind(tuple, lambda tree: (tree, None), lambda _, parts: tuple(parts), _places)
+_list = _Kind(list, lambda tree: (tree, None), lambda _, parts: list(parts), _places)
+_dict = _Kind(
+    dict, _flatten_dict, lambda keys, parts: dict(zip(keys, parts)), lambda _, keys, __: [DictKey(key) for key in keys]
+)
+_none = _Kind(type(None), lambda _: ((), None), lambda _, __: None, _flat_keys)
+_namedtuple = _Kind(
+    "namedtuple",
+    lambda tree: (tree, type(tree)),
+    lambda kind, parts: kind(*parts),
+    lambda _, kind, __: [GetAttrKey(name) for name in kind._fields],
+)
+_kinds = {
+    tuple: _tuple,
+    list: _list,
+    dict: _dict,
+    type(None): _none,
+    collections.OrderedDict: _Kind(
+        collections.OrderedDict,
+        lambda tree: (list(tree.values()), tuple(tree)),
+        lambda keys, parts: collections.OrderedDict(zip(keys, parts)),
+        lambda _, keys, __: [DictKey(key) for key in keys],
+    ),
+    collections.defaultdict: _Kind(
+        collections.defaultdict,
+        _flatten_defaultdict,
+        lambda data, parts: collections.defaultdict(data[0], zip(data[1], parts)),
+        lambda _, data, __: [DictKey(key) for key in data[1]],
+    ),
+}
+
+
+def _kind_of(tree: Any) -> Optional[_Kind]:
+    """None for a leaf."""
+    found = _kinds.get(type(tree))
+    if found is None and isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return _namedtuple
+    return found
+
+
+def _register(type_: type, kind: _Kind) -> None:
+    if type_ in _kinds:
+        raise ValueError(f"{type_!r} is registered as a pytree already")
+    _kinds[type_] = kind
+
+
+def register_pytree_node(
+    nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func: Optional[Callable] = None
+) -> None:
+    """Makes a class a kind of node.
+
+    Parameters
+        nodetype: the class; its subclasses stay leaves.
+        flatten_func: takes a node, and returns its children and hashable static data.
+        unflatten_func: takes static data and children, and returns a node.
+        flatten_with_keys_func: as `flatten_func`, with (key, child) for each child.
+    Raises
+        ValueError for a class that is registered already.
+    Example
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> stride.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, parts: Pair(*parts))
+        >>> stride.tree_util.tree_leaves([Pair(1, 2), 3])
+        [1, 2, 3]
+    """
+
+    def keys(tree: Any, data: Any, count: int) -> list:
+        if flatten_with_keys_func is None:
+            return _flat_keys(tree, data, count)
+        return [key for key, _ in flatten_with_keys_func(tree)[0]]
+
+    _register(nodetype, _Kind(nodetype, flatten_func, unflatten_func, keys))
+
+
+def register_pytree_with_keys(
+    nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable, flatten_func: Optional[Callable] = None
+) -> None:
+    """As `register_pytree_node`; `flatten_with_keys` returns (key, child) for each child, and static data."""
+
+    def flatten(tree: Any) -> tuple:
+        children, data = flatten_with_keys(tree)
+        return [child for _, child in children], data
+
+    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: Any) -> Any:
+    """A decorator for a class with `tree_flatten(self)` and the class method `tree_unflatten(cls, data, children)`."""
+    register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys_class(cls: Any) -> Any:
+    """As `register_pytree_node_class`, for a class with `tree_flatten_with_keys(self)`."""
+    flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
+    register_pytree_with_keys(cls, operator.methodcaller("tree_flatten_with_keys"), cls.tree_unflatten, flatten)
+    return cls
+
+
+def register_dataclass(
+    nodetype: Any,
+    data_fields: Optional[Iterable[str]] = None,
+    meta_fields: Optional[Iterable[str]] = None,
+    drop_fields: Iterable[str] = (),
+) -> Any:
+    """Makes a dataclass a kind of node. `data_fields` are the children, `meta_fields` static; without them each field
+    of the constructor is a child, unless its metadata has `static=True`."""
+    import dataclasses
+
+    if data_fields is None or meta_fields is None:
+        if (data_fields is None) != (meta_fields is None):
+            raise TypeError("data_fields and meta_fields are given together or not at all")
+        if not dataclasses.is_dataclass(nodetype):
+            raise TypeError(f"data_fields and meta_fields are needed, since {nodetype!r} is no dataclass")
+        fields = [one for one in dataclasses.fields(nodetype) if one.init and one.name not in drop_fields]
+        data_fields = [one.name for one in fields if not one.metadata.get("static", False)]
+        meta_fields = [one.name for one in fields if one.metadata.get("static", False)]
+    names, static = tuple(data_fields), tuple(meta_fields)
+    if dataclasses.is_dataclass(nodetype):
+        known = {one.name for one in dataclasses.fields(nodetype) if one.init} - {*drop_fields}
+        if known != {*names, *static}:
+            raise ValueError(
+                f"data_fields and meta_fields of {nodetype!r} must name its fields {sorted(known)}, "
+                f"not {sorted((*names, *static))}"
+            )
+
+    def unflatten(data: tuple, parts: Iterable) -> Any:
+        return nodetype(**dict(zip(names, parts)), **dict(zip(static, data)))
+
+    kind = _Kind(
+        nodetype,
+        lambda tree: ([getattr(tree, name) for name in names], tuple(getattr(tree, name) for name in static)),
+        unflatten,
+        lambda _, __, ___: [GetAttrKey(name) for name in names],
+    )
+    _register(nodetype, kind)
+    return nodetype
+
+
+def register_static(cls: Any) -> Any:
+    """Makes a hashable class a node without leaves, compared by `==`."""
+    _register(cls, _Kind(cls, lambda tree: ((), tree), lambda data, _: data, _flat_keys))
+    return cls
+
+
+# --- structures ---
+
+
+class PyTreeDef:
+    """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable."""
+
+    __slots__ = ("_kind", "_data", "_parts", "_key", "_counts")
+
+    def __init__(self, kind: Optional[_Kind], data: Any, parts: Tuple["PyTreeDef", ...]):
+        self._kind, self._data, self._parts = kind, data, parts
+        # Nested tuples, which compare and hash without a call for each node.
+        self._key: tuple = (kind, data, tuple([one._key for one in parts]))
+        self._counts: Optional[Tuple[int, int]] = None  # of leaves and nodes, once they were asked for
+
+    def _counted(self) -> Tuple[int, int]:
+        if self._counts is None:
+            counts = [one._counted() for one in self._parts]
+            leaves = 1 if self._kind is None else sum([one[0] for one in counts])
+            self._counts = leaves, 1 + sum([one[1] for one in counts])
+        return self._counts
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves there are."""
+        return self._counted()[0]
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are, leaves among them."""
+        return self._counted()[1]
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, PyTreeDef) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"PyTreeDef({self._text()})"
+
+    def _text(self) -> str:
+        parts = [one._text() for one in self._parts]
+        if self._kind is None:
+            return "*"
+        if self._kind is _none:
+            return "None"
+        if self._kind is _tuple:
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if self._kind is _list:
+            return f"[{', '.join(parts)}]"
+        if self._kind is _dict:
+            return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(self._data, parts)) + "}"
+        return f"CustomNode({self._name()}[{self._data!r}], [{', '.join(parts)}])"
+
+    def _name(self) -> str:
+        if self._kind is None:
+            return "leaf"
+        kind = self._data if self._kind is _namedtuple else self._kind.type
+        return kind.__name__
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """A tree of this structure."""
+        return tree_unflatten(self, leaves)
+
+    def flatten_up_to(self, tree: Any) -> List[Any]:
+        """The subtrees of `tree` at this structure's leaves."""
+        found: List[Any] = []
+        _up_to(self, tree, found, (), "the tree")
+        return found
+
+    def children(self) -> List["PyTreeDef"]:
+        """The structures of the root's children."""
+        return list(self._parts)
+
+    def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
+        """This structure with `inner` in place of each leaf."""
+        if self._kind is None:
+            return inner
+        return PyTreeDef(self._kind, self._data, tuple(one.compose(inner) for one in self._parts))
+
+    def node_data(self) -> Optional[tuple]:
+        """The class of the root and its static data; None for a leaf."""
+        return None if self._kind is None else (self._kind.type, self._data)
+
+
+_LEAF = PyTreeDef(None, None, ())
+_EMPTY_DICT = PyTreeDef(_dict, (), ())
+
+
+def _flatten(tree: Any, leaves: list, is_leaf: IsLeaf) -> PyTreeDef:
+    kind = _kinds.get(type(tree))
+    if kind is None and isinstance(tree, tuple):
+        kind = _kind_of(tree)
+    if kind is None or is_leaf is not None and is_leaf(tree):
+        leaves.append(tree)
+        return _LEAF
+    if kind is _dict and not tree:
+        return _EMPTY_DICT
+    children, data = kind.flatten(tree)
+    return PyTreeDef(kind, data, tuple([_flatten(one, leaves, is_leaf) for one in children]))
+
+
+def _flatten_with_path(tree: Any, found: list, is_leaf: IsLeaf, path: tuple) -> PyTreeDef:
+    kind = _kind_of(tree)
+    if kind is None or is_leaf is not None and is_leaf(tree):
+        found.append((path, tree))
+        return _LEAF
+    children, data = kind.flatten(tree)
+    children = list(children)
+    keys = kind.keys(tree, data, len(children))
+    parts = [_flatten_with_path(one, found, is_leaf, (*path, key)) for key, one in zip(keys, children)]
+    return PyTreeDef(kind, data, tuple(parts))
+
+
+def _up_to(structure: PyTreeDef, tree: Any, found: list, path: tuple, what: str) -> None:
+    """Appends what `tree` has at the leaves of `structure`; ValueError names the path where they differ."""
+    if structure._kind is None:
+        found.append(tree)
+        return
+    kind = _kind_of(tree)
+    if kind is not structure._kind:
+        raise ValueError(
+            f"the pytrees have different structures: at {what}{keystr(path)} there is a {structure._name()} in one and "
+            f"a {type(tree).__name__} in the other"
+        )
+    children, data = kind.flatten(tree)
+    children = list(children)
+    if data != structure._data:
+        raise ValueError(
+            f"the pytrees have different structures: at {what}{keystr(path)} there is a {structure._name()} with "
+            f"{structure._data!r} in one and with {data!r} in the other"
+        )
+    if len(children) != len(structure._parts):
+        raise ValueError(
+            f"the pytrees have different structures: at {what}{keystr(path)} there is a {structure._name()} of "
+            f"{len(structure._parts)} in one and of {len(children)} in the other"
+        )
+    for key, part, one in zip(kind.keys(tree, data, len(children)), structure._parts, children):
+        _up_to(part, one, found, (*path, key), what)
+
+
+def broadcast_prefix(prefix: Any, structure: PyTreeDef, name: str, is_leaf: IsLeaf = None) -> List[Any]:
+    """A leaf of `prefix`, a tree that ends earlier than `structure`, for each leaf of the structure. `name` is what
+    errors call the prefix. None is a leaf of the prefix."""
+    found: List[Any] = []
+
+    def walk(one: Any, part: PyTreeDef, path: tuple) -> None:
+        kind = _kind_of(one)
+        if one is None or kind is None or is_leaf is not None and is_leaf(one):
+            found.extend([one] * part.num_leaves)
+            return
+        children, data = kind.flatten(one)
+        children = list(children)
+        is_same = kind is part._kind and len(children) == len(part._parts) and data == part._data
+        if not is_same:
+            raise ValueError(
+                f"{name} must be a tree prefix of the corresponding value: at {name}{keystr(path)} it has "
+                f"{tree_structure(one)}, the value has {part}"
+            )
+        for key, child, inner in zip(kind.keys(one, data, len(children)), children, part._parts):
+            walk(child, inner, (*path, key))
+
+    walk(prefix, structure, ())
+    return found
+
+
+# --- functions of trees ---
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Any], PyTreeDef]:
+    """The leaves of a tree, in order, and its structure. `is_leaf(node)` makes a leaf of a node.
+
+    Example
+        >>> stride.tree_util.tree_flatten({"b": 1, "a": [2, None]})
+        ([2, 1], PyTreeDef({'a': [*, None], 'b': *}))
+    """
+    leaves: List[Any] = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of a structure with these leaves.
+
+    Raises
+        ValueError for another number of leaves.
+    Example
+        >>> stride.tree_util.tree_unflatten(stride.tree_util.tree_structure([0, (0,)]), "ab")
+        ['a', ('b',)]
+    """
+    leaves = list(leaves)
+    if len(leaves) != treedef.num_leaves:
+        raise ValueError(f"the structure {treedef} has {treedef.num_leaves} leaves; {len(leaves)} were given")
+    return built(treedef, iter(leaves))
+
+
+def built(treedef: PyTreeDef, leaves: Any) -> Any:
+    """As `tree_unflatten`, of an iterator that has as many leaves."""
+    kind = treedef._kind
+    if kind is None:
+        return next(leaves)
+    return kind.unflatten(treedef._data, [built(one, leaves) for one in treedef._parts])
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> List[Any]:
+    """The leaves of a tree, in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Tuple[tuple, Any]], PyTreeDef]:
+    """As `tree_flatten`, with (path, leaf) in place of each leaf; `keystr` makes text of a path."""
+    found: List[Tuple[tuple, Any]] = []
+    structure = _flatten_with_path(tree, found, is_leaf, ())
+    return found, structure
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> List[Tuple[tuple, Any]]:
+    """(path, leaf) for each leaf of a tree."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """A tree of the results of `f` for each leaf, and what the other trees have in its place.
+
+    Raises
+        ValueError that names the path at which another tree differs.
+    Example
+        >>> stride.tree_util.tree_map(lambda a, b: a + b, {"x": 1, "y": (2,)}, {"x": 10, "y": (20,)})
+        {'x': 11, 'y': (22,)}
+    """
+    leaves, structure = tree_flatten(tree, is_leaf)
+    others = [structure.flatten_up_to(one) for one in rest]
+    return built(structure, iter([f(*one) for one in zip(leaves, *others)]))
+
+
+def tree_map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """As `tree_map`; `f` takes the path of each leaf first."""
+    found, structure = tree_flatten_with_path(tree, is_leaf)
+    others = [structure.flatten_up_to(one) for one in rest]
+    return built(structure, iter([f(*one, *more) for one, *more in zip(found, *others)]))
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves are true; reads those that are arrays."""
+    return all(map(bool, tree_leaves(tree, is_leaf)))
+
+
+_NONE_GIVEN: Any = object()
+
+
+def tree_reduce(function: Callable, tree: Any, initializer: Any = _NONE_GIVEN, is_leaf: IsLeaf = None) -> Any:
+    """The leaves combined two by two, from the first on.
+
+    Example
+        >>> stride.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
+        6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    return functools.reduce(function, leaves, *(() if initializer is _NONE_GIVEN else (initializer,)))
+
+
+def tree_broadcast(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> Any:
+    """A tree of `full`'s structure, with the leaf of `prefix`, a tree that ends earlier, in each place below it."""
+    structure = tree_structure(full, is_leaf)
+    return built(structure, iter(broadcast_prefix(prefix, structure, "the prefix", is_leaf)))
+
+
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: Optional[PyTreeDef], pytree_to_transpose: Any) -> Any:
+    """A tree of trees with outer and inner structure exchanged.
+
+    Example
+        >>> outer, inner = (stride.tree_util.tree_structure(one) for one in ([0, 0], {"a": 0}))
+        >>> stride.tree_util.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
+        {'a': [1, 2]}
+    """
+    subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = tree_structure(subtrees[0])
+    rows = [inner_treedef.flatten_up_to(one) for one in subtrees]
+    columns = [[row[i] for row in rows] for i in range(inner_treedef.num_leaves)]
+    return tree_unflatten(inner_treedef, [tree_unflatten(outer_treedef, one) for one in columns])
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every element is a leaf."""
+    return all(tree_structure(one, is_leaf) is _LEAF for one in iterable)
+
+
+def treedef_children(treedef: PyTreeDef) -> List[PyTreeDef]:
+    """The structures of the root's children."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of a leaf."""
+    return treedef.num_nodes == 1 and treedef.num_leaves == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of these structures."""
+    return PyTreeDef(_tuple, None, tuple(treedefs))
+
+
+class Partial(functools.partial):
+    """`functools.partial` as a node: its arguments are leaves, so that it may be an argument of a jitted function."""
+
+
+_register(
+    Partial,
+    _Kind(
+        Partial,
+        lambda tree: ((tree.args, tree.keywords), tree.func),
+        lambda function, parts: Partial(function, *parts[0], **parts[1]),
+        lambda _, __, ___: [GetAttrKey("args"), GetAttrKey("keywords")],
+    ),
+)
