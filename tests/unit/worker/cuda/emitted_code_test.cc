@@ -243,9 +243,18 @@ TEST_F(EmittedCodeTest, EveryMaskAndSort) {
     search.add_outputs()->set_handle(9);
     ExpectCompiles(search, {Contiguous(dtype, {30}), Contiguous(DType::kInt64, {4, 5})},
                    {"stride_phase0"});
-    v1::Operation lexsort = sort;
+  }
+}
+
+// Keys of every width and kind; each has ten entries, which take seconds to compile.
+TEST_F(EmittedCodeTest, SelectionsAndSums) {
+  for (DType dtype : {DType::kBool, DType::kInt8, DType::kUInt64, DType::kFloat16, DType::kFloat32,
+                      DType::kComplex128}) {
+    v1::Operation lexsort;
+    lexsort.mutable_sort()->mutable_input()->set_handle(1);
     lexsort.mutable_sort()->set_indices(true);
     lexsort.mutable_sort()->add_more_keys()->set_handle(2);
+    lexsort.add_outputs()->set_handle(9);
     ExpectCompiles(lexsort, {Contiguous(dtype, {30, 40}), Contiguous(DType::kFloat16, {30, 40})},
                    {"stride_phase0", "stride_phase1"});
     v1::Operation select;
@@ -257,7 +266,7 @@ TEST_F(EmittedCodeTest, EveryMaskAndSort) {
                     "stride_phase7", "stride_phase8"});
     v1::Operation partition;
     partition.mutable_partition()->mutable_input()->set_handle(1);
-    partition.mutable_partition()->set_indices(number % 2 == 0);
+    partition.mutable_partition()->set_indices(IsInteger(dtype));
     partition.mutable_partition()->add_kth(7);
     partition.mutable_partition()->add_kth(70);
     partition.add_outputs()->set_handle(9);
@@ -266,7 +275,7 @@ TEST_F(EmittedCodeTest, EveryMaskAndSort) {
     v1::Operation correlate;
     correlate.mutable_correlate()->mutable_left()->set_handle(1);
     correlate.mutable_correlate()->mutable_right()->set_handle(2);
-    correlate.mutable_correlate()->set_convolve(number % 2 == 0);
+    correlate.mutable_correlate()->set_convolve(IsInteger(dtype));
     correlate.add_outputs()->set_handle(9);
     ExpectCompiles(correlate, {Contiguous(dtype, {300}), Contiguous(dtype, {40})},
                    {"stride_phase0"});
