@@ -1,6 +1,7 @@
 // Every kind of operation that the C++ client can describe, through a daemon, against answers
 // worked out by hand.
 
+#include <cmath>
 #include <complex>
 
 #include "gmock/gmock.h"
