@@ -1,11 +1,16 @@
-"""Writes the types of stride.v1's modules, which are made at import, into the wheel: for editors and type checkers."""
+"""Writes stubs into the wheel, for editors and type checkers: those of stride.v1's modules, which are made at import,
+and those of all others, which type_stubs.py makes."""
 
 import pathlib
+import sys
 from typing import Iterator
 
 from google.protobuf import descriptor_pb2
 from setuptools import setup
 from setuptools.command.build_py import build_py
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import type_stubs  # noqa: E402
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = {
@@ -77,6 +82,7 @@ class BuildWithTypes(build_py):
     def run(self):
         super().run()
         v1 = pathlib.Path(self.build_lib) / "stride/v1"
+        type_stubs.write(v1.parent)
         files = descriptor_pb2.FileDescriptorSet.FromString((v1 / "contract.binpb").read_bytes())
         for file in files.file:
             if file.name.startswith("stride/v1/"):

@@ -15,7 +15,7 @@ from stride import _dtypes, _session
 from stride._daemon import PrivateDaemon
 
 # Those that NumPy has itself and so can be asked about.
-DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype != _dtypes.bfloat16]
+DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype is not _dtypes.bfloat16]
 # As in the integration tests: which kind of device the suites run on.
 DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
 # Whether commands are to travel by local connections.

@@ -15,6 +15,7 @@ import numpy as np
 import client_case
 import numpy_names_cases as cases
 import stride as st
+import stride.cupy as cp
 from stride import _numpy_names, _numpy_protocol
 
 NAN, INF = float("nan"), float("inf")
@@ -341,7 +342,9 @@ class ClosedTest(NamesCase):
             seen.add(id(one))
             if isinstance(one, types.FunctionType):
                 self.assertTrue(one.__doc__, name)
-            test = doctest.DocTestParser().get_doctest(one.__doc__ or "", {"st": st, "stride": st}, name, None, None)
+            test = doctest.DocTestParser().get_doctest(
+                one.__doc__ or "", {"st": st, "stride": st, "np": np}, name, None, None
+            )
             output = io.StringIO()
             runner.run(test, out=output.write)
             self.assertEqual(output.getvalue(), "", name)
@@ -359,6 +362,46 @@ class ClosedTest(NamesCase):
         self.assertEqual([(one.category, os.path.basename(one.filename)) for one in caught],
                          [(st.DownloadWarning, "numpy_names_test.py")])
         self.assertIn("numpy.kron", str(caught[0].message))
+
+    def test_missing_functions_of_submodules_name_the_line(self):
+        x = st.ones(3) + 1
+        cases = {
+            "numpy.lib.scimath.sqrt": lambda: np.emath.sqrt(x - 3),
+            "numpy.lib.scimath.logn": lambda: np.emath.logn(2, x),
+            "numpy.lib.stride_tricks.sliding_window_view": lambda: np.lib.stride_tricks.sliding_window_view(x, 2),
+            "numpy.isnat": lambda: np.isnat(x.astype(st.int64), dtype=None),
+            "numpy.dstack": lambda: np.dstack([x, [1, 2, 3]]),
+        }
+        table = _numpy_protocol._table()
+        ours = table.pop(np.dstack)
+        self.addCleanup(table.__setitem__, np.dstack, ours)
+        for name, call in cases.items():
+            with self.subTest(name), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    call()
+                except TypeError:
+                    self.assertEqual(name, "numpy.isnat")  # NumPy's own answer for numbers
+                self.assertEqual([one.category for one in caught], [st.DownloadWarning])
+                self.assertEqual((caught[0].filename, caught[0].lineno), (__file__, call.__code__.co_firstlineno))
+                self.assertIn(name.rpartition(".")[2], str(caught[0].message))
+
+    def test_missing_names_say_what_to_use(self):
+        for name in _numpy_names.REFUSED:
+            with self.assertRaisesRegex(AttributeError, rf"stride has no '{name}'.*(\buse\b|write|x\.flat|numpy\.)"):
+                getattr(st, name)
+        for module in ("linalg", "fft", "random"):
+            theirs = getattr(np, module)
+            both = ((getattr(st, module), f"stride.{module} has"), (getattr(cp, module), f"stride.cupy.{module} has"))
+            for ours, text in both:
+                for name in dir(theirs):
+                    if not name.startswith("_") and not hasattr(ours, name):
+                        with self.assertRaisesRegex(AttributeError, rf"{text} no .*; use numpy.{module}.{name}"):
+                            getattr(ours, name)
+            with self.assertRaisesRegex(AttributeError, f"{module} has no 'concatenate'; use stride.concatenate"):
+                getattr(st, module).concatenate
+            with self.assertRaisesRegex(AttributeError, f"module 'stride.{module}' has no attribute 'invented'"):
+                getattr(st, module).invented
 
     def test_what_would_write_a_downloaded_array_is_refused(self):
         table = _numpy_protocol._table()

@@ -12,7 +12,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _bit_generator, _generator, _random_state
+from stride import _bit_generator, _generator, _ordering, _random_state
 
 DIGESTS = (
     ("random", (), "f23d59bc32908850"), ("uniform", (-3.0, 5.0), "f4032fa90457e356"),
@@ -572,6 +572,16 @@ class RandomTest(client_case.ClientCase):
         for wrong in ({"size": 5, "replace": False}, {"p": [1.0]}, {"p": [0.5, 0.6, 0.0, 0.0]}):
             with self.assertRaises(ValueError):
                 rng.choice(4, **wrong)
+
+    def test_the_order_of_words_is_that_of_a_stable_sort(self):
+        rng = st.random.Generator(11)
+        for shape in ((4095,), (4096,), (70_000,), (300, 20), (50, 1000), (2000, 3), (3, 4, 5000)):
+            for mask in (2**64 - 1, 0xFF00000000000003, 0xFFFF, 0):
+                words = rng.bits(shape) & st.asarray(np.uint64(mask))
+                with self.subTest(shape=shape, mask=hex(mask)):
+                    if mask > 0xFFFF or words.size < 5000:  # which are all in one bucket
+                        order = _ordering.order(words)
+                        self.same(order, np.argsort(words.to_numpy(), axis=-1, kind="stable"))
 
     def test_rows_shuffled_in_place(self):
         host = np.arange(60).reshape(20, 3)

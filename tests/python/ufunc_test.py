@@ -159,6 +159,21 @@ class UfuncTest(client_case.ClientCase):
         with self.assertRaises(st.DataTypeMismatch):
             st.add.at(st.zeros(3, dtype=st.int32), [0], 1.5)
 
+    def test_at_of_signed_values_into_unsigned_arrays(self):
+        unsigned, signed = (np.uint8, np.uint16, np.uint32), (np.int8, np.int16, np.int32, np.int64)
+        for name in ("add", "subtract", "multiply", "bitwise_xor", "maximum", "floor_divide"):
+            for dtype in unsigned:
+                for kind in signed:
+                    with self.subTest(name=name, array=dtype, values=kind):
+                        modular = name in ("add", "subtract", "multiply", "bitwise_xor")
+                        values = np.array([2, -7 if modular else 7, 100], kind)
+                        theirs = np.array([1, 200, 3], dtype)
+                        ours = st.asarray(theirs)
+                        with np.errstate(all="ignore"):
+                            getattr(np, name).at(theirs, [0, 1, 0], values)
+                        getattr(st, name).at(ours, [0, 1, 0], st.asarray(values))
+                        self.same(ours, theirs)
+
     def test_at_beside_numpy(self):
         rng = np.random.default_rng(7)
         for dtype in (np.int8, np.int64, np.float16, np.float32, np.float64, np.complex64):

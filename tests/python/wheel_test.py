@@ -80,6 +80,9 @@ class WheelTest(client_case.ClientCase):
             site = self.install(folder + "/copy", folder + "/site")
             self.assertTrue((site / "stride/v1/compute_service_pb2.pyi").exists())
             self.assertTrue((site / "stride/py.typed").exists())
+            modules = {one for one in (site / "stride").rglob("*.py") if one.parent.name != "v1"}
+            without = {one.name for one in modules if not one.with_suffix(".pyi").exists()}
+            self.assertEqual(without, {"_types.py"})
             metadata = next(site.glob("stride-*.dist-info/METADATA")).read_text()
             needed = sorted(line.split()[1].split(">")[0] for line in metadata.split("\n") if line.startswith("Requires-Dist"))
             self.assertEqual(needed, ["grpcio", "numpy", "protobuf"])

@@ -129,10 +129,25 @@ newaxis = None
 
 
 def asnumpy(x: Array) -> _numpy.ndarray:
-    """A copy on the host."""
+    """The elements of an array in an array of NumPy: one round trip.
+
+    Parameters
+        x: the array.
+    Returns
+        A numpy.ndarray of `x`'s shape and type, which is a copy.
+    Raises
+        The error of the operation that computes `x`.
+    Example
+        >>> st.asnumpy(st.arange(3))
+        array([0, 1, 2])
+    """
     return x.to_numpy()
 
 
 def __getattr__(name: str):
     """One of NumPy's modules, or an error that says which name to use."""
     return _numpy_names.missing(name)
+
+
+def __dir__():
+    return sorted({*globals(), *_numpy_names._MODULES})

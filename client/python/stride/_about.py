@@ -11,7 +11,16 @@ from stride._metrics import Device
 
 
 def devices() -> List[Device]:
-    """The devices of the daemon that the current session uses; the first call connects."""
+    """The devices of the daemon that the current session uses; the first call connects.
+
+    Returns
+        A list of Device, in the daemon's order.
+    Raises
+        Unavailable where no daemon is reached.
+    Example
+        >>> {one.kind for one in st.devices()}
+        {'cpu'}
+    """
     return _session.current_session().devices()
 
 
@@ -24,7 +33,18 @@ def _version(distribution: str) -> str:
 
 def show_config(mode: str = "stdout") -> Optional[Dict[str, str]]:
     """Prints the versions of the client's dependencies, and the daemon that it uses or would use; `mode="dicts"`
-    returns them. Starts no daemon."""
+    returns them. Starts no daemon.
+
+    Parameters
+        mode: `stdout` to print, or `dicts`.
+    Returns
+        None, or for `dicts` a dict of names and texts.
+    Raises
+        ValueError for another mode.
+    Example
+        >>> "numpy" in st.show_config(mode="dicts")
+        True
+    """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f'mode is "stdout" or "dicts", not {mode!r}')
     config = {"stride": _version("stride"), "python": platform.python_version(), "numpy": _version("numpy"),

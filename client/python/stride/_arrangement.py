@@ -29,6 +29,10 @@ __all__ = [
 def shape(a: Any) -> Tuple[int, ...]:
     """The extents of an array, a number or nested sequences.
 
+    Parameters
+        a: an array, a number or nested sequences.
+    Returns
+        A tuple of int.
     Example
         >>> st.shape([[1, 2, 3]])
         (1, 3)
@@ -39,6 +43,10 @@ def shape(a: Any) -> Tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of axes.
 
+    Parameters
+        a: an array, a number or nested sequences.
+    Returns
+        An int.
     Example
         >>> st.ndim([[1, 2, 3]])
         2
@@ -49,6 +57,13 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, or of those along an axis or several.
 
+    Parameters
+        a: an array, a number or nested sequences.
+        axis: an axis or a tuple of axes; None counts all elements.
+    Returns
+        An int.
+    Raises
+        AxisError for an axis that `a` does not have.
     Example
         >>> st.size([[1, 2, 3]], 1)
         3
@@ -64,6 +79,10 @@ def size(a: Any, axis: Any = None) -> int:
 def isscalar(element: Any) -> bool:
     """Whether something is a number, which an array without axes is not.
 
+    Parameters
+        element: any object.
+    Returns
+        A bool.
     Example
         >>> st.isscalar(3.1), st.isscalar(st.array(3.1))
         (True, False)
@@ -74,6 +93,10 @@ def isscalar(element: Any) -> bool:
 def iterable(y: Any) -> bool:
     """Whether something can be iterated over.
 
+    Parameters
+        y: any object.
+    Returns
+        A bool.
     Example
         >>> st.iterable([1]), st.iterable(2)
         (True, False)
@@ -88,6 +111,10 @@ def iterable(y: Any) -> bool:
 def isfortran(a: Any) -> bool:
     """Whether an array's first axis is the fastest, and it does not lie in C order as well.
 
+    Parameters
+        a: an array, or what becomes one.
+    Returns
+        A bool.
     Example
         >>> st.isfortran(st.zeros((2, 3)).T)
         True
@@ -98,6 +125,14 @@ def isfortran(a: Any) -> bool:
 def may_share_memory(a: Any, b: Any, /, max_work: int = 0) -> bool:
     """Whether arrays may have elements in common: whether what they span overlaps.
 
+    Parameters
+        a: an array.
+        b: another array.
+        max_work: accepted: what two arrays span is compared at once.
+    Returns
+        A bool.
+    Raises
+        TypeError for an argument that is no array.
     Example
         >>> x = st.zeros(4)
         >>> st.may_share_memory(x, x[1:]), st.may_share_memory(x, x + 0)
@@ -109,6 +144,14 @@ def may_share_memory(a: Any, b: Any, /, max_work: int = 0) -> bool:
 def shares_memory(a: Any, b: Any, /, max_work: int = -1) -> bool:
     """Whether arrays have elements in common.
 
+    Parameters
+        a: an array.
+        b: another array.
+        max_work: accepted: the answer is exact anyway.
+    Returns
+        A bool.
+    Raises
+        TypeError for an argument that is no array.
     Example
         >>> x = st.zeros(4)
         >>> st.shares_memory(x[::2], x[1::2]), st.shares_memory(x, x[1::2])
@@ -205,6 +248,12 @@ def rot90(m: Any, k: int = 1, axes: Tuple[int, int] = (0, 1)) -> Array:
 def fliplr(m: Any) -> Array:
     """A view with the elements along the second axis in the opposite order.
 
+    Parameters
+        m: an array of two axes or more.
+    Returns
+        A view of `m`'s shape and type.
+    Raises
+        ValueError for fewer than two axes.
     Example
         >>> st.fliplr(st.array([[1, 2]])).tolist()
         [[2, 1]]
@@ -218,6 +267,12 @@ def fliplr(m: Any) -> Array:
 def flipud(m: Any) -> Array:
     """A view with the elements along the first axis in the opposite order.
 
+    Parameters
+        m: an array of one axis or more.
+    Returns
+        A view of `m`'s shape and type.
+    Raises
+        ValueError for an array without axes.
     Example
         >>> st.flipud(st.array([1, 2])).tolist()
         [2, 1]
@@ -231,6 +286,8 @@ def flipud(m: Any) -> Array:
 class ndenumerate:  # noqa: N801, NumPy's name
     """Pairs of the indices and the value of each element, in C order; the array is read once.
 
+    Parameters
+        arr: an array, or what becomes one.
     Example
         >>> list(st.ndenumerate(st.array([5, 6])))[0][0]
         (0,)
@@ -249,6 +306,10 @@ class ndenumerate:  # noqa: N801, NumPy's name
 class broadcast:  # noqa: N801, NumPy's name
     """The shape that arrays have together, and tuples of their elements, for which they are read once.
 
+    Parameters
+        args: arrays or what becomes ones, whose shapes fit.
+    Raises
+        ShapeMismatch where shapes do not fit.
     Example
         >>> st.broadcast(st.zeros((2, 1)), st.zeros(3)).shape
         (2, 3)
@@ -269,13 +330,36 @@ class broadcast:  # noqa: N801, NumPy's name
 
     @property
     def index(self) -> int:
+        """The number of tuples that the iteration has given.
+
+        Example
+            >>> st.broadcast(st.zeros(3), 1).index
+            0
+        """
         return 0 if self._host is None else self._host.index
 
     @property
     def iters(self) -> tuple:
+        """An iterator over the elements of each argument, in the broadcast shape.
+
+        Example
+            >>> [list(map(int, one)) for one in st.broadcast(st.array([1, 2]), 7).iters]
+            [[1, 2], [7, 7]]
+        """
         return self._iterator().iters
 
     def reset(self) -> None:
+        """Lets the iteration begin again.
+
+        Returns
+            None.
+        Example
+            >>> pairs = st.broadcast(st.array([1, 2]), 7)
+            >>> _ = next(pairs)
+            >>> pairs.reset()
+            >>> pairs.index
+            0
+        """
         self._host = None
 
     def __iter__(self) -> "broadcast":

@@ -32,12 +32,29 @@ _ARRAY_LIKE = (
 class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
-    Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends what is needed in one round
-    trip. What is never read is never computed, but for long operations that fuse with nothing (products, reductions, copies of some 256 MiB):
-    they are sent as they are recorded, and run meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and
-    assignment change what views see."""
+    Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends
+    what is needed in one round trip. What is never read is never computed, but for long operations that fuse
+    with nothing (products, reductions, copies of some 256 MiB): they are sent as they are recorded, and run
+    meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change
+    what views see.
 
-    __slots__ = ("_node", "__weakref__")
+    Parameters
+        shape: the extents.
+        dtype: the element type.
+        buffer: None: elements come from `stride.array`.
+        offset: 0.
+        strides: None.
+        order: C, F or None; the elements lie in C order.
+    Raises
+        Unimplemented for a `buffer`.
+    Example
+        >>> x = st.Array((2, 3), st.float32)
+        >>> x.shape, x.dtype
+        ((2, 3), dtype('float32'))
+    """
+
+    # All but the first are of arrays whose elements are on the host (`_elements.py`), and set there alone.
+    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "__weakref__")
     _node: Node
     # Before NumPy's own operators.
     __array_priority__ = 1000
@@ -64,7 +81,12 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def shape(self) -> Tuple[int, ...]:
-        """How many elements there are along each axis."""
+        """How many elements there are along each axis.
+
+        Example
+            >>> st.zeros((2, 3)).shape
+            (2, 3)
+        """
         return self._node.shape
 
     @shape.setter
@@ -82,14 +104,24 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def strides(self) -> Tuple[int, ...]:
-        """How many bytes lie between neighbours along each axis."""
+        """How many bytes lie between neighbours along each axis.
+
+        Example
+            >>> st.zeros((2, 3)).strides
+            (24, 8)
+        """
         from stride import _array_attributes
 
         return _array_attributes.byte_strides(self)
 
     @property
     def flags(self) -> "Flags":
-        """How the elements lie: c_contiguous, f_contiguous, owndata, writeable and so on."""
+        """How the elements lie: c_contiguous, f_contiguous, owndata, writeable and so on.
+
+        Example
+            >>> st.zeros((2, 3)).flags.c_contiguous
+            True
+        """
         from stride import _array_attributes
 
         return _array_attributes.Flags(self)
@@ -97,14 +129,25 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     @property
     def base(self) -> Optional["Array"]:
         """The array that this is a view of. None where it has elements of its own, and once that array is gone: its
-        views then have them alone."""
+        views then have them alone.
+
+        Example
+            >>> x = st.arange(4)
+            >>> x[1:].base is x, x.base
+            (True, None)
+        """
         buffer = self._node.buffer
         owner = None if buffer is None or buffer.owner is None else buffer.owner()
         return None if owner is None or owner is self or owner._node.buffer is not buffer else owner
 
     @property
     def flat(self) -> "Flat":
-        """The elements in C order, to iterate over, to index and to write."""
+        """The elements in C order, to iterate over, to index and to write.
+
+        Example
+            >>> [int(one) for one in st.array([[1, 2], [3, 4]]).flat]
+            [1, 2, 3, 4]
+        """
         from stride import _array_attributes
 
         return _array_attributes.Flat(self)
@@ -117,48 +160,100 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def dtype(self) -> np.dtype:
-        """The element type."""
+        """The element type.
+
+        Example
+            >>> st.zeros(2, st.float32).dtype
+            dtype('float32')
+        """
         return self._node.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Example
+            >>> st.zeros((2, 3)).ndim
+            2
+        """
         return len(self._node.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Example
+            >>> st.zeros((2, 3)).size
+            6
+        """
         return self._node.size
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """The bytes of all elements.
+
+        Example
+            >>> st.zeros((2, 3), st.float32).nbytes
+            24
+        """
         return self._node.nbytes
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
+        """The bytes of an element.
+
+        Example
+            >>> st.zeros(2, st.float32).itemsize
+            4
+        """
         return self._node.dtype.itemsize
 
     @property
     def session(self):
-        """The session that it belongs to."""
+        """The session that it belongs to.
+
+        Example
+            >>> st.zeros(2).session is st.current_session()
+            True
+        """
         return self._node.session
 
     @property
     def device(self) -> str:
-        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for each."""
+        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for each.
+
+        Example
+            >>> isinstance(st.zeros(2).device, str)
+            True
+        """
         return DeviceName(self._node.device.replace("devices/", "", 1) or "auto")
 
     def to_device(self, device: str, /, *, stream: Optional[Any] = None) -> "Array":
-        """A copy there; this array itself when that is where it is."""
+        """A copy there; this array itself when that is where it is.
+
+        Parameters
+            device: the name of a device, such as `cuda:0`.
+            stream: None; the array API has others for libraries with streams.
+        Returns
+            An array of the same shape and type.
+        Raises
+            NotFound for a device that the daemon does not have, ValueError for a stream.
+        Example
+            >>> st.arange(2).to_device(st.devices()[0].name).tolist()
+            [0, 1]
+        """
         if stream is not None:
             raise ValueError("the service has no streams: stream must be None")
         return self if device == self.device else _manipulation.to_device(self, device)
 
     @property
     def sharding(self) -> Optional["Sharding"]:
-        """How it is spread over devices, as the daemon says; None: it is in one piece."""
+        """How it is spread over devices, as the daemon says; None: it is in one piece.
+
+        Example
+            >>> print(st.zeros(2).sharding)
+            None
+        """
         from stride._sharding import Sharding
 
         if not self._node.handle and self._node.host is not None:
@@ -167,29 +262,60 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return Sharding.from_proto(described.sharding) if described.HasField("sharding") else None
 
     def to_sharding(self, sharding: Optional["Sharding"], /) -> "Array":
-        """A copy spread in this way; None: in one piece."""
+        """A copy spread in this way; None: in one piece.
+
+        Parameters
+            sharding: a Sharding, or None.
+        Returns
+            An array of the same shape and type.
+        Raises
+            NotFound for a device that the daemon does not have.
+        Example
+            >>> st.arange(2).to_sharding(None).tolist()
+            [0, 1]
+        """
         from stride._sharding import reshard
 
         return reshard(self, sharding)
 
     @property
     def T(self) -> "Array":  # noqa: N802, NumPy's name
-        """A view with all axes reversed."""
+        """A view with all axes reversed.
+
+        Example
+            >>> st.zeros((2, 3)).T.shape
+            (3, 2)
+        """
         return _manipulation.permute_dims(self)
 
     @property
     def mT(self) -> "Array":  # noqa: N802, the standard's name
-        """A view of matrices in the last two axes with rows and columns exchanged."""
+        """A view of matrices in the last two axes with rows and columns exchanged.
+
+        Example
+            >>> st.zeros((5, 2, 3)).mT.shape
+            (5, 3, 2)
+        """
         return _manipulation.matrix_transpose(self)
 
     @property
     def real(self) -> "Array":
-        """A read-only view; for an array of real numbers, the array itself."""
+        """A read-only view; for an array of real numbers, the array itself.
+
+        Example
+            >>> st.array([1 + 2j]).real.tolist()
+            [1.0]
+        """
         return wrap(elementwise("real", (self._node,)).freeze()) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> "Array":
-        """A read-only view."""
+        """A read-only view.
+
+        Example
+            >>> st.array([1 + 2j]).imag.tolist()
+            [2.0]
+        """
         return wrap(elementwise("imag", (self._node,)).freeze())
 
     @real.setter
@@ -215,7 +341,18 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return self._node.session._read(self._node)
 
     def to_numpy(self, *, progress=None) -> np.ndarray:
-        """A copy on the host. `progress(done_bytes, total_bytes)` is called while a large array comes down."""
+        """A copy on the host. `progress(done_bytes, total_bytes)` is called while a large array comes down.
+
+        Parameters
+            progress: a function of two numbers of bytes, or None.
+        Returns
+            A numpy.ndarray of the same shape and type.
+        Raises
+            The error of the operation that computes the array.
+        Example
+            >>> st.arange(3).to_numpy()
+            array([0, 1, 2])
+        """
         return self._node.session._read_own(self._node, progress)
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
@@ -240,7 +377,18 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return (1, 0)  # kDLCPU
 
     def item(self, *args):
-        """An element as Python's number: the only one, or the one at a place in C order or at indices."""
+        """An element as Python's number: the only one, or the one at a place in C order or at indices.
+
+        Parameters
+            args: nothing, a number in C order, or an index for each axis.
+        Returns
+            A bool, an int, a float or a complex.
+        Raises
+            ValueError where no place is given and there is not one element; IndexError for a place outside.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).item(1, 0)
+            3
+        """
         if args:
             index = args[0] if len(args) == 1 else args
             if isinstance(index, tuple) and len(index) == 1:
@@ -255,7 +403,16 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return self._read().item()
 
     def tolist(self):
-        """The elements as nested lists of Python's numbers."""
+        """The elements as nested lists of Python's numbers.
+
+        Returns
+            Nested lists, as deep as there are axes; a number for an array without axes.
+        Raises
+            The error of the operation that computes the array.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).tolist()
+            [[1, 2], [3, 4]]
+        """
         return self._read().tolist()
 
     def _one(self, what: str):
@@ -336,7 +493,19 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return _manipulation.copy(self)
 
     def copy(self, order: Optional[str] = "C") -> "Array":
-        """A copy, which shares no elements; `order` changes nothing."""
+        """A copy, which shares no elements; `order` changes nothing.
+
+        Parameters
+            order: C, F, A or K; accepted.
+        Returns
+            An array of the same shape and type.
+        Example
+            >>> x = st.zeros(2)
+            >>> y = x.copy()
+            >>> y[0] = 1
+            >>> x.tolist()
+            [0.0, 0.0]
+        """
         return _creation.copy(self, order)
 
     def __reduce__(self):
@@ -488,6 +657,8 @@ def _text(array: Array, separator: str, prefix: str) -> str:
 
 
 _new = object.__new__
+# The slot itself: arrays with a copy on the host notice who asks for their nodes.
+get_node, set_node = Array.__dict__["_node"].__get__, Array.__dict__["_node"].__set__
 
 
 def wrap(node: Node, base: Any = None) -> Array:
@@ -495,7 +666,7 @@ def wrap(node: Node, base: Any = None) -> Array:
     array = _new(Array)
     array._node = node
     node.held = True
-    if base is not None and type(base) is Array:
+    if base is not None and isinstance(base, Array):
         buffer = node.buffer
         if buffer is not None and buffer.owner is None and base._node.buffer is buffer:
             buffer.owner = weakref.ref(base)
@@ -509,6 +680,10 @@ def _operand(array: Array, other):
         return other._node
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
+    if kind is _elements.Element:
+        return Number(other._host)
+    if isinstance(other, Array):
+        return other._node
     if isinstance(other, (np.ndarray, list, tuple, range)):
         return array._node.session._upload(host_array(other))
     return NotImplemented
@@ -531,7 +706,7 @@ def host_array(anything) -> np.ndarray:
 
 def node_of(anything, session=None) -> Node:
     """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
-    if type(anything) is Array:
+    if isinstance(anything, Array):
         return anything._node
     if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
         return _creation.joined_sequence(anything)._node
@@ -541,19 +716,34 @@ def node_of(anything, session=None) -> Node:
 
 
 def array_of(anything, session=None) -> Array:
-    return anything if type(anything) is Array else wrap(node_of(anything, session))
+    return anything if isinstance(anything, Array) else wrap(node_of(anything, session))
 
 
 def operands_of(arguments, session=None) -> tuple:
     """Nodes and Numbers for the arguments of an elementwise function, at least one a node."""
-    session = next((one._node.session for one in arguments if type(one) is Array), session)
-    operands = tuple(
-        one._node if type(one) is Array else Number(one) if isinstance(one, _SCALARS) else node_of(one, session)
-        for one in arguments)
-    if all(type(one) is Number for one in operands):
+    operands, has_node, others = [], False, False
+    for one in arguments:
+        kind = type(one)
+        if kind is Array:
+            one = one._node
+            has_node, session = True, session or one.session
+        elif kind is int or kind is float or isinstance(one, _SCALARS):
+            one = Number(one)
+        elif isinstance(one, Array):
+            session = session or one.session
+            if kind is _elements.Element:
+                one = Number(one._host)
+            else:
+                one, has_node = one._node, True
+        else:
+            others = True
+        operands.append(one)
+    if others:  # which go to the session of the arrays among them
+        operands = [one if type(one) is Node or type(one) is Number else node_of(one, session) for one in operands]
+    elif not has_node:
         first = arguments[0]
-        operands = (node_of(np.full((), first, np.int64) if type(first) is int else first, session),) + operands[1:]
-    return operands
+        operands[0] = node_of(np.full((), first, np.int64) if type(first) is int else first, session)
+    return tuple(operands)
 
 
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
@@ -636,4 +826,4 @@ for _method, _function in {
     setattr(Array, _operator.__name__, _operator)
 
 # These stand on this module, and its methods on them.
-from stride import _creation, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402

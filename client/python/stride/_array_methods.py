@@ -1,6 +1,7 @@
 """The methods that NumPy's arrays have: each is a function of the namespace, with its parameters."""
 
 import builtins
+from sys import modules as _modules
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -17,7 +18,24 @@ class NumpyMethods:
     def astype(
         self, dtype, order: Optional[str] = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> "Array":
-        """The elements in another type; this array itself where it has the type and `copy` is False."""
+        """The elements in another type; this array itself where it has the type and `copy` is False.
+
+        Parameters
+            dtype: the element type.
+            order: C, F, A or K; the elements' values do not depend on it.
+            casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+            subok: accepted: arrays have no subclasses.
+            copy: whether an array of the type is copied as well.
+        Returns
+            An array of the same shape.
+        Raises
+            DataTypeMismatch for a cast that is not made, TypeError for a type that the service lacks.
+        Example
+            >>> st.array([1.5, 2.5]).astype(st.int32).tolist()
+            [1, 2]
+        """
+        if order == "K" and casting == "unsafe":
+            return _stride().astype(self, dtype, copy=copy)
         from stride import _arguments, _dtypes, _manipulation
 
         _arguments.check_order(order)
@@ -26,7 +44,19 @@ class NumpyMethods:
         return _manipulation.astype(self, dtype, copy=copy)  # type: ignore[arg-type]
 
     def view(self, dtype=None, type=None) -> "Array":  # noqa: A002, NumPy's name
-        """A view of all elements. With another type: their bytes as elements of it, in a copy for reading."""
+        """A view of all elements. With another type: their bytes as elements of it, in a copy for reading.
+
+        Parameters
+            dtype: the type that the bytes have in the view; None for the array's own.
+            type: None or `stride.ndarray`.
+        Returns
+            An array.
+        Raises
+            ValueError where the last axis has no whole number of elements; Unimplemented for another class.
+        Example
+            >>> st.array([1.0], st.float32).view(st.int32).tolist()
+            [1065353216]
+        """
         from stride import _arguments, _array_attributes
 
         import numpy
@@ -43,95 +73,358 @@ class NumpyMethods:
     # --- reductions and running results ---
 
     def sum(self, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """`stride.sum` of this array."""
+        """The sum of the elements along axes: `stride.sum` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            initial: a number to begin with.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of `dtype` without the axes.
+        Raises
+            AxisError for an axis that this array lacks; ShapeMismatch for an `out` of another shape.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).sum(axis=0).tolist()
+            [4, 6]
+        """
         return _stride().sum(self, axis, dtype, out, keepdims, initial, where)
 
     def prod(self, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """`stride.prod` of this array."""
+        """The product of the elements along axes: `stride.prod` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            dtype: in which to multiply; integers default to int64 or uint64, others to their own type.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            initial: a number to begin with.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of `dtype` without the axes.
+        Raises
+            AxisError for an axis that this array lacks; ShapeMismatch for an `out` of another shape.
+        Example
+            >>> st.array([2, 3]).prod().item()
+            6
+        """
         return _stride().prod(self, axis, dtype, out, keepdims, initial, where)
 
     def mean(self, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> "Array":
-        """`stride.mean` of this array."""
+        """The mean of the elements along axes: `stride.mean` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            dtype: in which to compute; integers default to float64.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of `dtype` without the axes; NaN where there is no element.
+        Raises
+            AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([1.0, 3.0]).mean().item()
+            2.0
+        """
         return _stride().mean(self, axis, dtype, out, keepdims, where=where)
 
     def min(self, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """`stride.min` of this array."""
+        """The least element along axes: `stride.min` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            initial: a number to compare with as well; needed for empty arrays and with `where`.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of this array's type without the axes.
+        Raises
+            ValueError for an empty array without `initial`; AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([3, 1, 2]).min().item()
+            1
+        """
         return _stride().min(self, axis, out, keepdims, initial, where)
 
     def max(self, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """`stride.max` of this array."""
+        """The greatest element along axes: `stride.max` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            initial: a number to compare with as well; needed for empty arrays and with `where`.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of this array's type without the axes.
+        Raises
+            ValueError for an empty array without `initial`; AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([3, 1, 2]).max().item()
+            3
+        """
         return _stride().max(self, axis, out, keepdims, initial, where)
 
     def any(self, axis=None, out=None, keepdims: bool = False, *, where=True) -> "Array":
-        """`stride.any` of this array."""
+        """Whether any element is not zero, along axes: `stride.any` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of bool without the axes; NaN counts as true.
+        Raises
+            AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([0, 1]).any().item()
+            True
+        """
         return _stride().any(self, axis, out, keepdims, where=where)
 
     def all(self, axis=None, out=None, keepdims: bool = False, *, where=True) -> "Array":
-        """`stride.all` of this array."""
+        """Whether every element is not zero, along axes: `stride.all` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+            where: bools that broadcast with this array; elements where it is false are left out.
+        Returns
+            An array of bool without the axes; NaN counts as true.
+        Raises
+            AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([0, 1]).all().item()
+            False
+        """
         return _stride().all(self, axis, out, keepdims, where=where)
 
     def std(
         self, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
         correction=None,
     ) -> "Array":
-        """`stride.std` of this array."""
+        """The standard deviation of the elements along axes: `stride.std` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            dtype: in which to compute; integers default to float64.
+            out: array of the result's shape that takes it.
+            ddof: is subtracted from the number of elements before the division.
+            keepdims: whether the axes stay, with one element each.
+            where: bools that broadcast with this array; elements where it is false are left out.
+            mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
+            correction: is subtracted from the number of elements before the division.
+        Returns
+            An array of the real type that belongs to `dtype`, without the axes.
+        Raises
+            AxisError for an axis that this array lacks; ValueError where ddof and correction are given.
+        Example
+            >>> st.array([1.0, 3.0]).std().item()
+            1.0
+        """
         return _stride().std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
     def var(
         self, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
         correction=None,
     ) -> "Array":
-        """`stride.var` of this array."""
+        """The variance of the elements along axes: `stride.var` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            dtype: in which to compute; integers default to float64.
+            out: array of the result's shape that takes it.
+            ddof: is subtracted from the number of elements before the division.
+            keepdims: whether the axes stay, with one element each.
+            where: bools that broadcast with this array; elements where it is false are left out.
+            mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
+            correction: is subtracted from the number of elements before the division.
+        Returns
+            An array of the real type that belongs to `dtype`, without the axes.
+        Raises
+            AxisError for an axis that this array lacks; ValueError where ddof and correction are given.
+        Example
+            >>> st.array([1.0, 3.0]).var().item()
+            1.0
+        """
         return _stride().var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
     def argmin(self, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> "Array":
-        """`stride.argmin` of this array."""
+        """The place of the least element along an axis: `stride.argmin` of this array.
+
+        Parameters
+            axis: None for a place among all elements in C order, or an integer.
+            out: array of int64 of the result's shape that takes it.
+            keepdims: whether the axis stays, with one element.
+        Returns
+            An array of int64 without the axis.
+        Raises
+            ValueError for an empty array; AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([3, 1, 2]).argmin().item()
+            1
+        """
         return _stride().argmin(self, axis, out, keepdims=keepdims)
 
     def argmax(self, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> "Array":
-        """`stride.argmax` of this array."""
+        """The place of the greatest element along an axis: `stride.argmax` of this array.
+
+        Parameters
+            axis: None for a place among all elements in C order, or an integer.
+            out: array of int64 of the result's shape that takes it.
+            keepdims: whether the axis stays, with one element.
+        Returns
+            An array of int64 without the axis.
+        Raises
+            ValueError for an empty array; AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([3, 1, 2]).argmax().item()
+            0
+        """
         return _stride().argmax(self, axis, out, keepdims=keepdims)
 
     def cumsum(self, axis: Optional[int] = None, dtype=None, out=None) -> "Array":
-        """`stride.cumsum` of this array."""
+        """Running sums along an axis: `stride.cumsum` of this array.
+
+        Parameters
+            axis: the axis; None flattens this array first.
+            dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+            out: array of the result's shape that takes it.
+        Returns
+            An array.
+        Raises
+            AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([1, 2, 3]).cumsum().tolist()
+            [1, 3, 6]
+        """
         return _stride().cumsum(self, axis, dtype, out)
 
     def cumprod(self, axis: Optional[int] = None, dtype=None, out=None) -> "Array":
-        """`stride.cumprod` of this array."""
+        """Running products along an axis: `stride.cumprod` of this array.
+
+        Parameters
+            axis: the axis; None flattens this array first.
+            dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+            out: array of the result's shape that takes it.
+        Returns
+            An array.
+        Raises
+            AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([1, 2, 3]).cumprod().tolist()
+            [1, 2, 6]
+        """
         return _stride().cumprod(self, axis, dtype, out)
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None) -> "Array":
-        """`stride.trace` of this array."""
+        """The sum of a diagonal: `stride.trace` of this array.
+
+        Parameters
+            offset: the number of the diagonal: 0 for the main one, above it positive.
+            axis1: the axis of the rows.
+            axis2: the axis of the columns.
+            dtype: the element type of the result; by default the one that NumPy gives it.
+            out: an array of the result's shape that takes it.
+        Returns
+            An array.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).trace().item()
+            5
+        """
         return _stride().trace(self, offset, axis1, axis2, dtype, out)
 
     def ptp(self, axis=None, out=None, keepdims: bool = False) -> "Array":
-        """`stride.ptp` of this array."""
+        """The difference of the greatest and the least element along axes: `stride.ptp` of this array.
+
+        Parameters
+            axis: None for all, an integer, or a tuple of them.
+            out: array of the result's shape that takes it.
+            keepdims: whether the axes stay, with one element each.
+        Returns
+            An array of this array's type without the axes.
+        Raises
+            ValueError for an empty array; DataTypeMismatch for bools.
+        Example
+            >>> st.array([3, 1, 7]).ptp().item()
+            6
+        """
         return _stride().ptp(self, axis, out, keepdims)
 
     # --- shapes ---
 
     def reshape(self, *shape, order: Optional[str] = "C", copy: Optional[bool] = None) -> "Array":
-        """The elements in another shape: integers, or one sequence of them. A view where there is one, else a copy."""
-        import numpy
+        """The elements in another shape: integers, or one sequence of them. A view where there is one, else a copy.
 
-        is_sequence = len(shape) == 1 and not (hasattr(shape[0], "__index__") and numpy.ndim(shape[0]) == 0)
-        if not shape:
+        Parameters
+            shape: the extents, of which one may be -1, or one sequence of them.
+            order: C or F: in which order the elements are read and placed.
+            copy: True makes a copy always, False never; None makes one where there is no view.
+        Returns
+            An array of the same elements.
+        Raises
+            ValueError where the number of elements does not fit, and for copy=False without a view.
+        Example
+            >>> st.arange(4).reshape(2, -1).tolist()
+            [[0, 1], [2, 3]]
+        """
+        if len(shape) == 1:
+            shape = shape[0]
+        elif not shape:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
-        return _stride().reshape(self, shape[0] if is_sequence else shape, order, copy=copy)
+        return _stride().reshape(self, shape, order, copy=copy)
 
     def ravel(self, order: Optional[str] = "C") -> "Array":
-        """All elements along one axis: a view where there is one, else a copy."""
+        """All elements along one axis: a view where there is one, else a copy.
+
+        Parameters
+            order: C, F, A or K: in which order the elements are read.
+        Returns
+            An array of one axis.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).ravel("F").tolist()
+            [1, 3, 2, 4]
+        """
         return _stride().ravel(self, order)
 
     def flatten(self, order: Optional[str] = "C") -> "Array":
-        """All elements along one axis, in a copy."""
+        """All elements along one axis, in a copy.
+
+        Parameters
+            order: C, F, A or K: in which order the elements are read.
+        Returns
+            An array of one axis.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).flatten().tolist()
+            [1, 2, 3, 4]
+        """
         if order == "K":
             return _stride().copy(self.ravel(order))
         return _stride().reshape(self, (self.size,), order or "C", copy=True)  # type: ignore[attr-defined]
 
     def resize(self, *new_shape, refcheck: bool = True) -> None:
         """Another shape in place: the elements in C order, and zeros where there are too few. An array with views is
-        not resized unless `refcheck` is False."""
+        not resized unless `refcheck` is False.
+
+        Parameters
+            new_shape: the extents, or one sequence of them.
+            refcheck: whether an array with views is refused.
+        Returns
+            None.
+        Raises
+            ValueError for an array that does not own its elements or has views.
+        Example
+            >>> x = st.array([1, 2])
+            >>> x.resize(3)
+            >>> x.tolist()
+            [1, 2, 0]
+        """
         from stride import _array_attributes, _indexing
 
         shape = new_shape[0] if len(new_shape) == 1 else new_shape
@@ -147,75 +440,284 @@ class NumpyMethods:
         self._node, result._node = result._node, self._node  # type: ignore[attr-defined]
 
     def transpose(self, *axes) -> "Array":
-        """A view with the axes in another order, all reversed where none are named."""
+        """A view with the axes in another order, all reversed where none are named.
+
+        Parameters
+            axes: the axes in their new order, or one sequence of them.
+        Returns
+            A view with as many axes.
+        Raises
+            ValueError for axes that are no permutation.
+        Example
+            >>> st.zeros((2, 3, 4)).transpose(1, 0, 2).shape
+            (3, 2, 4)
+        """
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0] or ()
         return _stride().transpose(self, axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> "Array":
-        """A view in which two axes have changed places."""
+        """A view in which two axes have changed places.
+
+        Parameters
+            axis1: an axis.
+            axis2: another axis.
+        Returns
+            A view with as many axes.
+        Raises
+            AxisError for an axis that the array does not have.
+        Example
+            >>> st.zeros((2, 3)).swapaxes(0, 1).shape
+            (3, 2)
+        """
         return _stride().swapaxes(self, axis1, axis2)
 
     def squeeze(self, axis=None) -> "Array":
-        """A view without axes of one element."""
+        """A view without axes of one element.
+
+        Parameters
+            axis: the axis, or a tuple of them, of one element each; None for all such.
+        Returns
+            A view with fewer axes.
+        Raises
+            ValueError for an axis of more than one element.
+        Example
+            >>> st.zeros((1, 3, 1)).squeeze().shape
+            (3,)
+        """
         return _stride().squeeze(self, axis)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Array":
-        """`stride.diagonal` of this array, for reading."""
+        """The elements of a diagonal, for reading: `stride.diagonal` of this array.
+
+        Parameters
+            offset: which diagonal; positive ones are above the main one.
+            axis1: the axes.
+            axis2: the axes.
+        Returns
+            An array without the two axes and with one more at the end.
+        Raises
+            ShapeMismatch for fewer axes; ValueError for equal ones; AxisError for ones that this array lacks.
+        Example
+            >>> st.array([[1, 2], [3, 4]]).diagonal().tolist()
+            [1, 4]
+        """
         return _stride().diagonal(self, offset, axis1, axis2)
 
     def repeat(self, repeats, axis: Optional[int] = None) -> "Array":
-        """`stride.repeat` of this array."""
+        """The elements, each so many times: `stride.repeat` of this array.
+
+        Parameters
+            repeats: how often: an integer, or one for each element; counts in an array of the service are read.
+            axis: the axis; None flattens this array first.
+        Returns
+            An array of this array's type.
+        Raises
+            ValueError for a negative number; ShapeMismatch where counts do not fit the axis.
+        Example
+            >>> st.array([1, 2]).repeat(2).tolist()
+            [1, 1, 2, 2]
+        """
         return _stride().repeat(self, repeats, axis)
 
     # --- elements ---
 
     def take(self, indices, axis: Optional[int] = None, out=None, mode: str = "raise") -> "Array":
-        """`stride.take` of this array."""
+        """The elements at indices: `stride.take` of this array.
+
+        Parameters
+            indices: integers of any shape; negative ones count from the end.
+            axis: the axis; None takes from all elements in C order.
+            out: array of the result's shape that takes it.
+            mode: what an index outside means: `raise` (an error when the result is read), `wrap` or `clip`.
+        Returns
+            An array of this array's type with the axes of `indices` in place of the axis.
+        Raises
+            IndexError for an index outside; AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([5, 6, 7]).take([2, 0]).tolist()
+            [7, 5]
+        """
         return _stride().take(self, indices, axis, out, mode)
 
     def put(self, indices, values, mode: str = "raise") -> None:
-        """`stride.put` into this array."""
+        """Writes values at places in C order: `stride.put` into this array.
+
+        Parameters
+            indices: integers of any shape, places in C order.
+            values: the values, which are repeated when they are fewer.
+            mode: `raise`, `wrap` or `clip`: how an index outside is treated.
+        Returns
+            None.
+        Raises
+            IndexError for an index outside.
+        Example
+            >>> x = st.zeros(3, st.int64)
+            >>> x.put([0, 2], [5, 6])
+            >>> x.tolist()
+            [5, 0, 6]
+        """
         _stride().put(self, indices, values, mode)
 
     def choose(self, choices, out=None, mode: str = "raise") -> "Array":
-        """`stride.choose` by this array."""
+        """Elements out of several arrays, which this array's numbers select: `stride.choose` of this array.
+
+        Parameters
+            choices: a sequence of arrays that broadcast with it, or an array whose first axis they are along.
+            out: array of the result's shape that takes it.
+            mode: what a number outside means: `raise` (an error when the result is read), `wrap` or `clip`.
+        Returns
+            An array of the type that the choices have together.
+        Raises
+            ValueError for a number outside, where the host knows it; IndexError when the result is read.
+        Example
+            >>> st.array([0, 1]).choose([[1, 2], [3, 4]]).tolist()
+            [1, 4]
+        """
         return _stride().choose(self, choices, out, mode)
 
     def compress(self, condition, axis: Optional[int] = None, out=None) -> "Array":
-        """`stride.compress` of this array."""
+        """The elements at which a condition is true: `stride.compress` of this array.
+
+        Parameters
+            condition: an array of one axis, which may be shorter than the axis.
+            axis: the axis; None takes all elements in C order.
+            out: array of the result's shape that takes it.
+        Returns
+            An array of this array's type.
+        Raises
+            ValueError for a condition of more axes; IndexError for a true one beyond the axis.
+        Example
+            >>> st.array([5, 6, 7]).compress([True, False, True]).tolist()
+            [5, 7]
+        """
         return _stride().compress(condition, self, axis, out)
 
     def nonzero(self) -> Tuple["Array", ...]:
-        """`stride.nonzero` of this array."""
+        """The places of the elements that are not zero: `stride.nonzero` of this array.
+
+        Returns
+            A tuple of arrays of int64, one for each axis.
+        Raises
+            ValueError for an array without axes.
+        Example
+            >>> [one.tolist() for one in st.array([0, 5]).nonzero()]
+            [[1]]
+        """
         return _stride().nonzero(self)
 
     def sort(self, axis: int = -1, kind=None, order=None, *, stable: Optional[bool] = None) -> None:
-        """Sorts in place."""
+        """Sorts the elements along an axis in place, in rising order.
+
+        Parameters
+            axis: the axis.
+            kind: accepted: there is one sort, and it is stable.
+            order: None: it names fields, which arrays of the service do not have.
+            stable: accepted: the sort is stable anyway.
+        Returns
+            None.
+        Raises
+            AxisError for an axis that the array does not have.
+        Example
+            >>> x = st.array([3, 1, 2])
+            >>> x.sort()
+            >>> x.tolist()
+            [1, 2, 3]
+        """
         import operator
 
         self[...] = _stride().sort(self, operator.index(axis), kind, order, stable=stable)  # type: ignore[index]
 
     def argsort(self, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None) -> "Array":
-        """`stride.argsort` of this array."""
+        """The places of the elements in rising order: `stride.argsort` of this array.
+
+        Parameters
+            axis: the axis; None sorts all elements, flattened.
+            kind: NumPy's names of algorithms; every sort here is stable.
+            order: must be None, since it names fields of structured arrays.
+            stable: NumPy's names of algorithms; every sort here is stable.
+        Returns
+            An array of int64 of this array's shape.
+        Raises
+            AxisError for an axis that this array lacks; ValueError for another kind.
+        Example
+            >>> st.array([3, 1, 2]).argsort().tolist()
+            [1, 2, 0]
+        """
         return _stride().argsort(self, axis, kind, order, stable=stable)
 
     def partition(self, kth, axis: int = -1, kind: str = "introselect", order=None) -> None:
-        """`stride.partition` in place."""
+        """Brings the elements at given places of the order there: `stride.partition` in place.
+
+        Parameters
+            kth: a place in the order, or several.
+            axis: the axis.
+            kind: accepted: there is one method.
+            order: None: it names fields, which arrays of the service do not have.
+        Returns
+            None.
+        Raises
+            ValueError for a place outside.
+        Example
+            >>> x = st.array([3, 1, 2])
+            >>> x.partition(0)
+            >>> x[0].item()
+            1
+        """
         import operator
 
         self[...] = _stride().partition(self, kth, operator.index(axis), kind, order)  # type: ignore[index]
 
     def argpartition(self, kth, axis: Optional[int] = -1, kind: str = "introselect", order=None) -> "Array":
-        """`stride.argpartition` of this array."""
+        """The places of the elements in the order of `partition`: `stride.argpartition` of this array.
+
+        Parameters
+            kth: a place in the order, or several.
+            axis: the axis; None flattens this array first.
+            kind: introselect, and None.
+            order: introselect, and None.
+        Returns
+            An array of int64 of this array's shape.
+        Raises
+            ValueError for a place outside and another kind; AxisError for an axis that this array lacks.
+        Example
+            >>> st.array([3, 1, 2]).argpartition(0)[0].item()
+            1
+        """
         return _stride().argpartition(self, kth, axis, kind, order)
 
     def searchsorted(self, v, side: str = "left", sorter=None) -> "Array":
-        """`stride.searchsorted` in this array."""
+        """The places in this sorted array at which values keep it sorted: `stride.searchsorted` of this array.
+
+        Parameters
+            v: the elements, of any shape.
+            side: left for the first such place, right for the last.
+            sorter: integers that bring this array in order, as `argsort` gives them.
+        Returns
+            An array of int64 of `v`'s shape.
+        Raises
+            ValueError for another side; ShapeMismatch for an this array of more axes.
+        Example
+            >>> st.array([1, 2, 3]).searchsorted(2).item()
+            1
+        """
         return _stride().searchsorted(self, v, side, sorter)
 
     def fill(self, value) -> None:
-        """Writes one value into every element."""
+        """Writes one value into every element.
+
+        Parameters
+            value: a number, or an array without axes.
+        Returns
+            None.
+        Raises
+            OverflowError for an integer that the array's type does not hold.
+        Example
+            >>> x = st.zeros(2)
+            >>> x.fill(3)
+            >>> x.tolist()
+            [3.0, 3.0]
+        """
         from stride import _indexing
 
         self[...] = _indexing.element(value, self)  # type: ignore[index,arg-type]
@@ -223,43 +725,148 @@ class NumpyMethods:
     # --- numbers ---
 
     def clip(self, min=None, max=None, out=None, **options) -> "Array":  # noqa: A002
-        """`stride.clip` of this array."""
+        """The numbers held between bounds: `stride.clip` of this array.
+
+        Parameters
+            min: the bounds, which broadcast with this array; None is no bound.
+            max: the bounds, which broadcast with this array; None is no bound.
+            out: array of the result's shape that takes it.
+            options: `a_min`, `a_max`, `where`, `casting` and `dtype` as `stride.clip` has them.
+        Returns
+            An array of the type that numbers and bounds have together.
+        Raises
+            ValueError where a bound has two names.
+        Example
+            >>> st.arange(5).clip(1, 3).tolist()
+            [1, 1, 2, 3, 3]
+        """
         return _stride().clip(self, min, max, out, **options)
 
     def round(self, decimals: int = 0, out=None) -> "Array":
-        """`stride.round` of this array."""
+        """The numbers rounded to a decimal place: `stride.round` of this array.
+
+        Parameters
+            decimals: how many digits stay after the point; a negative number rounds before it.
+            out: array of the result's shape that takes it.
+        Returns
+            An array of this array's type, float16 for bools.
+        Raises
+            TypeError for `decimals` that is no integer.
+        Example
+            >>> st.array([1.25]).round(1).tolist()
+            [1.2]
+        """
         return _stride().round(self, decimals, out)
 
     def conj(self) -> "Array":
-        """The conjugate numbers."""
+        """The complex conjugates of the numbers.
+
+        Returns
+            An array of the same shape and type.
+        Example
+            >>> st.array([1 + 2j]).conj().tolist()
+            [(1-2j)]
+        """
         return _stride().conj(self)
 
     conjugate = conj
 
     def dot(self, b: Any, out=None) -> "Array":
-        """`stride.dot` with another array."""
+        """The product with another array: `stride.dot` of this array.
+
+        Parameters
+            b: an array, or what becomes one.
+            out: an array of the result's shape that takes it.
+        Returns
+            An array.
+        Example
+            >>> st.array([1, 2]).dot(st.array([3, 4])).item()
+            11
+        """
         return _stride().dot(self, b, out)
 
     # --- bytes, which are read ---
 
     def tobytes(self, order: Optional[str] = "C") -> bytes:
-        """The elements' bytes in C order, or with F in Fortran's."""
+        r"""The elements' bytes in C order, or with F in Fortran's.
+
+        Parameters
+            order: C or F: in which order the elements are read.
+        Returns
+            A bytes object of `nbytes` bytes.
+        Raises
+            The error of the operation that computes the array.
+        Example
+            >>> st.array([1, 2], st.uint8).tobytes()
+            b'\x01\x02'
+        """
         return self._read().tobytes(order)  # type: ignore[attr-defined]
 
     def tofile(self, fid, sep: str = "", format: str = "%s") -> None:  # noqa: A002
-        """Writes the elements into a file, which `fromfile` reads."""
+        """Writes the elements into a file, which `fromfile` reads.
+
+        Parameters
+            fid: a path or an open file.
+            sep: text between elements; bytes are written where it is empty.
+            format: how an element is written as text.
+        Returns
+            None.
+        Raises
+            OSError for a file that cannot be written.
+        Example
+            >>> import io, os, tempfile
+            >>> path = os.path.join(tempfile.mkdtemp(), "x")
+            >>> st.array([1, 2]).tofile(path, sep=",")
+            >>> open(path).read()
+            '1,2'
+        """
         self._read().tofile(fid, sep, format)  # type: ignore[attr-defined]
 
     def dumps(self) -> bytes:
-        """NumPy's pickle of the elements."""
+        """The elements as a pickle of a NumPy array.
+
+        Returns
+            A bytes object, which `pickle.loads` reads.
+        Raises
+            The error of the operation that computes the array.
+        Example
+            >>> import pickle
+            >>> pickle.loads(st.array([1, 2]).dumps()).tolist()
+            [1, 2]
+        """
         return self.to_numpy().dumps()  # type: ignore[attr-defined]
 
     def dump(self, file) -> None:
-        """NumPy's pickle of the elements, in a file."""
+        """Writes the elements into a file as a pickle of a NumPy array.
+
+        Parameters
+            file: a path or an open file.
+        Returns
+            None.
+        Raises
+            OSError for a file that cannot be written.
+        Example
+            >>> import io, pickle
+            >>> file = io.BytesIO()
+            >>> st.array([1, 2]).dump(file)
+            >>> pickle.loads(file.getvalue()).tolist()
+            [1, 2]
+        """
         self.to_numpy().dump(file)  # type: ignore[attr-defined]
 
     def byteswap(self, inplace: bool = False) -> "Array":
-        """Elements with their bytes in the opposite order, read and uploaded."""
+        """Elements with their bytes in the opposite order, read and uploaded.
+
+        Parameters
+            inplace: whether this array takes the result.
+        Returns
+            An array of the same shape and type; this array with `inplace`.
+        Raises
+            The error of the operation that computes the array.
+        Example
+            >>> st.array([1], st.uint16).byteswap().tolist()
+            [256]
+        """
         host = self.to_numpy().byteswap()  # type: ignore[attr-defined]
         if not inplace:
             return _stride().asarray(host)
@@ -267,7 +874,22 @@ class NumpyMethods:
         return self  # type: ignore[return-value]
 
     def setflags(self, write: Optional[bool] = None, align: Optional[bool] = None, uic: Optional[bool] = None) -> None:
-        """Makes the array one for reading, by `write=False`; its views to come are so as well."""
+        """Makes the array one for reading, by `write=False`; its views to come are so as well.
+
+        Parameters
+            write: whether the elements may be written; None changes nothing.
+            align: accepted where it is None or True.
+            uic: accepted where it is None or False.
+        Returns
+            None.
+        Raises
+            ValueError for a flag that cannot be set so.
+        Example
+            >>> x = st.zeros(2)
+            >>> x.setflags(write=False)
+            >>> x.flags.writeable
+            False
+        """
         from stride import _graph
 
         node = self._node  # type: ignore[attr-defined]
@@ -282,7 +904,5 @@ class NumpyMethods:
 
 
 def _stride():
-    import stride
-
-    return stride
+    return _modules["stride"]  # an import costs more
 

@@ -20,12 +20,19 @@ MASK = 2**64 - 1
 class BitGenerator:
     """A stream of random words, which depend on a key, a stream's number and a counter alone.
 
-    Parameters: `seed`, what numpy.random.SeedSequence takes (an integer, integers, or a SeedSequence), is hashed into
-    the key; by default it is taken from the system. `key`, `stream` and `counter` are numbers of 64 bits; a seed and a
-    key exclude each other. Several threads may read from one. Raises ValueError for a number out of range.
+    Parameters: `seed`, what numpy.random.SeedSequence takes (an integer, integers, or a SeedSequence), is hashed
+    into the key; by default it is taken from the system. `key`, `stream` and `counter` are numbers of 64 bits; a
+    seed and a key exclude each other. Several threads may read from one. Raises ValueError for a number out of
+    range.
 
-    >>> stride.random.Philox(7).state["bit_generator"]
-    'Philox'
+    Parameters
+        seed: an integer, integers or a SeedSequence, hashed into the key; None takes one from the system.
+        key: the key itself, 64 bits.
+        stream: the stream's number, 64 bits.
+        counter: the number of the first block, 64 bits.
+    Example
+        >>> stride.random.Philox(7).state["bit_generator"]
+        'Philox'
     """
 
     generator = "philox"
@@ -51,21 +58,37 @@ class BitGenerator:
 
     @property
     def key(self) -> int:
-        """The 64 bits that the numbers depend on beside the counter."""
+        """The 64 bits that the numbers depend on beside the counter.
+
+        Example
+            >>> st.random.Philox(key=5).key
+            5
+        """
         if self._key is None:
             self._key = int(self.seed_seq.generate_state(1, np.uint64)[0])
         return self._key
 
     @property
     def seed_seq(self):
-        """The numpy.random.SeedSequence of the seed; where a key was given, one of the key."""
+        """The numpy.random.SeedSequence of the seed; where a key was given, one of the key.
+
+        Example
+            >>> st.random.Philox(7).seed_seq.entropy
+            7
+        """
         if self._sequence is None:
             self._sequence = np.random.SeedSequence(self._key)
         return self._sequence
 
     @property
     def lock(self):
-        """Held while blocks are taken."""
+        """Held while blocks are taken.
+
+        Example
+            >>> with st.random.Philox(7).lock:
+            ...     pass
+            ...
+        """
         return self._lock
 
     @property
@@ -95,6 +118,22 @@ class BitGenerator:
         self.restore(int(numbers["key"]), int(numbers["stream"]), int(numbers["counter"]))
 
     def restore(self, key: int, stream: int, counter: int) -> None:
+        """Sets what the words depend on.
+
+        Parameters
+            key: the key.
+            stream: the stream's number.
+            counter: the number of the next block.
+        Returns
+            None.
+        Raises
+            ValueError for a number out of range.
+        Example
+            >>> generator = st.random.Philox(7)
+            >>> generator.restore(key=5, stream=0, counter=3)
+            >>> generator.key
+            5
+        """
         for name, value in (("key", key), ("stream", stream), ("counter", counter)):
             if not 0 <= value <= MASK:
                 raise ValueError(f"{name} is a number of 64 bits: {value}")
@@ -104,7 +143,18 @@ class BitGenerator:
             self._key, self.stream, self.counter = key, stream, counter
 
     def take(self, num_blocks: int) -> Tuple[int, int, int]:
-        """Key, counter and stream of so many blocks, which are read by nothing else."""
+        """Key, counter and stream of blocks that nothing else reads.
+
+        Parameters
+            num_blocks: how many blocks.
+        Returns
+            A tuple of three int.
+        Raises
+            ValueError where the counter has no such number of blocks left.
+        Example
+            >>> st.random.Philox(key=5).take(3)
+            (5, 0, 0)
+        """
         with self._lock:
             counter = self.counter
             self.counter = (counter + num_blocks) & MASK
@@ -113,8 +163,15 @@ class BitGenerator:
     def spawn(self, n_children: int) -> List["BitGenerator"]:
         """Generators independent of this one and of each other.
 
-        >>> len(stride.random.Philox(7).spawn(2))
-        2
+        Parameters
+            n_children: how many.
+        Returns
+            A list of generators of the same class.
+        Raises
+            TypeError for a generator that was made of a key.
+        Example
+            >>> len(stride.random.Philox(7).spawn(2))
+            2
         """
         return [type(self)(one) for one in self.seed_seq.spawn(n_children)]
 
@@ -122,16 +179,28 @@ class BitGenerator:
         """A generator of the same key that begins so many streams later. Raises ValueError where the generator has no
         streams.
 
-        >>> stride.random.Philox(7).jumped().stream
-        1
+        Parameters
+            jumps: how many streams later.
+        Returns
+            A generator of the same class.
+        Example
+            >>> stride.random.Philox(7).jumped().stream
+            1
         """
         return type(self)(key=self.key, stream=(self.stream + jumps) & MASK)
 
     def random_raw(self, size=None):
         """The next words, uint64, as an array of the shape `size`.
 
-        >>> stride.random.Philox(7).random_raw(3).shape
-        (3,)
+        Parameters
+            size: the shape, an integer or a tuple; None for one word.
+        Returns
+            An array of uint64.
+        Raises
+            ValueError for a negative extent.
+        Example
+            >>> stride.random.Philox(7).random_raw(3).shape
+            (3,)
         """
         from stride._generator import Generator
 
@@ -158,18 +227,24 @@ def _sequence(seed):
 class Philox(BitGenerator):
     """Philox-4x32-10 of Random123: the default.
 
-    >>> stride.random.Generator(stride.random.Philox(7)).random(2).shape
-    (2,)
+    Parameters
+        seed: an integer, integers or a SeedSequence, hashed into the key; None takes one from the system.
+        key: the key itself, 64 bits.
+        stream: the stream's number, 64 bits.
+        counter: the number of the first block, 64 bits.
+    Example
+        >>> stride.random.Generator(stride.random.Philox(7)).random(2).shape
+        (2,)
     """
 
 
 class Threefry(BitGenerator):
     """Threefry-2x32-20 of Random123, which has no streams: the distributions beyond uniform and normal numbers read
-    from
-    Philox.
+    from Philox.
 
-    >>> stride.random.Generator(stride.random.Threefry(7)).random(2).shape
-    (2,)
+    Example
+        >>> st.random.Generator(st.random.Threefry(7)).random(2).shape
+        (2,)
     """
 
     generator = "threefry"

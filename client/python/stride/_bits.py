@@ -61,7 +61,7 @@ def unpackbits(a: Any, /, axis: Optional[int] = None, count: Optional[int] = Non
         a: an array of uint8.
         axis: the axis; None takes all elements in C order.
         count: how many bits of the axis; a negative number leaves out as many at the end, and missing ones are 0.
-        bitorder: as of `packbits`.
+        bitorder: big for the first element in the highest bit, or little.
     Returns
         An array of uint8, 0 or 1.
     Raises

@@ -66,10 +66,18 @@ def _close_type(x: Array, y: Array) -> np.dtype:
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close: one round trip. Parameters and errors as of `isclose`.
+    """Whether all elements are close: one round trip.
 
+    Parameters
+        a: arrays that broadcast, or numbers.
+        b: arrays that broadcast, or numbers.
+        rtol: numbers or arrays that broadcast with these.
+        atol: numbers or arrays that broadcast with these.
+        equal_nan: whether two NaN are close.
     Returns
         A bool.
+    Raises
+        ShapeMismatch where they do not broadcast.
     Example
         >>> st.allclose(st.ones(3), 1.0)
         True
@@ -104,6 +112,13 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 def array_equiv(a1: Any, a2: Any) -> bool:
     """Whether two arrays broadcast and have equal elements then: one round trip.
 
+    Parameters
+        a1: an array, or what becomes one.
+        a2: another.
+    Returns
+        A bool.
+    Raises
+        DataTypeMismatch for elements that are no numbers.
     Example
         >>> st.array_equiv([1, 1], st.array([[1, 1], [1, 1]]))
         True
@@ -122,6 +137,10 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 def iscomplexobj(x: Any) -> bool:
     """Whether a number or an array is of a complex type.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        A bool.
     Example
         >>> st.iscomplexobj(st.array([1j]))
         True
@@ -133,6 +152,10 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Whether a number or an array is of no complex type.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        A bool.
     Example
         >>> st.isrealobj(st.array([1.0]))
         True
@@ -143,6 +166,10 @@ def isrealobj(x: Any) -> bool:
 def iscomplex(x: Any) -> Array:
     """Whether the imaginary part is not zero, element by element.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        An array of bool.
     Example
         >>> st.iscomplex([1 + 1j, 1]).tolist()
         [True, False]
@@ -154,6 +181,10 @@ def iscomplex(x: Any) -> Array:
 def isreal(x: Any) -> Array:
     """Whether the imaginary part is zero, element by element.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        An array of bool.
     Example
         >>> st.isreal([1 + 1j, 1]).tolist()
         [False, True]
@@ -233,8 +264,15 @@ def isposinf(x: Any, out: Any = None) -> Array:
 
 
 def isneginf(x: Any, out: Any = None) -> Array:
-    """Whether elements are negative infinity; parameters, result and errors as of `isposinf`.
+    """Whether elements are negative infinity.
 
+    Parameters
+        x: an array of real numbers.
+        out: array of the result's shape that takes it.
+    Returns
+        An array of bool.
+    Raises
+        DataTypeMismatch for complex numbers.
     Example
         >>> st.isneginf([float("-inf"), 1.0]).tolist()
         [True, False]
@@ -297,6 +335,13 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
 def fix(x: Any, out: Optional[Array] = None) -> Array:
     """Numbers rounded towards zero.
 
+    Parameters
+        x: an array, or what becomes one.
+        out: an array of `x`'s shape that takes the result.
+    Returns
+        An array of floats, float64 for integers.
+    Raises
+        DataTypeMismatch for complex numbers.
     Example
         >>> st.fix([2.7, -2.7]).tolist()
         [2.0, -2.0]

@@ -1,12 +1,13 @@
 """New arrays."""
 
+import builtins
 import math
 import operator
 from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _cuda_memory, _dtypes, _errors, _inference, _interchange, _manipulation
+from stride import _arguments, _cuda_memory, _dtypes, _errors, _graph, _inference, _interchange, _manipulation
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, where
 from stride._graph import Number, record
@@ -44,10 +45,8 @@ __all__ = [
 
 
 def _shape(shape) -> tuple:
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(operator.index(extent) for extent in shape)
-    if any(extent < 0 for extent in shape):
+    shape = _manipulation._extents(shape)
+    if shape and builtins.min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     return shape
 
@@ -67,8 +66,15 @@ def number_of(value, name: str):
     return value
 
 
+_PLAIN = frozenset((bool, int, float, complex))  # what is in most lists
+
+
 def number_as(value, dtype: np.dtype) -> np.generic:
     """Converts a number to a type as NumPy fills an array: Python's integers must fit."""
+    if type(value) is float and dtype.kind == "f" or type(value) is int and -128 <= value < 128 and (
+        dtype.kind in "ifc" or value >= 0 and dtype.kind == "u"
+    ):
+        return dtype.type(value)
     return np.full((), value, dtype)[()]
 
 
@@ -103,9 +109,8 @@ def _dtype_or(dtype, default) -> np.dtype:
 
 
 def _check_memory_order(order: Optional[str], like) -> None:
-    from stride import _arguments
-
-    _arguments.check_order(order)
+    if order != "C":
+        _arguments.check_order(order)
     if like is not None and not isinstance(like, Array):
         raise TypeError(f"like= names an array of the service here, not {type(like).__name__}")
 
@@ -136,8 +141,18 @@ empty = zeros
 
 
 def ones(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str] = None, like=None) -> Array:
-    """An array of ones; parameters, result and errors as of `zeros`.
+    """An array of ones.
 
+    Parameters
+        shape: an integer or a sequence of them.
+        dtype: the element type, float64 where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of the shape and type.
+    Raises
+        ValueError for a negative extent; DataTypeMismatch for a type that the service does not have.
     Example
         >>> st.ones(2).tolist()
         [1.0, 1.0]
@@ -151,9 +166,12 @@ def full(
     """An array of one value.
 
     Parameters
-        shape, order, device, like: as of `zeros`.
+        shape: an integer or a sequence of them.
         fill_value: a number, which must fit, or what broadcasts to the shape.
         dtype: the element type, the value's where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
     Returns
         An array of the shape and type.
     Raises
@@ -163,12 +181,13 @@ def full(
         [7, 7]
     """
     _check_memory_order(order, like)
-    if not isinstance(fill_value, (Array, *_SCALARS)):
+    if not isinstance(fill_value, _SCALARS) and not isinstance(fill_value, Array):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
         target = fill_value if dtype is None else fill_value.astype(dtype)
         return _on(_manipulation.copy(_manipulation.broadcast_to(target, _shape(shape))), device)
-    return _on(full_in(_session_of(device), shape, fill_value, _dtype_or(dtype, np.asarray(fill_value).dtype)), device)
+    dtype = _dtypes.dtype_of(np.asarray(fill_value).dtype if dtype is None else dtype)
+    return _on(full_in(_session_of(device), shape, fill_value, dtype), device)
 
 
 def _like(a, order, subok, shape) -> Tuple[Array, tuple]:
@@ -208,8 +227,19 @@ empty_like = zeros_like
 def ones_like(
     a, dtype=None, order: Optional[str] = "K", subok: bool = True, shape=None, *, device: Optional[str] = None
 ) -> Array:
-    """An array of ones with another's shape and type; parameters, result and errors as of `zeros_like`.
+    """An array of ones with another's shape and type.
 
+    Parameters
+        a: the array whose shape and type the result has.
+        dtype: what is to differ.
+        order: change nothing, since the service has one order of memory and no subclasses.
+        subok: change nothing, since the service has one order of memory and no subclasses.
+        shape: what is to differ.
+        device: where it is.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
     Example
         >>> st.ones_like(st.array([1.5, 2.5])).tolist()
         [1.0, 1.0]
@@ -227,8 +257,20 @@ def full_like(
     *,
     device: Optional[str] = None,
 ) -> Array:
-    """An array of one value with another's shape and type; parameters as of `zeros_like` and `full`.
+    """An array of one value with another's shape and type.
 
+    Parameters
+        a: the array whose shape and type the result has.
+        fill_value: the number, or an array that broadcasts to the shape.
+        dtype: what is to differ.
+        order: change nothing, since the service has one order of memory and no subclasses.
+        subok: change nothing, since the service has one order of memory and no subclasses.
+        shape: what is to differ.
+        device: where it is.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for a type that the service does not have.
     Example
         >>> st.full_like(st.array([1, 2]), 5).tolist()
         [5, 5]
@@ -247,7 +289,8 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         start: a number, or, where it is given alone, the stop of a range from 0.
         stop, step: numbers; a negative step counts down.
         dtype: the element type; by default what the numbers have together.
-        device, like: as of `zeros`.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
     Returns
         An array of one axis.
     Raises
@@ -263,8 +306,12 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
     if step == 0:
         raise ZeroDivisionError("the step of a range must not be zero")
     if dtype is None:
-        dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
-        dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
+        if type(start) is int and type(stop) is int and type(step) is int:
+            largest = max(abs(start), abs(stop), abs(step))
+            dtype = np.dtype(np.int64) if largest < 2**63 else np.result_type(*map(np.asarray, (start, stop, step)))
+        else:
+            dtype = np.result_type(*(np.asarray(one).dtype for one in (start, stop, step)))
+            dtype = np.dtype(np.int64) if dtype.kind == "b" else dtype
     dtype = _dtypes.dtype_of(dtype)
     start, stop, step = (one.item() if isinstance(one, np.generic) else one for one in (start, stop, step))
     count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
@@ -273,8 +320,8 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
     if dtype.kind in "iu" and count:
-        last, limits = start + (count - 1) * step, np.iinfo(dtype)
-        if not (limits.min <= last <= limits.max and limits.min <= stop <= limits.max):  # it wraps, as NumPy's
+        last, (least, greatest) = start + (count - 1) * step, _graph._limits(dtype)
+        if not (least <= last <= greatest and least <= stop <= greatest):  # it wraps, as NumPy's
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
     message = pb.Creation.Range(data_type=_dtypes.NUMBERS[dtype])
     for name, value in (("start", start), ("stop", stop), ("step", step)):
@@ -379,7 +426,10 @@ def eye(
     Parameters
         N, M: how many rows and columns; as many columns as rows where M is not given.
         k: which diagonal; positive ones are above the main one.
-        dtype, order, device, like: as of `zeros`.
+        dtype: the element type, float64 where none is given.
+        order: C or F; the service has one order of memory, so that it changes nothing.
+        device: where it is; the session's device where none is given.
+        like: an array of the service, which changes nothing.
     Returns
         An array of shape (N, M).
     Raises
@@ -400,8 +450,16 @@ def eye(
 
 
 def identity(n: int, dtype=None, *, like=None) -> Array:
-    """The identity matrix of n rows; parameters and errors as of `eye`.
+    """The identity matrix of n rows.
 
+    Parameters
+        n: the number of rows and of columns.
+        dtype: the element type, float64 where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of shape (N, M).
+    Raises
+        ValueError for a negative extent.
     Example
         >>> st.identity(2).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
@@ -410,8 +468,18 @@ def identity(n: int, dtype=None, *, like=None) -> Array:
 
 
 def tri(N: int, M: Optional[int] = None, k: int = 0, dtype=float, *, like=None) -> Array:  # noqa: N803
-    """A matrix with ones at and below a diagonal and zeros above; parameters and errors as of `eye`.
+    """A matrix with ones at and below a diagonal and zeros above.
 
+    Parameters
+        N: how many rows and columns; as many columns as rows where M is not given.
+        M: how many rows and columns; as many columns as rows where M is not given.
+        k: which diagonal; positive ones are above the main one.
+        dtype: the element type, float64 where none is given.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array of shape (N, M).
+    Raises
+        ValueError for a negative extent.
     Example
         >>> st.tri(2, 3, 1, int).tolist()
         [[1, 1, 0], [1, 1, 1]]
@@ -450,8 +518,15 @@ def tril(m, k: int = 0) -> Array:
 
 
 def triu(m, k: int = 0) -> Array:
-    """The elements at and above a diagonal, with zeros below; parameters, result and errors as of `tril`.
+    """The elements at and above a diagonal, with zeros below.
 
+    Parameters
+        m: a matrix or a stack of them; one axis is taken for a row, as by NumPy.
+        k: which diagonal; positive ones are above the main one.
+    Returns
+        An array of `m`'s type and shape.
+    Raises
+        ShapeMismatch for an array without axes.
     Example
         >>> st.triu(st.ones((2, 2))).tolist()
         [[1.0, 1.0], [0.0, 1.0]]
@@ -517,7 +592,7 @@ def asarray(
         order: C, F, A or K, which change nothing.
         device, sharding: where it is, and how it is spread.
         copy: True for a copy in any case, False for an error where one is needed.
-        like: as of `zeros`.
+        like: an array of the service, which changes nothing.
         progress: is called with (done_bytes, total_bytes) while a large array is sent.
     Returns
         An array.
@@ -541,6 +616,9 @@ def asarray(
         raise ValueError("elements on the host must be copied to a device")
     dtype = None if dtype is None else _dtypes.dtype_of(dtype)
     if isinstance(obj, (list, tuple)):
+        if _PLAIN.issuperset(map(type, obj)):
+            obj = np.asarray(obj, dtype)
+            return wrap(current_session()._upload(obj, device, progress, sharding))
         if has_arrays_to_compute(obj):
             joined = joined_sequence(obj)
             joined = joined if dtype is None else joined.astype(dtype, copy=False)
@@ -605,8 +683,20 @@ def array(
 def asanyarray(
     a, dtype=None, order: Optional[str] = None, *, device: Optional[str] = None, copy: Optional[bool] = None, like=None
 ) -> Array:
-    """As `asarray`: the service's arrays have no subclasses.
+    """An array of the service with the elements of what is given: `a` itself where it is one already.
 
+    Parameters
+        a: an array, or what becomes one.
+        dtype: the element type, that of `obj` where none is given.
+        order: C, F, A or K, which change nothing.
+        device: where it is, and how it is spread.
+        copy: True for a copy in any case, False for an error where one is needed.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array.
+    Raises
+        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not
+        have.
     Example
         >>> st.asanyarray((1, 2)).tolist()
         [1, 2]
@@ -620,7 +710,7 @@ def ascontiguousarray(a, dtype=None, *, like=None) -> Array:
     Parameters
         a: what `asarray` takes.
         dtype: the element type.
-        like: as of `zeros`.
+        like: an array of the service, which changes nothing.
     Returns
         An array.
     Raises
@@ -636,9 +726,16 @@ def ascontiguousarray(a, dtype=None, *, like=None) -> Array:
 
 
 def asfortranarray(a, dtype=None, *, like=None) -> Array:
-    """An array whose elements lie in Fortran's order without gaps; a copy where `a`'s do not. Parameters and errors as
-    of `ascontiguousarray`.
+    """An array whose elements lie in Fortran's order without gaps; a copy where `a`'s do not.
 
+    Parameters
+        a: what `asarray` takes.
+        dtype: the element type.
+        like: an array of the service, which changes nothing.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for elements that the service does not have.
     Example
         >>> st.asfortranarray(st.ones((2, 3))).flags.f_contiguous
         True
@@ -653,8 +750,16 @@ def asfortranarray(a, dtype=None, *, like=None) -> Array:
 
 
 def asarray_chkfinite(a, dtype=None, order: Optional[str] = None) -> Array:
-    """As `asarray`, with an error where an element is infinite or NaN: one round trip.
+    """An array of the service, after a check that every element is finite: one round trip.
 
+    Parameters
+        a: an array, or what becomes one.
+        dtype: the element type, that of `obj` where none is given.
+        order: C, F, A or K, which change nothing.
+    Returns
+        An array.
+    Raises
+        ValueError for an element that is infinite or NaN.
     Example
         >>> st.asarray_chkfinite([1.0, 2.0]).tolist()
         [1.0, 2.0]
@@ -694,8 +799,10 @@ def require(a, dtype=None, requirements=None, *, like=None) -> Array:
     names; a copy where `a` does not meet them.
 
     Parameters
-        a, dtype, like: as of `asarray`.
+        a: an array, or what becomes one.
+        dtype: the element type, that of `obj` where none is given.
         requirements: a name or a sequence of names.
+        like: an array of the service, which changes nothing.
     Returns
         An array.
     Raises

@@ -15,26 +15,77 @@ from stride.v1 import operation_pb2 as pb
 
 
 class EigResult(NamedTuple):
+    """Eigenvalues and eigenvectors of a matrix, which `linalg.eig` returns.
+
+    Parameters
+        eigenvalues: an array (..., n) of complex numbers.
+        eigenvectors: an array (..., n, n), whose columns are the vectors.
+    Example
+        >>> st.linalg.eig(st.eye(2)).eigenvalues.real.tolist()
+        [1.0, 1.0]
+    """
+
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
+    """Eigenvalues and eigenvectors of a Hermitian matrix, which `linalg.eigh` returns.
+
+    Parameters
+        eigenvalues: an array (..., n) of real numbers in rising order.
+        eigenvectors: an array (..., n, n), whose columns are the vectors.
+    Example
+        >>> st.linalg.eigh(st.eye(2)).eigenvalues.tolist()
+        [1.0, 1.0]
+    """
+
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
+    """The factors of a matrix, which `linalg.qr` returns.
+
+    Parameters
+        Q: an array (..., m, k) with orthonormal columns.
+        R: an array (..., k, n) with zeros below the diagonal.
+    Example
+        >>> st.linalg.qr(st.ones((3, 2))).Q.shape
+        (3, 2)
+    """
+
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
+    """Sign and logarithm of a determinant, which `linalg.slogdet` returns.
+
+    Parameters
+        sign: an array of numbers with the absolute value 1, or 0 for a singular matrix.
+        logabsdet: an array of logarithms of absolute values.
+    Example
+        >>> float(st.linalg.slogdet(st.eye(2)).sign)
+        1.0
+    """
+
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
+    """The singular value decomposition of a matrix, which `linalg.svd` returns.
+
+    Parameters
+        U: an array (..., m, m), or (..., m, k) without `full_matrices`.
+        S: an array (..., k) of the singular values, the greatest first.
+        Vh: an array (..., n, n), or (..., k, n) without `full_matrices`.
+    Example
+        >>> st.linalg.svd(2 * st.eye(2)).S.tolist()
+        [2.0, 2.0]
+    """
+
     U: Array
     S: Array
     Vh: Array

@@ -40,4 +40,4 @@ def dtype_numbered(number: int) -> np.dtype:
 
 
 def is_float(dtype: np.dtype) -> bool:
-    return dtype.kind == "f" or dtype == bfloat16
+    return dtype.kind == "f" or dtype is bfloat16

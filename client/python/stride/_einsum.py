@@ -325,12 +325,17 @@ def einsum(
 def einsum_path(*operands, optimize: Union[bool, str, tuple, list] = "greedy") -> Tuple[list, str]:
     """The order in which `einsum` contracts its operands at the least cost, as NumPy finds it.
 
-    Parameters: as einsum's; `optimize`: `greedy`, `optimal`, True, False, a pair of a name and the most elements that a
-    result between may have, or a path. Returns a path that `einsum` takes for `optimize=`, and a text about it. Raises
-    ValueError for subscripts that do not fit.
-
-    >>> stride.einsum_path("ij,jk,kl->il", stride.ones((2, 3)), stride.ones((3, 4)), stride.ones((4, 5)))[0]
-    ['einsum_path', (1, 2), (0, 1)]
+    Parameters
+        operands: the subscripts and arrays, as `einsum` takes them.
+        optimize: `greedy`, `optimal`, True, False, a pair of a name and the most elements that a result between may
+            have, or a path.
+    Returns
+        A tuple of a path, which `einsum` takes for `optimize`, and a text about it.
+    Raises
+        ValueError for subscripts that do not fit.
+    Example
+        >>> st.einsum_path("ij,jk,kl->il", st.ones((2, 3)), st.ones((3, 4)), st.ones((4, 5)))[0]
+        ['einsum_path', (1, 2), (0, 1)]
     """
     text, given = _arguments(operands)
     shapes = [one.shape if isinstance(one, Array) else np.shape(one) for one in given]

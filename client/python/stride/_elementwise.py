@@ -9,52 +9,35 @@ import numpy as np
 
 from stride import _errors, _graph, _ufunc
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
+from stride._elements import Element, of_elements
+from stride._elementwise_text import described
 from stride._graph import Number, elementwise
-
-
-def _described(name: str, parameters: Tuple[str, ...], summary: str) -> str:
-    """The docstring of a function of the tables."""
-    arguments = ", ".join("st.array([1, 4])" for _ in parameters)
-    return f"""{summary}
-
-    Parameters
-        {", ".join(parameters)}: arrays of any shape{" that broadcast" if len(parameters) > 1 else ""}, or numbers.
-        out: array of the result's shape that takes it.
-        where: bools that broadcast; where false, `out` keeps its element, and without one it is 0.
-        casting: which casts of inputs and of the result are made.
-        dtype: the type in which it is computed.
-    Returns
-        An array of the type that NumPy's function gives.
-    Raises
-        DataTypeMismatch for types that it does not take; ShapeMismatch where shapes do not fit.
-    Example
-        >>> st.{name}({arguments}).shape
-        (2,)
-    """
 
 
 def _unary(name: str):
     def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
+            if type(x) is Element and (result := of_elements(name, x)) is not None:
+                return result
             return wrap(elementwise(name, operands_of((x,))))
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = _described(name, ("x",), f"NumPy's `{name}`, element by element.")
-    function.at = functools.partial(_ufunc.unary_at, name)  # type: ignore[attr-defined]
+    function.__doc__ = described(name)
+    function.at = _ufunc.bound(_ufunc.unary_at, name)  # type: ignore[attr-defined]
     return function
 
 
 def _binary(name: str):
     def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
+            if (type(x1) is Element or type(x2) is Element) and (result := of_elements(name, x1, x2)) is not None:
+                return result
             return wrap(elementwise(name, operands_of((x1, x2))))
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = _described(
-        name, ("x1", "x2"), f"NumPy's `{name}`, element by element; numbers take the type of the array they meet."
-    )
+    function.__doc__ = described(name)
     _ufunc.add_methods(function, name)
     return function
 
@@ -94,11 +77,7 @@ def _floor_divide(public: str):
         return _ufunc.call("floor_divide", (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = public
-    function.__doc__ = _described(
-        public,
-        ("x1", "x2"),
-        "The quotient, rounded down. Where one side is infinite it is the standard's, not NumPy's.",
-    )
+    function.__doc__ = described(public)
     _ufunc.add_methods(function, public)
     return function
 
@@ -108,8 +87,19 @@ mod, true_divide, bitwise_not = remainder, divide, invert  # noqa: F821, of the 
 
 
 def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:  # noqa: A001
-    """The quotient, rounded down, and the remainder; parameters and errors as of `remainder`.
+    """The quotient, rounded down, and the remainder, element by element.
 
+    Parameters
+        x1: the dividend, an array or a number.
+        x2: the divisor, an array or a number; the shapes broadcast.
+        out: a pair of arrays that take the results, each of them or None.
+        where: bools that broadcast; where false, elements of `out` stay.
+        casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type in which it is computed.
+    Returns
+        A tuple of two arrays: quotient and remainder.
+    Raises
+        DataTypeMismatch for complex numbers; ShapeMismatch where shapes do not fit.
     Example
         >>> [one.tolist() for one in st.divmod(st.array([7, -7]), 2)]
         [[3, -4], [1, 1]]
@@ -118,8 +108,18 @@ def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtyp
 
 
 def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Mantissa in [0.5, 1) and exponent of two (int32); parameters and errors as of `sqrt`.
+    """Mantissa in [0.5, 1) and exponent of two (int32), element by element.
 
+    Parameters
+        x: an array of real numbers.
+        out: a pair of arrays that take the results, each of them or None.
+        where: bools that broadcast; where false, elements of `out` stay.
+        casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type in which it is computed.
+    Returns
+        A tuple of two arrays: mantissa and exponent.
+    Raises
+        DataTypeMismatch for complex numbers.
     Example
         >>> [one.tolist() for one in st.frexp(st.array([6.0]))]
         [[0.75], [3]]
@@ -128,8 +128,18 @@ def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None
 
 
 def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
-    """Fraction and whole part, both with the sign of x; parameters and errors as of `sqrt`.
+    """Fraction and whole part, both with the sign of x, element by element.
 
+    Parameters
+        x: an array of real numbers.
+        out: a pair of arrays that take the results, each of them or None.
+        where: bools that broadcast; where false, elements of `out` stay.
+        casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type in which it is computed.
+    Returns
+        A tuple of two arrays: fraction and whole part.
+    Raises
+        DataTypeMismatch for complex numbers.
     Example
         >>> [one.tolist() for one in st.modf(st.array([2.5]))]
         [[0.5], [2.0]]
@@ -181,6 +191,10 @@ def _rounded(node, decimals: int) -> Array:
 def real(val) -> Array:
     """The real part of numbers, for reading; of real ones the array itself.
 
+    Parameters
+        val: an array, or what becomes one.
+    Returns
+        An array of real numbers.
     Example
         >>> st.real(st.array([1 + 2j])).tolist()
         [1.0]
@@ -191,6 +205,10 @@ def real(val) -> Array:
 def imag(val) -> Array:
     """The imaginary part of numbers, for reading; of real ones zeros.
 
+    Parameters
+        val: an array, or what becomes one.
+    Returns
+        An array of real numbers.
     Example
         >>> st.imag(st.array([1 + 2j])).tolist()
         [2.0]
@@ -278,7 +296,8 @@ def where(condition, x1=None, x2=None, /):
         return _routines.nonzero(condition)
     if x1 is None or x2 is None:
         raise ValueError("either both or neither of x and y should be given")
-    condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
+    if not isinstance(condition, Array):
+        condition = array_of(condition, next((one.session for one in (x1, x2) if isinstance(one, Array)), None))
     if condition.dtype.kind != "b":
         condition = condition != 0
     return wrap(elementwise("where", operands_of((condition, x1, x2))))

@@ -18,6 +18,21 @@ class StrideError(Exception):
     fields       (path, description) of each field of the request at fault, such as `operation.matmul.left`
     retry_delay  seconds after which the daemon expects the same call to succeed, or None
     origin       `file.py:12`, the line that recorded the operation at fault, where that is known
+
+    Parameters
+        message: the text.
+        reason: a name of stride.v1.ErrorReason.
+        metadata: the values that the text names.
+        fields: pairs of path and description.
+        retry_delay: seconds, or None.
+        origin: `file.py:12`, the line that recorded the operation.
+    Example
+        >>> try:
+        ...     st.ones(2) + st.ones(3)
+        ... except st.StrideError as error:
+        ...     print(error.code)
+        ...
+        INVALID_ARGUMENT
     """
 
     code = "UNKNOWN"
@@ -34,7 +49,16 @@ class StrideError(Exception):
 
     @property
     def field(self) -> str:
-        """The path of the first field at fault, or an empty string."""
+        """The path of the first field at fault, or an empty string.
+
+        Example
+            >>> try:
+            ...     st.Module("no source")
+            ... except st.CompileError as error:
+            ...     print(error.field)
+            ...
+            module.source
+        """
         return self.fields[0][0] if self.fields else ""
 
     def __str__(self) -> str:
@@ -49,11 +73,36 @@ class StrideError(Exception):
 
 
 class InvalidArgument(StrideError, ValueError):
+    """INVALID_ARGUMENT: an argument that the operation does not take. The text names the field.
+
+    Example
+        >>> try:
+        ...     st.zeros(2).reshape(5)
+        ... except st.InvalidArgument as error:
+        ...     print(error.code)
+        ...
+        INVALID_ARGUMENT
+    """
+
     code = "INVALID_ARGUMENT"
 
 
 class AxisError(InvalidArgument, np.exceptions.AxisError):
-    """An axis that the array does not have. Like NumPy's, it is both a ValueError and an IndexError."""
+    """An axis that the array does not have. Like NumPy's, it is both a ValueError and an IndexError.
+
+    Parameters
+        message: the text.
+        axis: the axis that was given.
+        ndim: the number of axes that there are.
+        details: `reason`, `metadata`, `fields`, `retry_delay` and `origin` of StrideError.
+    Example
+        >>> try:
+        ...     st.sum(st.ones(2), axis=1)
+        ... except st.AxisError as error:
+        ...     print(isinstance(error, ValueError), isinstance(error, IndexError))
+        ...
+        True True
+    """
 
     def __init__(self, message: str, axis: Optional[int] = None, ndim: Optional[int] = None, **details):
         super().__init__(message, **details)
@@ -64,27 +113,79 @@ class AxisError(InvalidArgument, np.exceptions.AxisError):
 
 
 class ShapeMismatch(InvalidArgument):
-    """SHAPE_MISMATCH: shapes do not broadcast or do not fit the operation."""
+    """SHAPE_MISMATCH: shapes do not broadcast or do not fit the operation.
+
+    Example
+        >>> try:
+        ...     st.ones(2) + st.ones(3)
+        ... except st.ShapeMismatch as error:
+        ...     print(error.code)
+        ...
+        INVALID_ARGUMENT
+    """
 
 
 class DataTypeMismatch(InvalidArgument, TypeError):
-    """DATA_TYPE_MISMATCH: no version of the operation takes these types."""
+    """DATA_TYPE_MISMATCH: no version of the operation takes these types.
+
+    Example
+        >>> try:
+        ...     st.bitwise_and(st.ones(2), 1)
+        ... except st.DataTypeMismatch as error:
+        ...     print(error.code)
+        ...
+        INVALID_ARGUMENT
+    """
 
 
 class ExpressionError(InvalidArgument):
-    """EXPRESSION_SYNTAX or UNKNOWN_FUNCTION."""
+    """EXPRESSION_SYNTAX or UNKNOWN_FUNCTION: an expression or a function of Python that cannot be translated.
+
+    Example
+        >>> try:
+        ...     st.vectorize("x +")(x=st.ones(2))
+        ... except st.ExpressionError as error:
+        ...     print(error.code)
+        ...
+        INVALID_ARGUMENT
+    """
 
 
 class CompileError(InvalidArgument):
-    """COMPILE_FAILED or UNKNOWN_ENTRY; the text has the compiler's log."""
+    """COMPILE_FAILED or UNKNOWN_ENTRY: a kernel's source does not compile; the text has the compiler's log.
+
+    Example
+        >>> try:
+        ...     st.Module("no source")
+        ... except st.CompileError as error:
+        ...     print(error.code)
+        ...
+        INVALID_ARGUMENT
+    """
 
 
 class FailedPrecondition(StrideError):
+    """FAILED_PRECONDITION: the state of something does not permit the call.
+
+    Example
+        >>> issubclass(st.TracingError, st.FailedPrecondition)
+        True
+    """
+
     code = "FAILED_PRECONDITION"
 
 
 class TracingError(FailedPrecondition, TypeError):
-    """A value was needed while the function that computes it was traced."""
+    """A value was needed while the function that computes it was traced.
+
+    Example
+        >>> try:
+        ...     st.jit(lambda x: x if x > 0 else -x)(st.ones(()))
+        ... except st.TracingError as error:
+        ...     print(error.code)
+        ...
+        FAILED_PRECONDITION
+    """
 
 
 class ArrayDeleted(FailedPrecondition, RuntimeError):
@@ -92,76 +193,214 @@ class ArrayDeleted(FailedPrecondition, RuntimeError):
 
 
 class NotFound(StrideError, LookupError):
+    """NOT_FOUND: there is nothing of that name.
+
+    Example
+        >>> try:
+        ...     st.load("doc_missing")
+        ... except st.NotFound as error:
+        ...     print(error.code)
+        ...
+        NOT_FOUND
+    """
+
     code = "NOT_FOUND"
 
 
 class AlreadyExists(StrideError):
+    """ALREADY_EXISTS: the name is taken.
+
+    Example
+        >>> try:
+        ...     _ = [st.save("doc_twice", st.ones(2)) for _ in range(2)]
+        ... except st.AlreadyExists as error:
+        ...     print(error.code)
+        ...
+        ALREADY_EXISTS
+    """
+
     code = "ALREADY_EXISTS"
 
 
 class KernelFault(FailedPrecondition):
-    """KERNEL_FAULT: the kernel faulted: illegal address, trap, assert."""
+    """KERNEL_FAULT: a kernel faulted: an illegal address, a trap or an assertion.
+
+    Example
+        >>> issubclass(st.KernelFault, st.FailedPrecondition)
+        True
+    """
 
 
 class ResourceExhausted(StrideError):
+    """RESOURCE_EXHAUSTED: a limit is reached.
+
+    Example
+        >>> issubclass(st.QuotaExceeded, st.ResourceExhausted)
+        True
+    """
+
     code = "RESOURCE_EXHAUSTED"
 
 
 class DeviceMemoryError(ResourceExhausted, MemoryError):
-    """DEVICE_MEMORY: a device is full."""
+    """DEVICE_MEMORY: a device is full.
+
+    Example
+        >>> issubclass(st.DeviceMemoryError, MemoryError)
+        True
+    """
 
 
 class QuotaExceeded(ResourceExhausted):
-    """QUOTA: the tenant has no more of something."""
+    """QUOTA: the tenant has no more of something.
+
+    Example
+        >>> issubclass(st.QuotaExceeded, st.StrideError)
+        True
+    """
 
 
 class DownloadWarning(UserWarning):
-    """A function of NumPy that the service does not have ran on the host, on arrays that were downloaded for it."""
+    """A function of NumPy that the service does not have ran on the host, on arrays that were downloaded for it.
+
+    Parameters
+        args: the text.
+    Example
+        >>> issubclass(st.DownloadWarning, UserWarning)
+        True
+    """
 
 
 class Unavailable(StrideError, ConnectionError):
+    """UNAVAILABLE: the daemon is not reached, or does not serve now.
+
+    Example
+        >>> try:
+        ...     st.connect("unix:/nowhere", timeout=1)
+        ... except st.Unavailable as error:
+        ...     print(error.code)
+        ...
+        UNAVAILABLE
+    """
+
     code = "UNAVAILABLE"
 
 
 class Aborted(StrideError):
+    """ABORTED: another call has changed what this one worked on; try again.
+
+    Example
+        >>> issubclass(st.Aborted, st.StrideError)
+        True
+    """
+
     code = "ABORTED"
 
 
 class Cancelled(StrideError):
+    """CANCELLED: the call or the job was cancelled.
+
+    Example
+        >>> issubclass(st.Cancelled, st.StrideError)
+        True
+    """
+
     code = "CANCELLED"
 
 
 class DeadlineExceeded(StrideError, TimeoutError):
+    """DEADLINE_EXCEEDED: the time of a call has passed.
+
+    Example
+        >>> issubclass(st.DeadlineExceeded, TimeoutError)
+        True
+    """
+
     code = "DEADLINE_EXCEEDED"
 
 
 class OutOfRange(StrideError, IndexError):
+    """OUT_OF_RANGE: an index or a number is outside.
+
+    Example
+        >>> issubclass(st.OutOfRange, IndexError)
+        True
+    """
+
     code = "OUT_OF_RANGE"
 
 
 class LinAlgError(StrideError, np.linalg.LinAlgError):
-    """LINEAR_ALGEBRA: the matrix is singular, it is not positive definite, an iteration does not converge."""
+    """LINEAR_ALGEBRA: the matrix is singular, it is not positive definite, an iteration does not converge.
+
+    Example
+        >>> try:
+        ...     st.linalg.inv(st.zeros((2, 2))).tolist()
+        ... except st.LinAlgError as error:
+        ...     print(error.code)
+        ...
+        OUT_OF_RANGE
+    """
 
     code = "OUT_OF_RANGE"
 
 
 class Unimplemented(StrideError, NotImplementedError):
+    """UNIMPLEMENTED: a feature that is missing; the text names it.
+
+    Example
+        >>> try:
+        ...     st.zeros(2).view(type=np.matrix)
+        ... except st.Unimplemented as error:
+        ...     print(error.code)
+        ...
+        UNIMPLEMENTED
+    """
+
     code = "UNIMPLEMENTED"
 
 
 class Unauthenticated(StrideError, PermissionError):
+    """UNAUTHENTICATED: the token is missing or wrong.
+
+    Example
+        >>> issubclass(st.Unauthenticated, PermissionError)
+        True
+    """
+
     code = "UNAUTHENTICATED"
 
 
 class PermissionDenied(StrideError, PermissionError):
+    """PERMISSION_DENIED: the tenant may not do that.
+
+    Example
+        >>> issubclass(st.PermissionDenied, PermissionError)
+        True
+    """
+
     code = "PERMISSION_DENIED"
 
 
 class DataLoss(StrideError):
+    """DATA_LOSS: stored data cannot be read.
+
+    Example
+        >>> issubclass(st.DataLoss, st.StrideError)
+        True
+    """
+
     code = "DATA_LOSS"
 
 
 class Internal(StrideError):
+    """INTERNAL: a mistake of the service itself; please report it.
+
+    Example
+        >>> issubclass(st.Internal, st.StrideError)
+        True
+    """
+
     code = "INTERNAL"
 
 

@@ -87,6 +87,13 @@ class Place:
 
     @functools.cached_property
     def described(self) -> _Described:
+        """The device as `stride.devices` lists it.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.get_current_device().described.kind
+            'cpu'
+        """
         found = devices()
         if not 0 <= self.id < len(found):
             raise _errors.NotFound(f"there is no device {self.id}: the daemon has {len(found)}")
@@ -108,7 +115,17 @@ class Place:
         return self.id
 
     def use(self) -> "Place":
-        """From here on operations of the session run there."""
+        """Makes operations of the session run on the device from here on.
+
+        Returns
+            The device.
+        Raises
+            NotFound for a number that the daemon does not have.
+        Example
+            >>> from stride import cuda
+            >>> cuda.get_current_device().use().id
+            0
+        """
         session, name = real_session(), _session._device_name(self.described.name)
         # A session whose daemon has one device runs everything there anyway, and records less when it need not say so.
         session.device = name if len(session.devices()) > 1 else ""
@@ -122,7 +139,16 @@ class Place:
         real_session().device = self._before.pop()
 
     def synchronize(self) -> None:
-        """Waits until everything recorded in the session has been computed."""
+        """Waits until everything recorded in the session has been computed.
+
+        Returns
+            None.
+        Raises
+            The first error of a launch that never ran, or of a kernel that faulted.
+        Example
+            >>> from stride import cuda
+            >>> cuda.get_current_device().synchronize()
+        """
         synchronize()
 
 
@@ -189,56 +215,167 @@ class Stream:
         self._outer.pop()
 
     def use(self) -> "Stream":
-        """Makes it what `get_current_stream` returns."""
+        """Makes it what `get_current_stream` returns.
+
+        Returns
+            The stream.
+        Example
+            >>> import stride.cupy as cp
+            >>> before = cp.cuda.get_current_stream()
+            >>> cp.cuda.Stream().use() == cp.cuda.get_current_stream()
+            True
+            >>> _ = before.use()
+        """
         _current[-1] = self
         return self
 
     def synchronize(self) -> None:
-        """Waits until everything recorded in the session has been computed."""
+        """Waits until everything recorded in the session has been computed.
+
+        Returns
+            None.
+        Raises
+            The first error of a launch that never ran, or of a kernel that faulted.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().synchronize()
+        """
         synchronize()
 
     @property
     def done(self) -> bool:
-        """True, once everything recorded has been computed, which is waited for."""
+        """True, once everything recorded has been computed, which is waited for.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().done
+            True
+        """
         synchronize()
         return True
 
     query = done
 
     def record(self, event: Optional["Event"] = None) -> "Event":
-        """Records an event, a new one where none is given."""
+        """Records an event, a new one where none is given.
+
+        Parameters
+            event: an event, or None for a new one.
+        Returns
+            The event.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().record().query()
+            True
+        """
         event = Event() if event is None else event
         event.record(self)
         return event
 
     def wait_event(self, event: "Event") -> None:
-        """Does nothing: what was recorded before runs before."""
+        """Does nothing: what was recorded before runs before.
+
+        Parameters
+            event: an event.
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().wait_event(cuda.event())
+        """
 
     def wait(self, event: "Event") -> None:
-        """Does nothing: what was recorded before runs before."""
+        """Does nothing: what was recorded before runs before.
+
+        Parameters
+            event: an event.
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().wait(cuda.event())
+        """
 
     def add_callback(self, callback: Callable, arg=None) -> None:
-        """Calls `callback(stream, status, arg)` once everything recorded has been computed, which is waited for."""
+        """Calls `callback(stream, status, arg)` once everything recorded has been computed, which is waited for.
+
+        Parameters
+            callback: a function of stream, status and `arg`.
+            arg: any object.
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().add_callback(lambda stream, status, arg: print(status, arg), "end")
+            0 end
+        """
         synchronize()
         callback(self, 0, arg)
 
     def launch_host_func(self, callback: Callable, arg=None) -> None:
-        """Calls `callback(arg)` once everything recorded has been computed, which is waited for."""
+        """Calls `callback(arg)` once everything recorded has been computed, which is waited for.
+
+        Parameters
+            callback: a function of `arg`.
+            arg: any object.
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().launch_host_func(print, "end")
+            end
+        """
         synchronize()
         callback(arg)
 
     def auto_synchronize(self):
-        """A context that waits at its end until everything recorded has been computed."""
+        """A context that waits at its end until everything recorded has been computed.
+
+        Returns
+            A context, which gives the stream.
+        Example
+            >>> from stride import cuda
+            >>> with cuda.stream().auto_synchronize():
+            ...     x = st.ones(2) + 1
+            ...
+        """
         return _Synchronizing(self)
 
     def async_done(self):
-        """An asyncio future that is resolved once everything recorded has been computed."""
+        """An asyncio future that is resolved once everything recorded has been computed.
+
+        Returns
+            A future.
+        Example
+            >>> import asyncio
+            >>> from stride import cuda
+            >>> async def main():
+            ...     await cuda.stream().async_done()
+            ...
+            >>> asyncio.run(main())
+        """
         import asyncio
 
         return asyncio.get_running_loop().run_in_executor(None, real_session().synchronize)
 
     def begin_capture(self, mode=None):
-        """Refused: use stride.jit, which records a function's operations once and replays them."""
+        """Refused: use stride.jit, which records a function's operations once and replays them.
+
+        Parameters
+            mode: accepted.
+        Returns
+            Nothing: it raises.
+        Raises
+            Unimplemented.
+        Example
+            >>> from stride import cuda
+            >>> try:
+            ...     cuda.stream().begin_capture()
+            ... except st.Unimplemented:
+            ...     print("refused")
+            ...
+            refused
+        """
         refused(
             "Stream.begin_capture",
             "use stride.jit, which records a function's operations once and replays them as one program",
@@ -247,7 +384,15 @@ class Stream:
     end_capture = begin_capture
 
     def is_capturing(self) -> bool:
-        """False: streams are not captured."""
+        """False: streams are not captured.
+
+        Returns
+            A bool.
+        Example
+            >>> from stride import cuda
+            >>> cuda.stream().is_capturing()
+            False
+        """
         return False
 
 
@@ -274,7 +419,21 @@ def current_stream() -> Stream:
 
 class Event:
     """A moment at which everything recorded before it had been computed. `record` waits for that moment, so that times
-    are those of the work itself."""
+    are those of the work itself.
+
+    Parameters
+        block: accepted.
+        disable_timing: accepted.
+        interprocess: accepted.
+        timing: accepted.
+    Example
+        >>> from stride import cuda
+        >>> start, end = cuda.event(), cuda.event()
+        >>> start.record()
+        >>> end.record()
+        >>> cuda.event_elapsed_time(start, end) >= 0
+        True
+    """
 
     def __init__(
         self, block: bool = False, disable_timing: bool = False, interprocess: bool = False, timing: bool = True
@@ -283,27 +442,88 @@ class Event:
         self.time: Optional[float] = None  # seconds of the host's clock
 
     def record(self, stream: Optional[Stream] = None) -> None:
-        """Waits until everything recorded has been computed and keeps the time."""
+        """Waits until everything recorded has been computed and keeps the time.
+
+        Parameters
+            stream: accepted: operations run in order whatever the stream.
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> event = cuda.event()
+            >>> event.record()
+            >>> event.query()
+            True
+        """
         synchronize()
         self.time = time.perf_counter()
 
     def synchronize(self) -> None:
-        """Does nothing more: `record` has waited."""
+        """Waits for the event; `record` has waited already, so that nothing remains to do.
+
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> event = cuda.event()
+            >>> event.record()
+            >>> event.synchronize()
+        """
 
     def wait(self, stream: Optional[Stream] = None) -> None:
-        """Does nothing: what was recorded before runs before."""
+        """Does nothing: what was recorded before runs before.
+
+        Parameters
+            stream: accepted: operations run in order whatever the stream.
+        Returns
+            None.
+        Example
+            >>> from stride import cuda
+            >>> event = cuda.event()
+            >>> event.record()
+            >>> event.wait()
+        """
 
     @property
     def done(self) -> bool:
-        """Whether it was recorded: then everything before it has been computed."""
+        """Whether it was recorded: then everything before it has been computed.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.event().done
+            False
+        """
         return self.time is not None
 
     def query(self) -> bool:
-        """Whether it was recorded: then everything before it has been computed."""
+        """Whether it was recorded: then everything before it has been computed.
+
+        Returns
+            A bool.
+        Example
+            >>> from stride import cuda
+            >>> cuda.event().query()
+            False
+        """
         return self.done
 
     def elapsed_time(self, end: "Event") -> float:
-        """Milliseconds from this event to `end`."""
+        """Milliseconds from this event to `end`.
+
+        Parameters
+            end: a later event.
+        Returns
+            A float.
+        Raises
+            RuntimeError for an event that was not recorded.
+        Example
+            >>> from stride import cuda
+            >>> start, end = cuda.event(), cuda.event()
+            >>> start.record()
+            >>> end.record()
+            >>> start.elapsed_time(end) >= 0
+            True
+        """
         return elapsed_milliseconds(self, end)
 
 

@@ -322,10 +322,30 @@ def _identity(value):
 
 def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None, source: Optional[str] = None,
                  entry: Optional[str] = None, identity=None, associative: bool = False, device_kind: str = "") -> Ufunc:
-    """`signatures` as `float32,float32->float32`; an operation takes the first that all its arguments cast to safely. The expression's arguments are a, b, c
-    and so on. With several results, `float64->float64,int32`, there is an expression for each, and a device function returns nothing and writes them through
-    pointers that follow its arguments. Of a function of two inputs `identity` makes empty reductions possible, and `associative` lets them go in any grouping.
-    `device_kind` ("cuda" or "cpu", here and below) is for what compiles for these devices only: operations with the function then run there."""
+    """Defines an elementwise function; the daemon keeps the function for all of the tenant's sessions.
+
+    Parameters
+        name: an identifier, by which operations name the function.
+        signatures: the types, as `float32,float32->float32`; an operation takes the first that all its arguments cast
+            to safely.
+        expression: a text of the inputs a, b, c and so on; for several results one text for each.
+        source: CUDA C++ with a device function. With several results the function returns nothing and writes them
+            through pointers that follow its arguments.
+        entry: the device function's name; None for `name`.
+        identity: for a function of two inputs the value of empty reductions.
+        associative: for a function of two inputs whether a reduction may group elements in any way.
+        device_kind: `cuda` or `cpu` for what compiles for these devices only; operations with the function then run
+            there.
+    Returns
+        A Ufunc, which is called with arrays.
+    Raises
+        AlreadyExists for a name that is taken; ExpressionError and CompileError for what is wrong with the texts.
+    Example
+        >>> blend = st.define_ufunc("doc_blend", "float64,float64->float64", expression="0.5 * (a + b)")
+        >>> blend(st.array([1.0, 2.0]), 3.0).tolist()
+        [2.0, 2.5]
+        >>> st.delete_function("doc_blend")
+    """
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     count = len(_loop(given[0]).inputs) if given else 0
     texts = [expression] if expression is None or isinstance(expression, str) else list(expression)
@@ -339,8 +359,27 @@ def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression
 
 def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combine: str, map: Optional[str] = None,  # noqa: A002
                      finish: Optional[str] = None, identity=None, source: Optional[str] = None, device_kind: str = "") -> Reduction:
-    """`signatures` as `float32->float32`, or `float32->float64->float32` with the type in between. `map` (of a, b, ...: the inputs), `combine` (of a and b) and
-    `finish` (of a) are expressions; with `source` they are the names of its device functions."""
+    """Defines a reduction of arrays along axes; the daemon keeps the reduction for all of the tenant's sessions.
+
+    Parameters
+        name: an identifier, by which operations name the reduction.
+        signatures: the types, as `float32->float32`, or `float32->float64->float32` with the type in between.
+        combine: an expression of `a` and `b`, two values in between.
+        map: an expression of the inputs a, b, ..., computed for each element.
+        finish: an expression of `a`, computed at the end.
+        identity: the value of no elements; None makes empty reductions an error.
+        source: CUDA C++ whose device functions the other texts then name.
+        device_kind: `cuda` or `cpu` for what compiles for these devices only.
+    Returns
+        A Reduction, which is called with arrays.
+    Raises
+        AlreadyExists for a name that is taken; ExpressionError and CompileError for what is wrong with the texts.
+    Example
+        >>> squares = st.define_reduction("doc_squares", "float64->float64", map="a * a", combine="a + b", identity=0)
+        >>> float(squares(st.array([1.0, 2.0])))
+        5.0
+        >>> st.delete_function("doc_squares")
+    """
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     count = len(_loop(given[0]).inputs) if given else 0
 
@@ -356,15 +395,47 @@ def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combin
 
 def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None,
                   device_kind: str = "") -> Gufunc:
-    """`layout` in NumPy's grammar, `(m,n),(n)->(m)`. The device function takes a `stride_view<T, rank>` for each operand, inputs first, and writes the results,
-    which begin as zeros."""
+    """Defines a function of arrays with common axes in front; the daemon keeps the function for all of the tenant's
+    sessions.
+
+    Parameters
+        name: an identifier, by which operations name the function.
+        layout: NumPy's grammar, `(m,n),(n)->(m)`.
+        signatures: the types, as `float32,float32->float32`; one text or several.
+        source: CUDA C++ with a device function, which takes a `stride_view<T, rank>` for each operand, inputs first,
+            and writes the results, which begin as zeros.
+        entry: the device function's name; None for `name`.
+        device_kind: `cuda` or `cpu` for what compiles for these devices only.
+    Returns
+        A Gufunc, which is called with arrays.
+    Raises
+        AlreadyExists for a name that is taken; ExpressionError and CompileError for what is wrong with the text.
+    Example
+        >>> source = '''
+        ... __device__ void doc_twice(stride_view<const float, 1> x, stride_view<float, 1> y) {
+        ...   for (int i = 0; i < x.size(0); ++i) y(i) = 2 * x(i);
+        ... }'''
+        >>> twice = st.define_gufunc("doc_twice", "(n)->(n)", "float32->float32", source=source)
+        >>> twice(st.ones(2, st.float32)).tolist()
+        [2.0, 2.0]
+        >>> st.delete_function("doc_twice")
+    """
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     body = proto.DeviceFunctionBody(source=source, entry=entry or name)
     return Gufunc(name, layout, given, proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)), device_kind)
 
 
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
-    """The tenant's functions, without their texts."""
+    """The tenant's functions, without their texts.
+
+    Parameters
+        session: the session; None for the current one.
+    Returns
+        A list of messages with name, signatures and kind.
+    Example
+        >>> [one.name for one in st.functions()]
+        []
+    """
     session = session or current_session()
     stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
     replies = session._pages(stub.ListFunctions, proto.ListFunctionsRequest(parent=session.tenant))
@@ -372,7 +443,21 @@ def functions(*, session: Optional[Session] = None) -> List[proto.Function]:
 
 
 def delete_function(name: str, *, session: Optional[Session] = None) -> None:
-    """Forgets a function that was defined; NotFound where there is none."""
+    """Deletes a function that was defined; results that exist stay.
+
+    Parameters
+        name: the function's name.
+        session: the session; None for the current one.
+    Returns
+        None.
+    Raises
+        NotFound where there is none.
+    Example
+        >>> plus = st.define_ufunc("doc_gone", "float64->float64", expression="a + 1")
+        >>> float(plus(st.ones(())))
+        2.0
+        >>> st.delete_function("doc_gone")
+    """
     session = session or current_session()
     stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
     session._call(stub.DeleteFunction, proto.DeleteFunctionRequest(name=_full(session, name, "functions")))

@@ -80,22 +80,42 @@ class Generator:
 
     @property
     def key(self) -> int:
-        """The 64 bits of the key."""
+        """The 64 bits of the key.
+
+        Example
+            >>> st.random.Generator(key=5).key
+            5
+        """
         return self._bits.key
 
     @property
     def generator(self) -> str:
-        """`philox` or `threefry`."""
+        """`philox` or `threefry`.
+
+        Example
+            >>> st.random.Generator(7).generator
+            'philox'
+        """
         return self._bits.generator
 
     @property
     def stream(self) -> int:
-        """The number of the stream."""
+        """The number of the stream.
+
+        Example
+            >>> st.random.Generator(7, stream=2).stream
+            2
+        """
         return self._bits.stream
 
     @property
     def counter(self) -> int:
-        """The number of the next block."""
+        """The number of the next block.
+
+        Example
+            >>> st.random.Generator(7).counter
+            0
+        """
         return self._bits.counter
 
     @counter.setter

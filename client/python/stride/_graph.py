@@ -4,7 +4,7 @@ import functools
 import threading
 import weakref
 from math import prod
-from typing import Callable, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from stride import _dtypes, _errors, _inference
 from stride._origin import caller, describe
 from stride._stream import Note, has_arrays
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
+
+if TYPE_CHECKING:
+    from stride._elements import HostCopy
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
 MAX_WEIGHT = 64
@@ -29,15 +32,26 @@ _MAX_REPEATED_WEIGHT = 2
 
 
 class Buffer:
-    """What views share: how many values stand on it, how often it was written, and the array that views were made of
-    first (a weak reference)."""
+    """What views share: how many values stand on it, how often it was written, the array that views were made of
+    first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
+    `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
+    name, so that there is no copy."""
 
-    __slots__ = ("num_nodes", "version", "owner")
+    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared")
 
     def __init__(self):
         self.num_nodes = 1
         self.version = 0
         self.owner: Optional[weakref.ref] = None
+        self.copy: Optional["HostCopy"] = None
+        self.touches = 0
+        self.is_shared = False
+
+    def end_copy(self) -> None:
+        """The elements change elsewhere, or others are read: the copy is not to be used any more."""
+        copy, self.copy = self.copy, None
+        if copy is not None:
+            copy.end()
 
 
 class FrozenStrides(tuple):
@@ -151,9 +165,10 @@ class Node:
 
     def cached(self) -> Optional[np.ndarray]:
         """The elements, when the host has them as they are."""
-        if self.host is not None and (self.buffer is None or self.buffer.version == self.host_version):
+        buffer = self.buffer
+        if buffer is None or buffer.version == self.host_version and self.host is not None:
             return self.host
-        return None
+        return None if buffer.copy is None else buffer.copy.known(self)
 
     def keep(self, host: np.ndarray) -> None:
         self.host = host
@@ -191,6 +206,7 @@ class Node:
             self.host = None
         else:
             self.buffer.version += 1
+            self.buffer.end_copy()
 
     def returned(self, host: np.ndarray) -> None:
         """Its elements came back from the command that computed it: the service has it no more than an array that is yet to be uploaded."""
@@ -211,10 +227,13 @@ class Node:
 
     def __del__(self):
         # May run in any thread, at any moment: nothing here takes a lock.
+        buffer = self.buffer
+        if buffer is not None:
+            buffer.num_nodes -= 1
+            if buffer.copy is not None and buffer.num_nodes and buffer.copy.takes_over(self):
+                self.handle = 0
         if self.handle:
             self.session._released.append(self.handle)
-        if self.buffer is not None:
-            self.buffer.num_nodes -= 1
         if self.inputs:
             self._let_go_of_inputs()
 
@@ -309,7 +328,7 @@ def _parts_long_expression(node: Node) -> bool:
 def elementwise(name: str, inputs: tuple) -> Node:
     """A node for a function of the service on nodes and Numbers, at least one a node."""
     session = None
-    types, shape = [], None
+    types, shape, has_integers = [], None, False
     for one in inputs:
         if type(one) is Node:
             types.append(one.dtype)
@@ -322,9 +341,12 @@ def elementwise(name: str, inputs: tuple) -> Node:
             elif shape != one.shape:
                 shape = _inference.broadcast(shape, one.shape)
         else:
-            types.append(one.type)
+            kind = one.type
+            if kind is int and not 0 <= one.value < 128:  # others fit every type
+                has_integers = True
+            types.append(kind)
     loop, dtype = _inference.elementwise(name, *types)
-    if int in types:
+    if has_integers:
         inputs = tuple(
             [_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in inputs]
         )
@@ -449,9 +471,9 @@ def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
         operation = make(flush)
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, origin)
+        node.written()  # with the lock: another thread's write into a copy on the host is repeated
 
     session._flush((), add)
-    node.written()
     node.origin = origin  # of what its next read may raise
 
 
@@ -580,9 +602,14 @@ class Flush:
         if node.session is not self.session:
             return self.session._foreign(node)
         if node.handle:
+            buffer = node.buffer
+            if buffer is not None and buffer.copy is not None:
+                buffer.copy.write_back(self, buffer)
             return node.handle
         handle = self.session._next_id()
         if node.op is None:
+            if node.buffer is not None and node.buffer.copy is not None:
+                node.buffer.copy.uploaded()
             self._upload(node, handle)
         else:
             self._compute(node, handle)

@@ -78,7 +78,10 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
 
     Parameters
         start, stop: the first and last, which are not 0; numbers or arrays that broadcast.
-        num, endpoint, dtype, axis: as of `logspace`.
+        num: how many.
+        endpoint: whether `stop` is the last.
+        dtype: the element type; by default that of the powers.
+        axis: where the new axis is, for arrays.
     Returns
         An array.
     Raises
@@ -167,7 +170,8 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like=Non
         function: is called once, with as many arrays as there are axes.
         shape: the grid's shape.
         dtype: the type of the places.
-        kwargs: are passed on.
+        like: an array of the service, whose kind the result has anyway.
+        kwargs: arguments that the function gets as well.
     Returns
         The function's result.
     Raises
@@ -207,7 +211,17 @@ def ix_(*args: Any) -> Tuple[Array, ...]:
 
 
 class _Grid:
-    """`mgrid` and `ogrid`: grids by slices, where an imaginary step is a number of elements."""
+    """Grids by slices between brackets, where an imaginary step is a number of elements: `mgrid` gives whole grids,
+    `ogrid` one line for each axis.
+
+    Parameters
+        sparse: whether there is one line for each axis.
+    Example
+        >>> st.mgrid[0:2, 0:3].shape
+        (2, 2, 3)
+        >>> [one.shape for one in st.ogrid[0:2, 0:3]]
+        [(2, 1), (1, 3)]
+    """
 
     def __init__(self, sparse: bool):
         self._sparse = sparse
@@ -245,7 +259,21 @@ ogrid = _Grid(sparse=True)
 
 
 class _Joiner:
-    """`r_` and `c_`: what stands between the brackets, one after another along an axis; slices are ranges."""
+    """Joins what stands between brackets along an axis, where slices are ranges: `r_` along the first axis, `c_` as
+    columns.
+
+    Parameters
+        axis: the axis.
+        ndmin: the least number of axes.
+        new_axis: where the axes of arrays with fewer axes stand.
+    Raises
+        ValueError for a directive that is not the first entry.
+    Example
+        >>> st.r_[1:3, 7].tolist()
+        [1, 2, 7]
+        >>> st.c_[[1, 2], [3, 4]].tolist()
+        [[1, 3], [2, 4]]
+    """
 
     def __init__(self, axis: int, ndmin: int, new_axis: int):
         self._axis, self._ndmin, self._new_axis = axis, ndmin, new_axis
@@ -345,12 +373,16 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, o
     """The sum of a diagonal.
 
     Parameters
-        a, offset, axis1, axis2: as of `diagonal`.
-        dtype, out: as of `sum`.
+        a: an array of two axes or more.
+        offset: the number of the diagonal: 0 for the main one, above it positive.
+        axis1: the axis of the rows.
+        axis2: the axis of the columns.
+        dtype: the element type of the result; by default the one that NumPy gives it.
+        out: an array of the result's shape that takes it.
     Returns
         An array without the two axes.
     Raises
-        As `diagonal` and `sum`.
+        AxisError for an axis that `a` lacks; ValueError where both axes are one.
     Example
         >>> int(st.trace(st.array([[1, 2], [3, 4]])))
         5
@@ -396,6 +428,11 @@ def _shifted_row(array: Array, k: int) -> Array:
 def diagflat(v: Any, k: int = 0) -> Array:
     """A matrix with all elements of an array, in C order, on a diagonal.
 
+    Parameters
+        v: an array, or what becomes one.
+        k: the diagonal: 0 for the main one, above it positive, below it negative.
+    Returns
+        An array of two axes of `v`'s type.
     Example
         >>> st.diagflat([[1], [2]]).tolist()
         [[1, 0], [0, 2]]
@@ -411,6 +448,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         a: the array that is changed, of two axes, or of more of one extent.
         val: a number, or values that are repeated along the diagonal.
         wrap: whether in a tall matrix the diagonal begins again after as many rows as there are columns.
+    Returns
+        None.
     Raises
         ValueError for fewer axes and for extents that differ.
     Example
@@ -440,6 +479,11 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 def diag_indices(n: int, ndim: int = 2) -> Tuple[Array, ...]:
     """The places of the main diagonal of an array with `ndim` axes of `n` elements.
 
+    Parameters
+        n: the number of elements along each axis.
+        ndim: the number of axes.
+    Returns
+        A tuple of `ndim` arrays of int64.
     Example
         >>> [one.tolist() for one in st.diag_indices(2)]
         [[0, 1], [0, 1]]
@@ -450,6 +494,12 @@ def diag_indices(n: int, ndim: int = 2) -> Tuple[Array, ...]:
 def diag_indices_from(arr: Any) -> Tuple[Array, ...]:
     """The places of an array's main diagonal.
 
+    Parameters
+        arr: an array of two axes or more of one extent.
+    Returns
+        A tuple of arrays of int64, one for each axis.
+    Raises
+        ValueError for fewer axes and for extents that differ.
     Example
         >>> [one.tolist() for one in st.diag_indices_from(st.zeros((2, 2)))]
         [[0, 1], [0, 1]]
@@ -468,6 +518,12 @@ def _places_where(mask: np.ndarray) -> Tuple[Array, ...]:
 def tril_indices(n: int, k: int = 0, m: Optional[int] = None) -> Tuple[Array, ...]:
     """The places at and below a diagonal of a matrix of n rows and m columns.
 
+    Parameters
+        n: the number of rows.
+        k: the diagonal: 0 for the main one, above it positive, below it negative.
+        m: the number of columns; None for `n`.
+    Returns
+        A tuple of two arrays of int64: rows and columns.
     Example
         >>> [one.tolist() for one in st.tril_indices(2)]
         [[0, 1, 1], [0, 0, 1]]
@@ -478,6 +534,12 @@ def tril_indices(n: int, k: int = 0, m: Optional[int] = None) -> Tuple[Array, ..
 def triu_indices(n: int, k: int = 0, m: Optional[int] = None) -> Tuple[Array, ...]:
     """The places at and above a diagonal of a matrix of n rows and m columns.
 
+    Parameters
+        n: the number of rows.
+        k: the diagonal: 0 for the main one, above it positive, below it negative.
+        m: the number of columns; None for `n`.
+    Returns
+        A tuple of two arrays of int64: rows and columns.
     Example
         >>> [one.tolist() for one in st.triu_indices(2)]
         [[0, 0, 1], [0, 1, 1]]
@@ -493,8 +555,15 @@ def _matrix_shape(arr: Any) -> Tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> Tuple[Array, ...]:
-    """`tril_indices` for a matrix's shape.
+    """The places at and below a diagonal of a matrix of an array's shape.
 
+    Parameters
+        arr: an array of two axes.
+        k: the diagonal: 0 for the main one, above it positive, below it negative.
+    Returns
+        A tuple of two arrays of int64: rows and columns.
+    Raises
+        ValueError for another number of axes.
     Example
         >>> [one.tolist() for one in st.tril_indices_from(st.zeros((2, 2)), -1)]
         [[1], [0]]
@@ -504,8 +573,15 @@ def tril_indices_from(arr: Any, k: int = 0) -> Tuple[Array, ...]:
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> Tuple[Array, ...]:
-    """`triu_indices` for a matrix's shape.
+    """The places at and above a diagonal of a matrix of an array's shape.
 
+    Parameters
+        arr: an array of two axes.
+        k: the diagonal: 0 for the main one, above it positive, below it negative.
+    Returns
+        A tuple of two arrays of int64: rows and columns.
+    Raises
+        ValueError for another number of axes.
     Example
         >>> [one.tolist() for one in st.triu_indices_from(st.zeros((2, 2)), 1)]
         [[0], [1]]
@@ -517,6 +593,14 @@ def triu_indices_from(arr: Any, k: int = 0) -> Tuple[Array, ...]:
 def mask_indices(n: int, mask_func: Callable, k: Any = 0) -> Tuple[Array, ...]:
     """The places that a function such as `triu` leaves of a matrix of ones: one round trip.
 
+    Parameters
+        n: the number of rows and of columns.
+        mask_func: a function of a matrix and `k`.
+        k: what the function gets as its second argument.
+    Returns
+        A tuple of two arrays of int64.
+    Raises
+        What the function raises.
     Example
         >>> [one.tolist() for one in st.mask_indices(2, st.triu)]
         [[0, 0, 1], [0, 1, 1]]
@@ -574,6 +658,12 @@ def _cosines(M: Any, weights: Tuple[float, ...]) -> Array:  # noqa: N803
 def hanning(M: int) -> Array:  # noqa: N803
     """The Hann window of M points: a raised cosine.
 
+    Parameters
+        M: the number of points; nothing is returned for less than 1.
+    Returns
+        An array of shape (M,) of float64.
+    Raises
+        TypeError for an `M` that is no number.
     Example
         >>> st.hanning(3).tolist()
         [0.0, 1.0, 0.0]
@@ -584,6 +674,12 @@ def hanning(M: int) -> Array:  # noqa: N803
 def hamming(M: int) -> Array:  # noqa: N803
     """The Hamming window of M points.
 
+    Parameters
+        M: the number of points; nothing is returned for less than 1.
+    Returns
+        An array of shape (M,) of float64.
+    Raises
+        TypeError for an `M` that is no number.
     Example
         >>> st.hamming(3).tolist()[1]
         1.0
@@ -594,6 +690,12 @@ def hamming(M: int) -> Array:  # noqa: N803
 def blackman(M: int) -> Array:  # noqa: N803
     """The Blackman window of M points.
 
+    Parameters
+        M: the number of points; nothing is returned for less than 1.
+    Returns
+        An array of shape (M,) of float64.
+    Raises
+        TypeError for an `M` that is no number.
     Example
         >>> round(float(st.blackman(3)[1]), 12)
         1.0
@@ -604,6 +706,12 @@ def blackman(M: int) -> Array:  # noqa: N803
 def bartlett(M: int) -> Array:  # noqa: N803
     """The Bartlett window of M points: a triangle that ends at zero.
 
+    Parameters
+        M: the number of points; nothing is returned for less than 1.
+    Returns
+        An array of shape (M,) of float64.
+    Raises
+        TypeError for an `M` that is no number.
     Example
         >>> st.bartlett(3).tolist()
         [0.0, 1.0, 0.0]
@@ -620,6 +728,13 @@ def bartlett(M: int) -> Array:  # noqa: N803
 def kaiser(M: int, beta: float) -> Array:  # noqa: N803
     """The Kaiser window of M points, by the modified Bessel function `i0`.
 
+    Parameters
+        M: the number of points; nothing is returned for less than 1.
+        beta: the shape: 0 is a rectangle, and the window becomes narrower with it.
+    Returns
+        An array of shape (M,) of float64.
+    Raises
+        TypeError for an `M` that is no number.
     Example
         >>> round(float(st.kaiser(3, 14.0)[1]), 12)
         1.0

@@ -7,7 +7,7 @@ from typing import List
 
 import numpy as np
 
-from stride import _errors, _inference, _origin
+from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
 from stride._graph import FrozenStrides, Node, defer, write_in_place
 from stride.v1 import operation_pb2 as pb
@@ -136,7 +136,10 @@ def make_view(node: Node, steps: list, shape, strides, host=None, offset: int = 
     view.device = node.device
     cached = node.cached()
     if cached is not None and host is not None:
-        view.keep(host(cached))
+        part, copy = host(cached), node.buffer.copy
+        # Where writes stay on the host, a view has to see them.
+        if copy is None or copy.values is None or np.may_share_memory(part, copy.values):
+            view.keep(part)
     return view
 
 
@@ -167,7 +170,11 @@ def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
 def check_bounds(indices: Array, axis: int, extent: int) -> None:
     """Checks an index array of the host at once. The service checks other index arrays, and the read raises."""
     host = indices._node.cached()
-    if host is not None and host.size and not (-extent <= host.min() and host.max() < extent):
+    if host is None or not host.size:
+        return
+    if host.dtype.kind == "i" and host.view(f"u{host.itemsize}").max() < extent:
+        return  # the usual case, by one pass: a negative number is large here
+    if not (-extent <= host.min() and host.max() < extent):
         raise out_of_bounds(host[(host < -extent) | (host >= extent)].flat[0], axis, extent)
 
 
@@ -273,6 +280,10 @@ def get(array: Array, key) -> Array:
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
     keys = _expand(keys, array.ndim)
     if not any(isinstance(one, Array) for one in keys):
+        if is_element:
+            element = _elements.read(array, tuple(keys))
+            if element is not None:
+                return element
         view = _view_of(array._node, keys)
         return _element(view) if is_element else wrap(view, array)
     scalar = _scalar_mask(array, keys)
@@ -305,6 +316,8 @@ def _element(view: Node) -> Array:
 
 
 def set(array: Array, key, value) -> None:  # noqa: A001
+    if _elements.write(array, key, value):
+        return
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
     lone_mask = (
@@ -330,8 +343,8 @@ def check_writable(array: Array) -> None:
     """Raises for read-only arrays: broadcast arrays, diagonals, parts of complex numbers, and views of these."""
     if type(array._node.strides) is FrozenStrides:
         raise ValueError(
-            "assignment destination is read-only: it is a broadcast array, a diagonal, or the real or imaginary part "
-            "of an array; write the array itself, or a copy of this"
+            "assignment destination is read-only: it is a broadcast array, a diagonal, or a copy for reading, which "
+            "`.real`, `.imag` and `.view(dtype)` are here; write the array itself (`x.real = values`), or a copy of this"
         )
 
 

@@ -28,7 +28,18 @@ class FloatInfo:
 
 
 def finfo(type, /) -> FloatInfo:  # noqa: A002
-    """Limits of a float type, or of the parts of a complex one."""
+    """Limits of a float type, or of the parts of a complex one.
+
+    Parameters
+        type: a type of real or complex floating-point numbers, or an array.
+    Returns
+        A FloatInfo: `bits`, `eps`, `max`, `min`, `smallest_normal`, `dtype`.
+    Raises
+        ValueError for another type.
+    Example
+        >>> st.finfo(st.float32).bits
+        32
+    """
     info = np.finfo(type.dtype if isinstance(type, Array) else type)
     return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype)
 
@@ -36,6 +47,12 @@ def finfo(type, /) -> FloatInfo:  # noqa: A002
 def iinfo(type, /):  # noqa: A002
     """Limits of an integer type, or of an array's.
 
+    Parameters
+        type: a type of integers, or an array.
+    Returns
+        A numpy.iinfo: `bits`, `max`, `min`, `dtype`.
+    Raises
+        ValueError for another type.
     Example
         >>> st.iinfo(st.int8).max
         127
@@ -46,6 +63,12 @@ def iinfo(type, /):  # noqa: A002
 def isdtype(dtype, kind) -> bool:
     """Whether a type is of a kind of the array API standard, such as "integral", is another type, or one of several.
 
+    Parameters
+        dtype: an element type.
+        kind: a name such as `bool`, `signed integer`, `unsigned integer`, `integral`, `real floating`, `complex
+            floating` or `numeric`; a type; or a tuple of these.
+    Returns
+        A bool.
     Raises
         ValueError for another kind.
     Example
@@ -86,9 +109,16 @@ class _Info:
     def dtypes(*, device: Optional[str] = None, kind=None) -> Dict[str, np.dtype]:
         # float16 and bfloat16, which the service has too, are not the standard's.
         return {dtype.name: dtype for dtype in _dtypes.NUMBERS
-                if dtype not in (_dtypes.float16, _dtypes.bfloat16) and (kind is None or isdtype(dtype, kind))}
+                if dtype is not _dtypes.bfloat16 and dtype != _dtypes.float16 and (kind is None or isdtype(dtype, kind))}
 
 
 def __array_namespace_info__() -> _Info:
-    """What the array API standard asks of a namespace: its devices, types and abilities."""
+    """What the array API standard asks of a namespace: its devices, types and abilities.
+
+    Returns
+        An object with the methods `capabilities`, `default_device`, `default_dtypes`, `devices` and `dtypes`.
+    Example
+        >>> st.__array_namespace_info__().capabilities()["boolean indexing"]
+        False
+    """
     return _Info()

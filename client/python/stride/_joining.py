@@ -57,8 +57,14 @@ def atleast_1d(*arys: Any):
 
 
 def atleast_2d(*arys: Any):
-    """Arrays of two axes or more: new ones are in front. Parameters, result and errors as of `atleast_1d`.
+    """Arrays of two axes or more: new ones are in front.
 
+    Parameters
+        arys: arrays or numbers.
+    Returns
+        An array, or a tuple of several.
+    Raises
+        DataTypeMismatch for elements that the service does not have.
     Example
         >>> st.atleast_2d(st.arange(3)).shape
         (1, 3)
@@ -71,9 +77,14 @@ def _with_two_axes(x: Array) -> Array:
 
 
 def atleast_3d(*arys: Any):
-    """Arrays of three axes or more: (N,) becomes (1, N, 1), and (M, N) becomes (M, N, 1). Parameters, result and errors
-    as of `atleast_1d`.
+    """Arrays of three axes or more: (N,) becomes (1, N, 1), and (M, N) becomes (M, N, 1).
 
+    Parameters
+        arys: arrays or numbers.
+    Returns
+        An array, or a tuple of several.
+    Raises
+        DataTypeMismatch for elements that the service does not have.
     Example
         >>> st.atleast_3d(st.arange(3)).shape
         (1, 3, 1)
@@ -104,7 +115,8 @@ def vstack(tup: Any, *, dtype=None, casting: str = "same_kind") -> Array:
 
     Parameters
         tup: a sequence of arrays that agree on every other axis.
-        dtype, casting: as of `concat`.
+        dtype: the result's type, by default the one that they have together.
+        casting: which casts to `dtype` or `out` are made.
     Returns
         An array of two axes or more.
     Raises
@@ -120,9 +132,16 @@ row_stack = vstack
 
 
 def hstack(tup: Any, *, dtype=None, casting: str = "same_kind") -> Array:
-    """Arrays beside each other: along the second axis, or the first of arrays that have one. Parameters and errors as
-    of `vstack`.
+    """Arrays beside each other: along the second axis, or the first of arrays that have one.
 
+    Parameters
+        tup: a sequence of arrays that agree on every other axis.
+        dtype: the result's type, by default the one that they have together.
+        casting: which casts to `dtype` or `out` are made.
+    Returns
+        An array of two axes or more.
+    Raises
+        ValueError for no arrays; ShapeMismatch where they do not fit.
     Example
         >>> st.hstack([st.arange(2), st.ones(2, int)]).tolist()
         [0, 1, 1, 1]
@@ -132,8 +151,14 @@ def hstack(tup: Any, *, dtype=None, casting: str = "same_kind") -> Array:
 
 
 def dstack(tup: Any) -> Array:
-    """Arrays along the third axis, after `atleast_3d`. Parameters and errors as of `vstack`.
+    """Arrays along the third axis, after `atleast_3d`.
 
+    Parameters
+        tup: a sequence of arrays that agree on every other axis.
+    Returns
+        An array of two axes or more.
+    Raises
+        ValueError for no arrays; ShapeMismatch where they do not fit.
     Example
         >>> st.dstack([st.arange(2), st.ones(2, int)]).tolist()
         [[[0, 1], [1, 1]]]
@@ -142,8 +167,14 @@ def dstack(tup: Any) -> Array:
 
 
 def column_stack(tup: Any) -> Array:
-    """Arrays of one axis as columns of a matrix; ones of two axes as they are. Parameters and errors as of `vstack`.
+    """Arrays of one axis as columns of a matrix; ones of two axes as they are.
 
+    Parameters
+        tup: a sequence of arrays that agree on every other axis.
+    Returns
+        An array of two axes or more.
+    Raises
+        ValueError for no arrays; ShapeMismatch where they do not fit.
     Example
         >>> st.column_stack([st.arange(2), st.ones(2, int)]).tolist()
         [[0, 1], [1, 1]]
@@ -423,8 +454,16 @@ def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> List[
 
 
 def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> List[Array]:
-    """As `array_split`, with a ValueError where the axis does not divide into equal parts.
+    """The parts of an array along an axis, as `array_split` gives them; a number of parts divides the axis.
 
+    Parameters
+        ary: an array.
+        indices_or_sections: how many parts, or the places at which the later ones begin.
+        axis: the axis.
+    Returns
+        A list of arrays.
+    Raises
+        ValueError where the axis does not divide into equal parts.
     Example
         >>> [one.tolist() for one in st.split(st.arange(4), 2)]
         [[0, 1], [2, 3]]
@@ -435,6 +474,13 @@ def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> List[Array]
 def hsplit(ary: Any, indices_or_sections: Sections) -> List[Array]:
     """Columns apart: `split` along the second axis, or the first of an array that has one.
 
+    Parameters
+        ary: an array of one axis or more.
+        indices_or_sections: how many parts, or the places at which the later ones begin.
+    Returns
+        A list of arrays.
+    Raises
+        ValueError for parts that are not equal, and for an array without axes.
     Example
         >>> [one.tolist() for one in st.hsplit(st.array([[1, 2], [3, 4]]), 2)]
         [[[1], [3]], [[2], [4]]]
@@ -448,6 +494,13 @@ def hsplit(ary: Any, indices_or_sections: Sections) -> List[Array]:
 def vsplit(ary: Any, indices_or_sections: Sections) -> List[Array]:
     """Rows apart: `split` along the first axis of an array of two or more.
 
+    Parameters
+        ary: an array of two axes or more.
+        indices_or_sections: how many parts, or the places at which the later ones begin.
+    Returns
+        A list of arrays.
+    Raises
+        ValueError for parts that are not equal, and for fewer axes.
     Example
         >>> [one.tolist() for one in st.vsplit(st.array([[1, 2], [3, 4]]), 2)]
         [[[1, 2]], [[3, 4]]]
@@ -461,6 +514,13 @@ def vsplit(ary: Any, indices_or_sections: Sections) -> List[Array]:
 def dsplit(ary: Any, indices_or_sections: Sections) -> List[Array]:
     """`split` along the third axis of an array of three or more.
 
+    Parameters
+        ary: an array of three axes or more.
+        indices_or_sections: how many parts, or the places at which the later ones begin.
+    Returns
+        A list of arrays.
+    Raises
+        ValueError for parts that are not equal, and for fewer axes.
     Example
         >>> [one.shape for one in st.dsplit(st.zeros((1, 1, 4)), 2)]
         [(1, 1, 2), (1, 1, 2)]

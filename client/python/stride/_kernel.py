@@ -32,11 +32,32 @@ class RawKernel:
         add = stride.RawKernel(source, "add")
         add((30,), (128,), (x, y, out, np.int32(n)))
 
-    Arguments: arrays (pointers; their type must be the parameter's, and what is behind a pointer to non-const is taken as written), NumPy
-    arrays (uploaded, not brought back), numbers (converted to the parameter's type where that loses nothing), `bytes` (a struct), stride.Struct (one with
-    arrays in it). `constants` sets variables of the source, `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`:
-    all blocks run at once and may meet (`cooperative_groups::this_grid().sync()`); a grid too large for that is refused. A fault is told by the
-    arrays that it was to write, when they are read."""
+    Arguments: arrays (pointers; their type must be the parameter's, and what is behind a pointer to non-const is
+    taken as written), NumPy arrays (uploaded, not brought back), numbers (converted to the parameter's type where
+    that loses nothing), `bytes` (a struct), stride.Struct (one with arrays in it). `constants` sets variables of the
+    source, `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`: all
+    blocks run at once and may meet (`cooperative_groups::this_grid().sync()`); a grid too large for that is refused.
+    A fault is told by the arrays that it was to write, when they are read.
+
+    Parameters
+        source: CUDA C++, or with `ptx` the text of PTX; empty with `module`.
+        name: the kernel's name in the source; for a template a name expression such as `scale<float>`.
+        options: the compiler's, such as `-DSTEP=5`.
+        ptx: whether the source is PTX.
+        module: the full name of a Module that has the kernel.
+    Raises
+        CompileError at the first launch for what does not compile.
+    Example
+        >>> source = '''
+        ... extern "C" __global__ void twice(const float* x, float* y) {
+        ...   y[threadIdx.x] = 2 * x[threadIdx.x];
+        ... }'''
+        >>> twice = st.RawKernel(source, "twice")
+        >>> x, y = st.ones(2, st.float32), st.zeros(2, st.float32)
+        >>> twice((1,), (2,), (x, y))
+        >>> y.tolist()
+        [2.0, 2.0]
+    """
 
     def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
         """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
@@ -64,7 +85,29 @@ class RawKernel:
 
     def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0,
                constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
-        """With arrays of the service only, of which it may write `written`."""
+        """Launches the kernel with arrays of the service only, where the arrays that it may write are known.
+
+        Parameters
+            grid: the number of blocks, for each axis.
+            block: the number of threads of a block, for each axis.
+            values: the arguments, as a call takes them.
+            written: the arrays among them that the kernel may write.
+            shared_memory_bytes: bytes of dynamic shared memory of a block.
+            constants: values of the source's variables for this launch, by name.
+            cooperative: whether all blocks run at once and may meet.
+            session: whose launch it is; None for the arrays' session.
+            device: the device's name; None for where the arrays are.
+        Returns
+            None.
+        Raises
+            CompileError for what does not compile; InvalidArgument for arguments that do not fit.
+        Example
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> y = st.zeros(3, st.int64)
+            >>> st.RawKernel(source, "count").launch((1,), (3,), (y,), [y])
+            >>> y.tolist()
+            [0, 1, 2]
+        """
         from stride._session import _device_name, current_session
 
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
@@ -98,10 +141,11 @@ class RawKernel:
                 known,
                 [one._node.own_buffer() for one in _launch.arrays_of((*values, *variables.values()))],
             )
+            for one in written:
+                one._node.written()
 
         session._flush((), add)
         for one in written:
-            one._node.written()
             one._node.origin = origin
 
 
@@ -266,9 +310,23 @@ def vectorize(function: Union[str, Callable, Sequence[str], None] = None, *, tar
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    A function made of assignments and an expression is fused with what stands around it. One with more (if, loops, calls of other functions) becomes a
-    kernel of its own, in the subset of Python that stride.kernel has. What cannot be translated raises ExpressionError when it is first called.
-    With a list of Numba's signatures (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed."""
+    A function made of assignments and an expression is fused with what stands around it. One with more (if,
+    loops, calls of other functions) becomes a kernel of its own, in the subset of Python that stride.kernel has.
+    What cannot be translated raises ExpressionError when it is first called. With a list of Numba's signatures
+    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed.
+
+    Parameters
+        function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.
+        target: accepted: the daemon chooses the device.
+    Returns
+        A function of arrays, or a decorator.
+    Raises
+        ExpressionError at the first call for what cannot be translated.
+    Example
+        >>> smooth = st.vectorize("where(x > 0, x, a * x)")
+        >>> smooth(x=st.array([1.0, -1.0]), a=0.5).tolist()
+        [1.0, -0.5]
+    """
     from stride import _python_kernel
 
     if function is None or isinstance(function, (list, tuple)):

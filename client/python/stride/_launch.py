@@ -13,12 +13,23 @@ _POINTER_BYTES = 8
 
 
 class Struct:
-    """A struct by value, laid out as C does it: arrays (pointers), NumPy scalars, other structs and `bytes` (of alignment 1), in order.
+    """A struct by value, laid out as C does it: arrays (pointers), NumPy scalars, other structs and `bytes` (of
+    alignment 1), in order.
 
         view = stride.Struct(x, np.int64(len(x)))        # struct { float* data; long long size; }
 
-    `size` adds bytes at the end; what has no member is zero, so that `Struct(size=8)` is a null pointer. Nothing tells what a pointer in a struct points to:
-    arrays are taken as written, whatever their type."""
+    `size` adds bytes at the end; what has no member is zero, so that `Struct(size=8)` is a null pointer. Nothing
+    tells what a pointer in a struct points to: arrays are taken as written, whatever their type.
+
+    Parameters
+        members: the members in order.
+        size: bytes that follow the last member.
+    Raises
+        TypeError for a member of another kind.
+    Example
+        >>> st.Struct(st.zeros(4, st.float32), np.int64(4)).arrays()[0].shape
+        (4,)
+    """
 
     def __init__(self, *members, size: int = 0):
         self.alignment = 1
@@ -53,6 +64,14 @@ class Struct:
         return start + size
 
     def arrays(self) -> list:
+        """The arrays among the members, those of inner structs as well.
+
+        Returns
+            A list of arrays.
+        Example
+            >>> len(st.Struct(st.Struct(st.zeros(2)), st.zeros(3)).arrays())
+            2
+        """
         return [part for _, part in self.members if not isinstance(part, bytes)]
 
     def _uploaded(self, session) -> "Struct":
@@ -62,6 +81,18 @@ class Struct:
         return made
 
     def to_proto(self, flush) -> pb.KernelArgument.Aggregate:
+        """The message that describes the struct to the daemon.
+
+        Parameters
+            flush: the commands that are about to be sent.
+        Returns
+            A stride.v1 message.
+        Raises
+            ValueError for a member of another session.
+        Example
+            >>> callable(st.Struct(size=8).to_proto)
+            True
+        """
         message = pb.KernelArgument.Aggregate(size_bytes=self.size)
         for offset, part in self.members:
             member = message.members.add(offset_bytes=offset)

@@ -81,13 +81,19 @@ def _together(x1, x2):
 def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
     """Products of matrices, and of stacks of them.
 
-    Parameters: `x1` (..., m, k) and `x2` (..., k, n), of which either may be a vector (k,); the axes in front
-    broadcast; `out`, an array to be filled; `dtype`, the type of the computation, by default the common one. Returns an
-    array (..., m, n), without the axes that vectors lack, or `out`. Raises ValueError for numbers, ShapeMismatch for
-    other shapes.
-
-    >>> stride.matmul(stride.ones((2, 3)), stride.ones((3, 4))).shape
-    (2, 4)
+    Parameters
+        x1: an array (..., m, k), or a vector (k,).
+        x2: an array (..., k, n), or a vector (k,); the axes in front broadcast.
+        out: an array of the result's shape that takes it.
+        casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type of the computation; None for the common one.
+    Returns
+        An array (..., m, n), without the axes that vectors lack, or `out`.
+    Raises
+        ValueError for numbers, ShapeMismatch for other shapes.
+    Example
+        >>> st.matmul(st.ones((2, 3)), st.ones((3, 4))).shape
+        (2, 4)
     """
     if dtype is not None:
         x1, x2 = _cast(_together(x1, x2), dtype, casting)
@@ -154,12 +160,20 @@ def vdot(a, b, /) -> Array:
 def vecdot(x1, x2, /, out: Optional[Array] = None, *, axis: int = -1, casting: str = "same_kind", dtype=None) -> Array:
     """The sums of conj(x1) * x2 along an axis of both.
 
-    Parameters: `x1` and `x2`, arrays whose other axes broadcast; `axis`; `out`, an array to be filled; `dtype`, the
-    type of the computation, by default the common one. Returns an array of the other axes, or `out`. Raises
-    ShapeMismatch where the axis has other extents, ValueError for numbers.
-
-    >>> float(stride.vecdot(stride.ones(3), stride.ones(3)))
-    3.0
+    Parameters
+        x1: an array.
+        x2: an array; the other axes broadcast.
+        out: an array of the result's shape that takes it.
+        axis: the axis.
+        casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type of the computation; None for the common one.
+    Returns
+        An array of the other axes, or `out`.
+    Raises
+        ShapeMismatch where the axis has other extents, ValueError for numbers.
+    Example
+        >>> float(st.vecdot(st.ones(3), st.ones(3)))
+        3.0
     """
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     if not x1.ndim or not x2.ndim:
@@ -193,12 +207,19 @@ def _vector_and_matrix(name: str, vector: Array, matrix: Array, axis: int) -> No
 def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
     """Products of matrices and vectors.
 
-    Parameters: `x1` (..., m, n) and `x2` (..., n), whose axes in front broadcast; `out`, an array to be filled;
-    `dtype`, the type of the computation, by default the common one. Returns an array (..., m), or `out`. Raises
-    ShapeMismatch for other shapes, ValueError for too few axes.
-
-    >>> stride.matvec(stride.ones((2, 3)), stride.ones(3)).tolist()
-    [3.0, 3.0]
+    Parameters
+        x1: an array (..., m, n).
+        x2: an array (..., n); the axes in front broadcast.
+        out: an array of the result's shape that takes it.
+        casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type of the computation; None for the common one.
+    Returns
+        An array (..., m), or `out`.
+    Raises
+        ShapeMismatch for other shapes, ValueError for too few axes.
+    Example
+        >>> st.matvec(st.ones((2, 3)), st.ones(3)).tolist()
+        [3.0, 3.0]
     """
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     _vector_and_matrix("matvec", x2, x1, -1)
@@ -208,12 +229,19 @@ def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
 def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
     """Products of conjugated vectors and matrices.
 
-    Parameters: `x1` (..., n) and `x2` (..., n, m), whose axes in front broadcast; `out`, an array to be filled;
-    `dtype`, the type of the computation, by default the common one. Returns an array (..., m), or `out`. Raises
-    ShapeMismatch for other shapes, ValueError for too few axes.
-
-    >>> stride.vecmat(stride.ones(3), stride.ones((3, 2))).tolist()
-    [3.0, 3.0]
+    Parameters
+        x1: an array (..., n).
+        x2: an array (..., n, m); the axes in front broadcast.
+        out: an array of the result's shape that takes it.
+        casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        dtype: the type of the computation; None for the common one.
+    Returns
+        An array (..., m), or `out`.
+    Raises
+        ShapeMismatch for other shapes, ValueError for too few axes.
+    Example
+        >>> st.vecmat(st.ones(3), st.ones((3, 2))).tolist()
+        [3.0, 3.0]
     """
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     _vector_and_matrix("vecmat", x1, x2, -2)

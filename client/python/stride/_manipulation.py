@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference
+from stride import _arguments, _dtypes, _errors, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
 from stride._graph import FrozenStrides, Node, record, spec_of
 from stride._indexing import make_view
@@ -69,6 +69,12 @@ def can_cast(from_, to, casting: str = "safe") -> bool:
 def result_type(*arrays_and_dtypes) -> np.dtype:
     """The type that arrays, numbers and types have together by NumPy 2's rules, in which Python's numbers are weak.
 
+    Parameters
+        arrays_and_dtypes: arrays, Python's numbers and types; at least one.
+    Returns
+        A numpy.dtype.
+    Raises
+        DataTypeMismatch for types that have none together.
     Example
         >>> st.result_type(st.array([1], st.int8), 3.0)
         dtype('float64')
@@ -145,9 +151,7 @@ def reshape(a, shape, order: Optional[str] = "C", *, copy: Optional[bool] = None
         [[0, 2], [1, 3]]
     """
     node = node_of(a)
-    if hasattr(shape, "__index__") and np.ndim(shape) == 0:
-        shape = (shape,)
-    shape = tuple(operator.index(n) for n in shape)
+    shape = _extents(shape)
     if order != "C" and _in_fortran_order(node, order):
         turned = reshape(transpose(array_of(a)), _complete(node, shape)[::-1], copy=copy)
         return transpose(turned)
@@ -205,10 +209,8 @@ def ravel(a, order: Optional[str] = "C") -> Array:
         >>> st.ravel(st.array([[1, 2], [3, 4]]), "F").tolist()
         [1, 3, 2, 4]
     """
-    from stride import _arguments
-
     array = array_of(a)
-    if _arguments.check_order(order or "C") == "K":
+    if order != "C" and _arguments.check_order(order or "C") == "K":
         strides = _strides(array._node)
         axes = sorted(range(array.ndim), key=lambda axis: -builtins.abs(strides[axis]))
         return reshape(permute_dims(array, axes), (array.size,))
@@ -254,14 +256,24 @@ def swapaxes(a, axis1: int, axis2: int) -> Array:
     return permute_dims(array, order)
 
 
+def _extents(shape) -> Tuple[int, ...]:
+    """A shape that is an integer or a sequence of them."""
+    if type(shape) is int:
+        return (shape,)
+    if type(shape) is not tuple and hasattr(shape, "__index__") and np.ndim(shape) == 0:
+        return (operator.index(shape),)
+    return tuple(map(operator.index, shape))
+
+
 def _complete(node: Node, shape):
     """With -1 replaced by what is left."""
-    if any(n < -1 for n in shape):
-        raise ValueError(f"negative dimensions are not allowed: {shape}")
-    if shape.count(-1) > 1:
-        raise ValueError("only one extent may be -1")
-    known = math.prod(n for n in shape if n != -1)
-    if -1 in shape:
+    known = math.prod(shape)
+    if known < 0 or shape and builtins.min(shape) < 0:
+        if builtins.min(shape) < -1:
+            raise ValueError(f"negative dimensions are not allowed: {shape}")
+        if shape.count(-1) > 1:
+            raise ValueError("only one extent may be -1")
+        known = math.prod(n for n in shape if n != -1)
         if known == 0 or node.size % known:
             raise _errors.ShapeMismatch(f"no extent in place of -1 fits: {node.shape} to {shape}", reason="SHAPE_MISMATCH")
         shape = tuple(node.size // known if n == -1 else n for n in shape)
@@ -271,8 +283,15 @@ def _complete(node: Node, shape):
 
 
 def permute_dims(a, axes=None) -> Array:
-    """As `transpose`.
+    """A view with the axes in another order, by the name that the array API gives `transpose`.
 
+    Parameters
+        a: an array.
+        axes: the order; None reverses it.
+    Returns
+        An array.
+    Raises
+        ValueError where an axis is missing or named twice; AxisError for one that `a` lacks.
     Example
         >>> st.permute_dims(st.zeros((2, 3)), (1, 0)).shape
         (3, 2)
@@ -297,6 +316,10 @@ def permute_dims(a, axes=None) -> Array:
 def matrix_transpose(x, /) -> Array:
     """A view of matrices in the last two axes with rows and columns exchanged.
 
+    Parameters
+        x: an array (..., m, n).
+    Returns
+        A view (..., n, m).
     Raises
         ValueError for fewer than two axes.
     Example
@@ -354,9 +377,8 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
 
         _arguments.refuse_subok(subok)
     node = node_of(array)
-    shape = (shape,) if hasattr(shape, "__index__") and np.ndim(shape) == 0 else shape
-    shape = tuple(operator.index(n) for n in shape)
-    if any(n < 0 for n in shape):
+    shape = _extents(shape)
+    if shape and builtins.min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     if len(shape) < len(node.shape) or _inference.broadcast(node.shape, shape) != shape:
         raise _errors.ShapeMismatch(f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH")
@@ -371,6 +393,12 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
 def broadcast_shapes(*shapes) -> Tuple[int, ...]:
     """The shape that arrays of these shapes have together; an integer stands for a shape of one axis.
 
+    Parameters
+        shapes: tuples of extents, or integers.
+    Returns
+        A tuple of int.
+    Raises
+        ShapeMismatch where shapes do not fit.
     Example
         >>> st.broadcast_shapes((2, 1), 3)
         (2, 3)
@@ -473,6 +501,13 @@ def flip(m, axis=None) -> Array:
 def unstack(x, /, *, axis: int = 0) -> Tuple[Array, ...]:
     """Views of the slices along an axis.
 
+    Parameters
+        x: an array, or what becomes one.
+        axis: the axis, or for several a tuple; None for all.
+    Returns
+        A tuple of views, as many as the axis is long.
+    Raises
+        AxisError for an axis that `x` does not have.
     Example
         >>> [one.tolist() for one in st.unstack(st.array([[1, 2], [3, 4]]))]
         [[1, 2], [3, 4]]
@@ -509,7 +544,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     if not arrays:
         raise ValueError("at least one array is needed")
     for array in arrays:
-        if type(array) is not Array:
+        if not isinstance(array, Array):
             from stride import _arguments
 
             arrays = list(_arguments.arrays(*arrays))
@@ -521,6 +556,8 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
         raise ValueError("arrays without axes cannot be put one after another; stack them")
     axis = _inference.normal_axis(axis, first.ndim)
     for array in arrays:
+        if array.shape == first.shape:
+            continue
         if array.ndim != first.ndim or any(n != m for i, (n, m) in enumerate(zip(array.shape, first.shape)) if i != axis):
             raise _errors.ShapeMismatch("arrays must agree on every other axis: " + ", ".join(str(one.shape) for one in arrays))
     if dtype is not None:
@@ -571,15 +608,27 @@ def _copy_into(flush, node: Node, operand, part: pb.View.Slice) -> None:
 
 
 def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_kind") -> Array:
-    """Arrays of one shape side by side along a new axis; parameters, result and errors as of `concat`.
+    """Arrays of one shape side by side along a new axis.
 
+    Parameters
+        arrays: a sequence of arrays that agree on every other axis.
+        axis: the axis; None flattens them first.
+        out: array of the result's shape that takes it.
+        dtype: the result's type, by default the one that they have together.
+        casting: which casts to `dtype` or `out` are made.
+    Returns
+        An array.
+    Raises
+        ValueError for no arrays, and for ones without axes; ShapeMismatch; DataTypeMismatch for a refused cast.
     Example
         >>> st.stack([st.arange(2), st.arange(2)], axis=1).tolist()
         [[0, 0], [1, 1]]
     """
-    from stride import _arguments
+    arrays = list(arrays)
+    if not builtins.all(type(array) is Array for array in arrays):
+        from stride import _arguments
 
-    arrays = list(_arguments.arrays(*arrays))
+        arrays = list(_arguments.arrays(*arrays))
     if not arrays:
         raise ValueError("at least one array is needed")
     if any(array.shape != arrays[0].shape for array in arrays):

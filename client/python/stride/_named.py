@@ -115,14 +115,29 @@ def load(
     array = wrap(defer(session, tuple(described.shape), _dtypes.dtype_numbered(described.data_type), build, ()))
     # Its elements may change from elsewhere, and the name may go: it is bound now.
     session._flush((array._node,))
+    array._node.own_buffer().is_shared = True
     return array
 
 
 def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
-    """Computes `x` and keeps it under a name, for good or for `ttl` seconds; gives the full name. AlreadyExists unless
-    `overwrite`. A string that ends in
-    `.npy`, a path object or an open file is NumPy's file instead, written by this program; an existing one is
-    replaced, as by `numpy.save`. Warns where a name is kept by a private daemon, which ends with its session.
+    """Computes an array and keeps it under a name, for good or for `ttl` seconds.
+
+    A string that ends in `.npy`, a path object or an open file is NumPy's file instead, written by this program;
+    an existing one is replaced, as by `numpy.save`. Warns where a name is kept by a private daemon, which ends
+    with its session.
+
+    Parameters
+        name: a name, or a file.
+        x: an array, or what becomes one.
+        overwrite: whether an array of that name is replaced.
+        ttl: seconds after which the daemon deletes the array.
+    Returns
+        The full name; for a file its path.
+    Raises
+        AlreadyExists for a name that is taken, unless `overwrite`; ValueError for a `ttl` of a file.
+    Example
+        >>> st.save("doc_saved", st.arange(3), overwrite=True)
+        'tenants/default/arrays/doc_saved'
     """
     node = node_of(x)
     if _is_file(name):
@@ -161,13 +176,35 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
 
 
 def delete_array(name: str, *, session: Optional[Session] = None) -> None:
-    """Forgets a named array; NotFound where there is none."""
+    """Deletes a named array from the daemon.
+
+    Parameters
+        name: the array's name.
+        session: the session; None for the current one.
+    Returns
+        None.
+    Raises
+        NotFound where there is none.
+    Example
+        >>> _ = st.save("doc_gone", st.ones(2), overwrite=True)
+        >>> st.delete_array("doc_gone")
+    """
     session = session or current_session()
     session._call(session._arrays.DeleteArray, array_service_pb2.DeleteArrayRequest(name=_full(session, name)))
 
 
 def named_arrays(*, session: Optional[Session] = None) -> List[Dict]:
-    """The tenant's: name, dtype, shape, bytes."""
+    """The tenant's named arrays.
+
+    Parameters
+        session: the session; None for the current one.
+    Returns
+        A list of dicts with the keys `name`, `dtype`, `shape` and `bytes`.
+    Example
+        >>> _ = st.save("doc_named", st.ones(2), overwrite=True)
+        >>> [one["shape"] for one in st.named_arrays() if one["name"].endswith("doc_named")]
+        [(2,)]
+    """
     session = session or current_session()
     return session.list_arrays(session.tenant)
 
@@ -175,7 +212,20 @@ def named_arrays(*, session: Optional[Session] = None) -> List[Dict]:
 # --- jobs ---
 
 class Job:
-    """Work that goes on without its client. `name` finds it again: stride.job(name)."""
+    """Work that goes on without its client. `name` finds it again: stride.job(name).
+
+    Parameters
+        session: the session whose daemon runs the job.
+        proto: the daemon's message.
+    Raises
+        NotFound, by its methods, for a job that was deleted.
+    Example
+        >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+        >>> job = st.submit(st.negative, "doc_left", results=["doc_sum6"])
+        >>> job.wait().state
+        'SUCCEEDED'
+        >>> job.delete()
+    """
 
     def __init__(self, session: Session, proto: job_service_pb2.Job):
         self._session = session
@@ -187,10 +237,24 @@ class Job:
 
     @property
     def name(self) -> str:
+        """The full name, by which `stride.job` finds the job.
+
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum7"]).wait().name.startswith("tenants/default/jobs/")
+            True
+        """
         return self._proto.name
 
     @property
     def label(self) -> str:
+        """The text that `submit` was given.
+
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum8"], label="first").wait().label
+            'first'
+        """
         return self._proto.label
 
     def _state(self) -> str:
@@ -198,27 +262,62 @@ class Job:
 
     @property
     def state(self) -> str:
-        """QUEUED, SCHEDULED, RUNNING, SUCCEEDED, FAILED or CANCELLED, as it is now."""
+        """The state as it is now: QUEUED, SCHEDULED, RUNNING, SUCCEEDED, FAILED or CANCELLED.
+
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum9"]).wait().state
+            'SUCCEEDED'
+        """
         if not self.done:
             self._proto = self._session._call(self._stub.GetJob, job_service_pb2.GetJobRequest(name=self.name)).job
         return self._state()
 
     @property
     def done(self) -> bool:
-        """As far as it is known here."""
+        """Whether the job has ended, as far as this program knows.
+
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum10"]).wait().done
+            True
+        """
         return self._state() in ("SUCCEEDED", "FAILED", "CANCELLED")
 
     @property
     def results(self) -> List[str]:
-        """Full names of the arrays that it made."""
+        """Full names of the arrays that the job makes.
+
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum11"]).wait().results
+            ['tenants/default/arrays/doc_sum11']
+        """
         return [one.name for one in self._proto.results]
 
     @property
     def error(self) -> Optional[_errors.StrideError]:
+        """The error that ended the job, or None.
+
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> print(st.submit(st.negative, "doc_left", results=["doc_sum12"]).wait().error)
+            None
+        """
         return _errors.from_status(self._proto.error) if self._proto.error.code else None
 
     def watch(self, timeout: Optional[float] = None) -> Iterator[str]:
-        """Its state now, then every change, up to the last."""
+        """The job's state now, then every change, up to the last.
+
+        Parameters
+            timeout: seconds after which DeadlineExceeded is raised; None waits without an end.
+        Returns
+            An iterator of states.
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> list(st.submit(st.negative, "doc_left", results=["doc_sum13"]).watch())[-1]
+            'SUCCEEDED'
+        """
         call = self._stub.WatchJob(job_service_pb2.WatchJobRequest(name=self.name), timeout=timeout)
         try:
             for reply in _errors.replies(call):
@@ -228,7 +327,19 @@ class Job:
             call.cancel()
 
     def wait(self, timeout: Optional[float] = None) -> "Job":
-        """Until it has ended; raises its error when it did not succeed."""
+        """Waits until the job has ended; raises its error when it did not succeed.
+
+        Parameters
+            timeout: seconds after which DeadlineExceeded is raised; None waits without an end.
+        Returns
+            The job.
+        Raises
+            The job's error; DeadlineExceeded after `timeout`.
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum14"]).wait(timeout=600).done
+            True
+        """
         for _ in self.watch(timeout):
             pass
         if self.error is not None:
@@ -236,10 +347,32 @@ class Job:
         return self
 
     def cancel(self) -> None:
+        """Asks the daemon to stop the job; a job that has ended stays as it is.
+
+        Returns
+            None.
+        Raises
+            NotFound for a job that was deleted.
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> job = st.submit(st.negative, "doc_left", results=["doc_sum15"]).wait()
+            >>> job.cancel()
+            >>> job.state
+            'SUCCEEDED'
+        """
         self._proto = self._session._call(self._stub.CancelJob, job_service_pb2.CancelJobRequest(name=self.name)).job
 
     def delete(self) -> None:
-        """Forgets it; only once it has ended."""
+        """Deletes the daemon's record of the job; only once the job has ended.
+
+        Returns
+            None.
+        Raises
+            FailedPrecondition for a job that has not ended.
+        Example
+            >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+            >>> st.submit(st.negative, "doc_left", results=["doc_sum16"]).wait().delete()
+        """
         self._session._call(self._stub.DeleteJob, job_service_pb2.DeleteJobRequest(name=self.name))
 
 
@@ -247,9 +380,29 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
            session: Optional[Session] = None, **kwargs) -> Job:
     """Runs a function on named arrays as a job, which goes on when this program ends.
 
-        stride.submit(lambda a, b: a @ b, "left", "right", results=["product"]).wait()
+    String arguments name arrays; others are passed as they are. The function is traced as by stride.jit; its
+    results are saved under the names of `results`.
 
-    String arguments name arrays; others are passed as they are. The function is traced as by stride.jit; what it returns is saved under `results`."""
+    Parameters
+        function: a function of arrays that returns arrays.
+        arguments: names of arrays, and other values.
+        results: names for the arrays that the function returns.
+        label: a text for people.
+        timeout: seconds after which the daemon cancels the job; None for no limit.
+        priority: jobs with a higher number run first.
+        session: the session; None for the current one.
+        kwargs: values that the function gets by name.
+    Returns
+        A Job.
+    Raises
+        TypeError for an array in place of a name; ValueError for another number of `results` than the function returns;
+        NotFound for a name that there is not.
+    Example
+        >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+        >>> _ = st.submit(lambda x, n: x + n, "doc_left", 5, results=["doc_sum28"]).wait()
+        >>> st.load("doc_sum28").tolist()
+        [6.0, 6.0]
+    """
     from stride._trace import at, flatten, trace
 
     session = session or current_session()
@@ -289,14 +442,37 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
 
 
 def job(name: str, *, session: Optional[Session] = None) -> Job:
-    """The job of a name; NotFound where there is none."""
+    """The job of a name; NotFound where there is none.
+
+    Parameters
+        name: the job's name.
+        session: the session; None for the current one.
+    Returns
+        A Job.
+    Raises
+        NotFound where there is none.
+    Example
+        >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
+        >>> name = st.submit(st.negative, "doc_left", results=["doc_sum23"]).wait().name
+        >>> st.job(name).state
+        'SUCCEEDED'
+    """
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
     return Job(session, session._call(stub.GetJob, job_service_pb2.GetJobRequest(name=_full(session, name, "jobs"))).job)
 
 
 def jobs(*, session: Optional[Session] = None) -> List[Job]:
-    """The tenant's jobs."""
+    """The tenant's jobs.
+
+    Parameters
+        session: the session; None for the current one.
+    Returns
+        A list of Job.
+    Example
+        >>> all(one.name for one in st.jobs())
+        True
+    """
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
     replies = session._pages(stub.ListJobs, job_service_pb2.ListJobsRequest(parent=session.tenant))
@@ -308,9 +484,30 @@ def jobs(*, session: Optional[Session] = None) -> List[Job]:
 class Module:
     """Kernels compiled once and kept by the daemon, so that launches name them instead of carrying source.
 
-        module = stride.Module(source, options=["-DSTEP=5"], name="steps")
-        module["step"](1, 3, (x,))                                        # as a RawKernel
-        module.kernels["scale<float>"].registers                          # one KernelInfo a kernel; of several devices the first"""
+    module = stride.Module(source, options=["-DSTEP=5"], name="steps") module["step"](1, 3, (x,))
+    # as a RawKernel module.kernels["scale<float>"].registers                          # one KernelInfo a kernel;
+    of several devices the first
+
+    Parameters
+        source: CUDA C++.
+        ptx: in place of `source`, the text of PTX.
+        binary: in place of `source`, a cubin.
+        options: the compiler's, such as `-DSTEP=5`.
+        entries: kernels, or name expressions such as `scale<float>`; empty for every kernel that is no template.
+        name: the last part of the full name; empty for one that the daemon chooses.
+        session: the session; None for the current one.
+        _proto: the daemon's message of a module that exists.
+    Raises
+        ValueError unless the code is given in one form; CompileError for what does not compile; AlreadyExists for a
+        name that is taken.
+    Example
+        >>> module = st.Module('extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }')
+        >>> y = st.zeros(3, st.int64)
+        >>> module["count"](1, 3, (y,))
+        >>> y.tolist()
+        [0, 1, 2]
+        >>> module.delete()
+    """
 
     def __init__(self, source: str = "", *, ptx: str = "", binary: bytes = b"", options: Sequence[str] = (), entries: Sequence[str] = (), name: str = "",
                  session: Optional[Session] = None, _proto: Optional[kernel_service_pb2.Module] = None):
@@ -332,26 +529,69 @@ class Module:
 
     @property
     def name(self) -> str:
+        """The full name.
+
+        Example
+            >>> module = st.Module('extern "C" __global__ void nothing() {}', name="doc-name")
+            >>> module.name
+            'tenants/default/modules/doc-name'
+            >>> module.delete()
+        """
         return self._proto.name
 
     @property
     def log(self) -> str:
-        """The compiler's warnings."""
+        r"""The compiler's warnings.
+
+        Example
+            >>> module = st.Module('extern "C" __global__ void nothing() {}', name="doc-log")
+            >>> module.log
+            '\n'
+            >>> module.delete()
+        """
         return self._proto.log
 
     @property
     def kernels(self) -> Dict[str, kernel_service_pb2.KernelInfo]:
+        """The kernels by name: registers, shared memory and parameters of each.
+
+        Example
+            >>> module = st.Module('extern "C" __global__ void nothing() {}', name="doc-kernels")
+            >>> list(module.kernels)
+            ['nothing']
+            >>> module.delete()
+        """
         return {one.entry: one for one in reversed(self._proto.kernels)}
 
     def __getitem__(self, entry: str) -> RawKernel:
         return RawKernel("", entry, module=self.name)
 
     def delete(self) -> None:
+        """Deletes the module from the daemon.
+
+        Returns
+            None.
+        Raises
+            NotFound for a module that was deleted.
+        Example
+            >>> st.Module('extern "C" __global__ void nothing() {}').delete()
+        """
         self._session._call(self._stub.DeleteModule, kernel_service_pb2.DeleteModuleRequest(name=self.name))
 
 
 def modules(*, session: Optional[Session] = None) -> List[Module]:
-    """The tenant's modules of kernels."""
+    """The tenant's modules of kernels.
+
+    Parameters
+        session: the session; None for the current one.
+    Returns
+        A list of Module.
+    Example
+        >>> module = st.Module('extern "C" __global__ void nothing() {}', name="doc-listed")
+        >>> [one.name for one in st.modules() if one.name.endswith("doc-listed")]
+        ['tenants/default/modules/doc-listed']
+        >>> module.delete()
+    """
     session = session or current_session()
     stub = kernel_service_pb2_grpc.KernelServiceStub(session._channels.control)
     replies = session._pages(stub.ListModules, kernel_service_pb2.ListModulesRequest(parent=session.tenant))

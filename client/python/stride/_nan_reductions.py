@@ -60,8 +60,20 @@ def _summed(function: int, array: Array, axis, dtype, out, keepdims: bool, initi
 
 
 def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The sum along axes of what is not NaN; parameters, result and errors as of `sum`.
+    """The sum along axes of what is not NaN.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to begin with.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `dtype` without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ShapeMismatch for an `out` of another shape.
     Example
         >>> float(st.nansum(st.array([1.0, float("nan"), 2.0])))
         3.0
@@ -74,8 +86,20 @@ def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fals
 
 
 def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The product along axes of what is not NaN; parameters, result and errors as of `sum`.
+    """The product along axes of what is not NaN.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to begin with.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `dtype` without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ShapeMismatch for an `out` of another shape.
     Example
         >>> float(st.nanprod(st.array([2.0, float("nan"), 3.0])))
         6.0
@@ -88,8 +112,17 @@ def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
 
 
 def nancumsum(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array:
-    """Running sums with NaN as 0; parameters, result and errors as of `cumsum`.
+    """Running sums with NaN as 0.
 
+    Parameters
+        a: an array.
+        axis: the axis; None flattens `a` first.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> st.nancumsum(st.array([1.0, float("nan"), 2.0])).tolist()
         [1.0, 1.0, 3.0]
@@ -98,8 +131,17 @@ def nancumsum(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array
 
 
 def nancumprod(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array:
-    """Running products with NaN as 1; parameters, result and errors as of `cumsum`.
+    """Running products with NaN as 1.
 
+    Parameters
+        a: an array.
+        axis: the axis; None flattens `a` first.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> st.nancumprod(st.array([2.0, float("nan"), 3.0])).tolist()
         [2.0, 2.0, 6.0]
@@ -127,8 +169,19 @@ def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Ar
 
 
 def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The least element along axes of what is not NaN, and NaN where nothing is; parameters and errors as of `min`.
+    """The least element along axes of what is not NaN, and NaN where nothing is.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to compare with as well; needed for empty arrays and with `where`.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `a`'s type without the axes.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> float(st.nanmin(st.array([3.0, float("nan"), 2.0])))
         2.0
@@ -137,8 +190,19 @@ def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=N
 
 
 def nanmax(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The greatest element along axes of what is not NaN, and NaN where nothing is; parameters and errors as of `max`.
+    """The greatest element along axes of what is not NaN, and NaN where nothing is.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to compare with as well; needed for empty arrays and with `where`.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `a`'s type without the axes.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> float(st.nanmax(st.array([3.0, float("nan"), 2.0])))
         3.0
@@ -163,7 +227,10 @@ def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = 
     """The place of the least element of what is not NaN. Whether a slice has nothing else is read: one round trip.
 
     Parameters
-        a, axis, out, keepdims: as of `argmin`.
+        a: array of any shape but an empty one.
+        axis: None for a place among all elements in C order, or an integer.
+        out: array of int64 of the result's shape that takes it.
+        keepdims: whether the axis stays, with one element.
     Returns
         An array of int64.
     Raises
@@ -176,8 +243,17 @@ def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = 
 
 
 def nanargmax(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
-    """The place of the greatest element of what is not NaN; all else as of `nanargmin`.
+    """The place of the greatest element of what is not NaN.
 
+    Parameters
+        a: array of any shape but an empty one.
+        axis: None for a place among all elements in C order, or an integer.
+        out: array of int64 of the result's shape that takes it.
+        keepdims: whether the axis stays, with one element.
+    Returns
+        An array of int64.
+    Raises
+        ValueError for a slice with nothing but NaN, and for an empty one.
     Example
         >>> int(st.nanargmax(st.array([3.0, float("nan"), 2.0])))
         0
@@ -192,8 +268,19 @@ def _counted(array: Array, where: Any) -> Array:
 
 
 def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> Array:
-    """The mean along axes of what is not NaN, and NaN where nothing is; parameters and errors as of `mean`.
+    """The mean along axes of what is not NaN, and NaN where nothing is.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to compute; integers default to float64.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `dtype` without the axes; NaN where there is no element.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> float(st.nanmean(st.array([1.0, float("nan"), 2.0])))
         1.5
@@ -220,8 +307,22 @@ def nanvar(
     a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
     correction=None,
 ) -> Array:
-    """The variance along axes of what is not NaN, and NaN where too little is; parameters and errors as of `var`.
+    """The variance along axes of what is not NaN, and NaN where too little is.
 
+    Parameters
+        a: array of any shape; of complex numbers the squared absolute values count.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to compute; integers default to float64.
+        out: array of the result's shape that takes it.
+        ddof: is subtracted from the number of elements before the division.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+        mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
+        correction: is subtracted from the number of elements before the division.
+    Returns
+        An array of the real type that belongs to `dtype`, without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError where ddof and correction are given.
     Example
         >>> float(st.nanvar(st.array([1.0, float("nan"), 3.0])))
         1.0
@@ -252,8 +353,22 @@ def nanstd(
     a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
     correction=None,
 ) -> Array:
-    """The standard deviation along axes of what is not NaN: the square root of `nanvar`.
+    """The standard deviation along axes of the elements that are not NaN: the square root of `nanvar`.
 
+    Parameters
+        a: array of any shape; of complex numbers the squared absolute values count.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to compute; integers default to float64.
+        out: array of the result's shape that takes it.
+        ddof: is subtracted from the number of elements before the division.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+        mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
+        correction: is subtracted from the number of elements before the division.
+    Returns
+        An array of the real type that belongs to `dtype`, without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError where ddof and correction are given.
     Example
         >>> float(st.nanstd(st.array([1.0, float("nan"), 3.0])))
         1.0

@@ -142,8 +142,16 @@ def _on_host(a: Any) -> Any:
 
 
 def array2string(a: Any, *arguments: Any, **options: Any) -> str:
-    """An array's elements as text; they are read. Options as of `numpy.array2string`.
+    """An array's elements as text; they are read.
 
+    Parameters
+        a: an array, or what becomes one.
+        arguments: `max_line_width`, `precision`, `suppress_small`, `separator` and so on in NumPy's order.
+        options: the same by name, such as `precision` and `threshold`.
+    Returns
+        A str.
+    Raises
+        TypeError for an option that there is not.
     Example
         >>> st.array2string(st.array([1.5, 2.25]), precision=1)
         '[1.5 2.2]'
@@ -154,6 +162,13 @@ def array2string(a: Any, *arguments: Any, **options: Any) -> str:
 def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """An array as its text in a program; its elements are read.
 
+    Parameters
+        arr: the array.
+        max_line_width: after how many characters a line breaks; None for NumPy's setting.
+        precision: digits after the point; None for NumPy's setting.
+        suppress_small: whether numbers close to zero are shown as zero; None for NumPy's setting.
+    Returns
+        A str.
     Example
         >>> st.array_repr(st.array([1, 2]))
         'stride.Array([1, 2], dtype=int64)'
@@ -169,6 +184,13 @@ def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, supp
 def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """An array's elements as text; they are read.
 
+    Parameters
+        a: an array, or what becomes one.
+        max_line_width: after how many characters a line breaks; None for NumPy's setting.
+        precision: digits after the point; None for NumPy's setting.
+        suppress_small: whether numbers close to zero are shown as zero; None for NumPy's setting.
+    Returns
+        A str.
     Example
         >>> st.array_str(st.array([1, 2]))
         '[1 2]'
@@ -179,6 +201,10 @@ def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppres
 def min_scalar_type(a: Any, /) -> np.dtype:
     """The smallest type that has a number; of an array with axes its own. An array without axes is read.
 
+    Parameters
+        a: a number or an array.
+    Returns
+        A numpy.dtype.
     Example
         >>> st.min_scalar_type(10)
         dtype('uint8')
@@ -191,6 +217,12 @@ def min_scalar_type(a: Any, /) -> np.dtype:
 def common_type(*arrays: Any) -> type:
     """The inexact type that arrays have together, float64 for integers.
 
+    Parameters
+        arrays: arrays of numbers.
+    Returns
+        A class of numpy, such as numpy.float64.
+    Raises
+        TypeError for an array of bools.
     Example
         >>> st.common_type(st.array([1], st.float32), st.array([1], st.int32)).__name__
         'float64'
@@ -229,13 +261,13 @@ REFUSED: Dict[str, str] = {
     "character": _STRINGS,
     "clongdouble": _WIDE,
     "complex256": _WIDE,
-    "core": "it is NumPy's own inside",
-    "ctypeslib": "it is for arrays of the host; download one with stride.asnumpy",
+    "core": "it is NumPy's own inside; use numpy.core itself",
+    "ctypeslib": "it is for arrays of the host; use it with stride.asnumpy(x)",
     "datetime64": _DATES,
     "datetime_as_string": _DATES,
     "datetime_data": _DATES,
     "emath": "write the complex number: stride.sqrt(x + 0j)",
-    "f2py": "it is NumPy's own tool",
+    "f2py": "it is NumPy's own tool; use numpy.f2py itself",
     "flatiter": "it is made by x.flat, which has a class of its own here",
     "flexible": _STRINGS,
     "float128": _WIDE,
@@ -245,14 +277,14 @@ REFUSED: Dict[str, str] = {
     "info": "use help",
     "is_busday": _DATES,
     "isnat": _DATES,
-    "lib": "it is NumPy's own inside",
+    "lib": "it is NumPy's own inside; use numpy.lib itself",
     "longdouble": _WIDE,
     "ma": "the service has no masks; use where= or the nan functions",
     "matrix": _MATRIX,
     "memmap": "a file is not mapped to a device; use stride.fromfile or stride.load",
     "nditer": "an element at a time is slow on a device; use whole arrays, or iterate over stride.asnumpy(x)",
     "nested_iters": "an element at a time is slow on a device; use whole arrays",
-    "object_": "the service has no objects",
+    "object_": "the service has no objects; use numpy.object_ on the host",
     "poly1d": "use the functions stride.polyval, stride.polyfit and so on of coefficients",
     "polynomial": "use the functions stride.polyval, stride.polyfit and so on of coefficients",
     "rec": _STRUCTURED,
@@ -261,7 +293,7 @@ REFUSED: Dict[str, str] = {
     "show_runtime": "use stride.show_config",
     "str_": _STRINGS,
     "strings": _STRINGS,
-    "test": "it runs NumPy's own tests",
+    "test": "it runs NumPy's own tests; use numpy.test itself",
     "timedelta64": _DATES,
     "void": _STRUCTURED,
 }
@@ -308,3 +340,16 @@ def missing(name: str) -> Any:
         raise AttributeError(f"stride has no {name!r} yet; numpy.{name} on stride.asnumpy(x) computes it on the host")
     raise AttributeError(f"module 'stride' has no attribute {name!r}")
 
+
+def missing_in(module: str, name: str) -> Any:
+    """What a submodule gives for a name that it lacks: an error that says what to use."""
+    if not name.startswith("_"):
+        if hasattr(getattr(np, module), name):
+            raise AttributeError(
+                f"stride.{module} has no {name!r}; use numpy.{module}.{name}, with stride.asnumpy(x) for arrays"
+            )
+        import stride
+
+        if name in stride.__all__:
+            raise AttributeError(f"stride.{module} has no {name!r}; use stride.{name}")
+    raise AttributeError(f"module 'stride.{module}' has no attribute {name!r}")

@@ -132,6 +132,11 @@ def _longer(a1: Any, a2: Any):
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
+    Parameters
+        a1: coefficients, the highest power first.
+        a2: coefficients, the highest power first.
+    Returns
+        An array of one axis.
     Example
         >>> st.polyadd([1, 2], [9, 5, 4]).tolist()
         [9, 6, 6]
@@ -143,6 +148,11 @@ def polyadd(a1: Any, a2: Any) -> Array:
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials.
 
+    Parameters
+        a1: coefficients, the highest power first.
+        a2: coefficients, the highest power first.
+    Returns
+        An array of one axis.
     Example
         >>> st.polysub([2, 10], [1]).tolist()
         [2, 9]
@@ -154,6 +164,11 @@ def polysub(a1: Any, a2: Any) -> Array:
 def polymul(a1: Any, a2: Any) -> Array:
     """The product of two polynomials.
 
+    Parameters
+        a1: coefficients, the highest power first.
+        a2: coefficients, the highest power first.
+    Returns
+        An array of one axis.
     Example
         >>> st.polymul([1, 2], [1, 3]).tolist()
         [1, 5, 6]
@@ -205,6 +220,11 @@ def polydiv(u: Any, v: Any):
 def polyder(p: Any, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
+    Parameters
+        p: coefficients, the highest power first.
+        m: how often the polynomial is differentiated.
+    Returns
+        An array of one axis, shorter by `m`.
     Raises
         ValueError for a negative m.
     Example

@@ -35,7 +35,27 @@ class Kernel:
     """A Python function that many threads run: `kernel[grid, block](arguments)`. Made by stride.kernel and cuda.jit.
 
     With `signatures` it takes arguments of these types only; numbers are converted to them. `options` are the
-    compiler's, `links` CUDA C++ that it calls."""
+    compiler's, `links` CUDA C++ that it calls.
+
+    Parameters
+        function: a function of the subset of Python that `stride.kernel` describes.
+        signatures: the types of arguments that it takes; empty for any.
+        options: the compiler's.
+        links: CUDA C++ that it calls.
+    Raises
+        ExpressionError at the first launch for Python outside the subset.
+    Example
+        >>> @st.kernel
+        ... def fill(out, value):
+        ...     i = st.grid(1)
+        ...     if i < out.size:
+        ...         out[i] = value
+        ...
+        >>> x = st.zeros(3)
+        >>> fill[1, 32](x, 7.0)
+        >>> x.tolist()
+        [7.0, 7.0, 7.0]
+    """
 
     __name__: str
 
@@ -66,13 +86,53 @@ class Kernel:
 
     def configure(self, griddim, blockdim, stream=0, sharedmem: int = 0) -> Callable:
         """A callable that launches the kernel with so many blocks and threads; `stream` is accepted, since operations
-        run in order."""
+        run in order.
+
+        Parameters
+            griddim: the number of blocks, for each axis.
+            blockdim: the number of threads of a block, for each axis.
+            stream: accepted: operations run in order whatever the stream.
+            sharedmem: bytes of dynamic shared memory of a block.
+        Returns
+            A function that takes the kernel's arguments.
+        Raises
+            ValueError for a number of blocks or threads below 1.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> x = st.zeros(3)
+            >>> fill.configure(1, 3)(x, 7.0)
+            >>> x.tolist()
+            [7.0, 7.0, 7.0]
+        """
         _dim3(griddim, "grid")
         _dim3(blockdim, "block")
         return functools.partial(self._launch, griddim, blockdim, sharedmem)
 
     def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> Callable:
-        """With a thread for each of `ntasks` items, `tpb` of them in a block."""
+        """A callable that launches the kernel with a thread for each item.
+
+        Parameters
+            ntasks: the number of items.
+            tpb: threads of a block; 0 for a usual number.
+            stream: accepted: operations run in order whatever the stream.
+            sharedmem: bytes of dynamic shared memory of a block.
+        Returns
+            A function that takes the kernel's arguments.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     i = st.grid(1)
+            ...     if i < out.size:
+            ...         out[i] = value
+            ...
+            >>> x = st.zeros(3)
+            >>> fill.forall(3)(x, 7.0)
+            >>> x.tolist()
+            [7.0, 7.0, 7.0]
+        """
         if ntasks < 0:
             raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
         block = tpb or _BLOCK
@@ -85,17 +145,62 @@ class Kernel:
         )
 
     def specialize(self, *arguments) -> "Kernel":
-        """Translates it for such arguments; itself."""
+        """Translates the kernel for the types of arguments.
+
+        Parameters
+            arguments: arguments as of a launch.
+        Returns
+            The kernel.
+        Raises
+            ExpressionError for Python outside the subset.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill.specialize(st.zeros(3), 7.0) is fill
+            True
+        """
         self.translated(*arguments)
         return self
 
     def compile(self, signature) -> "Kernel":
-        """Takes arguments of this signature too; itself."""
+        """Adds a signature, whose arguments the kernel then takes too.
+
+        Parameters
+            signature: such as `void(float32[:], int32)`, a text or types.
+        Returns
+            The kernel.
+        Raises
+            ValueError for a text that is no signature.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill.compile("void(float64[:], float64)") is fill
+            True
+        """
         self.signatures = (*self.signatures, parse(signature))
         return self
 
     def translated(self, *arguments) -> Tuple[RawKernel, List[bool]]:
-        """The CUDA C++ kernel for such arguments, and which of them it writes."""
+        """The CUDA C++ kernel for such arguments, and which of them it writes.
+
+        Parameters
+            arguments: arguments as of a launch.
+        Returns
+            A RawKernel, and a bool for each argument.
+        Raises
+            ExpressionError for Python outside the subset.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill.translated(st.zeros(3), 7.0)[1]
+            [True, False]
+        """
         raw, made = self._translation(tuple(map(parameter_type, arguments)))
         return raw, made.written
 
@@ -109,12 +214,37 @@ class Kernel:
         return known
 
     def inspect_source(self, *arguments) -> str:
-        """The CUDA C++ text for such arguments."""
+        """The CUDA C++ text for such arguments.
+
+        Parameters
+            arguments: arguments as of a launch.
+        Returns
+            A str.
+        Raises
+            ExpressionError for Python outside the subset.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> "__global__" in fill.inspect_source(st.zeros(3), 7.0)
+            True
+        """
         return str(self.translated(*arguments)[0].source)
 
     @property
     def overloads(self) -> Dict[tuple, "Overload"]:
-        """The kernels so far, and those of its signatures, by the types of their arguments."""
+        """The kernels so far, and those of its signatures, by the types of their arguments.
+
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill[1, 3](st.zeros(3), 7.0)
+            >>> len(fill.overloads)
+            1
+        """
         for one in self.signatures:
             self._translation(
                 tuple(
@@ -144,27 +274,126 @@ class Kernel:
         return made
 
     def get_regs_per_thread(self, signature=None):
-        """Registers of a thread, by the types of the arguments it was launched with."""
+        """Registers of a thread, by the types of the arguments it was launched with.
+
+        Parameters
+            signature: types of arguments; None for all that were launched.
+        Returns
+            An int for a signature, else a dict by types.
+        Raises
+            KeyError for types that were not launched.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill[1, 3](st.zeros(3), 7.0)
+            >>> [one >= 0 for one in fill.get_regs_per_thread().values()]
+            [True]
+        """
         return self._compiled("registers")
 
     def get_shared_mem_per_block(self, signature=None):
-        """Bytes of shared memory of a block, by the types of the arguments it was launched with."""
+        """Bytes of shared memory of a block, by the types of the arguments it was launched with.
+
+        Parameters
+            signature: types of arguments; None for all that were launched.
+        Returns
+            An int for a signature, else a dict by types.
+        Raises
+            KeyError for types that were not launched.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill[1, 3](st.zeros(3), 7.0)
+            >>> list(fill.get_shared_mem_per_block().values())
+            [0]
+        """
         return self._compiled("shared_bytes")
 
     def get_local_mem_per_thread(self, signature=None):
-        """Bytes of local memory of a thread, by the types of the arguments it was launched with."""
+        """Bytes of local memory of a thread, by the types of the arguments it was launched with.
+
+        Parameters
+            signature: types of arguments; None for all that were launched.
+        Returns
+            An int for a signature, else a dict by types.
+        Raises
+            KeyError for types that were not launched.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill[1, 3](st.zeros(3), 7.0)
+            >>> [one >= 0 for one in fill.get_local_mem_per_thread().values()]
+            [True]
+        """
         return self._compiled("local_bytes")
 
     def get_const_mem_size(self, signature=None):
-        """Bytes of constant memory, by the types of the arguments it was launched with."""
+        """Bytes of constant memory, by the types of the arguments it was launched with.
+
+        Parameters
+            signature: types of arguments; None for all that were launched.
+        Returns
+            An int for a signature, else a dict by types.
+        Raises
+            KeyError for types that were not launched.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill[1, 3](st.zeros(3), 7.0)
+            >>> [one >= 0 for one in fill.get_const_mem_size().values()]
+            [True]
+        """
         return self._compiled("constant_bytes")
 
     def get_max_threads_per_block(self, signature=None):
-        """The most threads of a block, by the types of the arguments it was launched with."""
+        """The most threads of a block, by the types of the arguments it was launched with.
+
+        Parameters
+            signature: types of arguments; None for all that were launched.
+        Returns
+            An int for a signature, else a dict by types.
+        Raises
+            KeyError for types that were not launched.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> fill[1, 3](st.zeros(3), 7.0)
+            >>> [one > 0 for one in fill.get_max_threads_per_block().values()]
+            [True]
+        """
         return self._compiled("max_threads_per_block")
 
     def inspect_asm(self, *_):
-        """Refused: `inspect_source` has the CUDA C++ that the daemon compiles."""
+        """Refused: `inspect_source` has the CUDA C++ that the daemon compiles.
+
+        Parameters
+            _: accepted.
+        Returns
+            Nothing: it raises.
+        Raises
+            Unimplemented.
+        Example
+            >>> @st.kernel
+            ... def fill(out, value):
+            ...     out[st.grid(1)] = value
+            ...
+            >>> try:
+            ...     fill.inspect_asm()
+            ... except st.Unimplemented:
+            ...     print("refused")
+            ...
+            refused
+        """
         refused(
             "inspect_asm",
             "the daemon compiles the kernel; inspect_source(arguments...) has the CUDA C++ that it is given",
@@ -313,10 +542,29 @@ def kernel(function: Callable) -> Kernel:
         add[32, 128](x, y, out)
 
     It is translated to CUDA C++ for each combination of argument types. Python outside the subset raises
-    ExpressionError with the file and line at the first launch: there are numbers, complex ones too, arrays with indices
-    and slices, tuples, if, while, for over range, arrays and tuples, arithmetic, math's functions, calls of other
-    Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads, atomics, warps). A
-    view that is not contiguous is passed as a copy, which is copied back when the kernel writes it."""
+    ExpressionError with the file and line at the first launch: there are numbers, complex ones too, arrays with
+    indices and slices, tuples, if, while, for over range, arrays and tuples, arithmetic, math's functions, calls
+    of other Python functions, and what `stride.cuda` has (threadIdx, shared and local arrays, syncthreads,
+    atomics, warps). A view that is not contiguous is passed as a copy, which is copied back when the kernel
+    writes it.
+
+    Parameters
+        function: the function; its arguments are arrays and numbers.
+    Returns
+        A Kernel.
+    Raises
+        TypeError for an object that is no function of Python.
+    Example
+        >>> @st.kernel
+        ... def add(x, y, out):
+        ...     for i in range(st.grid(1), out.size, st.gridsize(1)):
+        ...         out[i] = x[i] + y[i]
+        ...
+        >>> out = st.zeros(3)
+        >>> add[32, 128](st.ones(3), st.arange(3.0), out)
+        >>> out.tolist()
+        [1.0, 2.0, 3.0]
+    """
     return Kernel(function)
 
 
@@ -538,11 +786,30 @@ def guvectorize(signatures, layout: Optional[str] = None, *, target: Optional[st
                     total += a[i, j] * x[j]
                 out[i] = total
 
-    The function gets one item's arrays (inputs without axes: numbers) and writes the outputs, which begin as zeros and
-    have axes even where the layout says `()`: `out[0] = ...`. It is called with arrays that have any number of common
-    axes in front, over which it is mapped. Outputs have the type to which the inputs promote, or what `signatures`, a
-    list of dtypes for inputs and outputs or of Numba's signatures, says before the layout. An input without axes whose
-    type is an array's has one element, as in Numba. `target` and Numba's other options are accepted."""
+    The function gets one item's arrays (inputs without axes: numbers) and writes the outputs, which begin as
+    zeros and have axes even where the layout says `()`: `out[0] = ...`. It is called with arrays that have any
+    number of common axes in front, over which it is mapped. Outputs have the type to which the inputs promote,
+    or what `signatures`, a list of dtypes for inputs and outputs or of Numba's signatures, says before the
+    layout. An input without axes whose type is an array's has one element, as in Numba. `target` and Numba's
+    other options are accepted.
+
+    Parameters
+        signatures: the layout, or dtypes or Numba's signatures with the layout after them.
+        layout: NumPy's grammar, `(m,n),(n)->(m)`.
+        target: accepted: the daemon chooses the device.
+    Returns
+        A decorator, whose result is called with arrays.
+    Raises
+        ValueError for a layout that is none; ExpressionError at the first call for Python outside the subset.
+    Example
+        >>> @st.guvectorize("(n)->()")
+        ... def total(x, out):
+        ...     for i in range(x.shape[0]):
+        ...         out[0] += x[i]
+        ...
+        >>> total(st.ones((2, 3))).tolist()
+        [3.0, 3.0]
+    """
     if layout is None:
         signatures, layout = [], signatures
     parsed = Layout(layout)

@@ -13,12 +13,20 @@ from stride._generator import Generator
 
 
 class RandomState(Generator):
-    """What numpy.random's functions are the methods of, and everything that Generator has. The numbers are not NumPy's.
+    """What numpy.random's functions are the methods of, and everything that Generator has. The numbers are not
+    NumPy's.
 
     Parameters: `seed`, as Generator's. Its methods may be called by several threads.
 
-    >>> stride.random.RandomState(7).rand(2, 3).shape
-    (2, 3)
+    Parameters
+        seed: an integer, integers or a SeedSequence; None takes one from the system.
+        key: the key itself, 64 bits.
+        generator: `philox` or `threefry`.
+        stream: the stream's number.
+        counter: the number of the first block.
+    Example
+        >>> stride.random.RandomState(7).rand(2, 3).shape
+        (2, 3)
     """
 
     def seed(self, seed=None) -> None:
@@ -40,8 +48,15 @@ class RandomState(Generator):
         Parameters: the extents of the result, which has no axes without them. Returns an array of float64. Raises
         ValueError for a negative extent.
 
-        >>> stride.random.RandomState(7).rand(2, 3).shape
-        (2, 3)
+        Parameters
+            dims: the extents of the result.
+        Returns
+            An array of float64.
+        Raises
+            ValueError for a negative extent.
+        Example
+            >>> stride.random.RandomState(7).rand(2, 3).shape
+            (2, 3)
         """
         return self.random(dims)
 
@@ -51,8 +66,15 @@ class RandomState(Generator):
         Parameters: the extents of the result, which has no axes without them. Returns an array of float64. Raises
         ValueError for a negative extent.
 
-        >>> stride.random.RandomState(7).randn(2, 3).shape
-        (2, 3)
+        Parameters
+            dims: the extents of the result.
+        Returns
+            An array of float64.
+        Raises
+            ValueError for a negative extent.
+        Example
+            >>> stride.random.RandomState(7).randn(2, 3).shape
+            (2, 3)
         """
         return self.standard_normal(dims)
 

@@ -169,8 +169,20 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The product of elements along axes; parameters, result and errors as of `sum`.
+    """The product of elements along axes.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to multiply; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to begin with.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `dtype` without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ShapeMismatch for an `out` of another shape.
     Example
         >>> st.prod(st.array([[1, 2], [3, 4]]), axis=1).tolist()
         [2, 12]
@@ -218,8 +230,19 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True
 
 
 def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:  # noqa: A001
-    """The greatest element along axes; parameters, result and errors as of `min`.
+    """The greatest element along axes.
 
+    Parameters
+        a: array of any shape.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        initial: a number to compare with as well; needed for empty arrays and with `where`.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of `a`'s type without the axes.
+    Raises
+        ValueError for an empty array without `initial`; AxisError for an axis that `a` lacks.
     Example
         >>> int(st.max(st.array([[3, 2], [1, 4]])))
         4
@@ -235,7 +258,9 @@ def ptp(a, axis=None, out=None, keepdims: bool = False) -> Array:
 
     Parameters
         a: array of numbers of any shape, not of bools.
-        axis, out, keepdims: as of `min`.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
     Returns
         An array of `a`'s type without the axes.
     Raises
@@ -380,8 +405,22 @@ def std(
     mean=None,
     correction=None,
 ) -> Array:
-    """The standard deviation along axes: the square root of `var`, with its parameters, result and errors.
+    """The standard deviation along axes: the square root of `var`.
 
+    Parameters
+        a: array of any shape; of complex numbers the squared absolute values count.
+        axis: None for all, an integer, or a tuple of them.
+        dtype: in which to compute; integers default to float64.
+        out: array of the result's shape that takes it.
+        ddof: is subtracted from the number of elements before the division.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+        mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
+        correction: is subtracted from the number of elements before the division.
+    Returns
+        An array of the real type that belongs to `dtype`, without the axes.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError where ddof and correction are given.
     Example
         >>> float(st.std(st.array([1.0, 3.0])))
         1.0
@@ -420,8 +459,18 @@ def any(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:
 
 
 def all(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:  # noqa: A001
-    """Whether every element is not zero, along axes; parameters, result and errors as of `any`.
+    """Whether every element is not zero, along axes.
 
+    Parameters
+        a: array of any shape and type.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element each.
+        where: bools that broadcast with `a`; elements where it is false are left out.
+    Returns
+        An array of bool without the axes; NaN counts as true.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> st.all(st.array([[0, 1], [2, 3]]), axis=1).tolist()
         [False, True]
@@ -467,8 +516,17 @@ def argmin(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -
 
 
 def argmax(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
-    """The place of the greatest element along an axis; parameters, result and errors as of `argmin`.
+    """The place of the greatest element along an axis.
 
+    Parameters
+        a: array of any shape but an empty one.
+        axis: None for a place among all elements in C order, or an integer.
+        out: array of int64 of the result's shape that takes it.
+        keepdims: whether the axis stays, with one element.
+    Returns
+        An array of int64 without the axis.
+    Raises
+        ValueError for an empty array; AxisError for an axis that `a` lacks.
     Example
         >>> int(st.argmax(st.array([3, 9, 1])))
         1
@@ -501,6 +559,14 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Array:
 def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
     """The Euclidean norm along axes: the square root of the sum of |x|**2.
 
+    Parameters
+        x: an array, or what becomes one.
+        axis: the axis, or for several a tuple; None for all.
+        keepdims: whether the axes stay, with one element.
+    Returns
+        An array of floats without the axes.
+    Raises
+        AxisError for an axis that `x` lacks.
     Example
         >>> float(st.norm(st.array([3.0, 4.0])))
         5.0

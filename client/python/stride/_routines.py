@@ -76,9 +76,10 @@ _KINDS = ("quicksort", "heapsort", "stable", "mergesort")
 
 
 def _check_kind(kind, order, stable) -> None:
-    from stride import _arguments
+    if order is not None:
+        from stride import _arguments
 
-    _arguments.refuse_fields(order)
+        _arguments.refuse_fields(order)
     if kind is not None and (
         not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in "qhsm"
     ):
@@ -113,8 +114,19 @@ def sort(
 def argsort(
     a, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False
 ) -> Array:
-    """The places of the elements in rising order along an axis, as int64; parameters and errors as of `sort`.
+    """The places of the elements in rising order along an axis, as int64.
 
+    Parameters
+        a: an array.
+        axis: the axis; None sorts all elements, flattened.
+        kind: NumPy's names of algorithms; every sort here is stable.
+        order: must be None, since it names fields of structured arrays.
+        stable: NumPy's names of algorithms; every sort here is stable.
+        descending: whether the order falls.
+    Returns
+        An array of int64 of `a`'s shape.
+    Raises
+        AxisError for an axis that `a` lacks; ValueError for another kind.
     Example
         >>> st.argsort(st.array([3, 1, 2])).tolist()
         [1, 2, 0]
@@ -231,7 +243,8 @@ def cumulative_sum(
     Parameters
         x: an array.
         axis: the axis, which may be left out where there is one.
-        dtype, out: as of `sum`.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
         include_initial: whether a 0 stands in front.
         reverse: whether they run from the last element to the first.
         exclusive: whether each is of the elements before it.
@@ -250,8 +263,20 @@ def cumulative_prod(
     x, /, *, axis: Optional[int] = None, dtype=None, out=None, include_initial: bool = False, reverse: bool = False,
     exclusive: bool = False,
 ) -> Array:
-    """Running products along an axis; parameters, result and errors as of `cumulative_sum`.
+    """Running products along an axis.
 
+    Parameters
+        x: an array.
+        axis: the axis, which may be left out where there is one.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+        include_initial: whether a 0 stands in front.
+        reverse: whether they run from the last element to the first.
+        exclusive: whether each is of the elements before it.
+    Returns
+        An array of `x`'s shape, or with `include_initial` of one element more.
+    Raises
+        ValueError where an axis is needed and not given; AxisError for an axis that `x` lacks.
     Example
         >>> st.cumulative_prod(st.array([1, 2, 3])).tolist()
         [1, 2, 6]
@@ -283,7 +308,8 @@ def cumsum(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
     Parameters
         a: an array.
         axis: the axis; None flattens `a` first.
-        dtype, out: as of `sum`.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
     Returns
         An array.
     Raises
@@ -296,8 +322,17 @@ def cumsum(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
 
 
 def cumprod(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
-    """Running products along an axis; parameters, result and errors as of `cumsum`.
+    """Running products along an axis.
 
+    Parameters
+        a: an array.
+        axis: the axis; None flattens `a` first.
+        dtype: in which to sum; integers default to int64 or uint64, others to their own type.
+        out: array of the result's shape that takes it.
+    Returns
+        An array.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> st.cumprod(st.array([1, 2, 3])).tolist()
         [1, 2, 6]
@@ -462,7 +497,9 @@ def put(a: Array, ind, v, mode: str = "raise") -> None:
         a: the array that is changed.
         ind: integers of any shape.
         v: the values, which are repeated when they are fewer.
-        mode: as of `take`.
+        mode: what an index outside means: `raise` (an error when the result is read), `wrap` or `clip`.
+    Returns
+        None.
     Raises
         IndexError for an index outside; TypeError for an `a` on the host.
     Example
@@ -506,8 +543,11 @@ def put_along_axis(arr: Array, indices, values, axis: Optional[int] = -1) -> Non
 
     Parameters
         arr: the array that is changed.
-        indices, axis: as of `take_along_axis`.
+        indices: integers with as many axes, which broadcast with `arr` but for the axis.
         values: what broadcasts to the indices.
+        axis: the axis; None takes from all elements in C order.
+    Returns
+        None.
     Raises
         IndexError for an index outside; TypeError for an `arr` on the host.
     Example
@@ -637,6 +677,10 @@ def unique_all(x, /) -> UniqueAll:
     """The different elements in rising order, the places of their first occurrences, the places among them of all
     elements, and how often each occurs; NaN differs from itself. How many there are is read.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        A named tuple: `values`, `indices`, `inverse_indices` and `counts`.
     Example
         >>> st.unique_all(st.array([3, 1, 3])).counts.tolist()
         [1, 2]
@@ -647,6 +691,10 @@ def unique_all(x, /) -> UniqueAll:
 def unique_counts(x, /) -> UniqueCounts:
     """The values and counts of `unique_all`.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        A named tuple: `values` and `counts`.
     Example
         >>> st.unique_counts(st.array([3, 1, 3])).values.tolist()
         [1, 3]
@@ -658,6 +706,10 @@ def unique_counts(x, /) -> UniqueCounts:
 def unique_inverse(x, /) -> UniqueInverse:
     """The values and inverse indices of `unique_all`.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        A named tuple: `values` and `inverse_indices`.
     Example
         >>> st.unique_inverse(st.array([3, 1, 3])).inverse_indices.tolist()
         [1, 0, 1]
@@ -669,6 +721,10 @@ def unique_inverse(x, /) -> UniqueInverse:
 def unique_values(x, /) -> Array:
     """The values of `unique_all`.
 
+    Parameters
+        x: an array, or what becomes one.
+    Returns
+        An array of one axis.
     Example
         >>> st.unique_values(st.array([3, 1, 3])).tolist()
         [1, 3]
@@ -729,6 +785,15 @@ def _beside(one, other):
 def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array, Array]:
     """The `k` largest elements along an axis (or the least), in order, and where they were.
 
+    Parameters
+        x: an array, or what becomes one.
+        k: how many elements.
+        axis: the axis.
+        largest: whether the largest elements are taken, else the least.
+    Returns
+        A tuple of two arrays: the elements, and their places as int64.
+    Raises
+        ValueError for a `k` that is negative or more than the axis has.
     Example
         >>> [one.tolist() for one in st.top_k(st.array([3, 9, 5]), 2)]
         [[9, 5], [1, 2]]
@@ -755,9 +820,20 @@ def top_k(x, k: int, /, *, axis: int = -1, largest: bool = True) -> Tuple[Array,
 
 def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 0, dtype=None) -> Array:
     """The elements of each group along an axis, combined by a function of two inputs (`add`, `maximum`, a client's):
-    element g along the result's axis is of those whose group is g, in their order. A group that no element has gets the
-    function's identity. `values` may be one number for all.
+    element g along the result's axis is of those whose group is g, in their order. A group that no element has gets
+    the function's identity. `values` may be one number for all.
 
+    Parameters
+        function: the name of a function of two inputs, such as `add`.
+        values: an array, or one number for all places.
+        groups: integers from 0 to `num_groups` - 1, one for each element along the axis.
+        num_groups: how many groups there are.
+        axis: the axis along which the groups lie.
+        dtype: the element type of the result; by default the one that NumPy gives it.
+    Returns
+        An array with `num_groups` elements along the axis.
+    Raises
+        IndexError for a group outside; NotFound for a function that there is not.
     Example
         >>> st.group_reduce("add", st.array([1, 2, 4]), st.array([0, 1, 0]), 2).tolist()
         [5, 2]
@@ -880,6 +956,13 @@ def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
 def group_sum(keys, values, /) -> Tuple[Array, Array]:
     """The different keys in order, and the sum of the values of each, in NumPy's order of summation from first to last.
 
+    Parameters
+        keys: an array of one axis.
+        values: an array with as many elements.
+    Returns
+        A tuple of two arrays: the keys and the sums.
+    Raises
+        ShapeMismatch for another number of values.
     Example
         >>> [one.tolist() for one in st.group_sum(st.array([7, 5, 7]), st.array([1, 2, 4]))]
         [[5, 7], [2, 5]]

@@ -52,6 +52,10 @@ def argwhere(a: Any) -> Array:
 def flatnonzero(a: Any) -> Array:
     """The places in C order of the elements that are not zero: one round trip.
 
+    Parameters
+        a: an array, or what becomes one.
+    Returns
+        An array of int64 of one axis.
     Example
         >>> st.flatnonzero(st.array([[0, 1], [2, 0]])).tolist()
         [1, 2]
@@ -250,6 +254,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         src: what broadcasts to it.
         casting: which casts are made.
         where: bools that broadcast with `dst`; elements where it is false stay.
+    Returns
+        None.
     Raises
         DataTypeMismatch for a cast that is not made; ShapeMismatch where shapes do not fit.
     Example
@@ -299,6 +305,8 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         a: the array that is changed.
         mask: an array of `a`'s shape.
         values: the values.
+    Returns
+        None.
     Raises
         ValueError for a mask of another size; ShapeMismatch for another shape.
     Example
@@ -334,6 +342,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         arr: the array that is changed.
         mask: an array of `arr`'s size.
         vals: the values, at least one.
+    Returns
+        None.
     Raises
         ValueError for no values where the mask is true, and for a mask of another size.
     Example
@@ -494,6 +504,14 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
 def apply_over_axes(func: Callable, a: Any, axes: Any) -> Array:
     """What a function of an array and an axis gives for one axis after another; axes that it drops come back.
 
+    Parameters
+        func: a function of an array and an axis.
+        a: an array, or what becomes one.
+        axes: the axes, one after another.
+    Returns
+        An array.
+    Raises
+        ValueError for a function that changes the number of axes by more than one.
     Example
         >>> st.apply_over_axes(st.sum, st.ones((2, 3, 4)), [0, 2]).tolist()
         [[[8.0], [8.0], [8.0]]]

@@ -14,6 +14,7 @@ import grpc
 import numpy as np
 
 from stride import _address, _daemon, _dtypes, _errors, _origin, _reach, _shared, _transfer
+from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
@@ -56,13 +57,35 @@ _live: "weakref.WeakSet[Session]" = weakref.WeakSet()
 def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
             tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
             device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0, local: bool = True) -> "Session":
-    """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's socket, else a
-    private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
+    """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's
+    socket, else a private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
 
-    The first session becomes the one that creation functions use; `with` makes it so for a block, in this thread or
-    task, and closes it. `device` is where
-    operations run (`cuda:0`; default: where they are expected to end first), `timeout` the seconds that a read may take. Without `local` commands travel
-    by gRPC even where the daemon has a faster connection for its own host (`Session.transport`)."""
+    The first session becomes the one that creation functions use; `with` makes it so for a block, in this thread
+    or task, and closes it. `device` is where operations run (`cuda:0`; default: where they are expected to end
+    first), `timeout` the seconds that a read may take. Without `local` commands travel by gRPC even where the
+    daemon has a faster connection for its own host (`Session.transport`).
+
+    Parameters
+        address: `unix:/path`, `host:7433` or None.
+        token: the tenant's token; None for STRIDE_TOKEN.
+        tls_ca: a file with the certificates to trust.
+        tls_cert: a file with the client's certificate.
+        tls_key: a file with the client's key.
+        tls_server_name: the name that the daemon's certificate has.
+        device: where operations run, such as `cuda:0`; None leaves it to the daemon.
+        timeout: the seconds that a read may take; None for no limit.
+        num_bulk_channels: connections for large transfers; 0 for a usual number.
+        local: whether commands may travel by the daemon's own connection for its host.
+    Returns
+        A Session.
+    Raises
+        Unavailable where no daemon is reached; Unauthenticated for a wrong token.
+    Example
+        >>> with st.connect(st.current_session().address) as session:
+        ...     st.arange(3).session is session
+        ...
+        True
+    """
     daemon = None
     address = address or _address.default_address()
     if address is None:
@@ -101,7 +124,16 @@ def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_c
 def current_session() -> "Session":
     """The session that creation functions use: the innermost that this thread, or task, is within by `with`, else the
     process's, which the first call
-    connects."""
+    connects.
+
+    Returns
+        A Session.
+    Raises
+        Unavailable where no daemon is reached.
+    Example
+        >>> st.current_session() is st.current_session()
+        True
+    """
     if _tracing.traces:
         return _tracing.traces[-1]
     for session in reversed(_entered.get()):
@@ -113,7 +145,21 @@ def current_session() -> "Session":
 
 
 class Session:
-    """Thread-safe, though each array belongs to one thread at a time. Made by `connect`; ends with `close` or `with`."""
+    """A connection to a daemon, with arrays of its own. `connect` makes it; `close` or a `with` block ends it.
+
+    Several threads may use a session, though each array belongs to one thread at a time.
+
+    Parameters
+        address: the daemon's address.
+        channels: the connections to it.
+        daemon: the private daemon, or None.
+        device: the device that operations run on; None leaves it to the daemon.
+        timeout: the seconds that a read may take; None for no limit.
+        local: whether commands may travel by the daemon's own connection for its host.
+    Example
+        >>> st.current_session().closed
+        False
+    """
 
     _is_trace = False
     _depth = 0
@@ -134,6 +180,7 @@ class Session:
         self._reported: set = set()  # messages of errors raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
+        self._copies = Copies()  # of arrays whose elements are read and written here
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
@@ -171,11 +218,22 @@ class Session:
 
     @property
     def closed(self) -> bool:
+        """Whether the session has ended.
+
+        Example
+            >>> st.current_session().closed
+            False
+        """
         return self._closed.is_set()
 
     @property
     def tenant(self) -> str:
-        """The tenant's name, such as `tenants/default`: the daemon is asked once."""
+        """The tenant's name, such as `tenants/default`: the daemon is asked once.
+
+        Example
+            >>> st.current_session().tenant
+            'tenants/default'
+        """
         if not self._tenant_name:
             stub = tenant_service_pb2_grpc.TenantServiceStub(self._channels.control)
             self._tenant_name = self._call(stub.GetUsage, tenant_service_pb2.GetUsageRequest()).usage.tenant
@@ -183,16 +241,30 @@ class Session:
 
     @property
     def transport(self) -> str:
-        """What commands travel by: `local`, the daemon's own connection for clients of its host, or `grpc`."""
+        """What commands travel by: `local`, the daemon's own connection for clients of its host, or `grpc`.
+
+        Example
+            >>> st.current_session().transport in ("local", "grpc")
+            True
+        """
         self._check_open()
         return self._stream.transport
 
     def close(self) -> None:
-        """Ends the session with all its arrays, and the private daemon."""
+        """Ends the session with all its arrays, and the private daemon.
+
+        Returns
+            None.
+        Example
+            >>> with st.connect(st.current_session().address) as session:
+            ...     session.close()
+            ...
+        """
         with self._lock:
             if self.closed:
                 return
             self._closed.set()
+            self._copies.close()
         while self in _default:
             _default.remove(self)
         self._stream.close()
@@ -264,7 +336,15 @@ class Session:
 
     def synchronize(self) -> None:
         """Sends everything recorded and waits until it has been computed. Arrays report their own errors. This call
-        raises errors of launches that never ran and faults of kernels, unless a read of an array has raised them."""
+        raises errors of launches that never ran and faults of kernels, unless a read of an array has raised them.
+
+        Returns
+            None.
+        Raises
+            The first error of a launch that never ran, or of a kernel that faulted.
+        Example
+            >>> st.current_session().synchronize()
+        """
         answer = Answer()
 
         def add(flush):
@@ -293,11 +373,15 @@ class Session:
 
     def _read(self, node: Node, progress=None) -> np.ndarray:
         """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
+        from stride import _elements
+
         host = node.cached()
         if host is not None:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
+        if not node.shape and node.op is not None:
+            _elements.note_read(node)
         answer = Answer()
         self._flush((), lambda flush: flush.read(node, answer))
         return self._accept(node, self._wait(answer), answer.origin)
@@ -319,7 +403,13 @@ class Session:
             values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
             if node.handle:
-                node.keep(values)
+                buffer = node.buffer
+                if buffer is None or buffer.copy is None:
+                    node.keep(values)
+                elif not buffer.copy.dirty:  # it lacks these elements, and writes into it may be of some
+                    buffer.end_copy()
+                    buffer.version += 1
+                    node.keep(values)
             else:
                 node.returned(values)
         return values
@@ -372,7 +462,9 @@ class Session:
 
         with self._lock:
             self._check_open()
-            if node.session is self and node.handle and self._stream.all_answered():
+            copy = node.buffer.copy if node.buffer is not None else None
+            is_old = copy is not None and copy.dirty
+            if node.session is self and node.handle and not is_old and self._stream.all_answered():
                 return
             self._flush((node,), add)
         self._wait(answer)
@@ -438,8 +530,25 @@ class Session:
         return node
 
     def empty_shared(self, shape, dtype=np.float64) -> np.ndarray:
-        """A NumPy array of zeros in memory that the daemon shares: made into an array of the service, its elements are not copied on this side,
-        and on a GPU go by DMA. It outlives the session. Unimplemented unless the daemon is on this machine, reached by its Unix socket."""
+        """A NumPy array of zeros in memory that the daemon shares: made into an array of the service, its elements
+        are not copied on this side, and on a GPU go by DMA. It outlives the session. Unimplemented unless the
+        daemon is on this machine, reached by its Unix socket.
+
+        Parameters
+            shape: an integer or a sequence of integers.
+            dtype: the element type.
+        Returns
+            A numpy.ndarray.
+        Raises
+            Unimplemented unless the daemon is on this machine, reached by its Unix socket.
+        Example
+            >>> try:
+            ...     st.current_session().empty_shared(3)
+            ... except st.Unimplemented:
+            ...     np.zeros(3)
+            ...
+            array([0., 0., 0.])
+        """
         self._check_open()
         return self._shared.empty(shape, np.dtype(dtype))
 
@@ -452,11 +561,32 @@ class Session:
     # --- devices ---
 
     def devices(self) -> List[Device]:
+        """The daemon's devices.
+
+        Returns
+            A list of Device.
+        Example
+            >>> [one.kind for one in st.current_session().devices()]
+            ['cpu']
+        """
         reply = self._call(self._devices.ListDevices, device_service_pb2.ListDevicesRequest())
         return [Device.from_proto(device) for device in reply.devices]
 
     def watch_devices(self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0) -> Iterator[List[DeviceSample]]:
-        """Samples of every device, the first at once; ends after `max_samples`, or when the iterator is closed."""
+        """Samples of every device, the first at once; ends after `max_samples`, or when the iterator is closed.
+
+        Parameters
+            interval: seconds between two samples.
+            names: the devices; None for all.
+            max_samples: how many times all are sampled; 0 for no end.
+        Returns
+            An iterator of lists of DeviceSample.
+        Raises
+            NotFound for a device that there is not.
+        Example
+            >>> len(list(st.current_session().watch_devices(0.05, max_samples=2)))
+            2
+        """
         request = device_service_pb2.WatchDevicesRequest(names=names or [], max_samples=max_samples)
         request.interval.FromNanoseconds(int(interval * 1e9))
         call = self._devices.WatchDevices(request)
@@ -469,13 +599,36 @@ class Session:
     # --- named arrays ---
 
     def array(self, name: str):
-        """stride.load: the array of that name."""
+        """The array that was saved under a name, as `stride.load` gives it.
+
+        Parameters
+            name: the array's name.
+        Returns
+            An array.
+        Raises
+            NotFound for a name that there is not.
+        Example
+            >>> _ = st.save("doc_saved", st.arange(3), overwrite=True)
+            >>> st.current_session().array("doc_saved").tolist()
+            [0, 1, 2]
+        """
         from stride import _named
 
         return _named.load(name, session=self)
 
     def list_arrays(self, parent: str = "") -> List[Dict]:
-        """Arrays of this session, or of `parent`, as the daemon sees them; `dtype` is None of one that failed before it had any."""
+        """The arrays of this session, or of a tenant, as the daemon sees them; `dtype` is None for an array that
+        failed before it had a type.
+
+        Parameters
+            parent: a tenant's name; empty for this session.
+        Returns
+            A list of dicts with the keys `name`, `dtype`, `shape` and `bytes`.
+        Example
+            >>> _ = st.save("doc_saved", st.arange(3), overwrite=True)
+            >>> any(one["name"].endswith("doc_saved") for one in st.current_session().list_arrays("tenants/default"))
+            True
+        """
         replies = self._pages(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=parent or self.name))
         return [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
                 for reply in replies for a in reply.arrays]
@@ -527,6 +680,7 @@ def _leave_to_parent() -> None:
         session._inherited = True
         session._lock, session._closed = threading.RLock(), threading.Event()
         session._closed.set()
+        session._copies.close()
         session._stream.leave_to_parent()
         session._shared.leave_to_parent()
 

@@ -66,8 +66,18 @@ def partition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introsele
 
 
 def argpartition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introselect", order: Any = None) -> Array:
-    """The places of the elements in the order that `partition` gives them; parameters and errors as there.
+    """The places of the elements in the order that `partition` gives them.
 
+    Parameters
+        a: an array.
+        kth: a place or several.
+        axis: the axis; None flattens `a` first.
+        kind: introselect, and None.
+        order: introselect, and None.
+    Returns
+        An array of int64 of `a`'s shape.
+    Raises
+        ValueError for a place outside and another kind; AxisError for an axis that `a` lacks.
     Example
         >>> int(st.argpartition(st.array([3, 1, 2]), 0)[0])
         1
@@ -114,6 +124,10 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 def sort_complex(a: Any) -> Array:
     """All numbers as complex ones, in order of their real parts, then of their imaginary parts, along the last axis.
 
+    Parameters
+        a: an array, or what becomes one.
+    Returns
+        An array of complex numbers of `a`'s shape.
     Example
         >>> st.sort_complex([2, 1]).tolist()
         [(1+0j), (2+0j)]
@@ -248,6 +262,11 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 def union1d(ar1: Any, ar2: Any) -> Array:
     """The different elements of two arrays together, in rising order; how many there are is read.
 
+    Parameters
+        ar1: an array, or what becomes one.
+        ar2: another.
+    Returns
+        An array of one axis.
     Example
         >>> st.union1d([1, 3], [2, 3]).tolist()
         [1, 2, 3]
@@ -258,6 +277,12 @@ def union1d(ar1: Any, ar2: Any) -> Array:
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The different elements of one array that another does not have; how many there are is read.
 
+    Parameters
+        ar1: an array, or what becomes one.
+        ar2: another.
+        assume_unique: whether both have no element twice.
+    Returns
+        An array of one axis, in rising order unless `assume_unique`.
     Example
         >>> st.setdiff1d([1, 2, 3, 2], [2]).tolist()
         [1, 3]
@@ -271,6 +296,12 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The different elements that one of two arrays has and the other does not, in rising order; how many there are is
     read.
 
+    Parameters
+        ar1: an array, or what becomes one.
+        ar2: another.
+        assume_unique: whether both have no element twice.
+    Returns
+        An array of one axis.
     Example
         >>> st.setxor1d([1, 2, 3], [3, 4]).tolist()
         [1, 2, 4]

@@ -15,7 +15,16 @@ __all__ = ["ArrayType", "ElementType", "Signature", "TYPES", "parse"]
 
 
 class ElementType:
-    """A number's type; `float32[:]` is an array's, `float32(float32)` a signature, `float32(1)` a number."""
+    """A number's type; `float32[:]` is an array's, `float32(float32)` a signature, `float32(1)` a number.
+
+    Parameters
+        name: the type's name.
+        dtype: the type of NumPy; None for void.
+    Example
+        >>> from stride import numba
+        >>> numba.float32[:, :], numba.float32(numba.int64), numba.int64(2.5)
+        (float32[:, :], float32(int64), np.int64(2))
+    """
 
     def __init__(self, name: str, dtype: Optional[np.dtype]):
         self.name = name
@@ -38,6 +47,17 @@ class ElementType:
         return ArrayType(self, len(axes))
 
     def __call__(self, *arguments):
+        """A signature with this type for its result, or a number of this type.
+
+        Parameters
+            arguments: types of arguments, or a number.
+        Returns
+            A Signature, or a number of NumPy.
+        Example
+            >>> from stride import numba
+            >>> numba.float32(numba.int64), numba.int64(2.5)
+            (float32(int64), np.int64(2))
+        """
         if (
             not hasattr(self, "dtype")
             or not arguments
@@ -90,7 +110,18 @@ class TupleType:
 
 class Signature:
     """The types of a function's arguments (`args`) and of its result (`return_type`, None where the text does not
-    say)."""
+    say).
+
+    Parameters
+        return_type: the result's type, or None.
+        args: the arguments' types.
+    Raises
+        TypeError for an object that is no type.
+    Example
+        >>> from stride import numba
+        >>> numba.float32(numba.float32, numba.int64).args
+        (float32, int64)
+    """
 
     def __init__(self, return_type, args):
         self.return_type, self.args = return_type, tuple(args)

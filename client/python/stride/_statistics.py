@@ -104,8 +104,18 @@ def median(
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median along axes of what is not NaN; NaN where nothing is. Parameters and errors as of `median`.
+    """The median along axes of what is not NaN; NaN where nothing is.
 
+    Parameters
+        a: an array of numbers.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        overwrite_input: changes nothing.
+        keepdims: whether the axes stay, with one element each.
+    Returns
+        An array of float64 for integers, else of `a`'s type; NaN where there is one, or no element.
+    Raises
+        AxisError for an axis that `a` lacks.
     Example
         >>> float(st.nanmedian(st.array([3.0, float("nan"), 1.0])))
         2.0
@@ -363,8 +373,22 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th percentiles along axes; q is from 0 to 100, all else as of `quantile`.
+    """The q-th percentiles along axes; q is from 0 to 100.
 
+    Parameters
+        a: an array of real numbers.
+        q: percentages from 0 to 100, a number or an array.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        overwrite_input: changes nothing.
+        method: linear, or another of NumPy's thirteen.
+        keepdims: whether the axes stay, with one element each.
+        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
+            them is not checked.
+    Returns
+        An array with q's axes in front of those that are kept; NaN where there is one.
+    Raises
+        ValueError for a q outside and another method; TypeError for complex numbers; AxisError.
     Example
         >>> float(st.percentile(st.arange(5), 75))
         3.0
@@ -383,8 +407,22 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th quantiles of what is not NaN; NaN where nothing is. Parameters and errors as of `quantile`.
+    """The q-th quantiles of what is not NaN; NaN where nothing is.
 
+    Parameters
+        a: an array of real numbers.
+        q: a number or numbers from 0 to 1; an array of the service is read.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        overwrite_input: changes nothing.
+        method: linear, or another of NumPy's thirteen.
+        keepdims: whether the axes stay, with one element each.
+        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
+            them is not checked.
+    Returns
+        An array with q's axes in front of those that are kept; NaN where there is one.
+    Raises
+        ValueError for a q outside and another method; TypeError for complex numbers; AxisError.
     Example
         >>> float(st.nanquantile(st.array([1.0, float("nan"), 3.0]), 0.5))
         2.0
@@ -403,8 +441,22 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th percentiles of what is not NaN; q is from 0 to 100, all else as of `nanquantile`.
+    """The q-th percentiles of what is not NaN; q is from 0 to 100.
 
+    Parameters
+        a: an array of real numbers.
+        q: percentages from 0 to 100, a number or an array.
+        axis: None for all, an integer, or a tuple of them.
+        out: array of the result's shape that takes it.
+        overwrite_input: changes nothing.
+        method: linear, or another of NumPy's thirteen.
+        keepdims: whether the axes stay, with one element each.
+        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
+            them is not checked.
+    Returns
+        An array with q's axes in front of those that are kept; NaN where there is one.
+    Raises
+        ValueError for a q outside and another method; TypeError for complex numbers; AxisError.
     Example
         >>> float(st.nanpercentile(st.array([1.0, float("nan"), 3.0]), 50))
         2.0
@@ -563,11 +615,14 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype=None) -> Array
     """The correlation coefficients of variables: their covariance over the product of their deviations.
 
     Parameters
-        x, y, rowvar, dtype: as of `cov`.
+        x: an array, or what becomes one.
+        y: more variables.
+        rowvar: False for a variable in each column.
+        dtype: in which to compute; float64 at least.
     Returns
         A matrix of numbers from -1 to 1; of one variable an array without axes.
     Raises
-        As `cov`.
+        ValueError for more than two axes; ShapeMismatch for a `y` of another length.
     Example
         >>> st.corrcoef(st.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
         [[1.0, -1.0], [-1.0, 1.0]]
@@ -693,8 +748,17 @@ def _stone_width(x: Array, extent: float, limits: Any) -> float:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
-    """The edges of the bins that `histogram` counts in; parameters and errors as there.
+    """The edges of the bins that `histogram` counts in.
 
+    Parameters
+        a: an array of real numbers.
+        bins: a number of equal bins, their edges, or the name of a rule that finds a number.
+        range: the least and greatest value of equal bins; by default the elements', which are read.
+        weights: of the elements; their sums are given instead of counts.
+    Returns
+        An array of one axis, one element longer than there are bins.
+    Raises
+        ValueError for edges that fall and ranges that are not finite.
     Example
         >>> st.histogram_bin_edges(st.array([0, 4]), bins=2).tolist()
         [0.0, 2.0, 4.0]
@@ -767,7 +831,8 @@ def histogram2d(
         x, y: the points' coordinates, two arrays of one axis.
         bins: a number for both, edges for both, or two of these.
         range: two pairs of least and greatest values.
-        density, weights: as of `histogram`.
+        density: whether the counts are divided so that the bins' areas are 1 together.
+        weights: of the elements; their sums are given instead of counts.
     Returns
         The counts as a matrix of float64, the edges along x, and those along y.
     Raises
@@ -803,7 +868,8 @@ def histogramdd(
         sample: an array with a point in each row, or a list of their coordinates.
         bins: a number for all axes, or for each axis a number or edges.
         range: for each axis the least and greatest value, or None.
-        density, weights: as of `histogram`.
+        density: whether the counts are divided so that the bins' areas are 1 together.
+        weights: of the elements; their sums are given instead of counts.
     Returns
         The counts as an array of float64, and a tuple of the edges.
     Raises

@@ -377,6 +377,10 @@ class CommandStream:
                 self._failures.remove(failure)
             return failure
 
+    def has_failures(self) -> bool:
+        """True if a launch failed and no read has raised that yet."""
+        return bool(self._failures)
+
     def origin_of(self, handle: int) -> object:
         """Who recorded the refused operation whose error this handle carries; None when none was (it failed while running)."""
         with self._lock:

@@ -196,7 +196,25 @@ def accumulated_type(name: str, dtype: np.dtype) -> np.dtype:
 
 def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = None, include_initial: bool = False,
                reverse: bool = False, exclusive: bool = False) -> Array:
-    """`reverse`: from the last element to the first. `exclusive`: of the elements before each; the first is the function's identity."""
+    """The elements up to each place along an axis, combined by the function.
+
+    Parameters
+        name: the function's name, which the method of a function has already.
+        x: an array, or what becomes one.
+        axis: the axis.
+        dtype: the element type in which it is computed.
+        out: an array of the result's shape that takes it.
+        include_initial: whether the identity stands in front.
+        reverse: whether it goes from the last element to the first.
+        exclusive: whether each place has the elements before it alone.
+    Returns
+        An array of `x`'s shape, one element longer along the axis with `include_initial`.
+    Raises
+        AxisError for an axis that `x` lacks; TypeError for an array without axes.
+    Example
+        >>> st.multiply.accumulate(st.array([1, 2, 4])).tolist()
+        [1, 2, 8]
+    """
     array = _array_of(x)
     if not array.ndim:
         raise TypeError(f"cannot accumulate on a scalar: {name}")
@@ -227,7 +245,26 @@ def of_each(name: str, array: Array, initial, where) -> Array:
 
 
 def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """NumPy's, in one operation."""
+    """All elements along axes, combined by the function.
+
+    Parameters
+        name: the function's name, which the method of a function has already.
+        x: an array, or what becomes one.
+        axis: the axis, or for several a tuple; None for all.
+        dtype: the element type in which it is computed.
+        out: an array of the result's shape that takes it.
+        keepdims: whether the axes stay, with one element.
+        initial: the value that it begins with.
+        where: bools that broadcast; elements where it is false are left out.
+    Returns
+        An array without the axes.
+    Raises
+        ValueError for no elements where the function has no identity; AxisError for an axis that `x` lacks;
+        DataTypeMismatch for types whose result cannot be combined further.
+    Example
+        >>> st.multiply.reduce(st.array([1, 2, 4])).item()
+        8
+    """
     from stride import _reductions
 
     array = _array_of(x)
@@ -253,6 +290,21 @@ def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdi
 
 
 def outer(name: str, a, b, **options) -> Array:
+    """The function of every element of one array with every element of another.
+
+    Parameters
+        name: the function's name, which the method of a function has already.
+        a: an array, or what becomes one.
+        b: another array, or what becomes one.
+        options: `out`, `where`, `casting` and `dtype` of the function.
+    Returns
+        An array whose axes are `a`'s, then `b`'s.
+    Raises
+        DataTypeMismatch for types that the function does not take.
+    Example
+        >>> st.multiply.outer(st.array([1, 2]), st.array([1, 2, 4])).tolist()
+        [[1, 2, 4], [2, 4, 8]]
+    """
     from stride import _manipulation
 
     a, b = _array_of(a), _array_of(b)
@@ -276,9 +328,32 @@ def _at_value(name: str, a: Array, b):
     if type(value) is Number and value.type is int:
         value, = check_numbers(name, (value,), common)
     result = _inference.elementwise(name, common, common)[1]
-    if not np.can_cast(result, a.dtype, "same_kind"):
-        raise _errors.DataTypeMismatch(f"{name}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
-    return value
+    if np.can_cast(result, a.dtype, "same_kind"):
+        return value
+    if result.kind in "iu" and a.dtype.kind in "iu" and type(value) is Node and _fits_unsigned(name, value, a.dtype):
+        return wrap(value).astype(a.dtype)._node
+    raise _no_cast(name, result, a.dtype)
+
+
+# Of integers, their results' low bits depend on the low bits of the operands alone.
+_MODULAR = {"add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor"}
+_OF_VALUES = {"maximum", "minimum", "fmax", "fmin", "floor_divide", "remainder", "power"}
+
+
+def _fits_unsigned(name: str, value: Node, dtype: np.dtype) -> bool:
+    """True if the result in an unsigned type is the same where signed values are converted first."""
+    if name in _MODULAR:
+        return True
+    known = value.cached() if name in _OF_VALUES else None
+    return known is not None and bool(((known >= 0) & (known <= np.iinfo(dtype).max)).all())
+
+
+def _no_cast(name: str, result: np.dtype, dtype: np.dtype) -> _errors.DataTypeMismatch:
+    """NumPy casts each result to the array's type, whatever the two are; the service does within a kind."""
+    return _errors.DataTypeMismatch(
+        f"{name}.at: the service does not cast {result} to {dtype} element by element; convert the values first",
+        reason="DATA_TYPE_MISMATCH",
+    )
 
 
 def apply_at(name: str, a: Array, indices, value) -> None:
@@ -323,23 +398,72 @@ def apply_at(name: str, a: Array, indices, value) -> None:
 
 
 def at(name: str, a: Array, indices, b) -> None:
-    """`a[indices] = name(a[indices], b)`, in which an index that is there twice counts twice; in the order of the indices, as NumPy."""
+    """`a[indices] = name(a[indices], b)`, in which an index that is there twice counts twice; in the order of the
+    indices, as NumPy.
+
+    Parameters
+        name: the function's name, which the method of a function has already.
+        a: the array that is changed.
+        indices: what stands between brackets: integers, slices, arrays of integers or bools.
+        b: a number, or what broadcasts to the places.
+    Returns
+        None.
+    Raises
+        IndexError for an index outside; TypeError for an `a` on the host.
+    Example
+        >>> x = st.zeros(2)
+        >>> st.add.at(x, [0, 0, 1], 1.0)
+        >>> x.tolist()
+        [2.0, 1.0]
+    """
     if not isinstance(a, Array):
         raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
     apply_at(name, a, indices, _at_value(name, a, b))
 
 
 def unary_at(name: str, a: Array, indices) -> None:
-    """`a[indices] = name(a[indices])`, as often as each index is there."""
+    """`a[indices] = name(a[indices])`, as often as each index is there.
+
+    Parameters
+        name: the function's name, which the method of a function has already.
+        a: the array that is changed.
+        indices: what stands between brackets: integers, slices, arrays of integers or bools.
+    Returns
+        None.
+    Raises
+        IndexError for an index outside; TypeError for an `a` on the host.
+    Example
+        >>> x = st.array([1.0, 2.0])
+        >>> st.negative.at(x, [0])
+        >>> x.tolist()
+        [-1.0, 2.0]
+    """
     if not isinstance(a, Array):
         raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
     result = _inference.elementwise(name, a.dtype)[1]
     if not np.can_cast(result, a.dtype, "same_kind"):
-        raise _errors.DataTypeMismatch(f"{name}.at: {result} is not cast to {a.dtype}", reason="DATA_TYPE_MISMATCH")
+        raise _no_cast(name, result, a.dtype)
     apply_at(name, a, indices, None)
 
 
 def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Array] = None) -> Array:
+    """The elements of parts of an axis, combined by the function; the parts begin at indices.
+
+    Parameters
+        name: the function's name, which the method of a function has already.
+        x: an array, or what becomes one.
+        indices: where parts begin; a part ends where the next begins.
+        axis: the axis.
+        dtype: the element type in which it is computed.
+        out: an array of the result's shape that takes it.
+    Returns
+        An array with an element along the axis for each index.
+    Raises
+        IndexError for an index outside; AxisError for an axis that `x` lacks.
+    Example
+        >>> st.add.reduceat(st.array([1, 2, 4]), [0, 2]).tolist()
+        [3, 4]
+    """
     array = _array_of(x)
     axis = _inference.normal_axis(axis, array.ndim)
     kind = accumulated_type(name, array.dtype) if dtype is None else _dtypes.dtype_of(dtype)
@@ -366,7 +490,14 @@ def reduceat(name: str, x, indices, axis: int = 0, dtype=None, out: Optional[Arr
     return _give(wrap(record(array.session, shape, kind, build, (array._node, begins))), out, None, "unsafe")
 
 
+def bound(method, name: str) -> functools.partial:
+    """A method of one function, with the method's docstring."""
+    made = functools.partial(method, name)
+    made.__doc__ = method.__doc__
+    return made
+
+
 def add_methods(function, name: str) -> None:
     """NumPy's, as attributes of a function of two inputs and one result."""
     for method in (reduce, accumulate, outer, at, reduceat):
-        setattr(function, method.__name__, functools.partial(method, name))
+        setattr(function, method.__name__, bound(method, name))

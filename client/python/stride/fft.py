@@ -286,12 +286,21 @@ def fft2(
     norm: Optional[str] = None,
     out: Optional[Array] = None,
 ) -> Array:
-    """`fftn` along the last two axes.
+    """The Fourier transform of complex numbers along two axes.
 
-    Parameters, result and errors are those of fftn.
-
-    >>> stride.fft.fft2(stride.ones((2, 2))).real.tolist()
-    [[4.0, 0.0], [0.0, 0.0]]
+    Parameters
+        a: an array, or what becomes one.
+        s: the number of points along each axis; elements are cut off or zeros added.
+        axes: the two axes.
+        norm: `backward`, `ortho` or `forward`: which transform divides by the number of points.
+        out: an array of complex numbers of the result's shape that takes it.
+    Returns
+        An array of complex numbers.
+    Raises
+        ValueError for a number of points below 1 or another `norm`; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.fft.fft2(st.ones((2, 2))).real.tolist()
+        [[4.0, 0.0], [0.0, 0.0]]
     """
     return fftn(a, s, axes, norm, out)
 
@@ -303,12 +312,21 @@ def ifft2(
     norm: Optional[str] = None,
     out: Optional[Array] = None,
 ) -> Array:
-    """`ifftn` along the last two axes.
+    """The inverse Fourier transform of complex numbers along two axes.
 
-    Parameters, result and errors are those of ifftn.
-
-    >>> stride.fft.ifft2(stride.ones((2, 2))).real.tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
+    Parameters
+        a: an array, or what becomes one.
+        s: the number of points along each axis; elements are cut off or zeros added.
+        axes: the two axes.
+        norm: `backward`, `ortho` or `forward`: which transform divides by the number of points.
+        out: an array of complex numbers of the result's shape that takes it.
+    Returns
+        An array of complex numbers.
+    Raises
+        ValueError for a number of points below 1 or another `norm`; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.fft.ifft2(st.ones((2, 2))).real.tolist()
+        [[1.0, 0.0], [0.0, 0.0]]
     """
     return ifftn(a, s, axes, norm, out)
 
@@ -320,12 +338,21 @@ def rfft2(
     norm: Optional[str] = None,
     out: Optional[Array] = None,
 ) -> Array:
-    """`rfftn` along the last two axes.
+    """The Fourier transform of real numbers along two axes: the half of it that determines the rest.
 
-    Parameters, result and errors are those of rfftn.
-
-    >>> stride.fft.rfft2(stride.ones((2, 4))).shape
-    (2, 3)
+    Parameters
+        a: an array, or what becomes one.
+        s: the number of points along each axis; elements are cut off or zeros added.
+        axes: the two axes.
+        norm: `backward`, `ortho` or `forward`: which transform divides by the number of points.
+        out: an array of complex numbers of the result's shape that takes it.
+    Returns
+        An array of complex numbers.
+    Raises
+        ValueError for a number of points below 1 or another `norm`; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.fft.rfft2(st.ones((2, 4))).shape
+        (2, 3)
     """
     return rfftn(a, s, axes, norm, out)
 
@@ -337,12 +364,21 @@ def irfft2(
     norm: Optional[str] = None,
     out: Optional[Array] = None,
 ) -> Array:
-    """`irfftn` along the last two axes.
+    """The inverse of `rfft2`: real numbers from half of their Fourier transform along two axes.
 
-    Parameters, result and errors are those of irfftn.
-
-    >>> stride.fft.irfft2(stride.ones((2, 3))).shape
-    (2, 4)
+    Parameters
+        a: an array, or what becomes one.
+        s: the number of points of the result along each axis.
+        axes: the two axes.
+        norm: `backward`, `ortho` or `forward`: which transform divides by the number of points.
+        out: an array of real numbers of the result's shape that takes it.
+    Returns
+        An array of real numbers.
+    Raises
+        ValueError for a number of points below 1 or another `norm`; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.fft.irfft2(st.ones((2, 3))).shape
+        (2, 4)
     """
     return irfftn(a, s, axes, norm, out)
 
@@ -451,3 +487,9 @@ def ifftshift(x, axes=None) -> Array:
     [0.0, 0.25, -0.5, -0.25]
     """
     return _shift(x, axes, lambda n: -(n // 2))
+
+
+def __getattr__(name: str):
+    from stride import _numpy_names
+
+    return _numpy_names.missing_in("fft", name)

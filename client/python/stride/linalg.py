@@ -395,3 +395,9 @@ def tensorinv(a, ind: int = 2) -> Array:
     if math.prod(first) != math.prod(last):
         raise NotMatrices(f"tensorinv: the first {ind} axes of {a.shape} have not as many elements as the others")
     return _manipulation.reshape(inv(_manipulation.reshape(a, (math.prod(first), math.prod(last)))), (*last, *first))
+
+
+def __getattr__(name: str):
+    from stride import _numpy_names
+
+    return _numpy_names.missing_in("linalg", name)

@@ -1,8 +1,9 @@
 """Random numbers from a key and a counter, made on the device: same key, same numbers, on every device.
 
-    rng = stride.random.default_rng(7)          # as numpy.random.default_rng(7), with other numbers x =
-    rng.normal(size=(1000, 1000), dtype=stride.float32) stride.random.seed(7)                       # the functions of
-    the module share one generator y = stride.random.rand(3, 4)
+    rng = stride.random.default_rng(7)          # as numpy.random.default_rng(7), with other numbers
+    x = rng.normal(size=(1000, 1000), dtype=stride.float32)
+    stride.random.seed(7)                       # the functions of the module share one generator
+    y = stride.random.rand(3, 4)
 
 All of numpy.random's names are here, with NumPy's parameters and distributions; a seed gives other numbers than
 NumPy's. A result without axes is an array, where NumPy gives a number. `rng.bytes` and the order of lists and NumPy
@@ -90,17 +91,29 @@ def __getattr__(name: str) -> Any:
         import numpy.random
 
         return numpy.random.SeedSequence
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from stride import _numpy_names
+
+    return _numpy_names.missing_in("random", name)
+
+
+def __dir__():
+    return sorted({*globals(), "SeedSequence"})
 
 
 def default_rng(seed=None) -> Generator:
     """A new generator, or the one that is given.
 
-    Parameters: `seed`, an integer, integers, a numpy.random.SeedSequence or a BitGenerator; a Generator is returned as
-    it is. Raises ValueError for a negative seed.
+    Parameters: `seed`, an integer, integers, a numpy.random.SeedSequence or a BitGenerator; a Generator is
+    returned as it is. Raises ValueError for a negative seed.
 
-    >>> stride.random.default_rng(7).random(3).shape
-    (3,)
+    Parameters
+        seed: an integer, integers, a numpy.random.SeedSequence, a BitGenerator, or a Generator, which is returned as it
+            is.
+    Returns
+        A Generator.
+    Example
+        >>> stride.random.default_rng(7).random(3).shape
+        (3,)
     """
     return seed if isinstance(seed, Generator) else Generator(seed)
 
@@ -112,8 +125,11 @@ _state = RandomState()
 def get_bit_generator() -> BitGenerator:
     """What the module's functions read from.
 
-    >>> stride.random.get_bit_generator().generator
-    'philox'
+    Returns
+        A BitGenerator.
+    Example
+        >>> stride.random.get_bit_generator().generator
+        'philox'
     """
     return _state._bits
 

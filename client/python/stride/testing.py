@@ -30,3 +30,7 @@ def __getattr__(name: str) -> Any:
 
     globals()[name] = read_first
     return read_first
+
+
+def __dir__() -> list:
+    return sorted({*globals(), *__all__})

@@ -214,3 +214,7 @@ def __getattr__(name: str):
 
         return importlib.import_module("stride.cuda.random")
     raise AttributeError(f"stride.cuda has no {name}")
+
+
+def __dir__():
+    return sorted({*globals(), "random"})

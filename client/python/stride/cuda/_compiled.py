@@ -29,11 +29,42 @@ def jit(
 ):
     """A kernel, or with `device=True` a function for kernels to call.
 
-    `func_or_sig`: the function, or its signature (`"void(float32[:], int32)"`, `void(float32[:], int32)`, a tuple of
-    types), or a list of them, with which arguments of other types are refused and numbers converted. `fastmath` and
-    `max_registers` are the compiler's; `link` names files of CUDA C++ with functions that `declare_device` declares.
-    Numba's other options (`debug`, `lineinfo`, `opt`, `cache`, `inline`) are accepted and change nothing: the daemon
-    compiles."""
+    `func_or_sig`: the function, or its signature (`"void(float32[:], int32)"`, `void(float32[:], int32)`, a
+    tuple of types), or a list of them, with which arguments of other types are refused and numbers converted.
+    `fastmath` and `max_registers` are the compiler's; `link` names files of CUDA C++ with functions that
+    `declare_device` declares. Numba's other options (`debug`, `lineinfo`, `opt`, `cache`, `inline`) are accepted
+    and change nothing: the daemon compiles.
+
+    Parameters
+        func_or_sig: the function, or its signature, or a list of signatures.
+        argtypes: types of arguments, in place of a signature.
+        device: whether the function is one that kernels call.
+        inline: accepted.
+        bind: accepted.
+        link: files of CUDA C++, or their text.
+        debug: accepted.
+        opt: accepted.
+        fastmath: whether the compiler may use less accurate functions.
+        lineinfo: accepted.
+        cache: accepted.
+        max_registers: the most registers of a thread; None for no limit.
+    Returns
+        A Kernel, or a decorator.
+    Raises
+        ExpressionError at the first launch for Python outside the subset.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def fill(out, value):
+        ...     i = cuda.grid(1)
+        ...     if i < out.size:
+        ...         out[i] = value
+        ...
+        >>> x = cuda.device_array(3)
+        >>> fill[1, 32](x, 7.0)
+        >>> x.copy_to_host()
+        array([7., 7., 7.])
+    """
     from stride._python_kernel import DeviceFunction, Kernel
 
     signatures = (
@@ -79,8 +110,25 @@ def _compiled_here(name: str):
             f"cuda.{name}", "the daemon compiles; kernel.inspect_source(arguments...) has the CUDA C++ that it is given"
         )
 
-    refuse.__name__ = name
-    refuse.__doc__ = "Refused: the daemon compiles; a kernel's inspect_source has the CUDA C++ that it is given."
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"""Refused: the daemon compiles; a kernel's `inspect_source` has the CUDA C++ that it is given.
+
+    Parameters
+        _: accepted.
+        __: accepted.
+    Returns
+        Nothing: it raises.
+    Raises
+        Unimplemented.
+    Example
+        >>> from stride import cuda
+        >>> try:
+        ...     cuda.{name}(abs, ())
+        ... except st.Unimplemented:
+        ...     print("refused")
+        ...
+        refused
+    """
     return refuse
 
 
@@ -111,7 +159,20 @@ class DeclaredFunction:
 
 
 def declare_device(name: str, sig) -> DeclaredFunction:
-    """Declares a function of CUDA C++, defined in a file that a kernel's `link` names."""
+    """Declares a function of CUDA C++, defined in a file that a kernel's `link` names.
+
+    Parameters
+        name: the function's name in CUDA C++.
+        sig: its signature, such as `float32(float32)`.
+    Returns
+        A function that kernels call.
+    Raises
+        ValueError for a text that is no signature.
+    Example
+        >>> from stride import cuda
+        >>> callable(cuda.declare_device("halve", "float32(float32)"))
+        True
+    """
     return DeclaredFunction(name, sig)
 
 
@@ -119,7 +180,18 @@ class Reduce:
     """A reduction of an array to one number by a function of two numbers, whose order does not matter.
 
     add = cuda.reduce(lambda a, b: a + b)
-    total = add(x, init=0)"""
+    total = add(x, init=0)
+
+    Parameters
+        functor: a function of two numbers.
+    Raises
+        ExpressionError at the first call for Python outside the subset.
+    Example
+        >>> from stride import cuda
+        >>> total = cuda.reduce(lambda a, b: a + b)
+        >>> float(total(st.arange(4.0)))
+        6.0
+    """
 
     def __init__(self, functor: Callable):
         functools.update_wrapper(self, functor)
@@ -189,7 +261,24 @@ class UFunc:
 
 def vectorize(ftylist_or_function=None, target: str = "cuda", **_):
     """An elementwise function from one of numbers, with Numba's signatures or without. Numba's other options are
-    accepted and change nothing."""
+    accepted and change nothing.
+
+    Parameters
+        ftylist_or_function: a list of signatures, or the function of numbers.
+        target: accepted: the daemon chooses the device.
+    Returns
+        A function of arrays, or a decorator.
+    Raises
+        ExpressionError at the first call for Python outside the subset.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.vectorize(["float64(float64, float64)"])
+        ... def scaled(x, factor):
+        ...     return x * factor
+        ...
+        >>> scaled(np.arange(3.0), 2.0)
+        array([0., 2., 4.])
+    """
     if callable(ftylist_or_function) and not is_signature(ftylist_or_function):
         return UFunc(ftylist_or_function, [])
     signatures = [] if ftylist_or_function is None else list(parse_all(ftylist_or_function))
@@ -221,7 +310,26 @@ class GUFunc:
 
 
 def guvectorize(ftylist, signature: Optional[str] = None, target: str = "cuda", **_):
-    """A generalised ufunc with Numba's signatures and layout: `guvectorize([(float32[:], float32[:])], "(n)->(n)")`."""
+    """A generalised ufunc with Numba's signatures and layout: `guvectorize([(float32[:], float32[:])], "(n)->(n)")`.
+
+    Parameters
+        ftylist: a list of signatures, or the layout where none are given.
+        signature: the layout, such as `(n)->(n)`.
+        target: accepted: the daemon chooses the device.
+    Returns
+        A decorator, whose result is called with arrays.
+    Raises
+        ValueError for a layout that is none; ExpressionError at the first call for Python outside the subset.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.guvectorize("(n)->()")
+        ... def total(x, out):
+        ...     for i in range(x.shape[0]):
+        ...         out[0] += x[i]
+        ...
+        >>> total(np.ones((2, 3))).tolist()
+        [3.0, 3.0]
+    """
     if signature is None:
         ftylist, signature = [], ftylist
     kinds = ftylist if isinstance(ftylist, list) else [ftylist]

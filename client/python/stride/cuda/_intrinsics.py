@@ -1,11 +1,27 @@
 """Names that only kernels give a meaning."""
 
+import importlib
+
+
+def _text():
+    """The docstrings, which are loaded when one is asked for."""
+    return importlib.import_module("stride.cuda._intrinsics_text")
+
 
 class Intrinsic:
-    """Something that only a kernel has."""
+    # Something that only a kernel has. Its docstring and its signature are made at their first use.
 
     def __init__(self, name: str):
         self.name = name
+        self.__name__ = self.__qualname__ = name.rpartition(".")[2]
+
+    @property
+    def __doc__(self):
+        return _text().described(self.name)
+
+    @property
+    def __signature__(self):
+        return _text().signature(self.name)
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self.name}>"
@@ -15,12 +31,16 @@ class Intrinsic:
 
 
 class Group:
-    """Names with a dot: `threadIdx.x`, `atomic.add`."""
+    # Names with a dot: `threadIdx.x`, `atomic.add`.
 
     def __init__(self, name: str, members):
         self._name = name
         for member in members:
             setattr(self, member, Intrinsic(f"{name}.{member}"))
+
+    @property
+    def __doc__(self):
+        return _text().GROUPS[self._name]
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self._name}>"

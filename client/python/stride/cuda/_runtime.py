@@ -44,7 +44,13 @@ class Device(Place):
 
 
 class Devices:
-    """A sequence of the devices; each is a context that runs operations on it."""
+    """A sequence of the devices; each is a context that runs operations on it.
+
+    Example
+        >>> from stride import cuda
+        >>> len(cuda.gpus) >= 1
+        True
+    """
 
     def __len__(self) -> int:
         return len(_execution.devices())
@@ -62,12 +68,24 @@ class Devices:
 
     @property
     def lst(self) -> List[Device]:
-        """All of them."""
+        """A list of all devices.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.gpus.lst[0].id
+            0
+        """
         return list(self)
 
     @property
     def current(self) -> Device:
-        """The one that operations run on."""
+        """The device that operations run on.
+
+        Example
+            >>> from stride import cuda
+            >>> cuda.gpus.current.id
+            0
+        """
         return get_current_device()
 
 
@@ -75,12 +93,28 @@ gpus = Devices()
 
 
 def list_devices() -> Devices:
-    """The devices, as `gpus`."""
+    """The devices, as `gpus`.
+
+    Returns
+        A sequence of Device.
+    Example
+        >>> from stride import cuda
+        >>> len(cuda.list_devices()) >= 1
+        True
+    """
     return gpus
 
 
 def is_available() -> bool:
-    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too."""
+    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too.
+
+    Returns
+        A bool.
+    Example
+        >>> from stride import cuda
+        >>> cuda.is_available()
+        True
+    """
     try:
         return any(one.serving or one.state == "STARTING" for one in _execution.devices())
     except _errors.StrideError:
@@ -88,17 +122,45 @@ def is_available() -> bool:
 
 
 def is_supported_version() -> bool:
-    """True: the daemon brings what it needs."""
+    """True: the daemon brings what it needs.
+
+    Returns
+        A bool.
+    Example
+        >>> from stride import cuda
+        >>> cuda.is_supported_version()
+        True
+    """
     return True
 
 
 def is_float16_supported() -> bool:
-    """True: memory may be of float16, with which kernels compute in float32."""
+    """True: memory may be of float16, with which kernels compute in float32.
+
+    Returns
+        A bool.
+    Example
+        >>> from stride import cuda
+        >>> cuda.is_float16_supported()
+        True
+    """
     return True
 
 
 def detect() -> bool:
-    """Prints the devices; whether there is one."""
+    """Prints the devices.
+
+    Returns
+        Whether there is a device.
+    Example
+        >>> import contextlib, io
+        >>> from stride import cuda
+        >>> with contextlib.redirect_stdout(io.StringIO()):
+        ...     found = cuda.detect()
+        ...
+        >>> found
+        True
+    """
     found = _execution.devices()
     print(f"Found {len(found)} CUDA devices")
     for i, one in enumerate(found):
@@ -110,12 +172,32 @@ def detect() -> bool:
 
 
 def get_current_device() -> Device:
-    """The device that operations run on."""
+    """The device that operations run on.
+
+    Returns
+        A Device.
+    Example
+        >>> from stride import cuda
+        >>> cuda.get_current_device().id
+        0
+    """
     return Device()
 
 
 def select_device(device_id: int) -> "Context":
-    """From here on operations of the session run on this device."""
+    """Makes operations of the session run on a device from here on.
+
+    Parameters
+        device_id: the device's number.
+    Returns
+        A Context.
+    Raises
+        NotFound for a number that the daemon does not have.
+    Example
+        >>> from stride import cuda
+        >>> cuda.select_device(0) is not None
+        True
+    """
     return Context(Device(device_id).use())  # type: ignore[arg-type]
 
 
@@ -156,33 +238,88 @@ class MemoryInfo(tuple):
 
 
 def current_context(devnum=None) -> Context:
-    """The context of the current device, or of the one numbered `devnum`."""
+    """The context of the current device, or of the one numbered `devnum`.
+
+    Parameters
+        devnum: the device's number; None for the current one.
+    Returns
+        A Context.
+    Example
+        >>> from stride import cuda
+        >>> cuda.current_context() is not None
+        True
+    """
     return Context(Device(devnum))
 
 
 def require_context(function):
-    """Returns the function: a session connects by itself."""
+    """Returns the function: a session connects by itself.
+
+    Parameters
+        function: a function.
+    Returns
+        The function.
+    Example
+        >>> from stride import cuda
+        >>> cuda.require_context(abs) is abs
+        True
+    """
     return function
 
 
 def close() -> None:
     """Waits until everything recorded has been computed. The session's arrays stay; `stride.current_session().close()`
-    ends it."""
+    ends it.
+
+    Returns
+        None.
+    Example
+        >>> from stride import cuda
+        >>> cuda.close()
+    """
     _execution.synchronize()
 
 
 def synchronize(session=None) -> None:
-    """Waits until everything recorded has been computed."""
+    """Waits until everything recorded has been computed.
+
+    Parameters
+        session: the session; None for the current one.
+    Returns
+        None.
+    Raises
+        The first error of a launch that never ran, or of a kernel that faulted.
+    Example
+        >>> from stride import cuda
+        >>> cuda.synchronize()
+    """
     session.synchronize() if session is not None else _execution.synchronize()
 
 
 def stream() -> Stream:
-    """A stream: a name for the session, whose operations run in order."""
+    """A stream: a name for the session, whose operations run in order.
+
+    Returns
+        A Stream.
+    Example
+        >>> from stride import cuda
+        >>> with cuda.stream().auto_synchronize():
+        ...     x = st.ones(2) + 1
+        ...
+    """
     return Stream()
 
 
 def default_stream() -> Stream:
-    """The stream of launches that name none."""
+    """The stream of launches that name none.
+
+    Returns
+        A Stream.
+    Example
+        >>> from stride import cuda
+        >>> cuda.default_stream().done
+        True
+    """
     return null_stream
 
 
@@ -190,7 +327,23 @@ legacy_default_stream = per_thread_default_stream = default_stream
 
 
 def external_stream(ptr):
-    """Refused: a stream of another library has no meaning to the service."""
+    """Refused: a stream of another library has no meaning to the service.
+
+    Parameters
+        ptr: accepted.
+    Returns
+        Nothing: it raises.
+    Raises
+        Unimplemented.
+    Example
+        >>> from stride import cuda
+        >>> try:
+        ...     cuda.external_stream(0)
+        ... except st.Unimplemented:
+        ...     print("refused")
+        ...
+        refused
+    """
     refused(
         "cuda.external_stream",
         "the devices are the daemon's, where no stream of this process is known; use cuda.stream()",
@@ -198,30 +351,88 @@ def external_stream(ptr):
 
 
 def event(timing: bool = True) -> Event:
-    """A moment in the session's work; `record` waits for it."""
+    """A moment in the session's work; `record` waits for it.
+
+    Parameters
+        timing: accepted.
+    Returns
+        An Event.
+    Example
+        >>> from stride import cuda
+        >>> event = cuda.event()
+        >>> event.record()
+    """
     return Event(timing=timing)
 
 
 def event_elapsed_time(start: Event, end: Event) -> float:
-    """Milliseconds between two events."""
+    """Milliseconds between two events.
+
+    Parameters
+        start: a recorded event.
+        end: a later one.
+    Returns
+        A float.
+    Raises
+        RuntimeError for an event that was not recorded.
+    Example
+        >>> from stride import cuda
+        >>> start, end = cuda.event(), cuda.event()
+        >>> start.record()
+        >>> end.record()
+        >>> cuda.event_elapsed_time(start, end) >= 0
+        True
+    """
     return _execution.elapsed_milliseconds(start, end)
 
 
 @contextlib.contextmanager
 def defer_cleanup():
-    """Does nothing: memory is the daemon's."""
+    """A context in which Numba frees no memory. It does nothing: memory is the daemon's.
+
+    Returns
+        A context.
+    Example
+        >>> from stride import cuda
+        >>> with cuda.defer_cleanup():
+        ...     pass
+        ...
+    """
     yield
 
 
 def profile_start() -> None:
-    """Does nothing: profile the daemon instead."""
+    """Does nothing: profile the daemon instead.
+
+    Returns
+        None.
+    Example
+        >>> from stride import cuda
+        >>> cuda.profile_start()
+    """
 
 
 def profile_stop() -> None:
-    """Does nothing: profile the daemon instead."""
+    """Does nothing: profile the daemon instead.
+
+    Returns
+        None.
+    Example
+        >>> from stride import cuda
+        >>> cuda.profile_stop()
+    """
 
 
 @contextlib.contextmanager
 def profiling():
-    """Does nothing: profile the daemon instead."""
+    """A context that CUDA's profiler records. It does nothing: profile the daemon instead.
+
+    Returns
+        A context.
+    Example
+        >>> from stride import cuda
+        >>> with cuda.profiling():
+        ...     pass
+        ...
+    """
     yield

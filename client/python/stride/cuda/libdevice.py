@@ -3,8 +3,6 @@ that end with `f` compute in float32."""
 
 from stride.cuda._intrinsics import Intrinsic
 
-__all__ = ["LibdeviceFunction"]
-
 _NAMES = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv exp exp10 exp2
 expm1 fabs fdim floor fma fmax fmin fmod hypot j0 j1 lgamma log log10 log1p log2 logb nearbyint nextafter normcdf
@@ -14,7 +12,9 @@ _FAST = ("cosf", "exp10f", "expf", "fdividef", "log10f", "log2f", "logf", "powf"
 
 
 class LibdeviceFunction(Intrinsic):
-    """One function; `target` is its name in CUDA C++."""
+    # One function; `target` is its name in CUDA C++.
+
+    __doc__ = Intrinsic.__doc__  # a class without this has None
 
     def __init__(self, name: str, target: str, is_single: bool):
         super().__init__(f"libdevice.{name}")
@@ -26,4 +26,4 @@ for _name in _NAMES:
     globals()[_name + "f"] = LibdeviceFunction(_name + "f", _name + "f", True)
 for _name in _FAST:
     globals()["fast_" + _name] = LibdeviceFunction("fast_" + _name, "__" + _name, True)
-__all__ += [*_NAMES, *(one + "f" for one in _NAMES), *("fast_" + one for one in _FAST)]
+__all__ = [*_NAMES, *(one + "f" for one in _NAMES), *("fast_" + one for one in _FAST)]

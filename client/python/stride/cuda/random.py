@@ -41,7 +41,24 @@ def _rotated(x, bits):
 
 @device_function
 def xoroshiro128p_next(states, index):
-    """The next 64 bits of a state."""
+    """The next 64 bits of a thread's state; for kernels.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        index: the place of the thread's state.
+    Returns
+        A uint64.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def fill(states, out):
+        ...     out[cuda.grid(1)] = cuda.random.xoroshiro128p_next(states, cuda.grid(1))
+        ...
+        >>> out = st.zeros(2, st.uint64)
+        >>> fill[1, 2](cuda.random.create_xoroshiro128p_states(2, seed=1), out)
+        >>> int(out[0]) != int(out[1])
+        True
+    """
     s0 = states[index, 0]
     s1 = states[index, 1]
     result = s0 + s1
@@ -53,7 +70,21 @@ def xoroshiro128p_next(states, index):
 
 @device_function
 def xoroshiro128p_jump(states, index):
-    """Goes 2**64 numbers on."""
+    """Advances a thread's state by 2**64 numbers; for kernels.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        index: the place of the thread's state.
+    Returns
+        None.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def advance(states):
+        ...     cuda.random.xoroshiro128p_jump(states, cuda.grid(1))
+        ...
+        >>> advance[1, 2](cuda.random.create_xoroshiro128p_states(2, seed=1))
+    """
     a = np.uint64(0)
     b = np.uint64(0)
     for word in _JUMP:
@@ -68,19 +99,70 @@ def xoroshiro128p_jump(states, index):
 
 @device_function
 def xoroshiro128p_uniform_float64(states, index):
-    """A float64 from 0, included, to 1, excluded."""
+    """A float64 from 0, included, to 1, excluded; for kernels.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        index: the place of the thread's state.
+    Returns
+        A float64.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def fill(states, out):
+        ...     out[cuda.grid(1)] = cuda.random.xoroshiro128p_uniform_float64(states, cuda.grid(1))
+        ...
+        >>> out = st.zeros(2, st.float64)
+        >>> fill[1, 2](cuda.random.create_xoroshiro128p_states(2, seed=1), out)
+        >>> bool(st.all(st.isfinite(out)))
+        True
+    """
     return np.float64(xoroshiro128p_next(states, index) >> np.uint64(11)) * (1.0 / (1 << 53))
 
 
 @device_function
 def xoroshiro128p_uniform_float32(states, index):
-    """A float32 from 0, included, to 1."""
+    """A float32 from 0, included, to 1; for kernels.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        index: the place of the thread's state.
+    Returns
+        A float32.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def fill(states, out):
+        ...     out[cuda.grid(1)] = cuda.random.xoroshiro128p_uniform_float32(states, cuda.grid(1))
+        ...
+        >>> out = st.zeros(2, st.float32)
+        >>> fill[1, 2](cuda.random.create_xoroshiro128p_states(2, seed=1), out)
+        >>> bool(st.all(st.isfinite(out)))
+        True
+    """
     return np.float32(xoroshiro128p_uniform_float64(states, index))
 
 
 @device_function
 def xoroshiro128p_normal_float32(states, index):
-    """A float32 of the standard normal distribution, by the transformation of Box and Muller."""
+    """A float32 of the standard normal distribution, by the transformation of Box and Muller; for kernels.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        index: the place of the thread's state.
+    Returns
+        A float32.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def fill(states, out):
+        ...     out[cuda.grid(1)] = cuda.random.xoroshiro128p_normal_float32(states, cuda.grid(1))
+        ...
+        >>> out = st.zeros(2, st.float32)
+        >>> fill[1, 2](cuda.random.create_xoroshiro128p_states(2, seed=1), out)
+        >>> bool(st.all(st.isfinite(out)))
+        True
+    """
     u1 = xoroshiro128p_uniform_float32(states, index)
     u2 = xoroshiro128p_uniform_float32(states, index)
     return math.sqrt(np.float32(-2.0) * math.log(u1)) * math.cos(np.float32(_TWO_PI) * u2)
@@ -88,8 +170,25 @@ def xoroshiro128p_normal_float32(states, index):
 
 @device_function
 def xoroshiro128p_normal_float64(states, index):
-    """A float64 of the standard normal distribution, by the transformation of Box and Muller. As in Numba it is made of
-    two float32."""
+    """A float64 of the standard normal distribution, by the transformation of Box and Muller; for kernels. As in
+    Numba two float32 make the number.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        index: the place of the thread's state.
+    Returns
+        A float64.
+    Example
+        >>> from stride import cuda
+        >>> @cuda.jit
+        ... def fill(states, out):
+        ...     out[cuda.grid(1)] = cuda.random.xoroshiro128p_normal_float64(states, cuda.grid(1))
+        ...
+        >>> out = st.zeros(2, st.float64)
+        >>> fill[1, 2](cuda.random.create_xoroshiro128p_states(2, seed=1), out)
+        >>> bool(st.all(st.isfinite(out)))
+        True
+    """
     u1 = np.float64(xoroshiro128p_uniform_float32(states, index))
     u2 = np.float64(xoroshiro128p_uniform_float32(states, index))
     return math.sqrt(-2.0 * math.log(u1)) * math.cos(_TWO_PI * u2)
@@ -156,12 +255,38 @@ def _states(n: int, seed: int, subsequence_start: int) -> np.ndarray:
 
 def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, stream=0):
     """States for n threads, of which the first begins `subsequence_start` times 2**64 numbers after what the seed
-    gives: uint64 of shape (n, 2)."""
+    gives: uint64 of shape (n, 2).
+
+    Parameters
+        n: the number of states.
+        seed: an integer.
+        subsequence_start: where the first state begins.
+        stream: accepted: operations run in order whatever the stream.
+    Returns
+        An array of uint64 of shape (n, 2).
+    Example
+        >>> from stride import cuda
+        >>> cuda.random.create_xoroshiro128p_states(4, seed=1).shape
+        (4, 2)
+    """
     from stride import _creation
 
     return _creation.asarray(_states(n, seed, subsequence_start))
 
 
 def init_xoroshiro128p_states(states, seed: int, subsequence_start: int = 0, stream=0) -> None:
-    """Sets states that exist."""
+    """Sets states that exist, as `create_xoroshiro128p_states` makes new ones.
+
+    Parameters
+        states: the states of all threads, uint64 of shape (n, 2).
+        seed: an integer.
+        subsequence_start: where the first state begins.
+        stream: accepted: operations run in order whatever the stream.
+    Returns
+        None.
+    Example
+        >>> from stride import cuda
+        >>> states = cuda.random.create_xoroshiro128p_states(4, seed=1)
+        >>> cuda.random.init_xoroshiro128p_states(states, seed=2)
+    """
     states[...] = _states(states.shape[0], seed, subsequence_start)

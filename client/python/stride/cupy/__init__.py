@@ -54,14 +54,45 @@ __version__ = _stride.__version__
 
 def asarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False):
     """An array of the service: `a` itself where it is one of that type, else a copy of its elements. Arrays are
-    C-contiguous whatever `order`."""
+    C-contiguous whatever `order`.
+
+    Parameters
+        a: an array, or what becomes one.
+        dtype: the element type; None for `a`'s.
+        order: C, F, A or K; the elements' values do not depend on it.
+        blocking: accepted.
+    Returns
+        An array.
+    Raises
+        DataTypeMismatch for elements that the service does not have.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.asarray([1, 2]).tolist()
+        [1, 2]
+    """
     return _stride.asarray(a, dtype=dtype)
 
 
 def asnumpy(
     a: Any, stream: Any = None, order: str = "C", out: Optional[_numpy.ndarray] = None, *, blocking: bool = True
 ) -> _numpy.ndarray:
-    """A copy on the host; in `out` where it is given. Other values become an array of NumPy."""
+    """A copy on the host; in `out` where it is given. Other values become an array of NumPy.
+
+    Parameters
+        a: an array, or what becomes one.
+        stream: accepted: operations run in order whatever the stream.
+        order: C, F or A: in which order the elements of the copy lie.
+        out: an array of NumPy that takes the elements.
+        blocking: accepted: the call waits.
+    Returns
+        A numpy.ndarray.
+    Raises
+        ValueError for an `out` of another shape or type.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.asnumpy(cp.arange(3))
+        array([0, 1, 2])
+    """
     if isinstance(a, _Array):
         return a.get(order=order, out=out)
     values = _numpy.asarray(a, order=order if order in ("C", "F") else None)  # type: ignore[call-overload]
@@ -72,26 +103,71 @@ def asnumpy(
 
 
 def from_dlpack(array: Any, **options: Any):
-    """An array of the service with the elements of another library's array."""
+    """An array of the service with the elements of another library's array.
+
+    Parameters
+        array: an object with `__dlpack__`.
+        options: `device` and `copy` of `stride.from_dlpack`.
+    Returns
+        An array.
+    Raises
+        BufferError for elements that are on a device.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.from_dlpack(np.arange(3)).tolist()
+        [0, 1, 2]
+    """
     return _stride.from_dlpack(array)
 
 
 def get_array_module(*args: Any):
-    """This module where an argument is an array of the service, else NumPy: `xp = cp.get_array_module(x)`."""
+    """This module where an argument is an array of the service, else NumPy: `xp = cp.get_array_module(x)`.
+
+    Parameters
+        args: any objects.
+    Returns
+        This module or numpy.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.get_array_module(cp.zeros(2)).__name__, cp.get_array_module(np.zeros(2)).__name__
+        ('stride.cupy', 'numpy')
+    """
     import sys
 
     return sys.modules[__name__] if any(isinstance(one, _Array) for one in args) else _numpy
 
 
 def is_available() -> bool:
-    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too."""
+    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too.
+
+    Returns
+        A bool.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.is_available()
+        True
+    """
     from stride.cupy import cuda
 
     return cuda.is_available()
 
 
 def memoize(for_each_device: bool = False):
-    """Keeps a function's results by its arguments."""
+    """A decorator that keeps a function's results by its arguments.
+
+    Parameters
+        for_each_device: accepted.
+    Returns
+        A decorator.
+    Example
+        >>> import stride.cupy as cp
+        >>> @cp.memoize()
+        ... def square(x):
+        ...     return x * x
+        ...
+        >>> square(3)
+        9
+    """
     import functools
 
     def decorate(function):
@@ -106,13 +182,34 @@ _memoized: List[Any] = []
 
 
 def clear_memo() -> None:
-    """Forgets the results of memoized functions."""
+    """Forgets the results of memoized functions.
+
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.clear_memo()
+    """
     for one in _memoized:
         one.cache_clear()
 
 
 def show_config(*, _full: bool = False) -> None:
-    """Prints the versions of what the client stands on, and which daemon it uses (stride.show_config)."""
+    """Prints the versions of what the client stands on, and which daemon it uses (stride.show_config).
+
+    Parameters
+        _full: accepted.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> import contextlib, io
+        >>> with contextlib.redirect_stdout(io.StringIO()) as text:
+        ...     cp.show_config()
+        ...
+        >>> "numpy" in text.getvalue()
+        True
+    """
     _stride.show_config()
 
 

@@ -7,7 +7,17 @@ from stride._array import Array
 
 
 class broadcast:  # noqa: N801, CuPy's name
-    """Arrays and numbers, broadcast against each other: `shape`, `nd`, `size`, and `values`, which are views."""
+    """Arrays and numbers, broadcast against each other: `shape`, `nd`, `size`, and `values`, which are views.
+
+    Parameters
+        arrays: arrays and numbers.
+    Raises
+        ShapeMismatch where shapes do not fit.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.broadcast(cp.zeros((2, 1)), cp.zeros(3)).shape
+        (2, 3)
+    """
 
     def __init__(self, *arrays: Any):
         places = [i for i, one in enumerate(arrays) if isinstance(one, Array)]
@@ -20,14 +30,26 @@ class broadcast:  # noqa: N801, CuPy's name
 
     @property
     def nd(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Example
+            >>> import stride.cupy as cp
+            >>> cp.broadcast(cp.zeros((2, 1)), cp.zeros(3)).nd
+            2
+        """
         return len(self.shape)
 
     ndim = nd
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Example
+            >>> import stride.cupy as cp
+            >>> cp.broadcast(cp.zeros((2, 1)), cp.zeros(3)).size
+            6
+        """
         import math
 
         return math.prod(self.shape)

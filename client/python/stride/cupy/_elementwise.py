@@ -33,13 +33,36 @@ class ElementwiseKernel:
         squared_difference = cp.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "squared_difference")
         z = squared_difference(x, y)
 
-    `in_params` and `out_params` declare arrays and numbers: `T x` with a placeholder for any type, `float32 x`, `raw T
-    x` for an array that the operation indexes itself. `operation` is CUDA C++ with the index `i`, the number of
-    elements `n` and `_ind.size()`; `preamble` stands in front of the kernel, `loop_prep` and `after_loop` before and
-    after each thread's loop. An index of a raw array counts in C order, or is an array of one number for each axis.
+    `in_params` and `out_params` declare arrays and numbers: `T x` with a placeholder for any type, `float32 x`,
+    `raw T x` for an array that the operation indexes itself. `operation` is CUDA C++ with the index `i`, the
+    number of elements `n` and `_ind.size()`; `preamble` stands in front of the kernel, `loop_prep` and
+    `after_loop` before and after each thread's loop. An index of a raw array counts in C order, or is an array
+    of one number for each axis.
 
     Called with the inputs, or with inputs and outputs; `size` is needed where all arrays are raw. Inputs are not
-    written: what is written is an output."""
+    written: what is written is an output.
+
+    Parameters
+        in_params: the declarations of the inputs.
+        out_params: the declarations of the outputs.
+        operation: CUDA C++ for one element.
+        name: the kernel's name.
+        reduce_dims: accepted.
+        preamble: CUDA C++ before the kernel.
+        no_return: whether a call returns None.
+        return_tuple: whether a call with one output returns a tuple.
+        loop_prep: CUDA C++ before a thread's loop.
+        after_loop: CUDA C++ after a thread's loop.
+        options: the compiler's.
+        doc: accepted.
+    Raises
+        TypeError at a call for another number of arguments; CompileError for what does not compile.
+    Example
+        >>> import stride.cupy as cp
+        >>> twice = cp.ElementwiseKernel("T x", "T y", "y = 2 * x", "twice")
+        >>> twice(cp.arange(3.0)).tolist()
+        [0.0, 2.0, 4.0]
+    """
 
     def __init__(
         self,
@@ -281,7 +304,13 @@ class ElementwiseKernel:
 
     @property
     def kwargs(self) -> dict:
-        """The options of the constructor other than parameters and operation."""
+        """The options of the constructor other than parameters and operation.
+
+        Example
+            >>> import stride.cupy as cp
+            >>> sorted(cp.ElementwiseKernel("T x", "T y", "y = 2 * x", "twice").kwargs)[:1]
+            ['after_loop']
+        """
         return {"loop_prep": self.loop_prep, "after_loop": self.after_loop, "options": self.options}
 
 

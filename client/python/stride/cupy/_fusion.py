@@ -18,8 +18,23 @@ def fuse(*args, kernel_name: Optional[str] = None, **_):
         def squared_difference(x, y):
             return (x - y) * (x - y)
 
-    Elementwise operations fuse without it too: it saves the recording. A call with numbers among its arguments, or of a
-    function that reads values or writes into its arguments, is recorded as it stands."""
+    Elementwise operations fuse without it too: it saves the recording. A call with numbers among its arguments,
+    or of a function that reads values or writes into its arguments, is recorded as it stands.
+
+    Parameters
+        args: the function, or nothing for a decorator.
+        kernel_name: accepted.
+    Returns
+        The function, or a decorator.
+    Example
+        >>> import stride.cupy as cp
+        >>> @cp.fuse()
+        ... def squared_difference(x, y):
+        ...     return (x - y) * (x - y)
+        ...
+        >>> squared_difference(cp.arange(3.0), cp.ones(3)).tolist()
+        [1.0, 0.0, 1.0]
+    """
 
     def decorate(function: Callable) -> Callable:
         def checked(*arguments, **kwargs):

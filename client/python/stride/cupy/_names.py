@@ -68,3 +68,12 @@ REFUSED = {
     "statistics": "functions are at the top",
     "xpx": "use array_api_extra itself",
 }
+
+
+def missing_in(module: str, name: str) -> str:
+    """The text about a name that a submodule lacks: what to use, where NumPy has it."""
+    import numpy
+
+    if not name.startswith("_") and hasattr(getattr(numpy, module), name):
+        return f"stride.cupy.{module} has no {name}; use numpy.{module}.{name}, with cp.asnumpy(x) for arrays"
+    return f"stride.cupy.{module} has no {name}"

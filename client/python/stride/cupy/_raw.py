@@ -43,9 +43,28 @@ def _argument(value):
 class RawKernel:
     """A kernel in CUDA C++, compiled by the daemon: `kernel(grid, block, args, shared_mem=0)`.
 
-    `args` are arrays (whose type must be what the parameter points to), numbers (converted to the parameter's type) and
-    NumPy's structs. `options` are the compiler's; those that name a target, debug information or paths are dropped.
-    `backend`, `translate_cucomplex` and `jitify` change nothing."""
+    `args` are arrays (whose type must be what the parameter points to), numbers (converted to the parameter's
+    type) and NumPy's structs. `options` are the compiler's; those that name a target, debug information or paths
+    are dropped. `backend`, `translate_cucomplex` and `jitify` change nothing.
+
+    Parameters
+        code: CUDA C++.
+        name: the kernel's name in the code.
+        options: the compiler's.
+        backend: accepted.
+        translate_cucomplex: accepted.
+        enable_cooperative_groups: whether all blocks run at once and may meet.
+        jitify: accepted.
+    Raises
+        CompileError at the first launch for what does not compile.
+    Example
+        >>> import stride.cupy as cp
+        >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+        >>> y = cp.zeros(3, cp.int64)
+        >>> cp.RawKernel(source, "count")((1,), (3,), (y,))
+        >>> y.tolist()
+        [0, 1, 2]
+    """
 
     def __init__(
         self,
@@ -87,7 +106,19 @@ class RawKernel:
         )
 
     def compile(self, log_stream=None) -> None:
-        """Compiles it now; raises what is wrong with the code. Warnings go to `log_stream`."""
+        """Compiles the kernel now.
+
+        Parameters
+            log_stream: an open file for warnings, or None.
+        Returns
+            None.
+        Raises
+            CompileError for what does not compile.
+        Example
+            >>> import stride.cupy as cp
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> cp.RawKernel(source, "count").compile()
+        """
         made = self._info_module().compile()
         if log_stream is not None:
             log_stream.write(made.log())
@@ -99,7 +130,14 @@ class RawKernel:
 
     @functools.cached_property
     def attributes(self) -> Dict[str, int]:
-        """The compiler's numbers for the kernel; 0 where the device kind has no such number."""
+        """The compiler's numbers for the kernel; 0 where the device kind has no such number.
+
+        Example
+            >>> import stride.cupy as cp
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> sorted(cp.RawKernel(source, "count").attributes)[:2]
+            ['binary_version', 'cache_mode_ca']
+        """
         infos = [one for one in self._info_module()._there(None).kernels if one.entry == self.name] or list(
             self._info_module()._there(None).kernels
         )
@@ -166,8 +204,28 @@ class GlobalVariable:
 class RawModule:
     """A module of CUDA C++, with `code` or the file at `path`; or a cubin or PTX file, which runs on GPUs alone.
 
-    `name_expressions` are templates' instances that `get_function` then finds. `get_global(name).set(values)` gives a
-    variable its value for all later launches."""
+    `name_expressions` are templates' instances that `get_function` then finds. `get_global(name).set(values)`
+    gives a variable its value for all later launches.
+
+    Parameters
+        code: CUDA C++.
+        path: in place of `code`, a file.
+        options: the compiler's.
+        backend: accepted.
+        translate_cucomplex: accepted.
+        enable_cooperative_groups: whether all blocks run at once and may meet.
+        name_expressions: instances of templates, such as `scale<float>`.
+        jitify: accepted.
+    Raises
+        TypeError unless one of `code` and `path` is given; CompileError at the first launch for what does not compile.
+    Example
+        >>> import stride.cupy as cp
+        >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+        >>> y = cp.zeros(3, cp.int64)
+        >>> cp.RawModule(code=source).get_function("count")((1,), (3,), (y,))
+        >>> y.tolist()
+        [0, 1, 2]
+    """
 
     def __init__(
         self,
@@ -224,16 +282,50 @@ class RawModule:
         return self._made[key]
 
     def get_function(self, name: str) -> RawKernel:
-        """The kernel of this name, or of this name expression."""
+        """The kernel of this name, or of this name expression.
+
+        Parameters
+            name: the kernel's name, or a name expression.
+        Returns
+            A RawKernel.
+        Example
+            >>> import stride.cupy as cp
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> callable(cp.RawModule(code=source).get_function("count"))
+            True
+        """
         return RawKernel._of(self, name, _LateKernel(self, name))
 
     def get_global(self, name: str) -> GlobalVariable:
-        """The variable of this name; `set` gives it a value."""
+        """The variable of this name; `set` gives it a value.
+
+        Parameters
+            name: the variable's name.
+        Returns
+            A GlobalVariable.
+        Example
+            >>> import stride.cupy as cp
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> cp.RawModule(code="__constant__ float table[4];" + source).get_global("table") is not None
+            True
+        """
         self._names.add(name)
         return GlobalVariable(self, name)
 
     def compile(self, log_stream=None) -> None:
-        """Compiles it now; raises what is wrong with the code. Warnings go to `log_stream`."""
+        """Compiles the module now.
+
+        Parameters
+            log_stream: an open file for warnings, or None.
+        Returns
+            None.
+        Raises
+            CompileError for what does not compile.
+        Example
+            >>> import stride.cupy as cp
+            >>> source = 'extern "C" __global__ void count(long long* y) { y[threadIdx.x] = threadIdx.x; }'
+            >>> cp.RawModule(code=source).compile()
+        """
         made = self._for(self.name_expressions[0] if self.name_expressions else None).compile()
         if log_stream is not None:
             log_stream.write(made.log())
@@ -250,7 +342,21 @@ class _LateKernel:
 
 
 def compile_with_cache(*_, **__):
-    """Refused: RawModule compiles, and the daemon keeps what it compiled."""
+    """Refused: RawModule compiles, and the daemon keeps what it compiled.
+
+    Returns
+        Nothing: it raises.
+    Raises
+        Unimplemented.
+    Example
+        >>> import stride.cupy as cp
+        >>> try:
+        ...     cp.cuda.compile_with_cache("")
+        ... except st.Unimplemented:
+        ...     print("refused")
+        ...
+        refused
+    """
     raise _errors.Unimplemented(
         "compile_with_cache is not there: the daemon compiles and keeps its code; use RawModule",
         reason="NOT_IMPLEMENTED",

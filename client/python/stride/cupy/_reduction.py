@@ -41,10 +41,32 @@ class ReductionKernel:
         norm = cp.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
         y = norm(x, axis=1)
 
-    `map_expr` is an expression of the inputs, `reduce_expr` one of two values `a` and `b`, whose order must not matter,
-    `post_map_expr` a statement that makes the outputs of `a`; `identity` is the value of no elements. `reduce_type` is
-    the type of `a` (default: the first output's). `_in_ind.size()` and `_out_ind.size()` are the numbers of elements
-    and of results, `_i` the result's index, `_J` the element's place among those of a result."""
+    `map_expr` is an expression of the inputs, `reduce_expr` one of two values `a` and `b`, whose order must not
+    matter, `post_map_expr` a statement that makes the outputs of `a`; `identity` is the value of no elements.
+    `reduce_type` is the type of `a` (default: the first output's). `_in_ind.size()` and `_out_ind.size()` are
+    the numbers of elements and of results, `_i` the result's index, `_J` the element's place among those of a
+    result.
+
+    Parameters
+        in_params: the declarations of the inputs.
+        out_params: the declarations of the outputs.
+        map_expr: CUDA C++ of an element.
+        reduce_expr: CUDA C++ of two values `a` and `b`.
+        post_map_expr: a statement that makes the outputs of `a`.
+        identity: the value of no elements, as CUDA C++.
+        name: the kernel's name.
+        reduce_type: the type of `a`; None for the first output's.
+        reduce_dims: accepted.
+        preamble: CUDA C++ before the kernel.
+        options: the compiler's.
+    Raises
+        TypeError at a call for another number of arguments; CompileError for what does not compile.
+    Example
+        >>> import stride.cupy as cp
+        >>> norm = cp.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+        >>> float(norm(cp.array([3.0, 4.0])))
+        5.0
+    """
 
     def __init__(
         self,

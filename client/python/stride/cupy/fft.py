@@ -39,7 +39,13 @@ class PlanCache:
 
 
 class Config:
-    """CuPy's settings of transforms. They are kept and have no effect."""
+    """CuPy's settings of transforms. They are kept and have no effect.
+
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.fft.config.enable_nd_planning
+        True
+    """
 
     enable_nd_planning = True
     use_multi_gpus = False
@@ -48,21 +54,67 @@ class Config:
         self._cache = PlanCache()
 
     def get_plan_cache(self) -> PlanCache:
-        """A cache without plans."""
+        """A cache without plans.
+
+        Returns
+            A PlanCache.
+        Example
+            >>> import stride.cupy as cp
+            >>> cp.fft.config.get_plan_cache().get_size()
+            0
+        """
         return self._cache
 
     def set_plan_cache_size(self, size: int) -> None:
-        """Does nothing."""
+        """Does nothing: plans are the daemon's.
+
+        Parameters
+            size: accepted.
+        Returns
+            None.
+        Example
+            >>> import stride.cupy as cp
+            >>> cp.fft.config.set_plan_cache_size(8)
+        """
 
     def show_plan_cache_info(self) -> None:
-        """Prints that the plans are the daemon's."""
+        """Prints that the plans are the daemon's.
+
+        Returns
+            None.
+        Example
+            >>> import stride.cupy as cp
+            >>> cp.fft.config.show_plan_cache_info()
+            plans of transforms are the daemon's; this cache is empty
+        """
         self._cache.show_info()
 
     def clear_plan_cache(self) -> None:
-        """Does nothing."""
+        """Does nothing: plans are the daemon's.
+
+        Returns
+            None.
+        Example
+            >>> import stride.cupy as cp
+            >>> cp.fft.config.clear_plan_cache()
+        """
 
     def set_cufft_callbacks(self, *_: Any, **__: Any):
-        """Refused: apply the function before or after the transform, with which it fuses."""
+        """Refused: apply the function before or after the transform, with which it fuses.
+
+        Returns
+            Nothing: it raises.
+        Raises
+            Unimplemented.
+        Example
+            >>> import stride.cupy as cp
+            >>> try:
+            ...     cp.fft.config.set_cufft_callbacks()
+            ... except st.Unimplemented:
+            ...     print("refused")
+            ...
+            refused
+        """
         from stride._execution import refused
 
         refused("fft.config.set_cufft_callbacks", "apply the function before or after the transform")
@@ -74,7 +126,9 @@ config = Config()
 def __getattr__(name: str):
     if not name.startswith("_") and hasattr(_own, name):
         return getattr(_own, name)
-    raise AttributeError(f"stride.cupy.fft has no {name} yet")
+    from stride.cupy import _names
+
+    raise AttributeError(_names.missing_in("fft", name))
 
 
 __all__ = [*_own.__all__, "config"]

@@ -6,7 +6,9 @@ from stride import linalg as _own
 def __getattr__(name: str):
     if not name.startswith("_") and hasattr(_own, name):
         return getattr(_own, name)
-    raise AttributeError(f"stride.cupy.linalg has no {name} yet")
+    from stride.cupy import _names
+
+    raise AttributeError(_names.missing_in("linalg", name))
 
 
 __all__ = list(_own.__all__)

@@ -26,7 +26,9 @@ def __getattr__(name: str):
     if not name.startswith("_") and hasattr(_own, name):
         found = getattr(_own, name)
         return _with_dtype(found) if name in _WITH_DTYPE else found
-    raise AttributeError(f"stride.cupy.random has no {name} yet")
+    from stride.cupy import _names
+
+    raise AttributeError(_names.missing_in("random", name))
 
 
 __all__ = list(_own.__all__)

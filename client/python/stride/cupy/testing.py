@@ -40,34 +40,122 @@ def _host(values: Any):
 def assert_allclose(
     actual, desired, rtol: float = 1e-7, atol: float = 0, err_msg: str = "", verbose: bool = True
 ) -> None:
-    """As NumPy's, of arrays of either kind."""
+    """Raises unless two arrays are close, element by element.
+
+    Parameters
+        actual: an array of the host or of the service.
+        desired: another.
+        rtol: the tolerance as a part of `desired`.
+        atol: the tolerance as a number.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_allclose(st.ones(2), 1.0)
+    """
     np.testing.assert_allclose(_host(actual), _host(desired), rtol=rtol, atol=atol, err_msg=err_msg, verbose=verbose)
 
 
 def assert_array_almost_equal(x, y, decimal: int = 6, err_msg: str = "", verbose: bool = True) -> None:
-    """As NumPy's, of arrays of either kind."""
+    """Raises unless two arrays are equal to so many decimals.
+
+    Parameters
+        x: an array of the host or of the service.
+        y: another.
+        decimal: how many decimals.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_array_almost_equal(st.ones(2), np.ones(2))
+    """
     np.testing.assert_array_almost_equal(_host(x), _host(y), decimal=decimal, err_msg=err_msg, verbose=verbose)
 
 
 def assert_array_almost_equal_nulp(x, y, nulp: int = 1) -> None:
-    """As NumPy's, of arrays of either kind."""
+    """Raises unless two arrays differ by so many units in the last place at most.
+
+    Parameters
+        x: an array of the host or of the service.
+        y: another.
+        nulp: how many units.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_array_almost_equal_nulp(st.ones(2), np.ones(2))
+    """
     np.testing.assert_array_almost_equal_nulp(_host(x), _host(y), nulp=nulp)
 
 
 def assert_array_max_ulp(a, b, maxulp: int = 1, dtype=None) -> None:
-    """As NumPy's, of arrays of either kind."""
+    """Raises unless two arrays differ by so many units in the last place at most.
+
+    Parameters
+        a: an array of the host or of the service.
+        b: another.
+        maxulp: how many units.
+        dtype: the type in which they are compared; None for their own.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_array_max_ulp(st.ones(2), np.ones(2))
+    """
     np.testing.assert_array_max_ulp(_host(a), _host(b), maxulp=maxulp, dtype=dtype)
 
 
 def assert_array_equal(
     x, y, err_msg: str = "", verbose: bool = True, strides_check: bool = False, **options: Any
 ) -> None:
-    """As NumPy's, of arrays of either kind. Distances between elements are not compared."""
+    """Raises unless two arrays are equal, element by element. Distances between elements are not compared.
+
+    Parameters
+        x: an array of the host or of the service.
+        y: another.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+        strides_check: accepted.
+        options: `strict` of NumPy's function.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_array_equal(st.ones(2), np.ones(2))
+    """
     np.testing.assert_array_equal(_host(x), _host(y), err_msg=err_msg, verbose=verbose, **options)
 
 
 def assert_array_list_equal(xlist, ylist, err_msg: str = "", verbose: bool = True) -> None:
-    """Compares lists of arrays, pair by pair."""
+    """Raises unless two lists of arrays are equal, pair by pair.
+
+    Parameters
+        xlist: arrays of the host or of the service.
+        ylist: others.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_array_list_equal([st.ones(2)], [np.ones(2)])
+    """
     if len(xlist) != len(ylist):
         raise AssertionError(f"List size is different: {len(xlist)} and {len(ylist)}")
     for x, y in zip(xlist, ylist):
@@ -75,7 +163,21 @@ def assert_array_list_equal(xlist, ylist, err_msg: str = "", verbose: bool = Tru
 
 
 def assert_array_less(x, y, err_msg: str = "", verbose: bool = True) -> None:
-    """As NumPy's, of arrays of either kind."""
+    """Raises unless the elements of one array are less than those of another.
+
+    Parameters
+        x: an array of the host or of the service.
+        y: another.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+    Returns
+        None.
+    Raises
+        AssertionError.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.assert_array_less(st.zeros(2), np.ones(2))
+    """
     np.testing.assert_array_less(_host(x), _host(y), err_msg=err_msg, verbose=verbose)
 
 
@@ -215,7 +317,30 @@ def numpy_cupy_allclose(
     *,
     _check_sparse_format: bool = True,
 ) -> Callable:
-    """The results of both are close. Tolerances may be dicts by type."""
+    """A decorator: a test is run with both modules, and its results are close.
+
+    Parameters
+        rtol: the tolerance as a part of NumPy's result, or a dict by type.
+        atol: the tolerance as a number, or a dict by type.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+        name: the test's parameter that gets the module.
+        type_check: whether the types must be equal.
+        accept_error: whether both may raise, or which errors they may.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+        contiguous_check: accepted.
+        _check_sparse_format: accepted.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_allclose()
+        ... def test(xp):
+        ...     return xp.ones(2)
+        ...
+        >>> test()
+    """
 
     def compare(ours, theirs):
         dtype = getattr(theirs, "dtype", np.float64)
@@ -234,7 +359,27 @@ def numpy_cupy_array_almost_equal(
     sp_name=None,
     scipy_name: Optional[str] = None,
 ) -> Callable:
-    """The results of both are equal to so many decimals."""
+    """A decorator: a test is run with both modules, and its results are equal to so many decimals.
+
+    Parameters
+        decimal: how many decimals.
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+        name: the test's parameter that gets the module.
+        type_check: whether the types must be equal.
+        accept_error: whether both may raise, or which errors they may.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_array_almost_equal()
+        ... def test(xp):
+        ...     return xp.ones(2)
+        ...
+        >>> test()
+    """
     return _comparison(
         lambda a, b: assert_array_almost_equal(a, b, decimal, err_msg, verbose),
         name,
@@ -252,7 +397,25 @@ def numpy_cupy_array_almost_equal_nulp(
     sp_name=None,
     scipy_name: Optional[str] = None,
 ) -> Callable:
-    """The results of both differ by so many units in the last place."""
+    """A decorator: a test is run with both modules, and its results differ by so many units in the last place at most.
+
+    Parameters
+        nulp: how many units.
+        name: the test's parameter that gets the module.
+        type_check: whether the types must be equal.
+        accept_error: whether both may raise, or which errors they may.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_array_almost_equal_nulp()
+        ... def test(xp):
+        ...     return xp.ones(2)
+        ...
+        >>> test()
+    """
     return _comparison(
         lambda a, b: assert_array_almost_equal_nulp(a, b, nulp), name, type_check, accept_error, scipy_name
     )
@@ -267,7 +430,26 @@ def numpy_cupy_array_max_ulp(
     sp_name=None,
     scipy_name: Optional[str] = None,
 ) -> Callable:
-    """The results of both differ by so many units in the last place."""
+    """A decorator: a test is run with both modules, and its results differ by so many units in the last place at most.
+
+    Parameters
+        maxulp: how many units.
+        dtype: the type in which they are compared; None for their own.
+        name: the test's parameter that gets the module.
+        type_check: whether the types must be equal.
+        accept_error: whether both may raise, or which errors they may.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_array_max_ulp()
+        ... def test(xp):
+        ...     return xp.ones(2)
+        ...
+        >>> test()
+    """
     return _comparison(
         lambda a, b: assert_array_max_ulp(a, b, maxulp, dtype), name, type_check, accept_error, scipy_name
     )
@@ -283,7 +465,27 @@ def numpy_cupy_array_equal(
     scipy_name: Optional[str] = None,
     strides_check: bool = False,
 ) -> Callable:
-    """The results of both are equal."""
+    """A decorator: a test is run with both modules, and its results are equal.
+
+    Parameters
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+        name: the test's parameter that gets the module.
+        type_check: whether the types must be equal.
+        accept_error: whether both may raise, or which errors they may.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+        strides_check: accepted.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_array_equal()
+        ... def test(xp):
+        ...     return xp.ones(2)
+        ...
+        >>> test()
+    """
     return _comparison(
         lambda a, b: assert_array_equal(a, b, err_msg, verbose), name, type_check, accept_error, scipy_name
     )
@@ -301,14 +503,48 @@ def numpy_cupy_array_less(
     sp_name=None,
     scipy_name: Optional[str] = None,
 ) -> Callable:
-    """The results of this module are less than NumPy's."""
+    """A decorator: a test is run with both modules, and this module's results are less than NumPy's.
+
+    Parameters
+        err_msg: text in front of the error's.
+        verbose: whether the error shows the values.
+        name: the test's parameter that gets the module.
+        type_check: whether the types must be equal.
+        accept_error: whether both may raise, or which errors they may.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_array_less()
+        ... def test(xp):
+        ...     return xp.zeros(2) if xp is not np else xp.ones(2)
+        ...
+        >>> test()
+    """
     return _comparison(
         lambda a, b: assert_array_less(a, b, err_msg, verbose), name, type_check, accept_error, scipy_name
     )
 
 
 def numpy_cupy_equal(name: str = "xp", sp_name=None, scipy_name: Optional[str] = None) -> Callable:
-    """The results of both are equal, as Python compares them."""
+    """A decorator: a test is run with both modules, and its results are equal as Python compares them.
+
+    Parameters
+        name: the test's parameter that gets the module.
+        sp_name: accepted.
+        scipy_name: the test's parameter that gets SciPy; None for none.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.numpy_cupy_equal()
+        ... def test(xp):
+        ...     return xp.ones(2).sum()
+        ...
+        >>> test()
+    """
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -354,7 +590,21 @@ def _loop(values: Callable[[], Iterable], name: str) -> Callable:
 
 
 def for_dtypes(dtypes: Sequence, name: str = "dtype") -> Callable:
-    """For each of these types."""
+    """A decorator: a test is run for each of some types.
+
+    Parameters
+        dtypes: the types.
+        name: the test's parameter that gets the type.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_dtypes([np.int32])
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     made = tuple(np.dtype(one).type if not isinstance(one, type) else one for one in dtypes)
     return _loop(lambda: made, name)
 
@@ -372,37 +622,135 @@ def _all_dtypes(no_float16: bool, no_bool: bool, no_complex: bool) -> tuple:
 def for_all_dtypes(
     name: str = "dtype", no_float16: bool = False, no_bool: bool = False, no_complex: bool = False
 ) -> Callable:
-    """For each type of the service."""
+    """A decorator: a test is run for each type of the service.
+
+    Parameters
+        name: the test's parameter that gets the type.
+        no_float16: whether float16 is left out.
+        no_bool: whether bool is left out.
+        no_complex: whether complex types are left out.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_all_dtypes()
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     return for_dtypes(_all_dtypes(no_float16, no_bool, no_complex), name)
 
 
 def for_float_dtypes(name: str = "dtype", no_float16: bool = False) -> Callable:
-    """For each type of floats."""
+    """A decorator: a test is run for each type of floating-point numbers.
+
+    Parameters
+        name: the test's parameter that gets the type.
+        no_float16: whether float16 is left out.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_float_dtypes()
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     return for_dtypes(_FLOATS[:2] if no_float16 else _FLOATS, name)
 
 
 def for_signed_dtypes(name: str = "dtype") -> Callable:
-    """For each type of signed integers."""
+    """A decorator: a test is run for each type of signed integers.
+
+    Parameters
+        name: the test's parameter that gets the type.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_signed_dtypes()
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     return for_dtypes(_SIGNED, name)
 
 
 def for_unsigned_dtypes(name: str = "dtype") -> Callable:
-    """For each type of unsigned integers."""
+    """A decorator: a test is run for each type of unsigned integers.
+
+    Parameters
+        name: the test's parameter that gets the type.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_unsigned_dtypes()
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     return for_dtypes(_UNSIGNED, name)
 
 
 def for_int_dtypes(name: str = "dtype", no_bool: bool = False) -> Callable:
-    """For each type of integers, and bool."""
+    """A decorator: a test is run for each type of integers, and bool.
+
+    Parameters
+        name: the test's parameter that gets the type.
+        no_bool: whether bool is left out.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_int_dtypes()
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     return for_dtypes(_SIGNED + _UNSIGNED + (() if no_bool else (np.bool_,)), name)
 
 
 def for_complex_dtypes(name: str = "dtype") -> Callable:
-    """For each type of complex numbers."""
+    """A decorator: a test is run for each type of complex numbers.
+
+    Parameters
+        name: the test's parameter that gets the type.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_complex_dtypes()
+        ... def test(dtype):
+        ...     assert st.ones(2, dtype).dtype == dtype
+        ...
+        >>> test()
+    """
     return for_dtypes(_COMPLEX, name)
 
 
 def for_dtypes_combination(types: Sequence, names: Sequence[str] = ("dtype",), full: Optional[bool] = None) -> Callable:
-    """For combinations of types: with `full` all of them, else each type with each name."""
+    """A decorator: a test is run for combinations of some types: each type with each name, or all combinations.
+
+    Parameters
+        types: the types.
+        names: the test's parameters that get the types.
+        full: whether all combinations are tried; None asks CUPY_TEST_FULL_COMBINATION.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_dtypes_combination([np.int32, np.int64], names=("a", "b"))
+        ... def test(a, b):
+        ...     assert st.add(st.ones(2, a), st.ones(2, b)).shape == (2,)
+        ...
+        >>> test()
+    """
     types = list(types)
     if full is None:
         full = int(os.environ.get("CUPY_TEST_FULL_COMBINATION", "0")) != 0
@@ -443,39 +791,142 @@ def for_all_dtypes_combination(
     full: Optional[bool] = None,
     no_complex: bool = False,
 ) -> Callable:
-    """For combinations of all types."""
+    """A decorator: a test is run for combinations of all types: each type with each name, or all combinations.
+
+    Parameters
+        names: the test's parameters that get the types.
+        no_float16: whether float16 is left out.
+        no_bool: whether bool is left out.
+        full: whether all combinations are tried; None asks CUPY_TEST_FULL_COMBINATION.
+        no_complex: whether complex types are left out.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_all_dtypes_combination(names=("a", "b"))
+        ... def test(a, b):
+        ...     assert st.add(st.ones(2, a), st.ones(2, b)).shape == (2,)
+        ...
+        >>> test()
+    """
     return for_dtypes_combination(_all_dtypes(no_float16, no_bool, no_complex), names, full)
 
 
 def for_signed_dtypes_combination(names: Sequence[str] = ("dtype",), full: Optional[bool] = None) -> Callable:
-    """For combinations of types of signed integers."""
+    """A decorator: a test is run for combinations of types of signed integers: each type with each name, or all
+    combinations.
+
+    Parameters
+        names: the test's parameters that get the types.
+        full: whether all combinations are tried; None asks CUPY_TEST_FULL_COMBINATION.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_signed_dtypes_combination(names=("a", "b"))
+        ... def test(a, b):
+        ...     assert st.add(st.ones(2, a), st.ones(2, b)).shape == (2,)
+        ...
+        >>> test()
+    """
     return for_dtypes_combination(_SIGNED, names, full)
 
 
 def for_unsigned_dtypes_combination(names: Sequence[str] = ("dtype",), full: Optional[bool] = None) -> Callable:
-    """For combinations of types of unsigned integers."""
+    """A decorator: a test is run for combinations of types of unsigned integers: each type with each name, or all
+    combinations.
+
+    Parameters
+        names: the test's parameters that get the types.
+        full: whether all combinations are tried; None asks CUPY_TEST_FULL_COMBINATION.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_unsigned_dtypes_combination(names=("a", "b"))
+        ... def test(a, b):
+        ...     assert st.add(st.ones(2, a), st.ones(2, b)).shape == (2,)
+        ...
+        >>> test()
+    """
     return for_dtypes_combination(_UNSIGNED, names, full)
 
 
 def for_int_dtypes_combination(
     names: Sequence[str] = ("dtype",), no_bool: bool = False, full: Optional[bool] = None
 ) -> Callable:
-    """For combinations of types of integers."""
+    """A decorator: a test is run for combinations of types of integers: each type with each name, or all combinations.
+
+    Parameters
+        names: the test's parameters that get the types.
+        no_bool: whether bool is left out.
+        full: whether all combinations are tried; None asks CUPY_TEST_FULL_COMBINATION.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_int_dtypes_combination(names=("a", "b"))
+        ... def test(a, b):
+        ...     assert st.add(st.ones(2, a), st.ones(2, b)).shape == (2,)
+        ...
+        >>> test()
+    """
     return for_dtypes_combination(_SIGNED + _UNSIGNED + (() if no_bool else (np.bool_,)), names, full)
 
 
 def for_orders(orders: Sequence, name: str = "order") -> Callable:
-    """For each memory order."""
+    """A decorator: a test is run for each of some orders of memory.
+
+    Parameters
+        orders: the orders.
+        name: the test's parameter that gets the order.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_orders("CF")
+        ... def test(order):
+        ...     assert st.ones(2, order=order).shape == (2,)
+        ...
+        >>> test()
+    """
     return _loop(lambda: orders, name)
 
 
 def for_CF_orders(name: str = "order") -> Callable:  # noqa: N802, CuPy's name
-    """For the orders None, C, F, c and f."""
+    """A decorator: a test is run for the orders None, C, F, c and f.
+
+    Parameters
+        name: the test's parameter that gets the order.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_CF_orders()
+        ... def test(order):
+        ...     assert st.ones(2, order=order).shape == (2,)
+        ...
+        >>> test()
+    """
     return for_orders([None, "C", "F", "c", "f"], name)
 
 
 def for_castings(castings: Optional[Sequence] = None, name: str = "casting") -> Callable:
-    """For each of NumPy's casting rules."""
+    """A decorator: a test is run for each of NumPy's casting rules.
+
+    Parameters
+        castings: the rules; None for all.
+        name: the test's parameter that gets the rule.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.for_castings()
+        ... def test(casting):
+        ...     assert st.can_cast(st.int8, st.int8, casting)
+        ...
+        >>> test()
+    """
     return _loop(lambda: castings or ["no", "equiv", "safe", "same_kind", "unsafe"], name)
 
 
@@ -485,19 +936,50 @@ for_contiguous_axes = for_orders
 
 
 def product(parameter: Dict[str, Sequence]) -> List[Dict[str, Any]]:
-    """Every combination of the values of several names."""
+    """Every combination of the values of several names.
+
+    Parameters
+        parameter: a dict of names and values.
+    Returns
+        A list of dicts.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.product({"a": [1, 2], "b": [3]})
+        [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]
+    """
     keys = sorted(parameter)
     return [dict(zip(keys, one)) for one in itertools.product(*(parameter[key] for key in keys))]
 
 
 def product_dict(*parameters: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Every combination of dicts, merged."""
+    """Every combination of dicts, merged.
+
+    Parameters
+        parameters: lists of dicts.
+    Returns
+        A list of dicts.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.product_dict([{"a": 1}], [{"b": 2}, {"b": 3}])
+        [{'a': 1, 'b': 2}, {'a': 1, 'b': 3}]
+    """
     return [{key: value for one in parts for key, value in one.items()} for parts in itertools.product(*parameters)]
 
 
 def parameterize(*params: Dict[str, Any], _ids: bool = True) -> Callable:
-    """A class of tests for each dict, whose items are attributes of the test: of unittest's classes subclasses in their
-    module, of others by pytest."""
+    """A decorator that makes a class of tests for each dict, whose items are attributes of the test: for a class of
+    unittest subclasses in its module, for others by pytest.
+
+    Parameters
+        params: the dicts.
+        _ids: accepted.
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> callable(testing.parameterize({"shape": (2, 3)}))
+        True
+    """
 
     def subclassed(cls: type) -> type:
         module = sys.modules[cls.__module__]
@@ -536,7 +1018,20 @@ def parameterize(*params: Dict[str, Any], _ids: bool = True) -> Callable:
 
 
 def shaped_arange(shape, xp=cp, dtype=np.float32, order: str = "C"):
-    """1, 2, 3 and so on in a shape; of bool, every other one."""
+    """1, 2, 3 and so on in a shape; of bool, every other one.
+
+    Parameters
+        shape: the shape.
+        xp: the module that makes the array.
+        dtype: the element type.
+        order: accepted.
+    Returns
+        An array of `xp`.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.shaped_arange((2, 2)).tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
     dtype = np.dtype(dtype)
     values = np.arange(1, int(np.prod(shape)) + 1)
     if dtype == "?":
@@ -547,7 +1042,19 @@ def shaped_arange(shape, xp=cp, dtype=np.float32, order: str = "C"):
 
 
 def shaped_reverse_arange(shape, xp=cp, dtype=np.float32):
-    """As shaped_arange, from the greatest on."""
+    """The numbers from the number of elements down to 1 in a shape; of bool, every other one.
+
+    Parameters
+        shape: the shape.
+        xp: the module that makes the array.
+        dtype: the element type.
+    Returns
+        An array of `xp`.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.shaped_reverse_arange((2, 2)).tolist()
+        [[4.0, 3.0], [2.0, 1.0]]
+    """
     dtype = np.dtype(dtype)
     size = int(np.prod(shape))
     values = np.arange(size, 0, -1)
@@ -559,12 +1066,41 @@ def shaped_reverse_arange(shape, xp=cp, dtype=np.float32):
 
 
 def shaped_linspace(start, stop, shape, xp=cp, dtype=np.float32):
-    """Evenly spaced values in a shape."""
+    """Evenly spaced values in a shape.
+
+    Parameters
+        start: the first value.
+        stop: the last value.
+        shape: the shape.
+        xp: the module that makes the array.
+        dtype: the element type.
+    Returns
+        An array of `xp`.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.shaped_linspace(0, 3, (2, 2)).tolist()
+        [[0.0, 1.0], [2.0, 3.0]]
+    """
     return xp.asarray(np.linspace(start, stop, int(np.prod(shape))).astype(dtype).reshape(shape))
 
 
 def shaped_random(shape, xp=cp, dtype=np.float32, scale: float = 10, seed: int = 0, order: str = "C"):
-    """Random values from 0 to `scale`; of bool, of either kind."""
+    """Random values from 0 to `scale`; of bool, of either kind.
+
+    Parameters
+        shape: the shape.
+        xp: the module that makes the array.
+        dtype: the element type.
+        scale: the end of the range.
+        seed: the seed.
+        order: accepted.
+    Returns
+        An array of `xp`.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.shaped_random((2, 2)).shape
+        (2, 2)
+    """
     generator = np.random.RandomState(seed)
     dtype = np.dtype(dtype)
     if dtype == "?":
@@ -577,7 +1113,20 @@ def shaped_random(shape, xp=cp, dtype=np.float32, scale: float = 10, seed: int =
 
 
 def generate_matrix(shape, xp=cp, dtype=np.float32, *, singular_values=None):
-    """A random matrix, or a stack of them, with these singular values (default: within 0.9 and 1.1)."""
+    """A random matrix, or a stack of them, with these singular values (default: within 0.9 and 1.1).
+
+    Parameters
+        shape: the shape, of two axes or more.
+        xp: the module that makes the array.
+        dtype: the element type.
+        singular_values: the singular values; None for values from 0.9 to 1.1.
+    Returns
+        An array of `xp`.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.generate_matrix((2, 2)).shape
+        (2, 2)
+    """
     generator = np.random.RandomState(0)
     values = generator.randn(*shape)
     if np.dtype(dtype).kind == "c":
@@ -595,41 +1144,123 @@ def generate_matrix(shape, xp=cp, dtype=np.float32, *, singular_values=None):
 
 
 class NumpyAliasTestBase(unittest.TestCase):
-    """A test of a function that is NumPy's own by another name: `func` is its name."""
+    """A test of a function that is NumPy's own by another name: `func` is its name.
+
+    Parameters
+        methodName: the method that runs.
+    Example
+        >>> from stride.cupy import testing
+        >>> class Test(testing.NumpyAliasTestBase):
+        ...     func = "sum"
+        ...
+        >>> Test().cupy_func is st.sum
+        True
+    """
 
     __test__ = False
 
     @property
     def func(self) -> str:
-        """The function's name."""
+        """The function's name, which a subclass gives.
+
+        Example
+            >>> from stride.cupy import testing
+            >>> class Test(testing.NumpyAliasTestBase):
+            ...     func = "sum"
+            ...
+            >>> Test().func
+            'sum'
+        """
         raise NotImplementedError
 
     @property
     def cupy_func(self):
-        """This module's."""
+        """This module's function.
+
+        Example
+            >>> from stride.cupy import testing
+            >>> class Test(testing.NumpyAliasTestBase):
+            ...     func = "sum"
+            ...
+            >>> Test().cupy_func is st.sum
+            True
+        """
         return getattr(cp, self.func)
 
     @property
     def numpy_func(self):
-        """NumPy's."""
+        """NumPy's function.
+
+        Example
+            >>> from stride.cupy import testing
+            >>> class Test(testing.NumpyAliasTestBase):
+            ...     func = "sum"
+            ...
+            >>> Test().numpy_func is np.sum
+            True
+        """
         return getattr(np, self.func)
 
 
 class NumpyAliasBasicTestBase(NumpyAliasTestBase):
-    """That the function is there and documented."""
+    """A test that a function is there and documented.
+
+    Parameters
+        methodName: the method that runs.
+    Example
+        >>> from stride.cupy import testing
+        >>> class Test(testing.NumpyAliasBasicTestBase):
+        ...     func = "sum"
+        ...
+        >>> Test().test_docstring()
+    """
 
     def test_docstring(self) -> None:
-        """It has a docstring."""
+        """Checks that the function has a docstring.
+
+        Returns
+            None.
+        Raises
+            AssertionError.
+        Example
+            >>> from stride.cupy import testing
+            >>> class Test(testing.NumpyAliasBasicTestBase):
+            ...     func = "sum"
+            ...
+            >>> Test().test_docstring()
+        """
         assert self.cupy_func.__doc__
 
     test_argspec = test_docstring
 
 
 class NumpyAliasValuesTestBase(NumpyAliasTestBase):
-    """That the function gives NumPy's value for `args`."""
+    """A test that a function gives NumPy's value for `args`.
+
+    Parameters
+        methodName: the method that runs.
+    Example
+        >>> from stride.cupy import testing
+        >>> class Test(testing.NumpyAliasValuesTestBase):
+        ...     func, args = "isscalar", (3,)
+        ...
+        >>> Test().test_values()
+    """
 
     def test_values(self) -> None:
-        """The values are equal."""
+        """Checks that the values are equal.
+
+        Returns
+            None.
+        Raises
+            AssertionError.
+        Example
+            >>> from stride.cupy import testing
+            >>> class Test(testing.NumpyAliasValuesTestBase):
+            ...     func, args = "isscalar", (3,)
+            ...
+            >>> Test().test_values()
+        """
         assert self.cupy_func(*self.args) == self.numpy_func(*self.args)  # type: ignore[attr-defined]
 
 
@@ -637,12 +1268,32 @@ class NumpyAliasValuesTestBase(NumpyAliasTestBase):
 
 
 def numpy_satisfies(version_range: str) -> bool:
-    """Whether NumPy's version is in a range such as ">=1.20"."""
+    """Whether NumPy's version is in a range such as ">=1.20".
+
+    Parameters
+        version_range: the range.
+    Returns
+        A bool.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.numpy_satisfies(">=99")
+        False
+    """
     return installed("numpy" + version_range)
 
 
 def installed(*specifiers: str) -> bool:
-    """Whether packages are installed, such as "scipy>=1.8"."""
+    """Whether packages are installed, such as "scipy>=1.8".
+
+    Parameters
+        specifiers: packages and their versions.
+    Returns
+        A bool.
+    Example
+        >>> from stride.cupy import testing
+        >>> testing.installed("no-such-package")
+        False
+    """
     try:
         from packaging.requirements import Requirement
     except ImportError:
@@ -660,21 +1311,57 @@ def installed(*specifiers: str) -> bool:
 
 
 def with_requires(*requirements: str) -> Callable:
-    """Skips a test, by pytest, unless packages are installed."""
+    """A decorator that skips a test, by pytest, unless packages are installed.
+
+    Parameters
+        requirements: packages and their versions.
+    Returns
+        A decorator.
+    Raises
+        ImportError where pytest is not installed.
+    Example
+        >>> from stride.cupy import testing
+        >>> callable(testing.with_requires)
+        True
+    """
     import pytest
 
     return pytest.mark.skipif(not installed(*requirements), reason=f"requires: {', '.join(requirements)}")
 
 
 def multi_gpu(num: int) -> Callable:
-    """Skips a test, by pytest, where there are fewer devices."""
+    """A decorator that skips a test, by pytest, where there are fewer devices.
+
+    Parameters
+        num: how many devices the test needs.
+    Returns
+        A decorator.
+    Raises
+        ImportError where pytest is not installed.
+    Example
+        >>> from stride.cupy import testing
+        >>> callable(testing.multi_gpu)
+        True
+    """
     import pytest
 
     return pytest.mark.skipif(cp.cuda.runtime.getDeviceCount() < num, reason=f"{num} devices are needed")
 
 
 def fix_random() -> Callable:
-    """A test whose random numbers of NumPy and Python are the same at each run."""
+    """A decorator: random numbers of NumPy and of Python are the same at each run of a test.
+
+    Returns
+        A decorator.
+    Example
+        >>> from stride.cupy import testing
+        >>> @testing.fix_random()
+        ... def test():
+        ...     return np.random.rand()
+        ...
+        >>> test() == test()
+        True
+    """
 
     def decorate(function):
         if isinstance(function, type):

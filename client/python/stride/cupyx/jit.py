@@ -121,5 +121,26 @@ class RawKernel(Kernel):
 
 
 def rawkernel(*, mode: str = "cuda", device: bool = False):
-    """A decorator that makes a kernel of a Python function; with `device`, a function for kernels to call."""
+    """A decorator that makes a kernel of a Python function; with `device`, a function for kernels to call.
+
+    Parameters
+        mode: accepted: the daemon compiles.
+        device: whether the function is one that kernels call.
+    Returns
+        A decorator.
+    Raises
+        ExpressionError at the first launch for Python outside the subset.
+    Example
+        >>> from stride.cupyx import jit
+        >>> @jit.rawkernel()
+        ... def copy(x, y, size):
+        ...     i = jit.blockIdx.x * jit.blockDim.x + jit.threadIdx.x
+        ...     if i < size:
+        ...         y[i] = x[i]
+        ...
+        >>> y = st.zeros(3)
+        >>> copy((1,), (32,), (st.arange(3.0), y, 3))
+        >>> y.tolist()
+        [0.0, 1.0, 2.0]
+    """
     return lambda function: DeviceFunction(function) if device else RawKernel(function)

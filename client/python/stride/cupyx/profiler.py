@@ -13,13 +13,33 @@ __all__ = ["PerformanceResult", "benchmark", "profile", "time_range"]
 
 class PerformanceResult:
     """Times of the calls, in seconds: `cpu_times`, that of the call itself, and `gpu_times`, one row for each device,
-    until its results were there."""
+    until its results were there.
+
+    Parameters
+        name: the function's name.
+        cpu_times: an array of seconds, one for each call.
+        gpu_times: an array of seconds, one row for each device.
+    Example
+        >>> from stride.cupyx import profiler
+        >>> profiler.PerformanceResult("f", np.ones(2), np.ones((1, 2))).cpu_times.mean().item()
+        1.0
+    """
 
     def __init__(self, name: str, cpu_times: np.ndarray, gpu_times: np.ndarray):
         self.name, self.cpu_times, self.gpu_times = name, cpu_times, gpu_times
 
     def to_str(self, show_gpu: bool = False) -> str:
-        """As printed; with the devices' times on request."""
+        """The times as a line of text.
+
+        Parameters
+            show_gpu: whether the devices' times are in it.
+        Returns
+            A str.
+        Example
+            >>> from stride.cupyx import profiler
+            >>> profiler.PerformanceResult("f", np.ones(2), np.ones((1, 2))).to_str().startswith("f")
+            True
+        """
         parts = [f"{self.name:<20s}:{self._line('CPU', self.cpu_times)}"]
         if show_gpu:
             parts += [self._line(f"GPU-{i}", one) for i, one in enumerate(self.gpu_times)]
@@ -54,8 +74,27 @@ def benchmark(
 ) -> PerformanceResult:
     """Calls a function `n_warmup` times, then up to `n_repeat` times or `max_duration` seconds.
 
-    A result that nothing reads would not be computed: each call's results are sent and waited for. `devices` are those
-    that are named in the result; the operations run where the session has them."""
+    A result that nothing reads would not be computed: each call's results are sent and waited for. `devices` are
+    those that are named in the result; the operations run where the session has them.
+
+    Parameters
+        func: the function.
+        args: its arguments.
+        kwargs: its arguments by name.
+        n_repeat: the most calls that are measured.
+        name: the name in the result; None for the function's.
+        n_warmup: calls before.
+        max_duration: seconds after which no further call begins.
+        devices: the devices that the result names; None for the current one.
+    Returns
+        A PerformanceResult.
+    Raises
+        What the function raises.
+    Example
+        >>> from stride.cupyx import profiler
+        >>> profiler.benchmark(st.sum, (st.ones(3),), n_repeat=2, n_warmup=1).cpu_times.size
+        2
+    """
     from stride._array import Array
 
     kwargs = {} if kwargs is None else kwargs
@@ -90,13 +129,34 @@ def benchmark(
 
 @contextlib.contextmanager
 def profile():
-    """Does nothing: profile the daemon instead."""
+    """A context that CUDA's profiler records. It does nothing: profile the daemon instead.
+
+    Returns
+        A context.
+    Example
+        >>> from stride.cupyx import profiler
+        >>> with profiler.profile():
+        ...     x = st.zeros(3)
+        ...
+    """
     yield
 
 
 class time_range(contextlib.ContextDecorator):  # noqa: N801, CuPy's name
-    """A range for a profiler, as a context and a decorator. It does nothing: the work is the daemon's, which has traces
-    of its own."""
+    """A range for a profiler, as a context and a decorator. It does nothing: the work is the daemon's, which has
+    traces of its own.
+
+    Parameters
+        message: accepted.
+        color_id: accepted.
+        argb_color: accepted.
+        sync: accepted.
+    Example
+        >>> from stride.cupyx import profiler
+        >>> with profiler.time_range("step"):
+        ...     x = st.zeros(3)
+        ...
+    """
 
     def __init__(self, message: Optional[str] = None, color_id: Any = None, argb_color: Any = None, sync: bool = False):
         self.message = message

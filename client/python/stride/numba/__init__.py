@@ -46,7 +46,21 @@ __all__ += [name for name in TYPES if name not in ("None", "none", "bool", "int"
 
 def jit(signature_or_function=None, *_, **__):
     """Marks a function that kernels may call. Called from Python it runs in Python: nothing here compiles for the
-    host."""
+    host.
+
+    Parameters
+        signature_or_function: the function, or signatures, which are accepted.
+    Returns
+        The function, or a decorator.
+    Example
+        >>> from stride import numba
+        >>> @numba.jit
+        ... def double(x):
+        ...     return 2 * x
+        ...
+        >>> double(4)
+        8
+    """
     if signature_or_function is None or _signatures.is_signature(signature_or_function):
         return jit
     function = signature_or_function
@@ -63,12 +77,34 @@ njit = jit
 
 
 def literal_unroll(values):
-    """The tuple itself."""
+    """A tuple that loops of a kernel go over.
+
+    Parameters
+        values: a tuple.
+    Returns
+        The tuple itself.
+    Example
+        >>> from stride import numba
+        >>> numba.literal_unroll((1, 2))
+        (1, 2)
+    """
     return values
 
 
 def from_dtype(dtype):
-    """The type of NumPy's dtype."""
+    """The type of NumPy's dtype.
+
+    Parameters
+        dtype: a type of NumPy.
+    Returns
+        An element type.
+    Raises
+        TypeError for a type that the service lacks.
+    Example
+        >>> from stride import numba
+        >>> numba.from_dtype(np.float32)
+        float32
+    """
     import numpy
 
     name = numpy.dtype(dtype).name
@@ -78,7 +114,19 @@ def from_dtype(dtype):
 
 
 def typeof(value):
-    """The type of a number or of an array."""
+    """The type of a number or of an array.
+
+    Parameters
+        value: a number or an array.
+    Returns
+        An element type, or an array's type.
+    Raises
+        TypeError for another object.
+    Example
+        >>> from stride import numba
+        >>> numba.typeof(np.ones((2, 2)))
+        float64[:, :]
+    """
     import numpy
 
     if hasattr(value, "shape") and not isinstance(value, numpy.generic):

@@ -18,6 +18,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "server/worker/cpu/compiler/export_globals.h"
 #include "server/worker/cpu/compiler/front_end.h"
+#include "server/worker/cpu/compiler/inline_ptx.h"
 #include "server/worker/cpu/compiler/optimize.h"
 #include "server/worker/cpu/compiler/options.h"
 #include "server/worker/cpu/compiler/shared_object.h"
@@ -34,6 +35,7 @@ constexpr unsigned kStackBytes = 64u << 20;
 
 absl::Status Lower(const CompileRequest& request, const Options& options, llvm::Module& module,
                    llvm::TargetMachine& machine, KernelTable& table) {
+  if (absl::Status status = LowerInlinePtx(module); !status.ok()) return status;
   if (request.kind == SourceKind::kNativeLoops) {
     KeepOnly(module, table.kernels);
     Optimize(module, machine, options.optimization);

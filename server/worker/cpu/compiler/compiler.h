@@ -34,8 +34,8 @@ enum class ThreadForm {
 struct CompileRequest {
   std::string source;
   SourceKind kind = SourceKind::kCudaKernels;
-  // -DX[=Y] -UX -std=c++11..20 --use_fast_math --fmad=true|false -O0..-O3; -lineinfo and -G are
-  // accepted and ignored.
+  // -DX[=Y] -UX -std=c++11..20 --use_fast_math --fmad=true|false -default-device -O0..-O3;
+  // -lineinfo and -G are accepted and ignored.
   std::vector<std::string> options;
   // Kernel names or template name expressions such as "scale<float>". Empty: every non-template
   // kernel.

@@ -5,6 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clang/AST/Attr.h"
+#include "clang/AST/Decl.h"
 #include "clang/Basic/TargetInfo.h"
 #include "clang/CodeGen/CodeGenAction.h"
 #include "clang/Frontend/CompilerInstance.h"
@@ -14,6 +16,8 @@
 #include "clang/Frontend/TextDiagnosticPrinter.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/VirtualFileSystem.h"
+#include "server/worker/cpu/compiler/asm_constraints.h"
+#include "server/worker/cpu/compiler/header_names.h"
 #include "server/worker/cpu/compiler/name_expressions.h"
 #include "server/worker/cpu/compiler/prelude_files.h"
 #include "server/worker/cpu/compiler/unsupported.h"
@@ -25,79 +29,103 @@ namespace {
 constexpr char kSourceName[] = "kernel.cu";
 constexpr char kPreludeFolder[] = "/stride/";
 
+// Gives variables without a mark to the device; the pragma that does it for functions has no such
+// power (see stride_default_device.h).
+void MarkForDevice(clang::Decl* declaration) {
+  if (auto* space = llvm::dyn_cast<clang::NamespaceDecl>(declaration)) {
+    for (clang::Decl* inner : space->decls()) MarkForDevice(inner);
+    return;
+  }
+  auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration);
+  if (variable == nullptr || variable->hasAttr<clang::CUDADeviceAttr>() ||
+      variable->hasAttr<clang::CUDAConstantAttr>() || variable->hasAttr<clang::CUDASharedAttr>()) {
+    return;
+  }
+  variable->addAttr(clang::CUDADeviceAttr::CreateImplicit(variable->getASTContext()));
+}
+
 // Calls back with the finished syntax tree.
 class TreeConsumer : public clang::ASTConsumer {
  public:
-  explicit TreeConsumer(std::function<void(clang::ASTContext&)> done) : done_(std::move(done)) {}
+  TreeConsumer(std::function<void(clang::ASTContext&)> done, bool default_device)
+      : done_(std::move(done)), default_device_(default_device) {}
+  bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
+    if (default_device_) std::for_each(group.begin(), group.end(), MarkForDevice);
+    return true;
+  }
   void HandleTranslationUnit(clang::ASTContext& context) override { done_(context); }
 
  private:
   std::function<void(clang::ASTContext&)> done_;
+  bool default_device_;
 };
 
 class ListAction : public clang::ASTFrontendAction {
  public:
-  explicit ListAction(std::function<void(clang::ASTContext&)> done) : done_(std::move(done)) {}
+  ListAction(bool default_device, std::function<void(clang::ASTContext&)> done)
+      : done_(std::move(done)), default_device_(default_device) {}
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&,
                                                         llvm::StringRef) override {
-    return std::make_unique<TreeConsumer>(done_);
+    return std::make_unique<TreeConsumer>(done_, default_device_);
   }
 
  private:
   std::function<void(clang::ASTContext&)> done_;
+  bool default_device_;
 };
 
 class EmitAction : public clang::EmitLLVMOnlyAction {
  public:
-  EmitAction(llvm::LLVMContext* context, std::function<void(clang::ASTContext&)> done)
-      : EmitLLVMOnlyAction(context), done_(std::move(done)) {}
+  EmitAction(llvm::LLVMContext* context, bool default_device,
+             std::function<void(clang::ASTContext&)> done)
+      : EmitLLVMOnlyAction(context), done_(std::move(done)), default_device_(default_device) {}
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance,
                                                         llvm::StringRef file) override {
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
-    consumers.push_back(std::make_unique<TreeConsumer>(done_));
+    consumers.push_back(std::make_unique<TreeConsumer>(done_, default_device_));
     consumers.push_back(EmitLLVMOnlyAction::CreateASTConsumer(instance, file));
     return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
   }
 
  private:
   std::function<void(clang::ASTContext&)> done_;
+  bool default_device_;
 };
+
+// Parts of the prelude that NVRTC has without an include, but that few kernels use: each costs
+// milliseconds of every compilation, so the source must have one of its words.
+struct RarePart {
+  const char* file;
+  std::vector<const char*> words;
+};
+
+std::vector<std::string> RareParts(const std::string& source) {
+  static const auto& kParts = *new std::vector<RarePart>{
+      {"stride_simd_words.h", {"__v"}},
+      {"stride_special_functions.h",
+       {"nan", "norm", "erf", "hypot", "sincospi", "jn", "yn", "llr", "scalbln", "normcdf"}}};
+  std::vector<std::string> files;
+  for (const RarePart& part : kParts) {
+    bool used = std::any_of(part.words.begin(), part.words.end(),
+                            [&](const char* word) { return absl::StrContains(source, word); });
+    if (used) files.push_back(part.file);
+  }
+  return files;
+}
 
 std::vector<std::string> Arguments(const CompileRequest& request, const Options& options,
                                    const Target& target) {
   std::vector<std::string> arguments = {
-      "-triple",
-      target.triple,
-      "-target-cpu",
-      target.cpu,
-      "-std=" + options.standard,
-      "-O2",
-      "-disable-llvm-passes",
-      "-nostdsysteminc",
-      "-nobuiltininc",
-      "-isystem",
-      kPreludeFolder,
-      "-fdeclspec",
-      "-fno-threadsafe-statics",
-      "-fno-rtti",
-      "-mrelocation-model",
-      "pic",
-      "-pic-level",
-      "2",
-      "-ferror-limit",
-      "30",
-      "-fmessage-length=0",
-      "-Wno-unused-value",
-      "-Wno-unknown-cuda-version",
-      "-Wno-undefined-internal",
-      "-Wno-psabi",
-      "-Wno-pass-failed",
+      "-triple", target.triple, "-target-cpu", target.cpu, "-std=" + options.standard, "-O2",
+      "-disable-llvm-passes", "-nostdsysteminc", "-nobuiltininc", "-isystem", kPreludeFolder,
+      "-fdeclspec", "-fno-threadsafe-statics", "-fno-rtti", "-mrelocation-model", "pic",
+      "-pic-level", "2", "-ferror-limit", "30", "-fmessage-length=0", "-Wno-unused-value",
+      "-Wno-unknown-cuda-version", "-Wno-undefined-internal", "-Wno-psabi", "-Wno-pass-failed",
       "-Wno-unknown-pragmas",
-      "-fdiagnostics-show-note-include-stack",
-      "-vectorize-loops",
-      "-vectorize-slp",
-      "-ffp-contract=" + std::string(options.contract ? "fast" : "off"),
-      "-main-file-name",
+      // NVRTC takes both.
+      "-Wno-register", "-Wno-error=c++11-narrowing", "-fdiagnostics-show-note-include-stack",
+      "-vectorize-loops", "-vectorize-slp",
+      "-ffp-contract=" + std::string(options.contract ? "fast" : "off"), "-main-file-name",
       kSourceName};
   for (const std::string& feature : target.features) {
     arguments.push_back("-target-feature");
@@ -112,6 +140,14 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
           "-fcuda-allow-variadic-functions", "-include", "stride_cuda.h", "-x", "cuda"}) {
       arguments.push_back(more);
     }
+    for (std::string& file : RareParts(request.source)) {
+      arguments.push_back("-include");
+      arguments.push_back(std::move(file));
+    }
+    if (options.default_device) {
+      arguments.push_back("-include");
+      arguments.push_back("stride_default_device.h");
+    }
   } else {
     for (const char* more : {"-include", "stride_native.h", "-x", "c++"}) arguments.push_back(more);
   }
@@ -124,52 +160,12 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& s
   files->setCurrentWorkingDirectory("/");
   files->addFile(kSourceName, 0, llvm::MemoryBuffer::getMemBufferCopy(source, kSourceName));
   for (const PreludeFile* file = PreludeFilesBegin(); file != PreludeFilesEnd(); ++file) {
-    // A "cooperative_groups.reduce.h" is <cooperative_groups/reduce.h>: the embedded names are
-    // flat.
-    std::string name(file->name);
-    if (name == "cooperative_groups.reduce.h") name = "cooperative_groups/reduce.h";
     llvm::StringRef text(file->text.data(), file->text.size());
+    std::string name(file->name);
     files->addFile(kPreludeFolder + name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
   }
-  for (const char* name : {"cstdint",
-                           "cstddef",
-                           "cmath",
-                           "cstdio",
-                           "cassert",
-                           "cstdlib",
-                           "cstring",
-                           "climits",
-                           "cfloat",
-                           "limits",
-                           "type_traits",
-                           "utility",
-                           "algorithm",
-                           "math.h",
-                           "stdint.h",
-                           "stdio.h",
-                           "stddef.h",
-                           "stdlib.h",
-                           "string.h",
-                           "assert.h",
-                           "limits.h",
-                           "float.h",
-                           "cuda.h",
-                           "cuda_runtime.h",
-                           "cuda_runtime_api.h",
-                           "device_launch_parameters.h",
-                           "cuda_fp16.h",
-                           "cuda_bf16.h",
-                           "vector_types.h",
-                           "vector_functions.h",
-                           "math_constants.h",
-                           "device_functions.h",
-                           "sm_20_atomic_functions.h",
-                           "helper_math.h"}) {
-    std::string path = std::string(kPreludeFolder) + name;
-    if (llvm::StringRef(name) == "helper_math.h" || files->exists(path)) continue;
-    // Everything such a header declares is in the prelude already.
-    files->addFile(path, 0, llvm::MemoryBuffer::getMemBuffer("#pragma once\n", name));
-  }
+  for (const auto& [name, text] : HeaderNames())
+    files->addFile(kPreludeFolder + name, 0, llvm::MemoryBuffer::getMemBufferCopy(text, name));
   return files;
 }
 
@@ -201,6 +197,12 @@ absl::Status SourceError(const std::string& log) {
   std::string feature = UnsupportedFeature(log);
   if (!feature.empty()) {
     return absl::UnimplementedError(absl::StrCat("the CPU device has no ", feature, "\n", log));
+  }
+  if (LooksLikeHostCode(log)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the source has host code; give the kernels and device functions alone, "
+                     "without main(), <<<>>> and calls of the CUDA runtime\n",
+                     log));
   }
   return absl::InvalidArgumentError(absl::StrCat("the kernel source does not compile\n", log));
 }
@@ -240,16 +242,15 @@ absl::Status CheckKnownGlobals(const std::vector<std::string>& names, const Kern
 }
 
 absl::Status TableError(const KernelTable& table) {
-  if (!table.unsupported.empty()) {
-    return absl::UnimplementedError(absl::StrCat("the CPU device has no ", table.unsupported));
-  }
   return table.error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(table.error);
 }
 
 }  // namespace
 
-absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const Options& options,
+absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& given, const Options& options,
                                            const Target& target, llvm::LLVMContext& context) {
+  CompileRequest request = given;
+  request.source = WithHostConstraints(std::move(request.source));
   std::vector<std::string> arguments = Arguments(request, options, target);
   FrontEndResult result;
   std::vector<std::string> names = request.entries;
@@ -260,7 +261,8 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
   }
   auto list = [&](KernelNames* found) {
     result.log.clear();
-    ListAction action([&](clang::ASTContext& tree) { *found = ListKernels(tree, request.kind); });
+    ListAction action(options.default_device,
+                      [&](clang::ASTContext& tree) { *found = ListKernels(tree, request.kind); });
     return Run(action, arguments, request.source, result.log);
   };
   if (names.empty()) {
@@ -273,7 +275,7 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& request, const 
   std::string source = request.source;
   if (request.kind == SourceKind::kCudaKernels)
     source += EntryText(names) + GlobalText(request.globals);
-  EmitAction emit(&context, [&](clang::ASTContext& tree) {
+  EmitAction emit(&context, options.default_device, [&](clang::ASTContext& tree) {
     result.table = ReadKernels(tree, request.kind, names, request.globals);
   });
   if (!Run(emit, arguments, source, result.log)) {

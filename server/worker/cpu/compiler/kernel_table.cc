@@ -91,10 +91,6 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     }
     return true;
   }
-  bool VisitGCCAsmStmt(clang::GCCAsmStmt*) {
-    table.unsupported = "inline PTX assembly";
-    return true;
-  }
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
     if (!function->hasBody() || !function->getDeclName().isIdentifier()) return true;
     if (function->getName().starts_with(kEntryPrefix) ||

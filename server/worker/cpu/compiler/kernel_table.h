@@ -16,7 +16,6 @@ struct KernelTable {
   std::vector<CompiledKernel> kernels;      // one for each entry asked for
   std::vector<CompiledGlobal> globals;      // one for each variable asked for, without symbols
   std::vector<std::string> dynamic_shared;  // names of `extern __shared__` variables
-  std::string unsupported;                  // first feature found that this device lacks
   std::string error;                        // user's mistake
 };
 

@@ -42,10 +42,9 @@ absl::Status SetStandard(const std::string& option, absl::string_view value, Opt
 
 bool IsIgnored(absl::string_view option) {
   for (absl::string_view known :
-       {"-lineinfo", "--generate-line-info", "-G", "--device-debug", "-default-device",
-        "--device-as-default-execution-space", "--extensible-whole-program", "-w",
-        "--disable-warnings", "--expt-relaxed-constexpr", "--extended-lambda", "-dc", "-rdc=true",
-        "--relocatable-device-code=true"}) {
+       {"-lineinfo", "--generate-line-info", "-G", "--device-debug", "--extensible-whole-program",
+        "-w", "--disable-warnings", "--expt-relaxed-constexpr", "--extended-lambda", "-dc",
+        "-rdc=true", "--relocatable-device-code=true"}) {
     if (option == known) return true;
   }
   for (absl::string_view prefix :
@@ -70,6 +69,8 @@ absl::Status Add(const std::string& option, Options& options) {
     return AddMacro(option, options);
   if (text == "--use_fast_math" || text == "-use_fast_math") {
     options.fast_math = options.contract = true;
+  } else if (text == "-default-device" || text == "--device-as-default-execution-space") {
+    options.default_device = true;
   } else if (text == "--fmad=true" || text == "-fmad=true") {
     options.contract = true;
   } else if (text == "--fmad=false" || text == "-fmad=false") {

@@ -14,6 +14,7 @@ struct Options {
   bool fast_math = false;
   bool contract = true;  // a*b+c may become one fused operation
   int optimization = 3;
+  bool default_device = false;  // what has no execution space is the device's
 };
 
 // INVALID_ARGUMENT naming the first option that is not allowed.

@@ -10,17 +10,17 @@ struct Sign {
 
 // The quotes keep a user's own `my_texture` from matching.
 constexpr Sign kSigns[] = {
-    {"cudaConfigureCall", "dynamic parallelism (a launch inside a kernel)"},
-    {"__cudaPushCallConfiguration", "dynamic parallelism (a launch inside a kernel)"},
+    {"reference to __host__ function 'cudaConfigureCall'",
+     "dynamic parallelism (a launch inside a kernel)"},
     {"cudaLaunchDevice", "dynamic parallelism (a launch inside a kernel)"},
-    {"'cudaTextureObject_t'", "textures and surfaces"},
-    {"'cudaSurfaceObject_t'", "textures and surfaces"},
-    {"'texture'", "textures and surfaces"},
-    {"'surface'", "textures and surfaces"},
-    {"'tex1D", "textures and surfaces"},
-    {"'tex2D", "textures and surfaces"},
-    {"'tex3D", "textures and surfaces"},
-    {"'surf2D", "textures and surfaces"},
+    {"'cudaTextureObject_t'", "textures or surfaces"},
+    {"'cudaSurfaceObject_t'", "textures or surfaces"},
+    {"'texture'", "textures or surfaces"},
+    {"'surface'", "textures or surfaces"},
+    {"'tex1D", "textures or surfaces"},
+    {"'tex2D", "textures or surfaces"},
+    {"'tex3D", "textures or surfaces"},
+    {"'surf2D", "textures or surfaces"},
     {"'this_multi_grid'", "grids over several devices"},
     {"'multi_grid_group'", "grids over several devices"},
     {"'this_cluster'", "thread block clusters"},
@@ -28,13 +28,44 @@ constexpr Sign kSigns[] = {
     {"'wmma'", "tensor core matrices (wmma)"},
     {"'mma.h' file not found", "tensor core matrices (wmma)"},
     {"'cuda_fp8.h' file not found", "fp8 types"},
-    {"'cub/", "the CUB library"},
-    {"'thrust/", "the Thrust library"},
-    {"'cuda/", "the libcu++ headers (cuda/...)"},
-    {"'curand", "the cuRAND device library"},
-    {" in asm", "inline PTX assembly"},
-    {"asm operand", "inline PTX assembly"},
-    {"asm clobber", "inline PTX assembly"},
+    {"'cub/device", "device-wide algorithms of CUB in kernels; use Stride's own operations"},
+    {"'cub/", "such header of the CUB library"},
+    {"in namespace 'cub'", "such part of the CUB library"},
+    {"'thrust/", "Thrust library"},
+    {"'cuda/", "such libcu++ header (cuda/...)"},
+    {"in namespace 'cuda'", "such part of libcu++ (cuda::...)"},
+    {"in namespace 'cuda::std'", "such part of libcu++ (cuda::std::...)"},
+    {"'curandStateMtgp32", "Mersenne Twister (Mtgp32) in cuRAND's device library"},
+    {"'curand_discrete'", "discrete distributions in cuRAND's device library"},
+    {"'curand", "such part of cuRAND's device library"},
+    {"in namespace 'cooperative_groups'", "such part of cooperative groups"},
+    {"'cooperative_groups/", "such header of cooperative groups"},
+    {" in asm", "inline PTX with these operands"},
+    {"asm operand", "inline PTX with these operands"},
+    {"asm clobber", "inline PTX with these operands"},
+};
+
+// Words of host code. A header of the standard library that only host code can use counts, too.
+constexpr std::string_view kHostSigns[] = {
+    "kernel call to non-global function",
+    "use of undeclared identifier 'cuda",
+    "unknown type name 'cuda",
+    "'vector' file not found",
+    "'string' file not found",
+    "'map' file not found",
+    "'memory' file not found",
+    "'chrono' file not found",
+    "'random' file not found",
+    "'fstream' file not found",
+    "'sstream' file not found",
+    "'iomanip' file not found",
+    "'stdexcept' file not found",
+    "'sys/time.h' file not found",
+    "'omp.h' file not found",
+    "member named 'cout' in namespace 'std'",
+    "member named 'cerr' in namespace 'std'",
+    "member named 'vector' in namespace 'std'",
+    "member named 'string' in namespace 'std'",
 };
 
 }  // namespace
@@ -44,6 +75,13 @@ std::string UnsupportedFeature(std::string_view diagnostic) {
     if (diagnostic.find(sign.text) != std::string_view::npos) return std::string(sign.feature);
   }
   return "";
+}
+
+bool LooksLikeHostCode(std::string_view diagnostic) {
+  for (std::string_view sign : kHostSigns) {
+    if (diagnostic.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace stride::cpu

@@ -10,4 +10,8 @@ namespace stride::cpu {
 // the user's mistake.
 std::string UnsupportedFeature(std::string_view diagnostic);
 
+// Whether the compiler's output shows that the source has code for the host: launches, calls of the
+// CUDA runtime, containers.
+bool LooksLikeHostCode(std::string_view diagnostic);
+
 }  // namespace stride::cpu

@@ -35,6 +35,10 @@ struct KernelRuntime {
   // Per-thread form only: waits for all threads of the grid. Fails in a launch that is not
   // cooperative.
   void (*wait_grid)(BlockContext* block);
+  // The device heap, see device_heap.h. Null when it is full.
+  void* (*allocate)(BlockContext* block, unsigned long bytes);
+  // False when the heap did not give that pointer, or has it back already.
+  bool (*release)(BlockContext* block, void* memory);
 };
 
 struct BlockContext {
@@ -47,6 +51,8 @@ struct BlockContext {
   unsigned block_index[3];
   unsigned thread_index[3];  // per-thread form only
   unsigned dynamic_shared_bytes;
+  unsigned shared_bytes;  // static and dynamic
+  const unsigned char* scratch_end;
   unsigned cooperative;  // all blocks are there at once
   void* launch;          // the launcher's own
 };

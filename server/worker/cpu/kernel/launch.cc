@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/worker/cpu/kernel/block_context.h"
 #include "server/worker/cpu/kernel/block_scratch.h"
+#include "server/worker/cpu/kernel/device_heap.h"
 #include "server/worker/cpu/kernel/device_print.h"
 #include "server/worker/cpu/kernel/fault.h"
 #include "server/worker/cpu/kernel/fibers.h"
@@ -78,9 +79,14 @@ void RefuseGridWait(BlockContext* block) {
               block->thread_index);
 }
 
-constexpr KernelRuntime kRuntime = {Print, LeaveBlock, nullptr, nullptr};
-constexpr KernelRuntime kFiberRuntime = {Print, LeaveFibers, FiberBlock::Wait, RefuseGridWait};
-constexpr KernelRuntime kGridRuntime = {Print, LeaveFibers, FiberBlock::Wait, FiberBlock::WaitGrid};
+void* Allocate(BlockContext*, unsigned long bytes) { return DeviceHeap::Get().Allocate(bytes); }
+bool Release(BlockContext*, void* memory) { return DeviceHeap::Get().Release(memory); }
+
+constexpr KernelRuntime kRuntime = {Print, LeaveBlock, nullptr, nullptr, Allocate, Release};
+constexpr KernelRuntime kFiberRuntime = {Print,          LeaveFibers, FiberBlock::Wait,
+                                         RefuseGridWait, Allocate,    Release};
+constexpr KernelRuntime kGridRuntime = {
+    Print, LeaveFibers, FiberBlock::Wait, FiberBlock::WaitGrid, Allocate, Release};
 
 const KernelRuntime* RuntimeFor(const LaunchState& launch) {
   if (!launch.kernel.per_thread) return &kRuntime;
@@ -150,17 +156,21 @@ bool Fill(BlockContext& context, ThreadState& thread, BlockScratch& shared, Bloc
   uint64_t num_threads = uint64_t{block.x} * block.y * block.z;
   size_t shared_bytes =
       launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes + kSharedAlignment;
+  const size_t scratch_bytes = ScratchBytes(launch.kernel.private_bytes_per_thread, num_threads);
   context = BlockContext{
       .parameters = launch.parameters,
       .shared = shared.Reserve(shared_bytes),
-      .scratch = scratch.Reserve(ScratchBytes(launch.kernel.private_bytes_per_thread, num_threads)),
+      .scratch = scratch.Reserve(scratch_bytes),
       .runtime = RuntimeFor(launch),
       .grid = {grid.x, grid.y, grid.z},
       .block = {block.x, block.y, block.z},
       .dynamic_shared_bytes = launch.config.dynamic_shared_bytes,
+      .shared_bytes = launch.kernel.static_shared_bytes + launch.config.dynamic_shared_bytes,
       .cooperative = launch.config.cooperative,
       .launch = &thread};
-  return context.shared != nullptr && context.scratch != nullptr;
+  if (context.shared == nullptr || context.scratch == nullptr) return false;
+  context.scratch_end = context.scratch + scratch_bytes;
+  return true;
 }
 
 void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {

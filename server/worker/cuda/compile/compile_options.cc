@@ -25,6 +25,18 @@ bool IsDefinition(absl::string_view text) {
   return printable && IsIdentifier(text.substr(0, text.find_first_of("=(")));
 }
 
+// Options of nvcc and NVRTC that change nothing here: code is compiled whole, without debugger, and
+// NVRTC takes what some of them allow.
+bool ChangesNothing(absl::string_view option) {
+  for (absl::string_view known :
+       {"G", "g", "device-debug", "dc", "rdc=true", "rdc=false", "relocatable-device-code=true",
+        "relocatable-device-code=false", "expt-relaxed-constexpr", "expt-extended-lambda",
+        "extended-lambda", "extensible-whole-program"}) {
+    if (option == known) return true;
+  }
+  return false;
+}
+
 // The option for NVRTC, empty when it needs none; false when it is not allowed.
 bool Translate(absl::string_view option, std::string* translated) {
   absl::string_view rest = option;
@@ -37,7 +49,26 @@ bool Translate(absl::string_view option, std::string* translated) {
     return true;
   }
   if (rest == "use_fast_math" || rest == "lineinfo" || rest == "generate-line-info") return true;
-  if (rest == "fmad=true" || rest == "fmad=false") return true;
+  for (absl::string_view name : {"fmad=", "ftz=", "prec-div=", "prec-sqrt="}) {
+    absl::string_view value = rest;
+    if (absl::ConsumePrefix(&value, name)) return value == "true" || value == "false";
+  }
+  if (rest == "default-device" || rest == "device-as-default-execution-space") {
+    *translated = "--device-as-default-execution-space";
+    return true;
+  }
+  if (rest == "w" || rest == "disable-warnings") {
+    *translated = "--disable-warnings";
+    return true;
+  }
+  if (rest == "restrict" || rest == "extra-device-vectorization") {
+    *translated = absl::StrCat("--", rest);
+    return true;
+  }
+  if (ChangesNothing(rest)) {
+    translated->clear();
+    return true;
+  }
   if (rest == "O0" || rest == "O1" || rest == "O2" || rest == "O3") {
     *translated = absl::StrCat("--ptxas-options=-", rest);
     return true;
@@ -58,7 +89,7 @@ absl::StatusOr<std::vector<std::string>> TranslateOptions(const std::vector<std:
     if (!Translate(option, &text)) {
       return absl::InvalidArgumentError(absl::StrCat("compiler option not allowed: ", option));
     }
-    translated.push_back(std::move(text));
+    if (!text.empty()) translated.push_back(std::move(text));
   }
   return translated;
 }

@@ -17,6 +17,7 @@
 #include "server/worker/cuda/compile/demangled_signature.h"
 #include "server/worker/cuda/compile/include_check.h"
 #include "server/worker/cuda/compile/kernel_names.h"
+#include "server/worker/cuda/compile/missing_header.h"
 #include "server/worker/cuda/compile/parameter_layout.h"
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/compile/signature_query.h"
@@ -62,7 +63,9 @@ absl::StatusOr<std::vector<KernelInfo>> ReadObject(const std::string& object) {
 }
 
 absl::Status WrongSource(const NvrtcResult& result) {
-  return absl::InvalidArgumentError(CleanLog(result.log));
+  const std::string log = CleanLog(result.log);
+  const std::optional<absl::Status> known = KnownRefusal(log);
+  return known ? *known : absl::InvalidArgumentError(log);
 }
 
 absl::Status NoSuchKernel(const std::string& entry, const std::vector<KernelInfo>& kernels) {

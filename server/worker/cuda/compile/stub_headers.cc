@@ -170,6 +170,75 @@ constexpr char kBool[] = R"(#pragma once
 #define __bool_true_false_are_defined 1
 )";
 
+// NVRTC has no standard library, and the toolkit has one under another name. A using-directive
+// leaves NVRTC's own std::move and the like first.
+#define STRIDE_STD(name)                                       \
+  {                                                            \
+#name, "#pragma once\n#include <cuda/std/" #name           \
+           ">\nnamespace std { using namespace cuda::std; }\n" \
+  }
+constexpr char kAlgorithm[] = R"(#pragma once
+#if __has_include(<cuda/std/algorithm>)
+#include <cuda/std/algorithm>
+#else
+#include <cuda/std/utility>
+#include <cuda/std/functional>
+#include <cuda/std/array>
+#endif
+namespace std { using namespace cuda::std; }
+)";
+
+// CUB's umbrella header has its device-wide algorithms, which are host code, too. CUB 3 has left
+// out the operators that older kernels name.
+constexpr char kCub[] = R"(#pragma once
+#include <cub/block/block_adjacent_difference.cuh>
+#include <cub/block/block_discontinuity.cuh>
+#include <cub/block/block_exchange.cuh>
+#include <cub/block/block_histogram.cuh>
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_merge_sort.cuh>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/block/block_shuffle.cuh>
+#include <cub/block/block_store.cuh>
+#include <cub/thread/thread_load.cuh>
+#include <cub/thread/thread_operators.cuh>
+#include <cub/thread/thread_store.cuh>
+#include <cub/warp/warp_exchange.cuh>
+#include <cub/warp/warp_load.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+#include <cub/warp/warp_store.cuh>
+#include <cub/version.cuh>
+#if CUB_VERSION >= 300000
+namespace cub {
+struct Sum {
+  template <class A, class B> __device__ auto operator()(const A& a, const B& b) const {
+    return a + b;
+  }
+};
+struct Max {
+  template <class T> __device__ T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+};
+struct Min {
+  template <class T> __device__ T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+};
+struct Equality {
+  template <class A, class B> __device__ bool operator()(const A& a, const B& b) const {
+    return a == b;
+  }
+};
+struct Inequality {
+  template <class A, class B> __device__ bool operator()(const A& a, const B& b) const {
+    return a != b;
+  }
+};
+}
+#endif
+)";
+
 constexpr char kGroupsPart[] = R"(#pragma once
 #include <cooperative_groups.h>
 )";
@@ -179,20 +248,51 @@ struct Header {
   const char* text;
 };
 constexpr Header kHeaders[] = {
-    {"stdio.h", kEmpty},        {"cstdio", kEmpty},
-    {"stdlib.h", kDef},         {"cstdlib", kDef},
-    {"string.h", kDef},         {"cstring", kDef},
-    {"assert.h", kEmpty},       {"cassert", kEmpty},
-    {"time.h", kEmpty},         {"ctime", kEmpty},
-    {"stdbool.h", kBool},       {"iostream", kEmpty},
-    {"math.h", kMath},          {"cmath", kMath_std},
-    {"float.h", kFloat},        {"cfloat", kFloat},
-    {"limits.h", kLimits},      {"climits", kLimits},
-    {"stdint.h", kInteger},     {"cstdint", kInteger_std},
-    {"inttypes.h", kInteger},   {"cinttypes", kInteger_std},
-    {"stddef.h", kDef},         {"cstddef", kDef_std},
-    {"cuda_runtime.h", kEmpty}, {"cuda_runtime_api.h", kEmpty},
-    {"cuda.h", kEmpty},         {"device_launch_parameters.h", kEmpty},
+    {"stdio.h", kEmpty},
+    {"cstdio", kEmpty},
+    {"stdlib.h", kDef},
+    {"cstdlib", kDef},
+    {"string.h", kDef},
+    {"cstring", kDef},
+    {"assert.h", kEmpty},
+    {"cassert", kEmpty},
+    {"time.h", kEmpty},
+    {"ctime", kEmpty},
+    {"stdbool.h", kBool},
+    {"iostream", kEmpty},
+    {"math.h", kMath},
+    {"cmath", kMath_std},
+    {"float.h", kFloat},
+    {"cfloat", kFloat},
+    {"limits.h", kLimits},
+    {"climits", kLimits},
+    {"stdint.h", kInteger},
+    {"cstdint", kInteger_std},
+    {"inttypes.h", kInteger},
+    {"cinttypes", kInteger_std},
+    {"stddef.h", kDef},
+    {"cstddef", kDef_std},
+    {"cuda_runtime.h", kEmpty},
+    {"cuda_runtime_api.h", kEmpty},
+    {"cuda.h", kEmpty},
+    {"device_launch_parameters.h", kEmpty},
+    {"new", kEmpty},
+    {"vector_types.h", kEmpty},
+    {"initializer_list", kEmpty},
+    {"device_functions.h", kEmpty},
+    {"algorithm", kAlgorithm},
+    {"cub/cub.cuh", kCub},
+    STRIDE_STD(array),
+    STRIDE_STD(atomic),
+    STRIDE_STD(bit),
+    STRIDE_STD(complex),
+    STRIDE_STD(functional),
+    STRIDE_STD(iterator),
+    STRIDE_STD(limits),
+    STRIDE_STD(numeric),
+    STRIDE_STD(tuple),
+    STRIDE_STD(type_traits),
+    STRIDE_STD(utility),
 };
 
 StubHeaders* Make(bool groups) {

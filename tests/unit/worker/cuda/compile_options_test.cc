@@ -16,6 +16,24 @@ TEST(CompileOptionsTest, TakesTheAllowList) {
   EXPECT_EQ(*translated, options);
 }
 
+TEST(CompileOptionsTest, TakesWhatUsersOfNvrtcGive) {
+  auto translated =
+      TranslateOptions({"-default-device", "--device-as-default-execution-space", "-w", "-ftz=true",
+                        "--prec-div=false", "--prec-sqrt=true", "--restrict"});
+  ASSERT_TRUE(translated.ok()) << translated.status();
+  EXPECT_EQ(*translated, (std::vector<std::string>{
+                             "--device-as-default-execution-space",
+                             "--device-as-default-execution-space", "--disable-warnings",
+                             "-ftz=true", "--prec-div=false", "--prec-sqrt=true", "--restrict"}));
+}
+
+TEST(CompileOptionsTest, LeavesOutWhatChangesNothing) {
+  auto translated = TranslateOptions(
+      {"-G", "--device-debug", "-dc", "--expt-relaxed-constexpr", "--extended-lambda"});
+  ASSERT_TRUE(translated.ok()) << translated.status();
+  EXPECT_TRUE(translated->empty());
+}
+
 TEST(CompileOptionsTest, TurnsOptimisationLevelsIntoWhatTheCompilerHas) {
   auto translated = TranslateOptions({"-O1"});
   ASSERT_TRUE(translated.ok());
@@ -33,8 +51,9 @@ INSTANTIATE_TEST_SUITE_P(All, RefusedOptionTest,
                                          "-include=/etc/passwd", "--pre-include=x", "-D", "-D1A",
                                          "-D=3", "-DA=1\n#include \"x\"", "-UA B", "--std=c++03",
                                          "--gpu-architecture=sm_50", "-O4", "--maxrregcount=-1",
-                                         "--maxrregcount=9999", "--fmad=maybe", "kernel.cu", "",
-                                         "-", "--ptxas-options=-v", "-fdevice-time-trace=x",
+                                         "--maxrregcount=9999", "--fmad=maybe",
+                                         "--ftz=", "-default-device=1", "kernel.cu", "", "-",
+                                         "--ptxas-options=-v", "-fdevice-time-trace=x",
                                          "--use_fast_math=/x"));
 
 }  // namespace

@@ -61,7 +61,15 @@ ExternalStream, get_current_stream, get_elapsed_time = (
 
 
 def is_available() -> bool:
-    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too."""
+    """Whether a daemon with a serving device can be reached. A CPU device runs kernels too.
+
+    Returns
+        A bool.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.is_available()
+        True
+    """
     try:
         return any(one.serving or one.state == "STARTING" for one in _execution.devices())
     except _errors.StrideError:
@@ -69,12 +77,38 @@ def is_available() -> bool:
 
 
 def alloc(size: int):
-    """Refused: make an array, such as cp.empty(size, dtype=cp.uint8)."""
+    """Refused: make an array, such as cp.empty(size, dtype=cp.uint8).
+
+    Parameters
+        size: the bytes.
+    Returns
+        Nothing: it raises.
+    Raises
+        Unimplemented.
+    Example
+        >>> import stride.cupy as cp
+        >>> try:
+        ...     cp.cuda.alloc(8)
+        ... except st.Unimplemented:
+        ...     print("refused")
+        ...
+        refused
+    """
     return malloc(size)
 
 
 def alloc_pinned_memory(size: int):
-    """Ordinary memory of the host, as a NumPy array of bytes: the client needs no page-locked memory."""
+    """Ordinary memory of the host, as a NumPy array of bytes: the client needs no page-locked memory.
+
+    Parameters
+        size: the bytes.
+    Returns
+        A numpy.ndarray of uint8.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.alloc_pinned_memory(8).nbytes
+        8
+    """
     import numpy
 
     return numpy.zeros(size, numpy.uint8)
@@ -87,7 +121,16 @@ def get_local_runtime_version() -> int:
 
 @contextlib.contextmanager
 def profile():
-    """Does nothing: profile the daemon instead."""
+    """A context that CUDA's profiler records. It does nothing: profile the daemon instead.
+
+    Returns
+        A context.
+    Example
+        >>> import stride.cupy as cp
+        >>> with cp.cuda.profile():
+        ...     x = cp.zeros(3)
+        ...
+    """
     yield
 
 

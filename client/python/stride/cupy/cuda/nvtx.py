@@ -7,15 +7,42 @@ __all__ = ["Mark", "MarkC", "RangePop", "RangePush", "RangePushC"]
 
 
 def RangePush(message: str = "", id_color: Any = -1) -> None:  # noqa: N802
-    """Does nothing."""
+    """Names a range for a profiler of CUDA. It does nothing: the work is the daemon's.
+
+    Parameters
+        message: accepted.
+        id_color: accepted.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.nvtx.RangePush("step")
+    """
 
 
 def RangePop() -> None:  # noqa: N802
-    """Does nothing."""
+    """Ends the range that was named last. It does nothing: the work is the daemon's.
+
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.nvtx.RangePop()
+    """
 
 
 def Mark(message: str = "", id_color: Any = -1) -> None:  # noqa: N802
-    """Does nothing."""
+    """Names a moment for a profiler of CUDA. It does nothing: the work is the daemon's.
+
+    Parameters
+        message: accepted.
+        id_color: accepted.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.nvtx.Mark("step")
+    """
 
 
 RangePushC, MarkC = RangePush, Mark

@@ -4,12 +4,33 @@ __all__ = ["initialize", "start", "stop"]
 
 
 def start() -> None:
-    """Does nothing."""
+    """Begins CUDA's profile. It does nothing: profile the daemon instead.
+
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.profiler.start()
+    """
 
 
 def stop() -> None:
-    """Does nothing."""
+    """Ends CUDA's profile. It does nothing: profile the daemon instead.
+
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.profiler.stop()
+    """
 
 
 def initialize(*_) -> None:
-    """Does nothing."""
+    """Names a file for CUDA's profile. It does nothing: profile the daemon instead.
+
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.profiler.initialize("config", "output", "csv")
+    """

@@ -34,70 +34,207 @@ _RUNTIME_VERSION = 12000
 
 
 def getDeviceCount() -> int:  # noqa: N802
-    """How many GPUs the daemon has; where it has none, how many CPU devices."""
+    """How many GPUs the daemon has; where it has none, how many CPU devices.
+
+    Returns
+        An int.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.getDeviceCount() >= 1
+        True
+    """
     return len(_execution.devices())
 
 
 def getDevice() -> int:  # noqa: N802
-    """The number of the current device."""
+    """The number of the current device.
+
+    Returns
+        An int.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.getDevice()
+        0
+    """
     return _execution.current_id()
 
 
 def setDevice(device: int) -> None:  # noqa: N802
-    """From here on operations of the session run on this device."""
+    """Makes operations of the session run on a device from here on.
+
+    Parameters
+        device: the device's number.
+    Returns
+        None.
+    Raises
+        NotFound for a number that the daemon does not have.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.setDevice(0)
+    """
     Place(device).use()
 
 
 def deviceSynchronize() -> None:  # noqa: N802
-    """Waits until everything recorded in the session has been computed."""
+    """Waits until everything recorded in the session has been computed.
+
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.deviceSynchronize()
+    """
     _execution.synchronize()
 
 
 def streamSynchronize(stream: Any = 0) -> None:  # noqa: N802
-    """Waits until everything recorded in the session has been computed."""
+    """Waits until everything recorded in the session has been computed.
+
+    Parameters
+        stream: accepted: every stream is the session.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.streamSynchronize()
+    """
     _execution.synchronize()
 
 
 def eventSynchronize(event: Any) -> None:  # noqa: N802
-    """Does nothing more: an event's record has waited."""
+    """Waits for an event; `record` has waited already, so that nothing remains to do.
+
+    Parameters
+        event: an event.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.eventSynchronize(cp.cuda.Event())
+    """
 
 
 def eventElapsedTime(start: Any, end: Any) -> float:  # noqa: N802
-    """Milliseconds between two recorded events."""
+    """Milliseconds between two recorded events.
+
+    Parameters
+        start: a recorded event.
+        end: a later one.
+    Returns
+        A float.
+    Raises
+        RuntimeError for an event that was not recorded.
+    Example
+        >>> import stride.cupy as cp
+        >>> start, end = cp.cuda.Event(), cp.cuda.Event()
+        >>> start.record()
+        >>> end.record()
+        >>> cp.cuda.runtime.eventElapsedTime(start, end) >= 0
+        True
+    """
     return _execution.elapsed_milliseconds(start, end)
 
 
 def runtimeGetVersion() -> int:  # noqa: N802
-    """12000: the version for which kernels are compiled."""
+    """12000: the version for which kernels are compiled.
+
+    Returns
+        An int.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.runtimeGetVersion()
+        12000
+    """
     return _RUNTIME_VERSION
 
 
 def driverGetVersion() -> int:  # noqa: N802
-    """12000: the driver itself is the daemon's; `Device.driver_version` of stride.devices() names it."""
+    """12000: the driver itself is the daemon's; `Device.driver_version` of stride.devices() names it.
+
+    Returns
+        An int.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.driverGetVersion()
+        12000
+    """
     return _RUNTIME_VERSION
 
 
 def memGetInfo() -> Tuple[int, int]:  # noqa: N802
-    """Free bytes and all bytes of the current device."""
+    """Free bytes and all bytes of the current device.
+
+    Returns
+        A tuple of two int.
+    Example
+        >>> import stride.cupy as cp
+        >>> free, total = cp.cuda.runtime.memGetInfo()
+        >>> free <= total
+        True
+    """
     return _execution.memory_info(Place().described)
 
 
 def deviceGetPCIBusId(device: int) -> str:  # noqa: N802
-    """The PCI bus id of a GPU; empty for a CPU device."""
+    """The PCI bus id of a GPU; empty for a CPU device.
+
+    Parameters
+        device: the device's number.
+    Returns
+        A str.
+    Raises
+        NotFound for a number that the daemon does not have.
+    Example
+        >>> import stride.cupy as cp
+        >>> isinstance(cp.cuda.runtime.deviceGetPCIBusId(0), str)
+        True
+    """
     return Place(device).described.pci_bus_id
 
 
 def deviceCanAccessPeer(device: int, peer: int) -> int:  # noqa: N802
-    """1: the service moves arrays between its devices."""
+    """1: the service moves arrays between its devices.
+
+    Parameters
+        device: the device's number.
+        peer: the other device's number.
+    Returns
+        1.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.deviceCanAccessPeer(0, 0)
+        1
+    """
     return 1
 
 
 def deviceEnablePeerAccess(peer: int) -> None:  # noqa: N802
-    """Does nothing: the service moves arrays between its devices."""
+    """Does nothing: the service moves arrays between its devices.
+
+    Parameters
+        peer: the other device's number.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.deviceEnablePeerAccess(0)
+    """
 
 
 def getDeviceProperties(device: int) -> Dict[str, Any]:  # noqa: N802
-    """The daemon's description of a device, by the runtime's names."""
+    """The daemon's description of a device, by the runtime's names.
+
+    Parameters
+        device: the device's number.
+    Returns
+        A dict.
+    Raises
+        NotFound for a number that the daemon does not have.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.getDeviceProperties(0)["warpSize"]
+        32
+    """
     described = Place(device).described
     major, minor = _execution.compute_capability(described)
     return {
@@ -121,7 +258,20 @@ def getDeviceProperties(device: int) -> Dict[str, Any]:  # noqa: N802
 
 
 def deviceGetAttribute(attribute: int, device: int) -> int:  # noqa: N802
-    """An attribute of a device: threads of a block, warp size, multiprocessors, compute capability."""
+    """An attribute of a device: threads of a block, warp size, multiprocessors, compute capability.
+
+    Parameters
+        attribute: CUDA's number of the attribute.
+        device: the device's number.
+    Returns
+        An int.
+    Raises
+        ValueError for an attribute that the daemon does not know.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.cuda.runtime.deviceGetAttribute(cp.cuda.runtime.cudaDevAttrWarpSize, 0)
+        32
+    """
     properties = getDeviceProperties(device)
     names = {
         1: "maxThreadsPerBlock",

@@ -8,7 +8,19 @@ __all__ = ["fft", "get_array_module", "special"]
 
 
 def get_array_module(*args: Any):
-    """SciPy itself, which computes on the host: pass cp.asnumpy(x)."""
+    """SciPy itself, which computes on the host: pass cp.asnumpy(x).
+
+    Parameters
+        args: any objects.
+    Returns
+        The module scipy.
+    Raises
+        ImportError where SciPy is not installed.
+    Example
+        >>> from stride.cupyx import scipy
+        >>> callable(scipy.get_array_module)
+        True
+    """
     import scipy
 
     return scipy
@@ -25,3 +37,7 @@ def __getattr__(name: str):
             "functions of cp"
         )
     raise AttributeError(f"stride.cupyx.scipy has no {name}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -5,11 +5,14 @@
 #define STRIDE_DEVICE static inline __attribute__((device, always_inline))
 #define STRIDE_DEVICE_DATA __attribute__((device))
 #define STRIDE_EXTERN extern "C" __attribute__((device))
+// For both sides, as constexpr functions of the standard library are.
+#define STRIDE_EITHER inline __attribute__((device, host))
 #define STRIDE_METHOD inline __attribute__((device, always_inline))
 #else
 #define STRIDE_DEVICE static inline __attribute__((always_inline))
 #define STRIDE_DEVICE_DATA
 #define STRIDE_EXTERN extern "C"
+#define STRIDE_EITHER inline
 #define STRIDE_METHOD inline __attribute__((always_inline))
 #endif
 #define __align__(n) __attribute__((aligned(n)))
@@ -27,6 +30,9 @@ typedef long ptrdiff_t;
 typedef long ssize_t;
 typedef long intptr_t;
 typedef unsigned long uintptr_t;
+typedef long intmax_t;
+typedef unsigned long uintmax_t;
+typedef long clock_t;
 typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned char uchar;
@@ -36,6 +42,7 @@ typedef unsigned long ulong;
 #define INFINITY (__builtin_inff())
 #define NAN (__builtin_nanf(""))
 #define HUGE_VAL (__builtin_huge_val())
+#define HUGE_VALF (__builtin_huge_valf())
 #define M_E 2.7182818284590452354
 #define M_LOG2E 1.4426950408889634074
 #define M_LOG10E 0.43429448190325182765
@@ -46,6 +53,7 @@ typedef unsigned long ulong;
 #define M_PI_4 0.78539816339744830962
 #define M_1_PI 0.31830988618379067154
 #define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
 #define CHAR_BIT 8

@@ -41,10 +41,19 @@ __device__ void* __stride_slot_clear(unsigned bytes) __attribute__((convergent, 
 
 #include "stride_atomics.h"
 #include "stride_fail.h"
+#include "stride_heap.h"
 #include "stride_index.h"
 #include "stride_intrinsics.h"
+#include "stride_language.h"
 #include "stride_vectors.h"
 #include "stride_warp.h"
+
+STRIDE_DEVICE int __dp4a(char4 a, char4 b, int c) {
+  return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+STRIDE_DEVICE unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
+  return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
 
 // An entry point: reads the packed parameters and calls the kernel.
 namespace __stride {

@@ -11,7 +11,12 @@ struct __half {
   STRIDE_METHOD __half(double x) : __value((_Float16)x) {}
   STRIDE_METHOD __half(int x) : __value((_Float16)(float)x) {}
   STRIDE_METHOD __half(unsigned x) : __value((_Float16)(float)x) {}
+  STRIDE_METHOD __half(short x) : __value((_Float16)(float)x) {}
+  STRIDE_METHOD __half(unsigned short x) : __value((_Float16)(float)x) {}
   STRIDE_METHOD __half(long x) : __value((_Float16)(float)x) {}
+  STRIDE_METHOD __half(unsigned long x) : __value((_Float16)(float)x) {}
+  STRIDE_METHOD __half(long long x) : __value((_Float16)(float)x) {}
+  STRIDE_METHOD __half(unsigned long long x) : __value((_Float16)(float)x) {}
   STRIDE_METHOD operator float() const { return (float)__value; }
 };
 struct __nv_bfloat16 {
@@ -24,15 +29,26 @@ struct __nv_bfloat16 {
   }
   STRIDE_METHOD __nv_bfloat16(double x) : __nv_bfloat16((float)x) {}
   STRIDE_METHOD __nv_bfloat16(int x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(unsigned x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(short x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(unsigned short x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(long x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(unsigned long x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(long long x) : __nv_bfloat16((float)x) {}
+  STRIDE_METHOD __nv_bfloat16(unsigned long long x) : __nv_bfloat16((float)x) {}
   STRIDE_METHOD operator float() const { return __builtin_bit_cast(float, (unsigned)__bits << 16); }
 };
 typedef __half half;
 typedef __nv_bfloat16 nv_bfloat16;
 struct __align__(4) __half2 {
   __half x, y;
+  __half2() = default;
+  STRIDE_METHOD __half2(__half x, __half y) : x(x), y(y) {}
 };
 struct __align__(4) __nv_bfloat162 {
   __nv_bfloat16 x, y;
+  __nv_bfloat162() = default;
+  STRIDE_METHOD __nv_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) : x(x), y(y) {}
 };
 typedef __half2 half2;
 
@@ -81,9 +97,7 @@ STRIDE_HALF_OPERATORS(__nv_bfloat16)
 STRIDE_DEVICE __half __float2half(float x) { return __half(x); }
 STRIDE_DEVICE __half __float2half_rn(float x) { return __half(x); }
 STRIDE_DEVICE __half __double2half(double x) { return __half(x); }
-STRIDE_DEVICE __half __int2half_rn(int x) { return __half(x); }
 STRIDE_DEVICE float __half2float(__half x) { return (float)x; }
-STRIDE_DEVICE int __half2int_rn(__half x) { return (int)__builtin_rintf((float)x); }
 STRIDE_DEVICE unsigned short __half_as_ushort(__half x) {
   return __builtin_bit_cast(unsigned short, x);
 }

@@ -6,9 +6,9 @@ struct uint3 {
 };
 struct dim3 {
   unsigned x, y, z;
-  STRIDE_METHOD constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
-  STRIDE_METHOD constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
-  STRIDE_METHOD constexpr operator uint3() const { return uint3{x, y, z}; }
+  STRIDE_EITHER constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+  STRIDE_EITHER constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  STRIDE_EITHER constexpr operator uint3() const { return uint3{x, y, z}; }
 };
 STRIDE_DEVICE uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return uint3{x, y, z}; }
 
@@ -40,4 +40,7 @@ static __device__ const __stride::ThreadIndex threadIdx{};
 static __device__ const __stride::BlockIndex blockIdx{};
 static __device__ const __stride::BlockSize blockDim{};
 static __device__ const __stride::GridSize gridDim{};
-#define warpSize 32
+static __device__ constexpr int warpSize = 32;
+// Lets <<<>>> be understood, so that launches in host code differ from those in kernels.
+extern "C" __attribute__((host)) int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0,
+                                                       void* stream = 0);

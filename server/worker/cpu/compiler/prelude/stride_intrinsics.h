@@ -55,6 +55,28 @@ STRIDE_DEVICE float __int2float_rn(int x) { return (float)x; }
 STRIDE_DEVICE float __uint2float_rn(unsigned x) { return (float)x; }
 STRIDE_DEVICE float __double2float_rn(double x) { return (float)x; }
 
+#define STRIDE_CONVERT(name, From, To)                                          \
+  STRIDE_DEVICE To name##_rn(From x) { return (To)__builtin_rint((double)x); }  \
+  STRIDE_DEVICE To name##_rz(From x) { return (To)x; }                          \
+  STRIDE_DEVICE To name##_rd(From x) { return (To)__builtin_floor((double)x); } \
+  STRIDE_DEVICE To name##_ru(From x) { return (To)__builtin_ceil((double)x); }
+STRIDE_CONVERT(__float2ll, float, long long)
+STRIDE_CONVERT(__float2ull, float, unsigned long long)
+STRIDE_CONVERT(__double2ll, double, long long)
+STRIDE_CONVERT(__double2ull, double, unsigned long long)
+STRIDE_CONVERT(__double2uint, double, unsigned)
+STRIDE_DEVICE int __double2int_rd(double x) { return (int)__builtin_floor(x); }
+STRIDE_DEVICE int __double2int_ru(double x) { return (int)__builtin_ceil(x); }
+STRIDE_DEVICE unsigned __float2uint_rd(float x) { return (unsigned)__builtin_floorf(x); }
+STRIDE_DEVICE unsigned __float2uint_ru(float x) { return (unsigned)__builtin_ceilf(x); }
+STRIDE_DEVICE float __ll2float_rn(long long x) { return (float)x; }
+STRIDE_DEVICE float __ull2float_rn(unsigned long long x) { return (float)x; }
+STRIDE_DEVICE double __int2double_rn(int x) { return (double)x; }
+STRIDE_DEVICE double __uint2double_rn(unsigned x) { return (double)x; }
+STRIDE_DEVICE double __ll2double_rn(long long x) { return (double)x; }
+STRIDE_DEVICE double __ull2double_rn(unsigned long long x) { return (double)x; }
+STRIDE_DEVICE double __drcp_rn(double x) { return 1 / x; }
+
 STRIDE_DEVICE int __popc(unsigned x) { return __builtin_popcount(x); }
 STRIDE_DEVICE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 STRIDE_DEVICE int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }
@@ -103,22 +125,94 @@ STRIDE_DEVICE int __dp4a(int a, int b, int c) {
   return c;
 }
 
-template <class T>
-STRIDE_DEVICE T __ldg(const T* p) {
-  return *p;
+STRIDE_DEVICE unsigned __usad(unsigned a, unsigned b, unsigned c) {
+  return (a < b ? b - a : a - b) + c;
 }
-template <class T>
-STRIDE_DEVICE T __ldcg(const T* p) {
-  return *p;
+// Averages, without overflow; `r` rounds up.
+STRIDE_DEVICE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+STRIDE_DEVICE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+STRIDE_DEVICE unsigned __uhadd(unsigned a, unsigned b) {
+  return (unsigned)(((unsigned long long)a + b) >> 1);
 }
-template <class T>
-STRIDE_DEVICE T __ldcs(const T* p) {
-  return *p;
+STRIDE_DEVICE unsigned __urhadd(unsigned a, unsigned b) {
+  return (unsigned)(((unsigned long long)a + b + 1) >> 1);
 }
-template <class T>
-STRIDE_DEVICE void __stcs(T* p, T v) {
-  *p = v;
+STRIDE_DEVICE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 32; i += 8) c += (a >> i & 0xff) * (b >> i & 0xff);
+  return c;
 }
+STRIDE_DEVICE unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned n) {
+  return (unsigned)((((unsigned long long)high << 32 | low) << (n < 32 ? n : 32)) >> 32);
+}
+STRIDE_DEVICE unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) {
+  return (unsigned)(((unsigned long long)high << 32 | low) >> (n < 32 ? n : 32));
+}
+
+// Caches are the processor's own, so a hint changes nothing.
+#define STRIDE_CACHED_LOAD(name)     \
+  template <class T>                 \
+  STRIDE_DEVICE T name(const T* p) { \
+    return *p;                       \
+  }
+#define STRIDE_CACHED_STORE(name)                          \
+  template <class T>                                       \
+  STRIDE_DEVICE void name(T* p, __stride::Same<T> value) { \
+    *p = value;                                            \
+  }
+namespace __stride {
+template <class T>
+struct Identity {
+  typedef T type;
+};
+// Stands for T without taking part in its deduction.
+template <class T>
+using Same = typename Identity<T>::type;
+}  // namespace __stride
+STRIDE_CACHED_LOAD(__ldg)
+STRIDE_CACHED_LOAD(__ldca)
+STRIDE_CACHED_LOAD(__ldcg)
+STRIDE_CACHED_LOAD(__ldcs)
+STRIDE_CACHED_LOAD(__ldcv)
+STRIDE_CACHED_LOAD(__ldlu)
+STRIDE_CACHED_STORE(__stcg)
+STRIDE_CACHED_STORE(__stcs)
+STRIDE_CACHED_STORE(__stwb)
+STRIDE_CACHED_STORE(__stwt)
 STRIDE_DEVICE long long clock64() { return (long long)__builtin_readcyclecounter(); }
-STRIDE_DEVICE int clock() { return (int)__builtin_readcyclecounter(); }
+STRIDE_DEVICE clock_t clock() { return (clock_t)__builtin_readcyclecounter(); }
 STRIDE_DEVICE void __nanosleep(unsigned) {}
+STRIDE_DEVICE unsigned long long __globaltimer() {
+  return (unsigned long long)__builtin_readcyclecounter();
+}
+
+// Where a pointer leads.
+STRIDE_DEVICE unsigned __isShared(const void* p) {
+  const char* shared =
+      (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, shared));
+  unsigned bytes = __stride_field(__builtin_offsetof(stride::cpu::BlockContext, shared_bytes));
+  return (size_t)((const char*)p - shared) < bytes;
+}
+STRIDE_DEVICE unsigned __isLocal(const void* p) {
+  // Variables of a thread live in its block's scratch memory, or on the stack.
+  const char* scratch =
+      (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, scratch));
+  const char* end =
+      (const char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, scratch_end));
+  const char* frame = (const char*)__builtin_frame_address(0);
+  size_t above = (size_t)((const char*)p - frame + (64 << 10));
+  return ((const char*)p >= scratch && (const char*)p < end) || above < (128 << 10);
+}
+STRIDE_DEVICE unsigned __isGlobal(const void* p) {
+  return p != 0 && !__isShared(p) && !__isLocal(p);
+}
+// An address of shared memory is an offset into the block's, so that it fits 32 bits, as inline PTX
+// has it.
+STRIDE_DEVICE size_t __cvta_generic_to_shared(const void* p) {
+  return (size_t)((const char*)p - (const char*)__stride_pointer(
+                                       __builtin_offsetof(stride::cpu::BlockContext, shared)));
+}
+STRIDE_DEVICE void* __cvta_shared_to_generic(size_t p) {
+  return (char*)__stride_pointer(__builtin_offsetof(stride::cpu::BlockContext, shared)) + p;
+}
+STRIDE_DEVICE size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
+STRIDE_DEVICE void* __cvta_global_to_generic(size_t p) { return (void*)p; }

@@ -159,6 +159,16 @@ STRIDE_DEVICE bool isfinite(double x) { return __builtin_fabs(x) < __builtin_inf
 STRIDE_DEVICE bool signbit(float x) { return (__stride::bits(x) >> 31) != 0; }
 STRIDE_DEVICE bool signbit(double x) { return (__stride::bits(x) >> 63) != 0; }
 
+STRIDE_DEVICE float frexp(float x, int* exponent) { return frexpf(x, exponent); }
+STRIDE_DEVICE float ldexp(float x, int exponent) { return ldexpf(x, exponent); }
+STRIDE_DEVICE float modf(float x, float* whole) { return modff(x, whole); }
+STRIDE_DEVICE float remquo(float x, float y, int* quotient) { return remquof(x, y, quotient); }
+STRIDE_DEVICE float scalbn(float x, int n) { return ldexpf(x, n); }
+STRIDE_DEVICE long lround(float x) { return (long)roundf(x); }
+STRIDE_DEVICE long lrint(float x) { return (long)__builtin_rintf(x); }
+STRIDE_DEVICE long long llround(float x) { return (long long)roundf(x); }
+STRIDE_DEVICE long long llrint(float x) { return (long long)__builtin_rintf(x); }
+
 STRIDE_DEVICE int abs(int x) { return x < 0 ? -x : x; }
 STRIDE_DEVICE long abs(long x) { return x < 0 ? -x : x; }
 STRIDE_DEVICE long long abs(long long x) { return x < 0 ? -x : x; }
@@ -219,12 +229,15 @@ using ::exp;
 using ::exp2;
 using ::expm1;
 using ::fabs;
+using ::fdim;
 using ::floor;
 using ::fma;
 using ::fmax;
 using ::fmin;
 using ::fmod;
+using ::frexp;
 using ::hypot;
+using ::ilogb;
 using ::int16_t;
 using ::int32_t;
 using ::int64_t;
@@ -233,17 +246,32 @@ using ::intptr_t;
 using ::isfinite;
 using ::isinf;
 using ::isnan;
+using ::labs;
+using ::ldexp;
 using ::lgamma;
+using ::llabs;
+using ::llrint;
+using ::llround;
 using ::log;
 using ::log10;
 using ::log1p;
 using ::log2;
+using ::logb;
+using ::lrint;
+using ::lround;
 using ::memcpy;
+using ::memmove;
 using ::memset;
+using ::modf;
+using ::nearbyint;
+using ::nextafter;
 using ::pow;
 using ::ptrdiff_t;
+using ::remainder;
+using ::remquo;
 using ::rint;
 using ::round;
+using ::scalbn;
 using ::signbit;
 using ::sin;
 using ::sinh;
@@ -259,11 +287,11 @@ using ::uint64_t;
 using ::uint8_t;
 using ::uintptr_t;
 template <class T>
-STRIDE_DEVICE const T& min(const T& a, const T& b) {
+STRIDE_EITHER constexpr const T& min(const T& a, const T& b) {
   return b < a ? b : a;
 }
 template <class T>
-STRIDE_DEVICE const T& max(const T& a, const T& b) {
+STRIDE_EITHER constexpr const T& max(const T& a, const T& b) {
   return a < b ? b : a;
 }
 }  // namespace std

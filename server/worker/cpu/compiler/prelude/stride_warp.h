@@ -190,3 +190,17 @@ STRIDE_DEVICE unsigned __match_any_sync(unsigned mask, T value) {
   __stride_wait_warp(present);
   return result;
 }
+template <class T>
+STRIDE_DEVICE unsigned __match_all_sync(unsigned mask, T value, int* all) {
+  STRIDE_CHECK_MASK(mask, "__match_all_sync");
+  T* slot = (T*)__stride_slot(sizeof(T));
+  slot[__stride_tid_linear()] = value;
+  unsigned present = __stride_wait_warp(mask);
+  bool same = true;
+  for (unsigned i = 0; i < 32; ++i) {
+    if ((present >> i & 1) != 0 && !(slot[__stride::first_of_warp() + i] == value)) same = false;
+  }
+  __stride_wait_warp(present);
+  *all = same;
+  return same ? present : 0;
+}

@@ -400,6 +400,86 @@ __global__ void k(int* out, const int* in, int n) {
     out[i] = -in[i];
   }
 })"},
+    {"cub_block", R"(#include <cub/cub.cuh>
+__global__ void k(int* out, const int* in, int n) {
+  typedef cub::BlockReduce<int, 1024> Reduce;
+  typedef cub::BlockScan<int, 1024> Scan;
+  typedef cub::BlockRadixSort<int, 1024, 2, int> Sort;
+  __shared__ typename Reduce::TempStorage reduce;
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  int v = i < n ? in[i] : 0, sum = Reduce(reduce).Sum(v), before, all;
+  Scan().ExclusiveSum(v, before, all);
+  int keys[2] = {v, v / 3}, values[2] = {2 * t, 2 * t + 1};
+  for (int round = 0; round < 2; ++round) {
+    if (round == 0) Sort().Sort(keys, values);
+    else Sort().SortDescending(keys, values);
+  }
+  if (i < n) out[i] = before + all + keys[0] * 3 + values[1] + (t == 0 ? sum : 0);
+})"},
+    {"cub_functors_without_const", R"(#include <cub/cub.cuh>
+struct Difference {
+  template <class T> __device__ T operator()(T& a, T& b) { return a - b; }
+};
+struct Differ {
+  __device__ bool operator()(int& a, int& b) { return a != b; }
+};
+struct Most {
+  template <class T> __device__ T operator()(T& a, T& b) { return a < b ? b : a; }
+};
+__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = i < n ? in[i] % 3 : 0;
+  int items[1] = {v}, left[1], right[1], heads[1], scan, most;
+  cub::BlockAdjacentDifference<int, 1024>().SubtractLeft(items, left, Difference());
+  cub::BlockAdjacentDifference<int, 1024>().SubtractRight(items, right, Difference());
+  cub::BlockDiscontinuity<int, 1024>().FlagHeads(heads, items, Differ());
+  cub::BlockScan<int, 1024>().InclusiveScan(v, scan, Most());
+  most = cub::BlockReduce<int, 1024>().Reduce(v, Most());
+  int warp;
+  cub::WarpScan<int>().ExclusiveScan(v, warp, 0, Most());
+  if (i < n) out[i] = left[0] + 3 * right[0] + 5 * heads[0] + 7 * scan + 11 * warp + (threadIdx.x == 0 ? most : 0);
+})"},
+    {"cub_warp", R"(#include <cub/warp/warp_scan.cuh>
+#include <cub/warp/warp_reduce.cuh>
+__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = i < n ? in[i] : 1, scan, sum, last = 0;
+  cub::WarpScan<int, 8>().InclusiveSum(v, scan);
+  sum = cub::WarpReduce<int>().HeadSegmentedSum(v, v % 4 == 0);
+  if (threadIdx.x < 32) last = cub::WarpReduce<int>().Reduce(v, cub::Max());
+  if (i < n) out[i] = scan * 3 + sum + (threadIdx.x == 0 ? last : 0);
+})"},
+    {"partitions_of_warps", R"(#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = i < n ? in[i] : 0;
+  auto active = cg::coalesced_threads();
+  auto same = cg::labeled_partition(active, v % 5);
+  auto half = cg::binary_partition(active, v % 2 == 0);
+  int a = cg::reduce(same, v, cg::plus<int>()), b = cg::inclusive_scan(half, v);
+  cg::thread_group group = cg::tiled_partition(cg::this_thread_block(), 8);
+  group.sync();
+  if (i < n) out[i] = a + 3 * b + 5 * same.meta_group_rank() + 7 * (int)group.thread_rank();
+})"},
+    {"special_registers", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned lane, below, ctaid, result;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  asm("mov.u32 %0, %%lanemask_le;" : "=r"(below));
+  asm("mov.u32 %0, %%ctaid.x;" : "=r"(ctaid));
+  asm volatile("bar.sync 0;" ::: "memory");
+  asm("{ .reg .pred p; setp.gt.u32 p, %1, 7; @p mad.lo.u32 %0, %1, %2, %3; @!p mov.u32 %0, %3; }"
+      : "=&r"(result) : "r"(lane), "r"(below), "r"(ctaid));
+  if (i < n) out[i] = (int)result;
+})"},
+    {"heap_of_the_device", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int* mine = new int[4];
+  for (int j = 0; j < 4; ++j) mine[j] = i < n ? in[i] + j : j;
+  __syncthreads();
+  if (i < n) out[i] = mine[0] * mine[3];
+  delete[] mine;
+})"},
 };
 
 }  // namespace stride::cpu

@@ -485,13 +485,21 @@ TEST(Kernels, WhatIsMissingSaysSo) {
   const Case cases[] = {
       {"__global__ void k(cudaTextureObject_t t, float* o) { o[0] = tex2D<float>(t, 0, 0); }",
        "textures"},
-      {"__global__ void k(int* o) { int x; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x)); o[0] = x; }",
-       "PTX"},
+      {"__global__ void k(int* o) { asm volatile(\"bra away;\"); }", "inline PTX `bra away`"},
+      {"__global__ void k(int* o) { asm volatile(\"int3\"); }", "inline PTX `int3`"},
+      {"__global__ void k(float* o) { asm(\"add.rz.f32 %0, %0, %0;\" : \"+f\"(o[0])); }", "PTX"},
       {"#include <cooperative_groups.h>\n__global__ void k() { "
        "cooperative_groups::this_multi_grid().sync(); }",
        "several devices"},
       {"__global__ void c() {}\n__global__ void k() { c<<<1, 1>>>(); }", "dynamic parallelism"},
-      {"#include <cub/cub.cuh>\n__global__ void k() {}", "CUB"},
+      {"#include <cub/device/device_reduce.cuh>\n__global__ void k() {}",
+       "no device-wide algorithms of CUB"},
+      {"#include <cub/cub.cuh>\n__global__ void k() { cub::BlockRunLengthDecode x; }",
+       "no such part of the CUB library"},
+      {"#include <thrust/sort.h>\n__global__ void k() {}", "no Thrust library"},
+      {"#include <cuda/semaphore>\n__global__ void k() {}", "no such libcu++ header"},
+      {"#include <curand_kernel.h>\n__global__ void k(curandStateMtgp32* s) {}",
+       "no Mersenne Twister"},
       {"#include <mma.h>\n__global__ void k() {}", "tensor core"},
   };
   for (const Case& c : cases) {
@@ -522,6 +530,9 @@ TEST(Kernels, MistakesAreExplained) {
       "system(\"true\"); }",
       {}, {}, "defined nowhere");
   fails("__device__ int helper() { return 1; }", {"helper"}, {}, "not a __global__");
+  fails("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }", {}, {}, "has host code");
+  fails("__global__ void k() {}\nvoid f() { cudaDeviceSynchronize(); }", {}, {}, "has host code");
+  fails("#include <vector>\n__global__ void k() {}", {}, {}, "has host code");
 }
 
 // The system's loader knows objects by the paths it has seen.

@@ -1,0 +1,222 @@
+"""Copies on the host of arrays whose elements are read and written one by one (`_elements.py`)."""
+
+import weakref
+from typing import TYPE_CHECKING, Any, List, Optional
+
+import numpy as np
+
+from stride import _dtypes, _inference
+from stride.v1 import array_pb2, operation_pb2 as pb
+
+if TYPE_CHECKING:
+    from stride._graph import Buffer, Flush, Node
+
+# The copies of a session together; beyond, the oldest are written back and dropped.
+MAX_SESSION_BYTES = 64 << 20
+_SWEEP_AFTER = 4096  # copies remembered before those that are gone are forgotten
+_NUMPY_REALS = tuple(one.type for one in _dtypes.NUMBERS if one.kind in "biuf" and one is not _dtypes.bfloat16)
+# What NumPy assigns to an element without a warning, by type.
+REALS = frozenset((bool, int, float, *_NUMPY_REALS))
+NUMBERS = REALS | {complex, np.complex64, np.complex128}
+
+
+class HostCopy:
+    """The elements of one value of a buffer, its *owner*, and with them those of all values within it.
+
+    The buffer owns the copy. `host` is for reading. `values`, the same memory for writing, is there once a write was
+    seen. Methods that change the copy are called with the session's lock, but for `close`."""
+
+    __slots__ = (
+        "session", "home", "owner", "owner_id", "handle", "host", "values", "dirty", "open", "arrays", "numbers",
+        "origin", "seen_in", "num_seen", "num_bytes", "__weakref__",
+    )
+
+    def __init__(self, owner: "Node", host: np.ndarray):
+        self.session = owner.session
+        self.home = (owner.session, owner.device)
+        self.owner = weakref.ref(owner)
+        self.owner_id = id(owner)
+        self.handle = 0  # the owner's, once the owner is gone
+        self.host = host
+        self.values: Optional[np.ndarray] = None
+        self.dirty = False  # the service lacks writes
+        self.open = False
+        self.arrays: List[weakref.ref] = []  # LocalArrays
+        self.numbers = NUMBERS if owner.dtype.kind == "c" else REALS
+        self.origin: Any = None  # the line of the last write that looked at more than its own array
+        self.seen_in: Optional[list] = None  # the session's recorded nodes, of which `num_seen` were looked at
+        self.num_seen = 0
+        self.num_bytes = owner.nbytes
+        self.session._copies.add(self)
+
+    def __del__(self):
+        if self.handle:
+            self.session._released.append(self.handle)
+        self.session._copies.num_bytes -= self.num_bytes
+
+    def close(self) -> None:
+        """From here on each write looks for readers first. Any thread calls this."""
+        self.open = False
+        for one in self.arrays:
+            array = one()
+            if array is not None:
+                array._target = None
+
+    def _dismiss(self) -> None:
+        arrays, self.arrays = self.arrays, []
+        for one in arrays:
+            array = one()
+            if array is not None:
+                array._leave()
+
+    def end(self) -> None:
+        """The buffer has dropped the copy."""
+        self.close()
+        self.dirty = False
+        self._dismiss()
+
+    def uploaded(self) -> None:
+        """The owner is about to be uploaded for the first time."""
+        self.close()  # before the elements are copied: a writer repeats a later write
+        self.dirty = False
+
+    def takes_over(self, node: "Node") -> bool:
+        """True if `node`, which is about to go, is the owner and the copy needs its handle, to be written back."""
+        if self.values is None or id(node) != self.owner_id or self.handle or not node.handle:
+            return False
+        self.handle, self.owner_id = node.handle, 0
+        return True
+
+    def write_back(self, flush: "Flush", buffer: "Buffer") -> None:
+        """Adds the command that gives the service what the host alone has."""
+        if not self.dirty:
+            return
+        self.uploaded()
+        buffer.touches = 0
+        owner = self.owner()
+        handle = self.handle if owner is None else owner.handle
+        if not handle:
+            assert owner is not None
+            flush.materialise(owner)
+            return
+        spec = array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[self.host.dtype], shape=self.host.shape)
+        inline = array_pb2.InlineArray(spec=spec, data=self.host.tobytes())
+        operation = pb.Operation(copy=pb.Copy(input=pb.Operand(inline_array=inline)))
+        operation.outputs.add(handle=handle, existing=True)
+        flush.add(operation, self.origin)
+
+    def make_writable(self, buffer: "Buffer") -> bool:
+        """Gives the copy memory of its own, laid out as the service has the elements, so that views here are views
+        there. False: the owner is gone."""
+        if self.values is not None:
+            return True
+        owner = self.owner()
+        if owner is None:
+            return False
+        self.values = _laid_out(owner, self.host)
+        self.host = _for_reading(self.values)
+        self._dismiss()
+        buffer.version += 1  # what other values of the buffer have on the host is separate memory
+        owner.host, owner.host_version = self.host, buffer.version
+        return True
+
+    def known(self, node: "Node") -> Optional[np.ndarray]:
+        """The elements of a value of the buffer for reading; None if the copy lacks some."""
+        part = self.part(node)
+        if part is None:
+            return None
+        node.host, node.host_version = _for_reading(part), node.buffer.version  # type: ignore[union-attr]
+        return node.host
+
+    def part(self, node: "Node") -> Optional[np.ndarray]:
+        """As `known`, for writing; None also of a copy that was never written."""
+        values, owner = self.values, self.owner()
+        if values is None or node.dtype != values.dtype:
+            return None
+        if node is owner:
+            return values
+        host, buffer = node.host, node.buffer
+        assert buffer is not None
+        if host is not None and node.host_version == buffer.version and np.may_share_memory(host, values):
+            return _for_writing(host, values)
+        if owner is None or not _is_contiguous(owner):
+            return None
+        strides = node.strides or _inference.contiguous_strides(node.shape)
+        offset = node.first_element - owner.first_element
+        if 0 in node.shape:
+            return np.empty(node.shape, node.dtype)
+        reach = [(n - 1) * stride for n, stride in zip(node.shape, strides)]
+        if offset + sum(min(0, one) for one in reach) < 0 or offset + sum(max(0, one) for one in reach) >= owner.size:
+            return None
+        size = values.itemsize
+        return np.ndarray(node.shape, node.dtype, values.reshape(-1), offset * size, [one * size for one in strides])
+
+
+def _is_contiguous(node: "Node") -> bool:
+    return node.strides is None or tuple(node.strides) == _inference.contiguous_strides(node.shape)
+
+
+def _laid_out(node: "Node", host: np.ndarray) -> np.ndarray:
+    """A copy of the elements with the strides of the value."""
+    if _is_contiguous(node) or not node.size:
+        return np.array(host, order="C")
+    reach = [(n - 1) * stride for n, stride in zip(node.shape, node.strides)]  # type: ignore[arg-type]
+    low = sum(min(0, one) for one in reach)
+    memory = np.zeros(sum(max(0, one) for one in reach) - low + 1, host.dtype)
+    strides = [one * host.itemsize for one in node.strides]  # type: ignore[union-attr]
+    values = np.ndarray(node.shape, host.dtype, memory, -low * host.itemsize, strides)
+    values[...] = host
+    return values
+
+
+def _for_reading(values: np.ndarray) -> np.ndarray:
+    view = values.view()
+    view.setflags(write=False)
+    return view
+
+
+def _for_writing(host: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The elements of `host`, which lie in the memory of `values`."""
+    memory = values if values.base is None else values.base
+    offset = host.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    return np.ndarray(host.shape, host.dtype, memory, offset, host.strides)
+
+
+class Copies:
+    """The copies of a session: what they take together, and which is the oldest."""
+
+    def __init__(self):
+        self.num_bytes = 0
+        self._copies: List[weakref.ref] = []
+
+    def add(self, copy: HostCopy) -> None:
+        """With the session's lock. The buffer has the copy once this returns."""
+        self.num_bytes += copy.num_bytes
+        self._copies.append(weakref.ref(copy))
+        if self.num_bytes > MAX_SESSION_BYTES:
+            self._drop_oldest(copy)
+        elif len(self._copies) > _SWEEP_AFTER:
+            self._copies = [one for one in self._copies if one() is not None]
+
+    def _drop_oldest(self, newest: HostCopy) -> None:
+        alive = [copy for one in self._copies if (copy := one()) is not None]
+        num_bytes = sum(one.num_bytes for one in alive)
+        while num_bytes > MAX_SESSION_BYTES // 2 and alive[0] is not newest:
+            oldest = alive.pop(0)
+            num_bytes -= oldest.num_bytes
+            owner = oldest.owner()
+            if owner is None or owner.buffer is None or owner.buffer.copy is not oldest:
+                continue
+            if oldest.dirty or not owner.handle:
+                oldest.session._flush((owner,))
+            owner.buffer.version += 1
+            owner.host = None
+            owner.buffer.end_copy()
+        self._copies = [weakref.ref(one) for one in alive]
+
+    def close(self) -> None:
+        """The session has ended: each write of an element finds out."""
+        for one in self._copies:
+            copy = one()
+            if copy is not None:
+                copy.close()

@@ -1,0 +1,572 @@
+"""Elements on the host: reads and writes of single elements of small arrays, and the numbers that are read.
+
+An array whose elements are read or written one by one has a copy on the host (`_copies.py`). The copy belongs to the
+`Buffer` that the array shares with its views. Reads and writes stay there; the copy is *dirty* while the host alone has
+the last writes. A flush that names a value of a dirty buffer writes the copy back first (`Flush.materialise`), and a
+write by the service ends the copy (`Node.written`). Such an array is a **LocalArray** for as long as the copy lives. A
+number that is read from it is an **Element**: an array without axes that has no node until something asks for one.
+
+While the copy is *open*, a write to an element looks at nothing but its own array. This is safe, since each other use
+of an array of the buffer asks for its node, and that closes the copy (`LocalArray._node`). The first write after that
+looks for recorded operations that read the old elements, and sends them. The session's lock is held there and while the
+copy is written back. A writer that finds the copy closed after its write repeats the write with the lock."""
+
+import operator
+import weakref
+from typing import Any, Callable, Optional, Tuple
+
+import numpy as np
+
+from stride import _array, _dtypes, _errors
+from stride._array import Array, get_node, set_node
+from stride._copies import NUMBERS, REALS, HostCopy
+from stride._graph import Buffer, FrozenStrides, Node
+from stride._origin import caller
+from stride._stream import Answer
+
+MAX_BYTES = 1 << 20  # of an array that has a copy
+# Up to here a copy is uploaded within a command, at no more cost than a write of one element.
+_CHEAP_BYTES = 64 << 10
+# Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them.
+_READS, _WRITES, _LARGE_WRITES = 8, 4, 16
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+# --- which arrays have a copy ---
+
+
+def _can_have_copy(node: Node) -> bool:
+    buffer = node.buffer
+    return (
+        not node.session._is_trace
+        and node.nbytes <= MAX_BYTES
+        and node.dtype.type in NUMBERS
+        and (buffer is None or not buffer.is_shared)
+    )
+
+
+def _root_of(node: Node) -> Node:
+    """The value that a deferred view stands on."""
+    while node.op is not None and node.inputs and node.buffer is not None:
+        base = node.inputs[0]
+        if type(base) is not Node or base.buffer is not node.buffer:
+            break
+        node = base
+    return node
+
+
+def _fetched(node: Node) -> Optional[np.ndarray]:
+    """The elements, read for the sake of reads and writes to come. None where that fails: the next read of the array
+    raises the error."""
+    session, answer = node.session, Answer()
+    try:
+        session._flush((), lambda flush: flush.read(node, answer))
+        result = session._wait(answer)
+    except _errors.StrideError:
+        return None
+    if result.HasField("status") and result.status.code:
+        node.own_buffer().touches = -(1 << 30)  # it would fail again
+        return None
+    if session._stream.has_failures():
+        return None
+    return np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
+
+
+def _copy_of(node: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:
+    """The buffer's copy, with the elements of `node` in it; made where there is none. `fetched`: the elements as they
+    were at a version of the buffer. With the session's lock."""
+    buffer = node.own_buffer()
+    copy, host = buffer.copy, node.cached()
+    if copy is not None and host is not None:
+        return copy
+    if host is None:
+        if fetched is None or buffer.version != version:
+            return None
+        host = fetched
+        if copy is not None:
+            if copy.dirty:
+                return None
+            buffer.end_copy()
+            buffer.version += 1
+    owner = _root_of(node)
+    if owner is not node:
+        host = owner.cached()
+    if host is None or owner.op is not None:
+        return None
+    copy = HostCopy(owner, host)
+    buffer.copy = copy
+    owner.keep(host)
+    return copy
+
+
+def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
+    """The element that integers name, where the host has it or is to have it; None: it is for the service."""
+    node = array._node
+    if not _can_have_copy(node):
+        return None
+    fetched, version, session = None, 0, node.session
+    if node.cached() is None:
+        buffer = node.own_buffer()
+        buffer.touches += 1
+        if buffer.touches < _READS or session.closed:
+            return None
+        version, fetched = buffer.version, _fetched(node)
+        if fetched is None:
+            return None
+    with session._lock:
+        copy = _copy_of(node, fetched, version)
+        host = node.cached()
+        if copy is None or host is None:
+            return None
+        _join(array, copy, host)
+    try:
+        return _element(host[key], copy.home)
+    except IndexError:
+        return None  # the general path raises it
+
+
+def _join(array: Array, copy: HostCopy, host: np.ndarray) -> None:
+    """The array reads from the copy. With the session's lock."""
+    if type(array) is not Array:
+        return
+    array._copy, array._home, array._target, array._host = copy, copy.home, None, host  # type: ignore[attr-defined]
+    array.__class__ = LocalArray
+    if len(copy.arrays) >= 8:
+        copy.arrays = [one for one in copy.arrays if one() is not None]
+    copy.arrays.append(weakref.ref(array))
+
+
+_PLAIN_KEYS = frozenset((int, slice, type(Ellipsis), type(None)))
+
+
+def _is_plain(key: Any) -> bool:
+    return type(key) in _PLAIN_KEYS or type(key) is tuple and all(type(one) in _PLAIN_KEYS for one in key)
+
+
+def _as_plain(key: Any) -> Any:
+    """An index with Python's integers for those of NumPy and for Elements."""
+    if type(key) is tuple:
+        return tuple([_as_plain(one) for one in key])
+    is_integer = isinstance(key, np.integer) or type(key) is Element and key.dtype.kind in "iu"
+    return int(key) if is_integer else key
+
+
+def _value_for(value: Any, numbers: frozenset) -> Any:
+    """What NumPy assigns; None where the host does not know it, or where assignment has rules of its own here."""
+    kind = type(value)
+    if kind is Element:
+        value = value._host
+        kind = type(value)
+    if kind in numbers:
+        return value
+    if kind in (list, tuple):
+        return value if all(type(one) in numbers for one in value) else None
+    if isinstance(value, Array):
+        node = get_node(value)
+        value = node.cached() if not node.session._is_trace else None
+        if value is None or value.nbytes > _CHEAP_BYTES:
+            return None
+    elif kind is not _ndarray:
+        return None
+    return value if value.dtype.type in numbers else None
+
+
+def _settled_value(value: Any, buffer: Buffer) -> Any:
+    """A number that only the service knows, assigned to an element: where elements were read and written before, it is
+    read, so that the loop goes on here. Else the value itself."""
+    if type(value) is not Array:
+        return value
+    node = value._node
+    if node.shape or node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
+        return value
+    buffer.touches += 1
+    if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
+        return value
+    host = _fetched(node)
+    if host is not None:
+        home = node.session, node.device
+        node.held = False
+        del value._node
+        value._host, value._home = host[()], home  # type: ignore[attr-defined]
+        value.__class__ = Element
+    return value
+
+
+def note_read(node: Node) -> None:
+    """The host reads a number. Where it is computed from elements, a copy of their array is worth its round trip."""
+    nodes = [node]
+    for _ in range(8):
+        if not nodes:
+            return
+        node = nodes.pop()
+        if node.buffer is not None and not node.shape:
+            node.buffer.touches += _READS if sum(map(_num_bytes, node.inputs)) <= _CHEAP_BYTES else _READS // 2
+        else:
+            nodes += [one for one in node.inputs if type(one) is Node and not one.shape]
+
+
+def _num_bytes(one: Any) -> int:
+    return one.nbytes if type(one) is Node else 0
+
+
+def write(array: Array, key: Any, value: Any) -> bool:
+    """Assigns to the array's copy, where it has one or is to have one. False: the assignment is for the service, or the
+    general path refuses it."""
+    if not _is_plain(key):
+        key = _as_plain(key)
+        if not _is_plain(key):
+            return False
+    node = array._node
+    if not _can_have_copy(node) or type(node.strides) is FrozenStrides:
+        return False
+    buffer = node.own_buffer()
+    value = _value_for(_settled_value(value, buffer), NUMBERS if node.dtype.kind == "c" else REALS)
+    if value is None:
+        return False
+    session = node.session
+    is_known, is_cheap = node.cached() is not None, node.nbytes <= _CHEAP_BYTES
+    fetched, version = None, 0
+    if not is_known or not is_cheap and (buffer.copy is None or not buffer.copy.dirty):
+        buffer.touches += 1
+        if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES):
+            return False
+        if not is_known:
+            session._check_open()
+            version, fetched = buffer.version, _fetched(node)
+            if fetched is None:
+                return False
+    with session._lock:
+        session._check_open()
+        copy = _copy_of(node, fetched, version)
+        if copy is None or not copy.make_writable(buffer):
+            return False
+        _send_readers(session, copy, buffer)
+        values = copy.part(node) if buffer.copy is copy else None
+        if values is None:
+            return False
+        try:
+            values[key] = value
+        except Exception:
+            return False  # the general path raises it
+        copy.dirty = True
+        copy.origin = caller()
+        base = buffer.owner() if buffer.owner is not None else None
+        for one in (array, base):
+            if one is not None and type(one) is Array and one._node.buffer is buffer:
+                host = one._node.cached()
+                if host is not None:
+                    _join(one, copy, host)
+        _open(copy, buffer)
+    return True
+
+
+def _send_readers(session, copy: HostCopy, buffer: Buffer) -> None:
+    """Sends recorded operations that read the elements which are about to change."""
+    recorded = session._recorded
+    for i in range(copy.num_seen if copy.seen_in is recorded else 0, len(recorded)):
+        node = recorded[i]()
+        if node is not None and node.op is not None and node.buffer is not buffer:
+            if any(type(one) is Node and one.buffer is buffer for one in node.inputs):
+                session._settle()
+                break
+    copy.seen_in, copy.num_seen = session._recorded, len(session._recorded)
+
+
+def _open(copy: HostCopy, buffer: Buffer) -> None:
+    """Opens the copy if all values of the buffer are known: those of LocalArrays, and those that these stand on and
+    that no array holds."""
+    arrays = [array for one in copy.arrays if (array := one()) is not None]
+    nodes = {id(get_node(array)) for array in arrays}
+    for array in arrays:
+        node = get_node(array)
+        while node.op is not None and node.inputs and type(node.inputs[0]) is Node:
+            node = node.inputs[0]
+            if node.buffer is not buffer or node.held:
+                break
+            nodes.add(id(node))
+    if len(nodes) != buffer.num_nodes:
+        return
+    for array in arrays:
+        node = get_node(array)
+        if type(node.strides) is not FrozenStrides:
+            array._target = copy.part(node)  # type: ignore[attr-defined]
+    copy.open = True
+
+
+# --- arrays whose elements are read and written here ---
+
+
+class LocalArray(Array):
+    """An Array with a copy on the host. It is a plain Array again when the copy ends."""
+
+    __slots__ = ()
+
+    @property
+    def _node(self) -> Node:  # type: ignore[override]
+        copy = self._copy  # type: ignore[attr-defined]
+        if copy is not None and copy.open:
+            copy.close()
+        return get_node(self)
+
+    @_node.setter
+    def _node(self, node: Node) -> None:
+        copy = self._copy  # type: ignore[attr-defined]
+        if copy is not None:
+            copy.close()
+            copy.arrays = [one for one in copy.arrays if one() is not self]
+        self._leave()
+        set_node(self, node)
+
+    def _leave(self) -> None:
+        """Has nothing to do with a copy any more."""
+        self._target = self._host = self._copy = None  # type: ignore[attr-defined]
+        self.__class__ = Array
+
+    def __del__(self):
+        get_node(self).held = False
+
+    def __getitem__(self, key: Any) -> Array:
+        host = self._host  # type: ignore[attr-defined]
+        if host is not None:
+            kind = type(key)
+            if kind is int or kind is tuple:
+                try:
+                    value = host[key]
+                except Exception:
+                    return Array.__getitem__(self, key)
+                if type(value) is not _ndarray:
+                    element = _new(Element)
+                    element._host = value
+                    element._home = self._home  # type: ignore[attr-defined]
+                    return element
+            elif kind is Element or isinstance(key, np.integer):
+                plain = _as_plain(key)
+                if plain is not key:
+                    return self[plain]
+        return Array.__getitem__(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        target = self._target  # type: ignore[attr-defined]
+        if target is not None:
+            kind = type(value)
+            if kind is Element:
+                value = value._host
+                kind = type(value)
+            if type(key) is not int and not _is_plain(key):
+                key = _as_plain(key)
+            if kind in self._copy.numbers and (type(key) is int or _is_plain(key)):  # type: ignore[attr-defined]
+                try:
+                    target[key] = value
+                    if self._target is target:  # type: ignore[attr-defined]
+                        return
+                except Exception:
+                    pass
+        Array.__setitem__(self, key, value)
+
+    def __len__(self) -> int:
+        shape = get_node(self).shape
+        return shape[0] if shape else Array.__len__(self)
+
+    shape = property(lambda self: get_node(self).shape, Array.shape.fset)  # type: ignore[attr-defined]
+    dtype = property(lambda self: get_node(self).dtype)
+    ndim = property(lambda self: len(get_node(self).shape))
+    size = property(lambda self: get_node(self).size)
+    nbytes = property(lambda self: get_node(self).nbytes)
+    itemsize = property(lambda self: get_node(self).dtype.itemsize)
+    session = property(lambda self: get_node(self).session)
+
+
+def _element(value: Any, home: Tuple) -> "Element":
+    element = _new(Element)
+    element._host = value
+    element._home = home
+    return element
+
+
+class Element(Array):
+    """A number that was read from a copy, or computed from such numbers: an array without axes. It is an Array with a
+    node as soon as something asks for that."""
+
+    __slots__ = ()
+    # Nothing is to be done at its end. The function is one in C, since the end is part of the cost of a loop.
+    __del__ = object.__sizeof__
+
+    @property
+    def _node(self) -> Node:  # type: ignore[override]
+        session, device = self._home  # type: ignore[attr-defined]
+        host = np.array(self._host)  # type: ignore[attr-defined]
+        host.setflags(write=False)
+        node = Node(session, (), _dtypes.dtype_of(host.dtype), None, (), caller())
+        node.device = device
+        node.keep(host)
+        self._node = node
+        return node
+
+    @_node.setter
+    def _node(self, node: Node) -> None:
+        self.__class__ = Array
+        self._host = None  # type: ignore[attr-defined]
+        node.held = True
+        set_node(self, node)
+
+    shape = property(lambda self: (), Array.shape.fset)  # type: ignore[attr-defined]
+    ndim = property(lambda self: 0)
+    size = property(lambda self: 1)
+    dtype = property(lambda self: self._host.dtype)
+    session = property(lambda self: self._home[0])
+
+    def _read(self) -> np.ndarray:
+        return np.asarray(self._host)  # type: ignore[attr-defined]
+
+    def to_numpy(self, *, progress=None) -> np.ndarray:
+        return np.array(self._host)  # type: ignore[attr-defined]
+
+    def item(self, *args):
+        return np.asarray(self._host).item(*args)  # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        return bool(self._host)  # type: ignore[attr-defined]
+
+    def __int__(self) -> int:
+        return int(self._host.item())  # type: ignore[attr-defined]
+
+    def __float__(self) -> float:
+        value = self._host.item()  # type: ignore[attr-defined]
+        return value if type(value) is float else float(value)
+
+    def __complex__(self) -> complex:
+        return complex(self._host.item())  # type: ignore[attr-defined]
+
+    def __index__(self) -> int:
+        value = self._host  # type: ignore[attr-defined]
+        return Array.__index__(self) if value.dtype.kind not in "iu" else value.item()
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        if method == "__call__" and not kwargs and ufunc.nout == 1:
+            result = of_elements(ufunc.__name__, *inputs)
+            if result is not None:
+                return result
+        return Array.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
+
+
+# Functions whose results here differ from NumPy's for some types or numbers.
+_OTHERS = frozenset(("floor_divide", "ceil", "floor", "trunc"))
+
+
+def of_elements(name: str, *inputs: Any) -> Optional[Element]:
+    """A function of Elements and numbers by NumPy; None where another kind of value is among them."""
+    values, home = [], None
+    for one in inputs:
+        if type(one) is Element:
+            home = one._home  # type: ignore[attr-defined]
+            one = one._host  # type: ignore[attr-defined]
+        elif type(one) not in NUMBERS:
+            return None
+        values.append(one)
+    function = getattr(np, name, None)
+    if home is None or not isinstance(function, np.ufunc):
+        return None
+    if name in _OTHERS and not all(np.isfinite(one) for one in values):
+        return None
+    try:
+        result = function(*values)
+    except Exception:
+        return None  # the error is raised with the words that every operation has
+    if not isinstance(result, np.generic) or name in _OTHERS and name != "floor_divide" and result.dtype.kind != "f":
+        return None
+    return _element(result, home)
+
+
+def _operators(function: Callable, method: str) -> None:
+    """An operator of two numbers, both ways and in place."""
+    def forward(self, other):
+        kind = type(other)
+        if kind is Element:
+            other = other._host
+        elif kind not in NUMBERS:
+            return general(self, other)
+        try:
+            value = function(self._host, other)
+        except Exception:
+            return general(self, other)
+        element = _new(Element)
+        element._host = value
+        element._home = self._home
+        return element
+
+    def backward(self, other):
+        if type(other) in NUMBERS:
+            try:
+                return _element(function(other, self._host), self._home)
+            except Exception:
+                pass
+        return general_backward(self, other)
+
+    def in_place(self, other):
+        kind = type(other)
+        if kind is Element:
+            other = other._host
+        elif kind not in NUMBERS:
+            return general_in_place(self, other)
+        value = self._host
+        try:
+            result = function(value, other)
+        except Exception:
+            return general_in_place(self, other)
+        if type(result) is not type(value):
+            return general_in_place(self, other)
+        self._host = result
+        return self
+
+    for prefix, operator_ in (("__", forward), ("__r", backward), ("__i", in_place)):
+        name = f"{prefix}{method}__"
+        if hasattr(Array, name):
+            operator_.__name__, operator_.__qualname__ = name, f"Element.{name}"
+            setattr(Element, name, operator_)
+    general = getattr(Array, f"__{method}__")
+    general_backward = getattr(Array, f"__r{method}__", None)
+    general_in_place = getattr(Array, f"__i{method}__", None)
+
+
+def _floor_divided(left, right):
+    value = left // right
+    if not np.isfinite(value) or not np.isfinite(right):
+        raise ValueError("the standard's rules, not NumPy's")
+    return value
+
+
+def _raised(left, right):
+    # NumPy's scalars take an exponent of Python that is negative for a float.
+    return np.power(left, right)
+
+
+for _method, _function in {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
+    "floordiv": _floor_divided, "mod": operator.mod, "pow": _raised, "and": operator.and_, "or": operator.or_,
+    "xor": operator.xor, "lshift": operator.lshift, "rshift": operator.rshift, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+}.items():
+    _operators(_function, _method)
+
+
+def _unary(function: Callable, name: str) -> None:
+    general = getattr(Array, name)
+
+    def operator_(self):
+        try:
+            return _element(function(self._host), self._home)
+        except Exception:
+            return general(self)
+
+    operator_.__name__, operator_.__qualname__ = name, f"Element.{name}"
+    setattr(Element, name, operator_)
+
+
+for _method, _function in {
+    "__neg__": operator.neg, "__pos__": operator.pos, "__abs__": operator.abs, "__invert__": operator.invert
+}.items():
+    _unary(_function, _method)
+
+for _class in (LocalArray, Element):
+    _class.__name__, _class.__qualname__, _class.__module__ = "Array", "Array", Array.__module__
