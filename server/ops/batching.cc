@@ -354,6 +354,9 @@ class Batcher {
       }
       case Operation::kSort: {
         auto* sort = operation->mutable_sort();
+        if (sort->more_keys_size() > 0) {
+          if (absl::Status status = OfWholeBatch(operation); !status.ok()) return status;
+        }
         if (Find(sort->input())->rank() == 0) return NoRule(*operation);
         if (!sort->has_axis()) return absl::OkStatus();
         auto axis = Shifted(sort->axis(), Find(sort->input())->rank(), "sort.axis");
@@ -361,6 +364,22 @@ class Batcher {
         sort->set_axis(*axis);
         return absl::OkStatus();
       }
+      case Operation::kSelect:
+        return OfSelect(operation);
+      case Operation::kPartition: {
+        auto* partition = operation->mutable_partition();
+        const size_t rank = Find(partition->input())->rank();
+        if (rank == 0) return NoRule(*operation);
+        auto axis = Shifted(partition->has_axis() ? partition->axis() : -1, rank, "partition.axis");
+        if (!axis.ok()) return axis.status();
+        partition->set_axis(*axis);
+        return absl::OkStatus();
+      }
+      case Operation::kInterpolate:
+        return IsBatched(operation->interpolate().known()) ||
+                       IsBatched(operation->interpolate().values())
+                   ? NoRule(*operation)
+                   : absl::OkStatus();
       case Operation::kTopK: {
         auto* top_k = operation->mutable_top_k();
         const size_t rank = Find(top_k->input())->rank();
@@ -406,6 +425,41 @@ class Batcher {
       default:
         return NoRule(*operation);
     }
+  }
+
+  // Every operand with the batch's axis in front.
+  absl::Status OfWholeBatch(Operation* operation) {
+    for (v1::Operand* operand : OperandsOf(operation)) {
+      auto whole = Broadcast(*Find(*operand));
+      if (!whole.ok()) return whole.status();
+      Replace(operand, *whole);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OfSelect(Operation* operation) {
+    auto* select = operation->mutable_select();
+    const size_t rank = Find(select->input())->rank();
+    if (rank == 0) return NoRule(*operation);
+    auto axis = Shifted(select->has_axis() ? select->axis() : -1, rank, "select.axis");
+    if (!axis.ok()) return axis.status();
+    select->set_axis(*axis);
+    const Batched ranks = *Find(select->ranks());
+    // Ranks of one axis that the batch's elements share are the same for all slices.
+    if (!ranks.batched && ranks.rank() == 1) return absl::OkStatus();
+    auto own = Broadcast(ranks);
+    if (own.ok() && ranks.rank() == 1) {
+      Shape shape(rank + 1, 1);
+      shape[0] = own->info.shape[0];
+      shape[*axis] = own->info.shape[1];
+      own = Reshaped(*own, shape);
+    }
+    if (!own.ok()) return own.status();
+    Replace(select->mutable_ranks(), *own);
+    auto input = Broadcast(*Find(select->input()));
+    if (!input.ok()) return input.status();
+    Replace(select->mutable_input(), *input);
+    return absl::OkStatus();
   }
 
   // An axis of one element, in the whole.

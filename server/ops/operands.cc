@@ -99,9 +99,29 @@ void ForEachOperand(const v1::Operation& operation, Add add) {
       break;
     case v1::Operation::kSort:
       add(&operation.sort().input(), [&] { return std::string("sort.input"); });
+      for (int i = 0; i < operation.sort().more_keys_size(); ++i) {
+        add(&operation.sort().more_keys(i),
+            [&] { return absl::StrCat("sort.more_keys[", i, "]"); });
+      }
       break;
     case v1::Operation::kTopK:
       add(&operation.top_k().input(), [&] { return std::string("top_k.input"); });
+      break;
+    case v1::Operation::kSelect:
+      add(&operation.select().input(), [&] { return std::string("select.input"); });
+      add(&operation.select().ranks(), [&] { return std::string("select.ranks"); });
+      break;
+    case v1::Operation::kPartition:
+      add(&operation.partition().input(), [&] { return std::string("partition.input"); });
+      break;
+    case v1::Operation::kInterpolate:
+      add(&operation.interpolate().input(), [&] { return std::string("interpolate.input"); });
+      add(&operation.interpolate().known(), [&] { return std::string("interpolate.known"); });
+      add(&operation.interpolate().values(), [&] { return std::string("interpolate.values"); });
+      break;
+    case v1::Operation::kCorrelate:
+      add(&operation.correlate().left(), [&] { return std::string("correlate.left"); });
+      add(&operation.correlate().right(), [&] { return std::string("correlate.right"); });
       break;
     case v1::Operation::kHistogram: {
       const v1::Histogram& histogram = operation.histogram();

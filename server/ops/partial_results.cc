@@ -33,14 +33,14 @@ bool IsArg(v1::Reduction::Function function) {
 }
 
 // What combines two partial results.
-const char* UfuncOf(v1::Reduction::Function function) {
+const char* UfuncOf(v1::Reduction::Function function, bool skip_nan = false) {
   switch (function) {
     case Function::FUNCTION_PROD:
       return "multiply";
     case Function::FUNCTION_MIN:
-      return "minimum";
+      return skip_nan ? "fmin" : "minimum";
     case Function::FUNCTION_MAX:
-      return "maximum";
+      return skip_nan ? "fmax" : "maximum";
     case Function::FUNCTION_ANY:
       return "logical_or";
     case Function::FUNCTION_ALL:
@@ -126,6 +126,12 @@ absl::StatusOr<PartialResults> SplitReduction(const v1::Operation& operation, DT
         absl::StrCat("not implemented along the axis that is split: reduction.function_name ",
                      reduction.function_name(), "; Copy the array to one device first"));
   }
+  // A part with nothing but NaN has no index and no count that the others could go by.
+  if (reduction.skip_nan() && (function == Function::FUNCTION_MEAN || IsArg(function))) {
+    return NotImplemented("reduction.skip_nan of means and indices along a sharded axis",
+                          "not implemented along the axis that is split: reduction.skip_nan of "
+                          "MEAN, ARGMIN and ARGMAX; Copy the array to one device first");
+  }
   results.operation.mutable_reduction()->set_function(function);
   results.operation.mutable_reduction()->clear_function_name();
   PartialStep step = StepOf(operation, function);
@@ -209,7 +215,7 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
     }
     whole = FirstWinner(builder, function == Function::FUNCTION_ARGMIN, indices, values[1]);
   } else {
-    whole = fold(values[0], UfuncOf(function));
+    whole = fold(values[0], UfuncOf(function, operation.reduction().skip_nan()));
   }
   if (function == Function::FUNCTION_NORM) whole = builder.Op("sqrt", {whole}, whole.dtype);
   if (function == Function::FUNCTION_MEAN) {

@@ -283,7 +283,9 @@ bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64
 absl::Status Pieces::Choose(int64_t max_bytes) {
   chunk_ = extents_;
   if (Product(extents_) == 0) return absl::OkStatus();
-  bool only_kept = kind_ == Kind::kReduce && IsArg(code_.reduce().combine());
+  // Partial results have neither the place of an element nor how many took part.
+  bool only_kept = kind_ == Kind::kReduce &&
+                   (IsArg(code_.reduce().combine()) || code_.reduce().map().results_size() > 1);
   size_t rank = extents_.size(), usable = only_kept ? num_kept_ : rank;
   size_t firsts = uses_index_ ? 1 : std::max<size_t>(usable, 1);  // elements stay in their order
   for (size_t i = 0; i < std::size(kLongRuns) * firsts; ++i) {
@@ -299,7 +301,10 @@ absl::Status Pieces::Choose(int64_t max_bytes) {
     }
     if (ChunkAlong(order, max_bytes, kLongRuns[i / firsts])) return absl::OkStatus();
   }
-  if (only_kept) return NotCut("argmin and argmax are not computed in pieces along their axis yet");
+  if (only_kept)
+    return NotCut(
+        "reductions to an index, or of the elements that take part, are not computed in pieces "
+        "along their axis yet");
   return NotCut("no axis cuts all of its arrays into parts that are small enough");
 }
 

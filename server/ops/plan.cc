@@ -112,6 +112,14 @@ absl::StatusOr<Plan> PlanAny(const v1::Operation& operation, absl::Span<const In
       return PlanSort(operation.sort(), inputs, output);
     case v1::Operation::kTopK:
       return PlanTopK(operation.top_k(), inputs, existing);
+    case v1::Operation::kSelect:
+      return PlanSelect(operation.select(), inputs, output);
+    case v1::Operation::kPartition:
+      return PlanPartition(operation.partition(), inputs, output);
+    case v1::Operation::kInterpolate:
+      return PlanInterpolate(operation.interpolate(), inputs, output);
+    case v1::Operation::kCorrelate:
+      return PlanCorrelate(operation.correlate(), inputs, output);
     case v1::Operation::kHistogram:
       return PlanHistogram(operation.histogram(), inputs, output);
     case v1::Operation::kGroupReduce:

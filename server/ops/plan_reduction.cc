@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
@@ -17,6 +18,7 @@ constexpr char kInput[] = "reduction.input";
 constexpr char kFunctionName[] = "reduction.function_name";
 constexpr char kInitial[] = "reduction.initial";
 constexpr char kWhere[] = "reduction.where";
+constexpr char kSkipNan[] = "reduction.skip_nan";
 
 struct Rule {
   const char* name;
@@ -59,10 +61,11 @@ bool HasIdentity(Code::Combine combine) {
   return combine != Code::COMBINE_MINIMUM && combine != Code::COMBINE_MAXIMUM && !IsArg(combine);
 }
 
-// NumPy's `initial=` and `where=`.
+// NumPy's `initial=` and `where=`, and what makes its nansum of sum.
 struct Extras {
   std::optional<WeakScalar> initial;
   std::optional<ArrayInfo> mask;
+  bool skip_nan = false;
 };
 
 // A mask may leave nothing, which has to have a value.
@@ -89,6 +92,38 @@ std::optional<Value> AddMask(const Extras& extras, ReduceSpec* spec) {
   spec->inputs.push_back(*extras.mask);
   spec->takes_part = spec->map.Input(slot, DType::kBool);
   return spec->finish.Input(1, DType::kInt64);
+}
+
+// Whether the element is NaN.
+Value IsNan(ProgramBuilder& map, DType input) {
+  const Value element = map.Cast(map.Input(0, input), ComputeType(input));
+  return map.Op("isnan", {element}, DType::kBool);
+}
+
+// NaN becomes what changes nothing.
+absl::StatusOr<Value> ReplaceNan(ProgramBuilder& map, Value mapped, DType input, double identity) {
+  auto encoded = EncodeScalar(identity, mapped.dtype, kSkipNan);
+  if (!encoded.ok()) return encoded.status();
+  return map.Op("where", {IsNan(map, input), map.Constant(*encoded), mapped}, mapped.dtype);
+}
+
+// NaN take no part. Returns how many elements do, but where these are sought by their index: there
+// an index below zero says that there is none.
+std::optional<Value> LeaveNanOut(DType input, bool by_index, ReduceSpec* spec) {
+  const Value number = spec->map.Op("logical_not", {IsNan(spec->map, input)}, DType::kBool);
+  spec->takes_part = spec->takes_part
+                         ? spec->map.Op("logical_and", {*spec->takes_part, number}, DType::kBool)
+                         : number;
+  if (by_index) return std::nullopt;
+  return spec->finish.Input(1, DType::kInt64);
+}
+
+// The least or greatest of no element.
+absl::StatusOr<Value> NanOfNothing(ProgramBuilder& finish, Value value, Value count) {
+  auto nan = EncodeScalar(std::numeric_limits<double>::quiet_NaN(), value.dtype, kSkipNan);
+  if (!nan.ok()) return nan.status();
+  return finish.Op("where", {finish.Cast(count, DType::kBool), value, finish.Constant(*nan)},
+                   value.dtype);
 }
 
 // What the elements make, `value`, with the initial value, which is all where there are none.
@@ -306,9 +341,10 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   if (!is_reduced.ok()) return is_reduced.status();
   ReducedShape shape = ReduceShapeOf(input.shape, *is_reduced, reduction.keep_dims());
   const bool has_identity = HasIdentity(rule.combine);
+  const bool skip_nan = extras.skip_nan && (IsFloat(input.dtype) || IsComplex(input.dtype));
   if (shape.reduced_count == 0 && shape.kept_count != 0 && !has_identity && !extras.initial)
     return NothingToReduce(input, rule.name);
-  if (auto s = CheckMask(extras, has_identity, rule.name); !s.ok()) return s;
+  if (auto s = CheckMask(extras, has_identity || skip_nan, rule.name); !s.ok()) return s;
   auto output = ChooseOutput(dtype, shape.result, existing);
   if (!output.ok()) return output.status();
 
@@ -317,14 +353,25 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   auto mapped = MapValue(spec.map, function, input.dtype, spec.accumulator);
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
+  // What has an identity needs no count.
+  const bool replaces_nan = skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN;
+  if (replaces_nan) {
+    mapped = ReplaceNan(spec.map, spec.mapped, input.dtype,
+                        rule.combine == Code::COMBINE_MULTIPLY ? 1 : 0);
+    if (!mapped.ok()) return mapped.status();
+    spec.mapped = *mapped;
+  }
   const DType finish_input = IsArg(rule.combine) ? DType::kInt64 : spec.accumulator;
   const Value elements = spec.finish.Input(0, finish_input);
   spec.inputs = {input};
-  const std::optional<Value> count = AddMask(extras, &spec);
+  std::optional<Value> count = AddMask(extras, &spec);
+  if (skip_nan && !replaces_nan) count = LeaveNanOut(input.dtype, IsArg(rule.combine), &spec);
   auto whole = WithInitial(extras, spec.finish, elements, count, shape.reduced_count,
                            [&](Value a, Value b) -> absl::StatusOr<Value> {
                              return spec.finish.Op(UfuncOf(rule.combine), {a, b}, a.dtype);
                            });
+  if (skip_nan && !has_identity && count && !extras.initial && whole.ok())
+    whole = NanOfNothing(spec.finish, *whole, *count);
   if (!whole.ok()) return whole.status();
   auto finished = FinishValue(spec.finish, function, *whole, count, shape.reduced_count);
   if (!finished.ok()) return finished.status();
@@ -333,7 +380,7 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   spec.keep_dims = reduction.keep_dims();
   spec.combine = rule.combine;
   spec.output = *std::move(output);
-  spec.label = rule.name;
+  spec.label = extras.skip_nan ? absl::StrCat("nan", rule.name) : rule.name;
   return MakeReducePlan(std::move(spec));
 }
 
@@ -473,6 +520,12 @@ absl::Status CheckExtras(const v1::Reduction& reduction) {
   if (reduction.has_initial() && !starts)
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kInitial,
                         "this reduction takes no initial value");
+  const bool by_elements = function == v1::Reduction::FUNCTION_ANY ||
+                           function == v1::Reduction::FUNCTION_ALL ||
+                           function == v1::Reduction::FUNCTION_COUNT_NONZERO;
+  if (reduction.skip_nan() && (by_elements || !reduction.function_name().empty()))
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kSkipNan,
+                        "NaN are left out of sums, products, means, norms and extremes alone");
   if (reduction.has_where() && is_index)
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kWhere,
                         "an index is of all elements; this reduction takes no mask");
@@ -483,6 +536,7 @@ absl::Status CheckExtras(const v1::Reduction& reduction) {
 absl::StatusOr<Extras> ReadExtras(const v1::Reduction& reduction, std::vector<ArrayInfo>* arrays) {
   if (auto s = CheckExtras(reduction); !s.ok()) return s;
   Extras extras;
+  extras.skip_nan = reduction.skip_nan();
   if (reduction.has_initial()) {
     auto initial = ReadScalar(reduction.initial(), kInitial);
     if (!initial.ok()) return initial.status();

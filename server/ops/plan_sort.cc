@@ -4,27 +4,63 @@
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
+namespace {
+
+constexpr int kMostKeys = 32;
+
+// Operands that decide the order of what is equal before them.
+absl::StatusOr<std::vector<RoutineOperand>> ReadMoreKeys(const v1::Sort& sort, Inputs inputs,
+                                                         const Shape& shape) {
+  if (sort.more_keys_size() > 0 && !sort.indices()) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "sort.more_keys",
+                        "several keys give an order of places; set `indices`");
+  }
+  if (sort.more_keys_size() > kMostKeys) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, "sort.more_keys",
+        absl::StrCat("there are at most ", kMostKeys, "; got ", sort.more_keys_size()));
+  }
+  std::vector<RoutineOperand> keys;
+  for (int i = 0; i < sort.more_keys_size(); ++i) {
+    const std::string field = absl::StrCat("sort.more_keys[", i, "]");
+    auto key = NeedArray(inputs[i + 1], field);
+    if (!key.ok()) return key.status();
+    if (key->shape != shape) {
+      return InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, field,
+                          absl::StrCat("every key has the input's shape: ", ToString(key->shape),
+                                       " for ", ToString(shape)));
+    }
+    keys.push_back({.slot = static_cast<uint32_t>(i + 1), .array = *key});
+  }
+  return keys;
+}
+
+}  // namespace
 
 absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing) {
   auto input = NeedArray(inputs[0], "sort.input");
   if (!input.ok()) return input.status();
   auto axis = NormalizeAxis(sort.has_axis() ? sort.axis() : -1, input->shape.size(), "sort.axis");
   if (!axis.ok()) return axis.status();
+  auto keys = ReadMoreKeys(sort, inputs, input->shape);
+  if (!keys.ok()) return keys.status();
   auto output = ChooseOutput(sort.indices() ? DType::kInt64 : input->dtype, input->shape, existing);
   if (!output.ok()) return output.status();
   RoutineSpec spec;
   spec.routine = wire::RoutineCode::ROUTINE_SORT;
   spec.extents = input->shape;
   spec.extents[*axis] = 1;
-  spec.operands = {{.slot = 0, .array = *input}, {.slot = 1, .array = *output}};
+  spec.operands = {{.slot = 0, .array = *input}};
+  spec.operands.insert(spec.operands.end(), keys->begin(), keys->end());
+  spec.num_inputs = static_cast<int>(spec.operands.size());
+  spec.operands.push_back({.slot = static_cast<uint32_t>(spec.num_inputs), .array = *output});
   for (RoutineOperand& operand : spec.operands) {
     operand.strides = StridesWithout(operand.array, *axis, *axis + 1);
     operand.AddOwn(*axis);
   }
-  spec.num_inputs = 1;
-  spec.options = {sort.descending(), sort.indices(), 0};
+  spec.options = {sort.descending(), sort.indices(), 0, !keys->empty()};
   spec.outputs = {*output};
-  spec.label = sort.indices() ? "argsort" : "sort";
+  spec.label = !keys->empty() ? "lexsort" : sort.indices() ? "argsort" : "sort";
   return MakeRoutinePlan(std::move(spec));
 }
 
@@ -60,7 +96,7 @@ absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
     operand.AddOwn(*axis);
   }
   spec.num_inputs = 1;
-  spec.options = {!top_k.smallest(), 1, 1};
+  spec.options = {!top_k.smallest(), 1, 1, 0};
   spec.label = "top_k";
   return MakeRoutinePlan(std::move(spec));
 }

@@ -39,6 +39,15 @@ absl::StatusOr<Plan> PlanNonzero(const v1::Nonzero& nonzero, Inputs inputs,
 absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
                               absl::Span<const Input> existing);
+// More places are a sort.
+inline constexpr size_t kMostPartitionPlaces = 8;
+absl::StatusOr<Plan> PlanSelect(const v1::Select& select, Inputs inputs, const Input& existing);
+absl::StatusOr<Plan> PlanPartition(const v1::Partition& partition, Inputs inputs,
+                                   const Input& existing);
+absl::StatusOr<Plan> PlanInterpolate(const v1::Interpolate& interpolate, Inputs inputs,
+                                     const Input& existing);
+absl::StatusOr<Plan> PlanCorrelate(const v1::Correlate& correlate, Inputs inputs,
+                                   const Input& existing);
 absl::StatusOr<Plan> PlanHistogram(const v1::Histogram& histogram, Inputs inputs,
                                    const Input& existing);
 absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs inputs,

@@ -75,7 +75,16 @@ std::string LabelOf(const v1::Operation& operation) {
     case v1::Operation::kNonzero:
       return "nonzero";
     case v1::Operation::kSort:
+      if (operation.sort().more_keys_size() > 0) return "lexsort";
       return operation.sort().indices() ? "argsort" : "sort";
+    case v1::Operation::kSelect:
+      return "select";
+    case v1::Operation::kPartition:
+      return operation.partition().indices() ? "argpartition" : "partition";
+    case v1::Operation::kInterpolate:
+      return "interp";
+    case v1::Operation::kCorrelate:
+      return operation.correlate().convolve() ? "convolve" : "correlate";
     case v1::Operation::kSearch:
       return "searchsorted";
     case v1::Operation::kTopK:

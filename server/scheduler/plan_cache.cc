@@ -111,6 +111,7 @@ void AddKind(const v1::Reduction& reduction, KeyWriter& key) {
   if (reduction.has_initial()) key.AddMessage(reduction.initial());
   key.Add(reduction.has_where());
   if (reduction.has_where()) key.AddOperand(reduction.where());
+  key.Add(reduction.skip_nan());
 }
 
 void AddKind(const v1::Matmul& matmul, KeyWriter& key) {

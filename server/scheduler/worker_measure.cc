@@ -109,8 +109,8 @@ void Scheduler::MeasureWorkers() {
     const auto total = static_cast<double>(description.memory_bytes());
     const double before = static_cast<double>(device_used_before_[device].value_or(0));
     const double taken = before + static_cast<double>(arenas) + kDeviceReserve * total;
-    seats_.set_most(
-        device, std::min(allowed, WorkersThatFit(total, taken, costs_.device_bytes(device))));
+    seats_.set_most(device,
+                    std::min(allowed, WorkersThatFit(total, taken, costs_.device_bytes(device))));
   }
   int most = INT_MAX;
   if (options.max_workers > 0) most = std::min(most, options.max_workers);

@@ -1,6 +1,7 @@
 // Every kind of operation that the C++ client can describe, through a daemon, against answers
 // worked out by hand.
 
+#include <cmath>
 #include <complex>
 
 #include "gmock/gmock.h"
@@ -100,6 +101,36 @@ TEST_F(ClientOperationsTest, MasksAndOrder) {
   EXPECT_THAT(Value<int64_t>(Operation::SearchSorted(Put<int32_t>({1, 3, 5}), Put<int32_t>({3, 6}),
                                                      /*right=*/true)),
               ElementsAre(2, 3));
+}
+
+TEST_F(ClientOperationsTest, SelectionAndKeys) {
+  const double nan = std::nan("");
+  const Array x = Put<double>({5, nan, 7, 0, 9});
+  EXPECT_THAT(Value<double>(Operation::Select(x, Put<int64_t>({0, 2, -2}))), ElementsAre(0, 7, 9));
+  const Error outside =
+      MustFail(client_.Fetch<double>(client_.Compute(Operation::Select(x, Put<int64_t>({5})))));
+  EXPECT_TRUE(IsError(outside, Code::kOutOfRange, "DATA_OUT_OF_RANGE"));
+  EXPECT_EQ(Value<double>(Operation::Partition(x, {2}))[2], 7);
+  EXPECT_EQ(Value<int64_t>(Operation::Partition(x, {0}, {.indices = true}))[0], 3);
+  const Array names = Put<int32_t>({2, 1, 2, 1}), years = Put<int32_t>({9, 8, 7, 6});
+  EXPECT_THAT(Value<int64_t>(Operation::Sort(names, {.indices = true, .more_keys = {years}})),
+              ElementsAre(3, 1, 2, 0));
+  EXPECT_THAT(Value<double>(Operation::Reduce(Reduction::kMean, x, {.skip_nan = true})),
+              ElementsAre(5.25));
+}
+
+TEST_F(ClientOperationsTest, InterpolationAndConvolution) {
+  const Array known = Put<double>({1, 2, 4}), values = Put<double>({10, 20, 0});
+  const Array at = Put<double>({0, 1.5, 3, 9});
+  EXPECT_THAT(Value<double>(Operation::Interpolate(at, known, values)), ElementsAre(10, 15, 10, 0));
+  EXPECT_THAT(Value<double>(Operation::Interpolate(
+                  at, known, values, {.left = Operand(-1.0), .right = Operand(-2.0)})),
+              ElementsAre(-1, 15, 10, -2));
+  const Array row = Put<int32_t>({1, 2, 3}), other = Put<int32_t>({0, 1, 5});
+  EXPECT_THAT(Value<int32_t>(Operation::Correlate(row, other)), ElementsAre(17));
+  EXPECT_THAT(Value<int32_t>(Operation::Convolve(row, other)), ElementsAre(0, 1, 7, 13, 15));
+  EXPECT_THAT(Value<int32_t>(Operation::Convolve(row, other, CorrelateMode::kSame)),
+              ElementsAre(1, 7, 13));
 }
 
 TEST_F(ClientOperationsTest, LinearAlgebra) {

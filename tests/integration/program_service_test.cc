@@ -232,6 +232,7 @@ TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
   Caller caller(daemon.address());
   const std::string operations = R"(
     inputs { handle: 1 } outputs: 3 outputs: 4 outputs: 5 outputs: 6 outputs: 7 outputs: 8 outputs: 9
+    outputs: 11 outputs: 12 outputs: 13
     operations { sort { input { handle: 1 } indices: true } outputs { handle: 2 } }
     operations { gather { input { handle: 1 } indices { handle: 2 } } outputs { handle: 3 } }
     operations { creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 4 } } } outputs { handle: 4 } }
@@ -242,12 +243,15 @@ TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
     operations { outer { function: 'multiply' left { handle: 1 } right { handle: 3 } } outputs { handle: 6 } }
     operations { reduction { function: FUNCTION_ARGMAX input { handle: 6 } } outputs { handle: 7 } }
     operations { gather { input { handle: 6 } indices { handle: 2 } axis: 1 } outputs { handle: 8 } }
-    operations { top_k { input { handle: 6 } axis: 0 k: 2 } outputs { handle: 9 } outputs { handle: 10 } })";
+    operations { top_k { input { handle: 6 } axis: 0 k: 2 } outputs { handle: 9 } outputs { handle: 10 } }
+    operations { select { input { handle: 6 } ranks { handle: 2 } axis: 1 } outputs { handle: 11 } }
+    operations { select { input { handle: 4 } ranks { handle: 2 } } outputs { handle: 12 } }
+    operations { sort { input { handle: 2 } more_keys { handle: 1 } indices: true } outputs { handle: 13 } })";
   ASSERT_TRUE(caller.Create("one", operations).ok());
   const Outcome created = caller.Create("all", operations + "batching { inputs { axis: 0 } }");
   ASSERT_TRUE(created.ok()) << created.ToString();
   const std::vector<double> together = {3, -1, 2, 7, 0, 5, -4, 1, 9, 8, -7, 6};
-  v1::RunRequest request = caller.CallOf("all", {together}, 7);
+  v1::RunRequest request = caller.CallOf("all", {together}, 10);
   auto* spec = request.mutable_operation()
                    ->mutable_program_call()
                    ->mutable_inputs(0)
@@ -257,12 +261,12 @@ TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
   spec->add_shape(3);
   spec->add_shape(4);
   const auto all = caller.Values(request);
-  ASSERT_EQ(all.size(), 7u);
+  ASSERT_EQ(all.size(), 10u);
   for (size_t b = 0; b < 3; ++b) {
     const std::vector<double> row(together.begin() + b * 4, together.begin() + b * 4 + 4);
-    const auto one = caller.Values(caller.CallOf("one", {row}, 7));
-    ASSERT_EQ(one.size(), 7u);
-    for (size_t j = 0; j < 7; ++j) {
+    const auto one = caller.Values(caller.CallOf("one", {row}, 10));
+    ASSERT_EQ(one.size(), 10u);
+    for (size_t j = 0; j < 10; ++j) {
       const size_t n = one[j].size();
       ASSERT_EQ(all[j].size(), 3 * n) << j;
       EXPECT_EQ(std::vector<double>(all[j].begin() + b * n, all[j].begin() + (b + 1) * n), one[j])

@@ -129,7 +129,103 @@ class RoutineSweep(client_case.ClientCase):
                 self.same(values, np.sort(x)[::-1][:k])
                 self.assertTrue(np.array_equal(x[np.asarray(places)], np.asarray(values)))
 
+    def test_medians_and_quantiles(self):
+        for n in self.sizes():
+            if not n:
+                continue
+            for dtype in (np.float32, np.float64, np.int16, np.float16):
+                x = self.numbers.of(dtype, n)
+                self.assertEqual(np.asarray(st.median(st.asarray(x))), np.median(x), (n, dtype))
+            x = self.numbers.of(np.float64, n)
+            for q in (0.0, 0.3, [0.1, 0.5, 0.99], np.linspace(0, 1, 11)):
+                np.testing.assert_allclose(
+                    np.asarray(st.quantile(st.asarray(x), q)), np.quantile(x, q), rtol=4 * eps(np.float64)
+                )
+            with_nan = self.numbers.with_nan(np.float32, n)
+            self.assertTrue(np.isnan(np.asarray(st.median(st.asarray(with_nan)))) == np.isnan(np.median(with_nan)))
+            self.assertEqual(
+                np.nan_to_num(np.asarray(st.nanmedian(st.asarray(with_nan)))), np.nan_to_num(np.nanmedian(with_nan))
+            )
+
+    def test_medians_along_any_axis_of_permuted_arrays(self):
+        x = self.numbers.with_nan(np.float32, (17, 1300, 3))
+        ours = st.asarray(x)
+        for order in itertools.permutations(range(3)):
+            for axis in (0, 1, 2, (0, 2), (1, 2)):
+                mine, theirs = ours.transpose(order), x.transpose(order)
+                self.same(st.median(mine, axis=axis), np.median(theirs, axis=axis))
+                self.same(st.nanmedian(mine, axis=axis), np.nanmedian(theirs, axis=axis))
+                np.testing.assert_allclose(
+                    np.asarray(st.nanquantile(mine, [0.25, 0.5], axis=axis)),
+                    np.nanquantile(theirs, [0.25, 0.5], axis=axis), rtol=4 * eps(np.float32),
+                )
+
+    def test_partition(self):
+        for n in self.sizes():
+            if not n:
+                continue
+            x = self.numbers.repeated(np.float32, n)
+            for kth in ([n // 2], [0, n - 1, n // 3], list(range(0, n, max(1, n // 12)))):
+                whole = np.sort(x)
+                moved = np.asarray(st.partition(st.asarray(x), kth))
+                places = np.asarray(st.argpartition(st.asarray(x), kth))
+                np.testing.assert_array_equal(np.sort(moved), whole)
+                np.testing.assert_array_equal(np.sort(places), np.arange(n))
+                for result in (moved, x[places]):
+                    for k in kth:
+                        self.assertEqual(result[k], whole[k])
+                        self.assertTrue((result[:k] <= result[k]).all() and (result[k:] >= result[k]).all())
+
+    def test_lexsort(self):
+        for n in self.sizes():
+            keys = [self.numbers.repeated(np.int8, n), self.numbers.with_nan(np.float32, n) // 1,
+                    self.numbers.repeated(np.uint64, n)]
+            self.same(st.lexsort([st.asarray(key) for key in keys]), np.lexsort(keys))
+        keys = self.numbers.repeated(np.int16, (70, 500)) // 5
+        self.same(st.lexsort(st.asarray(keys)), np.lexsort(keys))
+
+    # --- between known values, and products along a row ---
+
+    def test_interp(self):
+        for n in self.sizes():
+            if not n:
+                continue
+            known, values = np.sort(self.numbers.of(np.float64, n)), self.numbers.of(np.float64, n)
+            places = np.concatenate([self.numbers.of(np.float64, 1000) * 2, known[:100]])
+            self.same(st.interp(st.asarray(places), st.asarray(known), st.asarray(values)),
+                      np.interp(places, known, values))
+
+    def test_correlate_and_convolve(self):
+        for n, m in ((1, 1), (3, 50), (1000, 33), (257, 1000), (100_003, 40)):
+            for dtype in (np.int64, np.uint8):
+                x, v = self.numbers.of(dtype, n), self.numbers.of(dtype, m)
+                for mode in ("valid", "same", "full"):
+                    self.same(st.correlate(st.asarray(x), st.asarray(v), mode), np.correlate(x, v, mode))
+                    self.same(st.convolve(st.asarray(x), st.asarray(v), mode), np.convolve(x, v, mode))
+            x, v = self.numbers.of(np.complex128, n), self.numbers.of(np.complex128, m)
+            for mode in ("valid", "same", "full"):
+                np.testing.assert_allclose(
+                    np.asarray(st.correlate(st.asarray(x), st.asarray(v), mode)), np.correlate(x, v, mode), rtol=0,
+                    atol=1e-12 * m,
+                )
+
     # --- running results and reductions ---
+
+    def test_reductions_without_nan(self):
+        for n in self.sizes():
+            if n < 4:
+                continue
+            for dtype in (np.float32, np.float64):
+                x = self.numbers.with_nan(dtype, n)
+                x[~np.isfinite(x)] = np.nan
+                ours = st.asarray(x)
+                for name in ("nanmin", "nanmax", "nanargmin", "nanargmax"):
+                    self.same(getattr(st, name)(ours), np.asarray(getattr(np, name)(x)))
+                for name in ("nansum", "nanmean", "nanvar", "nanstd"):
+                    np.testing.assert_allclose(
+                        np.asarray(getattr(st, name)(ours)), getattr(np, name)(x), rtol=0,
+                        atol=8 * eps(dtype) * max(1.0, float(np.nansum(np.abs(x)))),
+                    )
 
     def test_cumulative(self):
         for n in self.sizes():

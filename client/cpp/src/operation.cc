@@ -177,6 +177,7 @@ namespace {
 void SetReduction(const ReduceOptions& options, v1::Reduction* reduction, Operation::Impl& impl) {
   reduction->mutable_axes()->Assign(options.axes.begin(), options.axes.end());
   reduction->set_keep_dims(options.keep_dims);
+  reduction->set_skip_nan(options.skip_nan);
   reduction->set_data_type(ToProto(options.data_type));
   if (options.initial) *reduction->mutable_initial() = options.initial->impl().message.scalar();
   if (options.where) *reduction->mutable_where() = Use(*options.where, impl);

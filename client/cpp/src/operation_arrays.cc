@@ -128,6 +128,28 @@ Operation Operation::Sort(const Operand& input, const SortOptions& options) {
   if (options.axis) sort->set_axis(*options.axis);
   sort->set_descending(options.descending);
   sort->set_indices(options.indices);
+  for (const Operand& key : options.more_keys) *sort->add_more_keys() = Use(key, *out.impl_);
+  return out;
+}
+
+Operation Operation::Select(const Operand& input, const Operand& ranks,
+                            std::optional<int32_t> axis) {
+  Operation out;
+  auto* select = out.impl_->message.mutable_select();
+  *select->mutable_input() = Use(input, *out.impl_);
+  *select->mutable_ranks() = Use(ranks, *out.impl_);
+  if (axis) select->set_axis(*axis);
+  return out;
+}
+
+Operation Operation::Partition(const Operand& input, const std::vector<int64_t>& kth,
+                               const PartitionOptions& options) {
+  Operation out;
+  auto* partition = out.impl_->message.mutable_partition();
+  *partition->mutable_input() = Use(input, *out.impl_);
+  partition->mutable_kth()->Assign(kth.begin(), kth.end());
+  if (options.axis) partition->set_axis(*options.axis);
+  partition->set_indices(options.indices);
   return out;
 }
 
@@ -194,6 +216,33 @@ Operation Operation::GroupReduce(std::string_view function, const Operand& value
   reduce->set_num_groups(num_groups);
   reduce->set_axis(options.axis);
   reduce->set_data_type(ToProto(options.data_type));
+  return out;
+}
+
+Operation Operation::Interpolate(const Operand& input, const Operand& known, const Operand& values,
+                                 const InterpolateOptions& options) {
+  Operation out;
+  auto* interpolate = out.impl_->message.mutable_interpolate();
+  *interpolate->mutable_input() = Use(input, *out.impl_);
+  *interpolate->mutable_known() = Use(known, *out.impl_);
+  *interpolate->mutable_values() = Use(values, *out.impl_);
+  if (options.left) *interpolate->mutable_left() = options.left->impl().message.scalar();
+  if (options.right) *interpolate->mutable_right() = options.right->impl().message.scalar();
+  return out;
+}
+
+Operation Operation::Correlate(const Operand& left, const Operand& right, CorrelateMode mode) {
+  Operation out;
+  auto* correlate = out.impl_->message.mutable_correlate();
+  *correlate->mutable_left() = Use(left, *out.impl_);
+  *correlate->mutable_right() = Use(right, *out.impl_);
+  correlate->set_mode(static_cast<v1::Correlate::Mode>(mode));
+  return out;
+}
+
+Operation Operation::Convolve(const Operand& left, const Operand& right, CorrelateMode mode) {
+  Operation out = Correlate(left, right, mode);
+  out.impl_->message.mutable_correlate()->set_convolve(true);
   return out;
 }
 

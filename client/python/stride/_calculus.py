@@ -5,11 +5,13 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _linear_algebra, _manipulation
+from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation
 from stride import _reductions, _routines
-from stride._array import _SCALARS, Array, array_of, host_array
+from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import where
+from stride._graph import Number, record
 from stride._manipulation import broadcast_to, concat, ravel, reshape
+from stride.v1 import operation_pb2 as pb
 
 __all__ = [
     "convolve",
@@ -251,18 +253,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     for one in (places, known):
         if one.dtype.kind == "c":
             raise TypeError("the places of interp are real numbers, not complex ones")
-    if values.dtype.kind == "c":
-        from stride._array_attributes import complex_of
-
-        ends = [(None, None) if one is None else (complex(one).real, complex(one).imag) for one in (left, right)]
-        parts = [
-            interp(places, known, part, ends[0][i], ends[1][i], period)
-            for i, part in enumerate((values.real, values.imag))
-        ]
-        return complex_of(*parts)
-    kind = _dtypes.float64
-    places, known = places.astype(_dtypes.float64, copy=False), known.astype(_dtypes.float64, copy=False)
-    values = values.astype(kind, copy=False)
+    kind = _dtypes.complex128 if values.dtype.kind == "c" else _dtypes.float64
     if known.ndim != 1 or values.ndim != 1:
         raise ValueError("Data points must be 1-D sequences")
     if known.shape != values.shape:
@@ -271,41 +262,32 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         if period == 0:
             raise ValueError("period must be a non-zero value")
         period, left, right = abs(period), None, None
+        places, known = (one.astype(_dtypes.float64, copy=False) for one in (places, known))
         places, known = places % period, known % period
         order = _routines.argsort(known)
         known, values = _routines.take(known, order), _routines.take(values, order)
         known = concat([known[-1:] - period, known, known[:1] + period])
         values = concat([values[-1:], values, values[:1]])
-    count = known.size
-    if not count:
+    if not known.size:
         raise ValueError("array of sample points is empty")
-    first, last = values[0], values[-1]
-    before = first if left is None else np.asarray(left, kind)[()]
-    after = last if right is None else np.asarray(right, kind)[()]
-    if count == 1:
-        result = where(places < known[0], before, where(places > known[0], after, first))
-        return where(_elementwise.isnan(places), places.astype(kind), result)
-    index = _elementwise.clip(_routines.searchsorted(known, places, "right") - 1, 0, count - 2)
-    x0, x1 = _routines.take(known, index), _routines.take(known, index + 1)
-    y0, y1 = _routines.take(values, index), _routines.take(values, index + 1)
-    slope = (y1 - y0) / (x1 - x0)
-    line = slope * (places - x0) + y0
-    # As NumPy, where that is NaN: from the other end, and between equal values.
-    is_nan = _elementwise.isnan(line)
-    other = slope * (places - x1) + y1
-    other = where(_elementwise.isnan(other) & (y0 == y1), y0, other)
-    result = where(is_nan, other, line)
-    result = where(places == x0, y0, result)
-    result = where(places == known[-1], last, result)
-    result = where(places < known[0], before, where(places > known[-1], after, result))
-    return where(_elementwise.isnan(places), places.astype(kind), result)
+    message = pb.Interpolate()
+    for name, end in (("left", left), ("right", right)):
+        if end is not None:
+            getattr(message, name).CopyFrom(Number(np.asarray(end, kind)[()]).to_proto())
+
+    def fill(interpolate, operands):
+        interpolate.input.CopyFrom(operands[0])
+        interpolate.known.CopyFrom(operands[1])
+        interpolate.values.CopyFrom(operands[2])
+
+    nodes = (places._node, known._node, values._node)
+    return _routines._record("interpolate", message, places.shape, kind, nodes, fill)
 
 
 # --- convolution ---
 
 _MODES = ("valid", "same", "full")
-# Beyond, the product with a matrix of shifted copies takes more memory than the arrays are worth.
-_MAX_SHIFTED = 1 << 24
+_NUMBERS = {"valid": pb.Correlate.MODE_VALID, "same": pb.Correlate.MODE_SAME, "full": pb.Correlate.MODE_FULL}
 
 
 def _mode(mode: Any) -> str:
@@ -326,43 +308,16 @@ def _vectors(a: Any, v: Any) -> Tuple[Array, Array]:
     return first, second
 
 
-def _slid(a: Array, v: Array, mode: str) -> Array:
-    """The products of `v` with as long parts of `a`, which is no shorter, one place further each time."""
+def _correlated(a: Array, v: Array, mode: str, convolve: bool) -> Array:
+    shorter, longer = min(a.size, v.size), max(a.size, v.size)
+    length = {"valid": longer - shorter + 1, "same": longer, "full": longer + shorter - 1}[mode]
+
+    def build(flush, node, operands):
+        message = pb.Correlate(left=operands[0], right=operands[1], mode=_NUMBERS[mode], convolve=convolve)
+        flush.operation(node.handle, node.origin, correlate=message)
+
     kind = _inference.promote(a.dtype, v.dtype)
-    a, v = a.astype(kind, copy=False), v.astype(kind, copy=False)
-    length = v.size
-    before = {"valid": 0, "same": length // 2, "full": length - 1}[mode]
-    after = {"valid": 0, "same": length - length // 2 - 1, "full": length - 1}[mode]
-    whole = a.size - length + 1
-    # At the ends only what overlaps counts, also where the other elements are infinite.
-    parts = [
-        *_products(a, v, -before, 0, False),
-        *_products(a, v, 0, whole, True),
-        *_products(a, v, whole, whole + after, False),
-    ]
-    return parts[0] if len(parts) == 1 else concat(parts)
-
-
-def _products(a: Array, v: Array, first: int, end: int, overlaps: bool) -> List[Array]:
-    """For each place at which `v` begins one number; in parts of limited memory."""
-    rows = max(1, _MAX_SHIFTED // v.size)
-    column = _creation.arange(v.size)
-    parts = []
-    for begin in range(first, end, rows):
-        stop = min(end, begin + rows)
-        places = reshape(_creation.arange(begin, stop), (stop - begin, 1)) + column
-        shifted = _routines.gather(a, [places if overlaps else _elementwise.clip(places, 0, a.size - 1)], 0)
-        if overlaps and a.dtype.kind != "b":
-            parts.append(_linear_algebra.matmul(shifted, v))
-            continue
-        products = shifted & v if a.dtype.kind == "b" else shifted * v
-        if not overlaps:
-            products = where((places >= 0) & (places < a.size), products, np.zeros((), a.dtype)[()])
-        if a.dtype.kind == "b":
-            parts.append(_reductions.any(products, axis=1))
-        else:
-            parts.append(_reductions.sum(products, axis=1, dtype=a.dtype))
-    return parts
+    return wrap(record(a.session, (length,), kind, build, (a._node, v._node), depth=shorter))
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Array:
@@ -379,13 +334,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Array:
         >>> st.correlate([1, 2, 3], [0, 1, 1]).tolist()
         [5]
     """
-    mode = _mode(mode)
-    first, second = _vectors(a, v)
-    second = _elementwise.conjugate(second) if second.dtype.kind == "c" else second
-    if first.size >= second.size:
-        return _slid(first, second, mode)
-    result = _slid(second, first, mode)
-    return _manipulation.copy(result[::-1])
+    return _correlated(*_vectors(a, v), _mode(mode), False)
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
@@ -403,10 +352,8 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
         [0, 1, 2, 3]
     """
     mode = _mode(mode)
-    first, second = _vectors(*(reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v)))
-    if second.size > first.size:
-        first, second = second, first
-    return _slid(first, second[::-1], mode)
+    rows = (reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v))
+    return _correlated(*_vectors(*rows), mode, True)
 
 
 # --- padding ---

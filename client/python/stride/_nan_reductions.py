@@ -1,12 +1,12 @@
-"""Reductions that leave out NaN. Warnings of slices with nothing but NaN, which NumPy gives, would need a read and are
-not given."""
+"""Reductions that leave out NaN: one operation of the service each, but for variances. Warnings of slices with nothing
+but NaN, which NumPy gives, would need a read and are not given."""
 
 import math
 from typing import Any, Optional
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _elementwise, _manipulation, _reductions, _routines
+from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _reductions, _routines
 from stride._array import Array, array_of
 from stride._elementwise import isnan, where as choose
 
@@ -34,6 +34,31 @@ def _replaced(a: Any, value: Any) -> Array:
     return choose(isnan(array), np.asarray(value, array.dtype)[()], array) if _has_nan(array) else array
 
 
+_F = _reductions._F
+
+
+def _skipping(function: int, array: Array, axis, keepdims: bool, kind: np.dtype, data_type=None, where=True,
+              initial=None) -> Optional[Array]:
+    """The reduction of what is not NaN as one operation; None where there is nothing to leave out, or no axis."""
+    axes = _inference.reduced_axes(axis, array.ndim)
+    if not _has_nan(array) or not axes and array.ndim:
+        return None
+    return _reductions.reduce_by(
+        function, array._node, axes, keepdims, kind, data_type, where, initial, skip_nan=True
+    )
+
+
+def _summed(function: int, array: Array, axis, dtype, out, keepdims: bool, initial, where) -> Optional[Array]:
+    if dtype is None:
+        is_wide = out is not None and np.can_cast(array.dtype, _arguments.one_out(out).dtype, "safe")
+        kind = _arguments.one_out(out).dtype if is_wide else array.dtype
+    else:
+        kind = _dtypes.dtype_of(dtype)
+    if not np.can_cast(array.dtype, kind, "same_kind"):
+        return None
+    return _skipping(function, array, axis, keepdims, kind, kind, where, initial)
+
+
 def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
     """The sum along axes of what is not NaN.
 
@@ -53,7 +78,11 @@ def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fals
         >>> float(st.nansum(st.array([1.0, float("nan"), 2.0])))
         3.0
     """
-    return _reductions.sum(_replaced(a, 0), axis, dtype, out, keepdims, initial, where)
+    array = array_of(a)
+    result = _summed(_F.FUNCTION_SUM, array, axis, dtype, out, keepdims, initial, where)
+    if result is not None:
+        return _arguments.give(result, out, "unsafe")
+    return _reductions.sum(_replaced(array, 0), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
@@ -75,7 +104,11 @@ def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
         >>> float(st.nanprod(st.array([2.0, float("nan"), 3.0])))
         6.0
     """
-    return _reductions.prod(_replaced(a, 1), axis, dtype, out, keepdims, initial, where)
+    array = array_of(a)
+    result = _summed(_F.FUNCTION_PROD, array, axis, dtype, out, keepdims, initial, where)
+    if result is not None:
+        return _arguments.give(result, out, "unsafe")
+    return _reductions.prod(_replaced(array, 1), axis, dtype, out, keepdims, initial, where)
 
 
 def nancumsum(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array:
@@ -121,15 +154,17 @@ def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Ar
     plain = _reductions.min if name == "min" else _reductions.max
     if not _has_nan(array):
         return plain(array, axis, out, keepdims, initial, where)
-    if array.dtype.kind == "c":
-        worst: Any = complex(math.inf, math.inf) if name == "min" else complex(-math.inf, -math.inf)
-    else:
-        worst = math.inf if name == "min" else -math.inf
-    result = plain(_replaced(array, worst), axis, None, keepdims, initial, where)
-    nothing = isnan(array) if where is True else isnan(array) | ~array_of(where, array.session)
-    is_empty = _reductions.all(nothing, axis, None, keepdims)
-    if initial is None:
-        result = choose(is_empty, np.asarray(math.nan, array.dtype)[()], result)
+    if where is not True and initial is None:
+        raise ValueError(f"{name} has no identity, so that where= needs initial=")
+    axes = _inference.reduced_axes(axis, array.ndim)
+    if not axes and array.ndim:
+        return plain(array, axis, out, keepdims, initial, where)
+    if initial is None and any(array.shape[i] == 0 for i in axes):
+        return plain(array, axis, out, keepdims)  # which raises, or has no element either
+    function = _F.FUNCTION_MIN if name == "min" else _F.FUNCTION_MAX
+    result = _reductions.reduce_by(
+        function, array._node, axes, keepdims, array.dtype, None, where, initial, skip_nan=True
+    )
     return _arguments.give(result, out, "unsafe")
 
 
@@ -180,10 +215,12 @@ def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
     plain = _reductions.argmin if name == "min" else _reductions.argmax
     if not _has_nan(array):
         return plain(array, axis, out, keepdims=keepdims)
-    if array.size and not array.session._is_trace and bool(_reductions.any(_reductions.all(isnan(array), axis=axis))):
+    function = _F.FUNCTION_ARGMIN if name == "min" else _F.FUNCTION_ARGMAX
+    # An index of the service is -1 where there is nothing but NaN.
+    result = _reductions._place(function, f"arg{name}", array, axis, keepdims, skip_nan=True)
+    if not array.session._is_trace and bool(_reductions.any(result < 0)):
         raise ValueError("All-NaN slice encountered")
-    worst = math.inf if name == "min" else -math.inf
-    return plain(_replaced(array, worst), axis, out, keepdims=keepdims)
+    return _arguments.give(result, out)
 
 
 def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
@@ -254,10 +291,11 @@ def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
     kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
     if kind.kind in "biu":
         raise TypeError("If a is inexact, then dtype must be inexact")
-    taken = _counted(array, where)
-    total = _reductions.sum(_replaced(array, 0), axis, kind, None, keepdims, None, where)
-    count = _reductions.sum(taken, axis, None, None, keepdims)
-    return _arguments.give(_divided(total, count), out, "unsafe")
+    array = array.astype(kind, copy=False)
+    result = _skipping(_F.FUNCTION_MEAN, array, axis, keepdims, kind, None, where)
+    if result is None:  # of single elements
+        result = _reductions.mean(array, axis, None, None, keepdims, where=where)
+    return _arguments.give(result, out, "unsafe")
 
 
 def _divided(total: Array, count: Array) -> Array:
@@ -300,7 +338,7 @@ def nanvar(
     array = array.astype(kind, copy=False)
     count = _reductions.sum(taken, axis, None, None, True)
     if mean is None:
-        mean = _divided(_reductions.sum(choose(taken, array, 0), axis, kind, None, True), count)
+        mean = nanmean(array, axis, None, None, True, where=where)
     deviation = choose(taken, array - mean, np.zeros((), kind)[()])
     squares = _elementwise.square(_elementwise.absolute(deviation))
     total = _reductions.sum(squares, axis, None, None, keepdims)

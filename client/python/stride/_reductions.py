@@ -58,12 +58,12 @@ def initial_number(initial) -> Optional[Number]:
 
 
 def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, where=True, initial=None,
-              more: tuple = ()) -> Array:
+              more: tuple = (), skip_nan: bool = False) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
     whole = len(axes) == len(shape) and not keepdims
     shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
-    prepared = _prepared(function, axes, keepdims, data_type)
+    prepared = _prepared(function, axes, keepdims, data_type, skip_nan)
     if where is True and initial is None and not more:
         return wrap(record(node.session, shape, dtype, prepared, (node,)))
     mask, number = mask_node(where, node), initial_number(initial)
@@ -83,9 +83,10 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
 
 
 @functools.lru_cache(maxsize=1024)
-def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type: Optional[np.dtype]) -> Prepared:
+def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type: Optional[np.dtype],
+              skip_nan: bool = False) -> Prepared:
     """A reduction by these, of any one input."""
-    reduction = pb.Reduction(axes=axes, keep_dims=keepdims)
+    reduction = pb.Reduction(axes=axes, keep_dims=keepdims, skip_nan=skip_nan)
     if isinstance(function, str):
         reduction.function_name = function
     else:
@@ -477,7 +478,7 @@ def all(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:
     return _give(_truth(_F.FUNCTION_ALL, a, axis, keepdims, where), out, "unsafe")
 
 
-def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> Array:
+def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, skip_nan: bool = False) -> Array:
     node = node_of(x)
     if not node.shape and axis is not None and operator.index(axis) in (0, -1):
         axis = None
@@ -489,7 +490,8 @@ def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool) -> 
 
     def build(flush, result, operands):
         flush.operation(result.handle, result.origin, reduction=pb.Reduction(
-            function=function, input=operands[0], axes=() if axis is None else axes, keep_dims=keepdims))
+            function=function, input=operands[0], axes=() if axis is None else axes, keep_dims=keepdims,
+            skip_nan=skip_nan))
 
     return wrap(record(node.session, shape, _dtypes.int64, build, (node,)))
 

@@ -142,6 +142,41 @@ def argsort(
     return _sort(a, axis, descending, True, "argsort")
 
 
+def ranked(x: Array, ranks: Array, axis: int) -> Array:
+    """The elements along an axis that a sort would put at these places, without a sort of the others: integers of one
+    axis, or for each slice its own. NaN comes last. A place outside is told when the result is read."""
+    shape = list(x.shape)
+    shape[axis] = ranks.shape[0 if ranks.ndim == 1 else axis]
+
+    def fill(message, operands):
+        message.input.CopyFrom(operands[0])
+        message.ranks.CopyFrom(operands[1])
+
+    return _record("select", pb.Select(axis=axis), shape, x.dtype, (x._node, ranks._node), fill)
+
+
+def partitioned(x: Array, places: List[int], axis: int, indices: bool) -> Array:
+    """`x`, or where its elements were, in an order with those at these places where a sort would put them."""
+    message = pb.Partition(axis=axis, kth=places, indices=indices)
+    return _record("partition", message, x.shape, _dtypes.int64 if indices else x.dtype, (x._node,),
+                   lambda partition, operands: partition.input.CopyFrom(operands[0]))
+
+
+# The service's most keys of one order.
+MOST_KEYS = 33
+
+
+def ordered_by(keys: List[Array], axis: int) -> Array:
+    """The places of the elements in an order by the first of the keys, then by the second, and so on."""
+
+    def fill(sort, operands):
+        sort.input.CopyFrom(operands[0])
+        sort.more_keys.extend(operands[1:])
+
+    nodes = tuple(key._node for key in keys)
+    return _record("sort", pb.Sort(axis=axis, indices=True), keys[0].shape, _dtypes.int64, nodes, fill)
+
+
 def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
     """The places at which elements would keep a sorted array in order.
 

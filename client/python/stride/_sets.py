@@ -25,24 +25,30 @@ __all__ = [
 # --- order ---
 
 
-def _check_places(array: Array, kth: Any, axis: Optional[int], kind: str, order: Any) -> None:
+def _partition(array: Array, kth: Any, axis: Optional[int], kind: str, order: Any, indices: bool) -> Array:
     _arguments.refuse_fields(order)
     if kind != "introselect":
         raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
     places = host_array(kth)
     if places.dtype.kind not in "iu":
         raise TypeError("Partition index must be integer")
-    if axis is not None:
-        axis = _inference.normal_axis(axis, array.ndim)
-    extent = array.size if axis is None else array.shape[axis]
-    for one in places.reshape(-1).tolist() if array.size else ():
+    if axis is None:
+        array, axis = ravel(array), 0
+    axis = _inference.normal_axis(axis, array.ndim)
+    extent = array.shape[axis]
+    # NumPy checks no rank where there is no element.
+    kth = places.reshape(-1).tolist() if array.size else []
+    for one in kth:
         if not -extent <= one < extent:
             raise ValueError(f"kth(={one}) out of bounds ({extent})")
+    if not kth:
+        return argsort(array, axis) if indices else _manipulation.copy(array)
+    return _routines.partitioned(array, kth, axis, indices)
 
 
 def partition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introselect", order: Any = None) -> Array:
     """An array in which the elements that a sort would put at the places `kth` are there, with no greater ones before
-    and no smaller ones after. All are sorted here, which is one such order.
+    and no smaller ones after.
 
     Parameters
         a: an array.
@@ -57,9 +63,7 @@ def partition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introsele
         >>> int(st.partition(st.array([3, 1, 2]), 1)[1])
         2
     """
-    array = array_of(a)
-    _check_places(array, kth, axis, kind, order)
-    return sort(array, axis)
+    return _partition(array_of(a), kth, axis, kind, order, False)
 
 
 def argpartition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introselect", order: Any = None) -> Array:
@@ -79,9 +83,7 @@ def argpartition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "intros
         >>> int(st.argpartition(st.array([3, 1, 2]), 0)[0])
         1
     """
-    array = array_of(a)
-    _check_places(array, kth, axis, kind, order)
-    return argsort(array, axis)
+    return _partition(array_of(a), kth, axis, kind, order, True)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
@@ -106,10 +108,17 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     if not arrays[0].ndim:
         return _creation.full_in(arrays[0].session, (), 0, _dtypes.int64)
     axis = _inference.normal_axis(axis, arrays[0].ndim)
-    order = argsort(arrays[0], axis)
-    for one in arrays[1:]:
-        found = _routines.take_along_axis(one, order, axis)
-        order = _routines.take_along_axis(order, argsort(found, axis), axis)
+    most = _routines.MOST_KEYS
+    order: Optional[Array] = None
+    # The keys that count last come first; each later group of them keeps the order of what is equal in it.
+    for begin in range(0, len(arrays), most):
+        keys = arrays[begin:begin + most][::-1]
+        if order is None:
+            order = _routines.ordered_by(keys, axis)
+            continue
+        keys = [_routines.take_along_axis(one, order, axis) for one in keys]
+        order = _routines.take_along_axis(order, _routines.ordered_by(keys, axis), axis)
+    assert order is not None
     return order
 
 

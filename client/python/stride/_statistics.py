@@ -3,7 +3,7 @@
 import math
 import operator
 import warnings
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -44,10 +44,25 @@ class _Slices:
         self.kept_shape = tuple(1 if i in self.axes else n for i, n in enumerate(self.array.shape))
         self.count = math.prod(self.array.shape[i] for i in self.axes)
         self._order = (*kept, *self.axes)
-        self.lines = self.collapse(self.array)
+
+    @property
+    def lines(self) -> Array:
+        return self.collapse(self.array)
 
     def collapse(self, array: Array) -> Array:
         return reshape(_manipulation.permute_dims(array, self._order), (*self.shape, self.count))
+
+    def ranked(self, ranks: Any) -> Array:
+        """Along a last axis the elements that a sort would put at these places: integers of one axis on the host, or in
+        the service each slice's own along a last axis."""
+        places = array_of(ranks, self.array.session)
+        if len(self.axes) > 1 or places.ndim > 1:
+            return _routines.ranked(self.lines, places, len(self.shape))
+        axis = self.axes[0] if self.axes else 0
+        array = self.array if self.array.ndim else reshape(self.array, (1,))
+        if not self.axes and self.array.ndim:
+            return _routines.ranked(self.lines, places, len(self.shape))
+        return _manipulation.moveaxis(_routines.ranked(array, places, axis), axis, -1)
 
     def result(self, reduced: Array, keepdims: bool, before: tuple = ()) -> Array:
         return reshape(reduced, (*before, *(self.kept_shape if keepdims else self.shape)))
@@ -76,11 +91,13 @@ def median(
     count = slices.count
     if not count:
         return _arguments.give(slices.result(_reductions.mean(slices.lines, axis=-1), keepdims), out, "unsafe")
-    ordered = _routines.sort(slices.lines, axis=-1)
-    middle = ordered[..., (count - 1) // 2:count // 2 + 1]
-    result = _reductions.mean(middle, axis=-1)
-    if ordered.dtype.kind in "fc":
-        last = ordered[..., count - 1]
+    has_nan = slices.array.dtype.kind in "fc"
+    middle = range((count - 1) // 2, count // 2 + 1)
+    # NaN are last in order.
+    found = slices.ranked(np.array([*middle, *([count - 1] if has_nan else [])], np.int64))
+    result = _reductions.mean(found[..., :len(middle)], axis=-1)
+    if has_nan:
+        last = found[..., -1]
         result = where(isnan(last), last, result)
     return _arguments.give(slices.result(result, keepdims), out, "unsafe")
 
@@ -107,11 +124,9 @@ def nanmedian(
     slices = _Slices(a, axis)
     if slices.array.dtype.kind not in "fc" or not slices.count:
         return median(a, axis, out, overwrite_input, keepdims)
-    ordered = _routines.sort(slices.lines, axis=-1)
     count = _reductions.sum(~isnan(slices.lines), axis=-1, keepdims=True)
     middle = (_elementwise.maximum(count - 1, 0) // 2, _elementwise.minimum(count // 2, slices.count - 1))
-    places = _manipulation.concat(middle, -1)
-    result = _reductions.mean(_routines.take_along_axis(ordered, places, axis=-1), axis=-1)
+    result = _reductions.mean(slices.ranked(_manipulation.concat(middle, -1)), axis=-1)
     return _arguments.give(slices.result(result, keepdims), out, "unsafe")
 
 
@@ -200,35 +215,41 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
         return _arguments.give(slices.result(empty, keepdims, values.shape), out, "unsafe")
     if lines.dtype.kind == "b" and method not in _DISCRETE and (method != "linear" or values.dtype.kind == "f"):
         raise TypeError(f"{name} subtracts elements, which bools do not")
-    ordered = _routines.sort(lines, axis=-1)
     # The quantiles' axes in front, the elements' behind them.
     q_shape = values.shape + (1,) * len(slices.shape)
     if skip_nan and lines.dtype.kind == "f":
-        result = _quantile_of_numbers(slices, ordered, values.reshape(q_shape), method, is_number)
+        result = _quantile_of_numbers(slices, values.reshape(q_shape), method, is_number)
     else:
-        place = np.asarray(_PLACES[method](slices.count, values, np))
-        result = _take_between(ordered, place, slices.count, method, is_number)
-        if lines.dtype.kind == "f":
-            last = ordered[..., slices.count - 1]
-            result = where(isnan(last), last.astype(result.dtype), result)
+        result = _take_between(slices, np.asarray(_PLACES[method](slices.count, values, np)), method, is_number)
     return _arguments.give(slices.result(result, keepdims, values.shape), out, "unsafe")
 
 
-def _take_between(ordered: Array, place: np.ndarray, count: int, method: str, weak: bool) -> Array:
-    """By places on the host."""
+def _take_between(slices: _Slices, place: np.ndarray, method: str, weak: bool) -> Array:
+    """By places on the host. NaN are last in order, and what has one is NaN."""
+    count, array = slices.count, slices.array
+    last = [np.array([count - 1])] if array.dtype.kind == "f" else []
+
+    def elements(*places: np.ndarray) -> List[Array]:
+        """For each array of places one of elements, and what is last."""
+        ranks = np.concatenate([one.reshape(-1).astype(np.int64) for one in (*places, *last)])
+        found = slices.ranked(ranks)
+        parts = [found[..., i * place.size:(i + 1) * place.size] for i in range(len(places))]
+        shaped = [reshape(one, (*slices.shape, *place.shape)) for one in parts]
+        return [*(_front(one, place.ndim) for one in shaped), *([found[..., -1]] if last else [])]
+
     if method in _DISCRETE or method == "linear" and place.dtype.kind in "iu":
-        return _front(_routines.take(ordered, place.astype(np.int64), axis=-1), place.ndim)
-    at_end, at_begin = place >= count - 1, place < 0
-    before = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place)))
-    after = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place) + 1))
-    share = np.asarray(_shares(place, np.floor(place), method, np), place.dtype)
-    lower, upper = (
-        _front(_routines.take(ordered, one.astype(np.int64), axis=-1), place.ndim) for one in (before, after)
-    )
-    weight: Any = float(share) if weak and not share.ndim else array_of(
-        share.reshape(share.shape + (1,) * (lower.ndim - share.ndim)), ordered.session
-    )
-    return _interpolated(lower, upper, weight)
+        result, *ends = elements(place)
+    else:
+        at_end, at_begin = place >= count - 1, place < 0
+        before = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place)))
+        after = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place) + 1))
+        share = np.asarray(_shares(place, np.floor(place), method, np), place.dtype)
+        lower, upper, *ends = elements(before, after)
+        weight: Any = float(share) if weak and not share.ndim else array_of(
+            share.reshape(share.shape + (1,) * (lower.ndim - share.ndim)), array.session
+        )
+        result = _interpolated(lower, upper, weight)
+    return where(isnan(ends[0]), ends[0].astype(result.dtype), result) if ends else result
 
 
 def _front(taken: Array, ndim: int) -> Array:
@@ -238,7 +259,7 @@ def _front(taken: Array, ndim: int) -> Array:
     return _manipulation.moveaxis(taken, tuple(range(taken.ndim - ndim, taken.ndim)), tuple(range(ndim)))
 
 
-def _quantile_of_numbers(slices: _Slices, ordered: Array, q: np.ndarray, method: str, weak: bool) -> Array:
+def _quantile_of_numbers(slices: _Slices, q: np.ndarray, method: str, weak: bool) -> Array:
     """Each slice has its own number of elements that are no NaN, which are first."""
     import stride as xp
 
@@ -249,19 +270,23 @@ def _quantile_of_numbers(slices: _Slices, ordered: Array, q: np.ndarray, method:
     last = _elementwise.maximum(count - 1, 0)
     kind = lines.dtype if weak or q.dtype.kind != "f" else _inference.promote(lines.dtype, q.dtype)
 
-    def taken(index: Array) -> Array:
-        index = _elementwise.minimum(_elementwise.maximum(index, 0), last).astype(np.int64)
+    def taken(*indices: Array) -> List[Array]:
         num_q = math.prod(q.shape[:q.ndim - len(slices.shape)])
-        flat = _manipulation.moveaxis(reshape(index, (num_q, *slices.shape)), 0, -1)
-        found = _routines.take_along_axis(ordered, flat, axis=-1)
-        return reshape(_manipulation.moveaxis(found, -1, 0), index.shape)
+        ranks = []
+        for index in indices:
+            index = _elementwise.minimum(_elementwise.maximum(index, 0), last).astype(np.int64)
+            ranks.append(_manipulation.moveaxis(reshape(index, (num_q, *slices.shape)), 0, -1))
+        found = slices.ranked(ranks[0] if len(ranks) == 1 else _manipulation.concat(ranks, -1))
+        parts = (found[..., i * num_q:(i + 1) * num_q] for i in range(len(indices)))
+        return [reshape(_manipulation.moveaxis(one, -1, 0), indices[0].shape) for one in parts]
 
     if method in _DISCRETE:
-        return taken(place)
+        return taken(place)[0]
     before = _elementwise.floor(place)
     share = _shares(place, before, method, xp)
     share = where((place >= last) | (place < 0), 0.0, share).astype(kind)
-    return _interpolated(taken(before), taken(before + 1), share)
+    lower, upper = taken(before, before + 1)
+    return _interpolated(lower, upper, share)
 
 
 def _weighted_quantile(slices: _Slices, q: np.ndarray, weights: Any, skip_nan: bool, axis: Any) -> Array:

@@ -385,6 +385,31 @@ class _Batcher:
 
     def _sort(self, operation, sort) -> None:
         sort.axis = (sort.axis if sort.HasField("axis") else -1) % self.rank(sort.input) + 1
+        for key in (sort.input, *sort.more_keys) if sort.more_keys else ():
+            key.CopyFrom(pb.Operand(handle=self.with_axis(key)))
+        self.finish(operation)
+
+    def _select(self, operation, select) -> None:
+        rank = self.rank(select.input)
+        axis = (select.axis if select.HasField("axis") else -1) % rank
+        num_axes, of_items = self.rank(select.ranks), self.is_batched(select.ranks)
+        select.axis = axis + 1
+        if of_items or num_axes > 1:  # else the same for every item
+            ranks = self.with_axis(select.ranks)
+            if num_axes < rank:
+                count = self.shape(ranks)[-1]
+                ranks = self.reshaped(ranks, (self.size, *(count if i == axis else 1 for i in range(rank))))
+            select.ranks.CopyFrom(pb.Operand(handle=ranks))
+            select.input.CopyFrom(pb.Operand(handle=self.with_axis(select.input)))
+        self.finish(operation)
+
+    def _partition(self, operation, partition) -> None:
+        partition.axis = (partition.axis if partition.HasField("axis") else -1) % self.rank(partition.input) + 1
+        self.finish(operation)
+
+    def _interpolate(self, operation, interpolate) -> None:
+        if self.is_batched(interpolate.known) or self.is_batched(interpolate.values):
+            raise self.no_rule("interp between known values that differ")
         self.finish(operation)
 
     def _top_k(self, operation, top_k) -> None:

@@ -163,16 +163,16 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-  return absl::StrCat("ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
-                      TypeName(accumulator), " value;\n", text.counts ? "  bool takes_part;\n" : "",
-                      "  map(scalars", passed, ", index, value", text.counts ? ", takes_part" : "",
-                      ");\n", text.counts ? "  if (!takes_part) return st_identity();\n" : "",
-                      "  return Acc{value",
-                      text.counts      ? ", 1"
-                      : text.has_index ? ", index"
-                                       : "",
-                      "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
-                      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
+  return absl::StrCat(
+      "ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
+      TypeName(accumulator), " value;\n", text.selects ? "  bool takes_part;\n" : "",
+      "  map(scalars", passed, ", index, value", text.selects ? ", takes_part" : "", ");\n",
+      text.selects ? "  if (!takes_part) return st_identity();\n" : "", "  return Acc{value",
+      text.counts      ? ", 1"
+      : text.has_index ? ", index"
+                       : "",
+      "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
+      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.
@@ -224,13 +224,13 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
   if (text.kept_rank + text.reduced_rank > kMaxRank) return Broken("rank");
   for (int access : code.access()) text.access.push_back(static_cast<wire::Layout::Access>(access));
   if (text.access.size() != text.dtypes.size()) return Broken("access");
-  text.counts = code.map().results_size() == 2;
+  text.selects = code.map().results_size() == 2;
   if (code.map().results_size() < 1 || code.map().results_size() > 2 ||
       code.finish().results_size() != 1)
     return Broken("results");
   const bool by_program = code.combine() == Code::COMBINE_PROGRAM;
   text.finishes_index = IsArg(code.combine());
-  if (text.counts && text.finishes_index) return Broken("an index of some elements");
+  text.counts = text.selects && !text.finishes_index;
   text.has_index = text.finishes_index || (by_program && !code.has_identity());
   text.kept_contiguous = code.kept_contiguous();
 

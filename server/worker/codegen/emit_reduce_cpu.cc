@@ -321,8 +321,8 @@ bool IsExtreme(Code::Combine combine) {
 
 // How lanes of numbers are combined (device/lanes.h); empty: the accumulator is not one number.
 std::string CombinationOf(const Code& code, const ReduceText& text, DType accumulator) {
-  if (text.counts || !(IsBool(accumulator) || IsInteger(accumulator) ||
-                       accumulator == DType::kFloat32 || accumulator == DType::kFloat64)) {
+  if (text.selects || !(IsBool(accumulator) || IsInteger(accumulator) ||
+                        accumulator == DType::kFloat32 || accumulator == DType::kFloat64)) {
     return "";
   }
   switch (code.combine()) {

@@ -29,6 +29,16 @@ std::string BodyText(Code::Routine routine) {
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
       return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+    case Code::ROUTINE_SELECT:
+      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine, kSeekRoutine,
+                          kSelectRoutine);
+    case Code::ROUTINE_PARTITION:
+      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine, kSeekRoutine,
+                          kPartitionRoutine);
+    case Code::ROUTINE_INTERPOLATE:
+      return kInterpolateRoutine;
+    case Code::ROUTINE_CORRELATE:
+      return kCorrelateRoutine;
     case Code::ROUTINE_GROUP_REDUCE:
       return absl::StrCat(kMembersRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
     case Code::ROUTINE_HISTOGRAM:

@@ -26,6 +26,13 @@ constexpr int64_t kGroupPlaces = 512;      // that a processor's core takes toge
 constexpr int64_t kEnoughGrouping = 2048;  // threads of a GPU, below which sorting does better
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
+// Of seek.h: the ranks that it finds at once, as its kMostRanks; from so many rows on each is one
+// block's; the least elements of a core, and the parts of a row that a GPU moves at once.
+constexpr int64_t kMostRanks = 8;
+constexpr int64_t kEnoughSeekingCuda = 256, kEnoughSeekingCpu = 8;
+constexpr int64_t kLeastSoughtCpu = 32768;
+constexpr int64_t kRunsCuda = 32768;
+
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t Product(const google::protobuf::RepeatedField<int64_t>& extents) {
@@ -60,6 +67,15 @@ class Planner {
       case Code::ROUTINE_TOP_K:
         TopK();
         break;
+      case Code::ROUTINE_SELECT:
+        Select();
+        break;
+      case Code::ROUTINE_PARTITION:
+        Partition();
+        break;
+      case Code::ROUTINE_CORRELATE:
+        Add(0, DivideUp(last().own_extents(0), is_cuda() ? 4 : 32));
+        break;
       case Code::ROUTINE_HISTOGRAM:
         Histogram();
         break;
@@ -67,6 +83,7 @@ class Planner {
         Group(operand(0).own_extents(0), launch_.options(1) != 0);
         break;
       case Code::ROUTINE_SEARCH:
+      case Code::ROUTINE_INTERPOLATE:
       case Code::ROUTINE_GUFUNC:
         Add(0, count_);
         break;
@@ -181,9 +198,10 @@ class Planner {
     return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
   }
 
-  void Sort() {
+  // Returns the half of the scratch memory that has the result, where that is not the output.
+  int64_t Sort(bool into_output = true) {
     const int64_t n = operand(0).own_extents(0);
-    if (n == 0 || count_ == 0) return;
+    if (n == 0 || count_ == 0) return 0;
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
     Add(0, count_ * DivideUp(n, kSortTile), {0, n <= kSortTile ? 2 : 0});
     // An item of a GPU's thread is short, so that there are enough of them.
@@ -191,15 +209,20 @@ class Planner {
     int64_t half = 0;
     for (int64_t width = kSortTile; width < n; width *= 2, half = 1 - half) {
       const int64_t groups = DivideUp(n, group);
-      Add(1, count_ * groups, {width, half | (width * 2 >= n ? 2 : 0), groups, group});
+      const bool last = into_output && width * 2 >= n;
+      Add(1, count_ * groups, {width, half | (last ? 2 : 0), groups, group});
     }
+    return half;
   }
 
   void TopK() {
     const int64_t n = operand(0).own_extents(0), k = last().own_extents(0);
     if (n == 0 || count_ == 0) return;
     // Tiles have to shrink.
-    if (k > kSortTile / 2) return Sort();
+    if (k > kSortTile / 2) {
+      Sort();
+      return;
+    }
     const int64_t room = n <= kSortTile ? 0 : DivideUp(n, kSortTile) * k;
     AddScratch(2 * count_ * room * EntryBytes());
     int64_t left = n, half = 0;
@@ -209,6 +232,60 @@ class Planner {
       if (tiles == 1) return;
       left = (tiles - 1) * k + std::min(k, left - (tiles - 1) * kSortTile);
     }
+  }
+
+  // Whether seek.h finds the elements of these ranks in rows of n.
+  bool CanSeek(int64_t n, int64_t ranks) const {
+    return n > kSortTile && ranks <= kMostRanks &&
+           !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
+  }
+
+  void Seek(int64_t n, int64_t ranks) {
+    const int64_t seeks = 2 * count_ * ranks * 16;  // as struct Seek
+    if (count_ >= (is_cuda() ? kEnoughSeekingCuda : kEnoughSeekingCpu)) {
+      AddScratch(seeks);
+      return Add(3, count_);
+    }
+    const int64_t digit_bits = is_cuda() ? 8 : 11, bins = int64_t{1} << digit_bits;
+    const int64_t wanted = is_cuda() ? int64_t{target_.num_multiprocessors} * 8 : kGroupChunksCpu;
+    const int64_t least = is_cuda() ? 4 * kBlockElements : kLeastSoughtCpu;
+    const int64_t size = std::max(least, DivideUp(n, std::max<int64_t>(wanted / count_, 1)));
+    const int64_t chunks = DivideUp(n, size), rows = is_cuda() ? 1 : chunks;
+    AddScratch(seeks + 2 * count_ * rows * ranks * bins * 8);
+    Add(4, count_ * ranks * (is_cuda() ? bins : 1), {size, chunks});
+    const int64_t bits = 8 * ItemSize(static_cast<DType>(operand(0).operand().dtype()));
+    for (int64_t digit = 0; digit < DivideUp(bits, digit_bits); ++digit) {
+      Add(5, count_ * chunks, {size, chunks, digit});
+      Add(6, count_, {size, chunks, digit});
+    }
+  }
+
+  void Select() {
+    shape_.may_fault = true;
+    const int64_t n = operand(0).own_extents(0), ranks = last().own_extents(0);
+    if (count_ == 0 || ranks == 0) return;
+    if (n <= kSortTile) return Add(7, count_);
+    if (CanSeek(n, ranks)) return Seek(n, ranks);
+    const int64_t half = Sort(false);
+    Add(8, count_ * ranks, {0, half});
+  }
+
+  void Partition() {
+    const int64_t n = operand(0).own_extents(0), places = launch_.scalars_size();
+    if (n == 0 || count_ == 0) return;
+    if (!CanSeek(n, places)) {
+      Sort();
+      return;
+    }
+    Seek(n, places);
+    const int64_t size = std::max(is_cuda() ? int64_t{64} : kLeastSoughtCpu,
+                                  DivideUp(n, is_cuda() ? kRunsCuda : kGroupChunksCpu));
+    const int64_t runs = DivideUp(n, size), at = static_cast<int64_t>(shape_.scratch_bytes);
+    AddScratch(count_ * runs * (2 * places + 1) * 8);
+    const std::array<int64_t, 4> arguments = {size, runs, 0, at};
+    Add(7, count_ * runs, arguments);
+    Add(8, count_, arguments);
+    Add(9, count_ * runs, arguments);
   }
 
   // As the compiled code's struct Part: the accumulator, a bool.
@@ -293,6 +370,8 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
                              kSort[] = {B, T, B}, kApplyAt[] = {T, T, T, T, T, T},
                              kGroup[] = {T, T, T, B, T, T, T, B},
+                             kSelect[] = {B, T, B, B, T, B, B, B, T},
+                             kPartition[] = {B, T, B, B, T, B, B, T, B, T},
                              kHistogram[] = {T, T, T, B, T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
@@ -301,6 +380,8 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
     case Code::ROUTINE_SEARCH:
     case Code::ROUTINE_FOLD:
     case Code::ROUTINE_GUFUNC:
+    case Code::ROUTINE_INTERPOLATE:
+    case Code::ROUTINE_CORRELATE:
       return kOne;
     case Code::ROUTINE_APPLY_AT:
       return kApplyAt;
@@ -311,6 +392,10 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
       return kSort;
+    case Code::ROUTINE_SELECT:
+      return kSelect;
+    case Code::ROUTINE_PARTITION:
+      return kPartition;
     case Code::ROUTINE_GROUP_REDUCE:
       return kGroup;
     case Code::ROUTINE_HISTOGRAM:

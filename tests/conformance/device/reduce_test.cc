@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "tests/conformance/device/harness.h"
 
@@ -400,6 +401,147 @@ TEST_F(ReduceTest, AClientsReductionTakesBoth) {
   double sum = 100;
   for (int64_t i = 1; i < 1000; i += 4) sum += static_cast<double>(i % 10 * (i % 10));
   EXPECT_EQ(harness().Get(*result).At(0), Value(2 * sum));
+}
+
+// What numpy.nansum and the others make of each row or column of a matrix.
+Value WithoutNan(v1::Reduction::Function function, std::vector<Value> values) {
+  std::vector<Value> numbers;
+  for (Value value : values) {
+    if (!std::isnan(value.real()) && !std::isnan(value.imag())) numbers.push_back(value);
+  }
+  auto before = [](Value a, Value b) {
+    return a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
+  };
+  const double nan = std::nan("");
+  Value sum = 0, product = 1, squares = 0;
+  for (Value value : numbers) {
+    sum += value;
+    product *= value;
+    squares += std::norm(value);
+  }
+  switch (function) {
+    case v1::Reduction::FUNCTION_SUM:
+      return sum;
+    case v1::Reduction::FUNCTION_PROD:
+      return product;
+    case v1::Reduction::FUNCTION_NORM:
+      return std::sqrt(squares);
+    case v1::Reduction::FUNCTION_MEAN:
+      return numbers.empty() ? nan : sum / static_cast<double>(numbers.size());
+    case v1::Reduction::FUNCTION_MIN:
+      return numbers.empty() ? nan : *std::min_element(numbers.begin(), numbers.end(), before);
+    case v1::Reduction::FUNCTION_MAX:
+      return numbers.empty() ? nan : *std::max_element(numbers.begin(), numbers.end(), before);
+    default:
+      break;
+  }
+  if (numbers.empty()) return -1;
+  const Value best = function == v1::Reduction::FUNCTION_ARGMIN
+                         ? *std::min_element(numbers.begin(), numbers.end(), before)
+                         : *std::max_element(numbers.begin(), numbers.end(), before);
+  return static_cast<double>(std::find(values.begin(), values.end(), best) - values.begin());
+}
+
+constexpr v1::Reduction::Function kOfNumbers[] = {
+    v1::Reduction::FUNCTION_SUM,    v1::Reduction::FUNCTION_PROD,  v1::Reduction::FUNCTION_MEAN,
+    v1::Reduction::FUNCTION_NORM,   v1::Reduction::FUNCTION_MIN,   v1::Reduction::FUNCTION_MAX,
+    v1::Reduction::FUNCTION_ARGMIN, v1::Reduction::FUNCTION_ARGMAX};
+
+class SkipNanTest : public ReduceTest {
+ protected:
+  // Of a matrix, some of whose rows have nothing but NaN.
+  static HostArray WithNan(DType dtype, int64_t rows, int64_t columns) {
+    return Make(dtype, {rows, columns}, [&](int64_t i) {
+      if (i / columns % 5 == 3 || i % 3 == 1) return Value(std::nan(""));
+      const Value value = i * 7 % 4 == 0 ? 2 : i % 2 == 0 ? -1 : 1;
+      return IsComplex(dtype) ? value + Value(0, i % 2 == 0 ? 0 : 1) : value;
+    });
+  }
+  void ExpectSkipped(v1::Reduction::Function function, const HostArray& input, int axis) {
+    v1::Operation operation = ReductionOf(function, {axis});
+    operation.mutable_reduction()->set_skip_nan(true);
+    auto result = harness().Compute(operation, {harness().Put(input)});
+    ASSERT_TRUE(result.ok()) << result.status();
+    const HostArray got = harness().Get(*result);
+    const int64_t rows = input.info.shape[0], columns = input.info.shape[1];
+    const int64_t count = axis == 1 ? rows : columns;
+    for (int64_t i = 0; i < count; ++i) {
+      std::vector<Value> values;
+      for (int64_t j = 0; j < (axis == 1 ? columns : rows); ++j)
+        values.push_back(axis == 1 ? input.At(i * columns + j) : input.At(j * columns + i));
+      const Value expected = WithoutNan(function, values);
+      if (std::isnan(expected.real())) {
+        ASSERT_TRUE(std::isnan(got.At(i).real())) << function << " of " << i;
+      } else {
+        ASSERT_LE(std::abs(got.At(i) - expected), 4e-3 * std::abs(expected))
+            << Name(input.info.dtype) << " " << function << " of " << i << ", axis " << axis;
+      }
+    }
+    harness().Reset();
+  }
+};
+
+TEST_F(SkipNanTest, LeavesNanOutOfEveryFunction) {
+  for (v1::Reduction::Function function : kOfNumbers) {
+    for (int axis : {0, 1}) {
+      ExpectSkipped(function, WithNan(DType::kFloat64, 11, 37), axis);
+      ExpectSkipped(function, Transposed(WithNan(DType::kFloat32, 37, 11)), axis);
+    }
+  }
+}
+
+TEST_F(SkipNanTest, LeavesNanOutOfEveryDType) {
+  for (DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kComplex64, DType::kComplex128}) {
+    for (v1::Reduction::Function function :
+         {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MEAN, v1::Reduction::FUNCTION_MAX,
+          v1::Reduction::FUNCTION_ARGMIN})
+      ExpectSkipped(function, WithNan(dtype, 10, 24), 1);
+  }
+  const HostArray integers = Counting(DType::kInt32, {6, 50});
+  for (v1::Reduction::Function function :
+       {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MIN, v1::Reduction::FUNCTION_ARGMAX})
+    ExpectSkipped(function, integers, 1);
+}
+
+// Long rows are combined from several parts, some of which have nothing but NaN.
+TEST_F(SkipNanTest, PartsWithoutNumbersDoNotCount) {
+  const HostArray input = Make(DType::kFloat32, {1, 1000003}, [](int64_t i) {
+    return i < 700000 || i % 3 == 0 ? Value(std::nan("")) : Value(i % 5 - 2);
+  });
+  for (v1::Reduction::Function function : kOfNumbers) {
+    if (function != v1::Reduction::FUNCTION_PROD) ExpectSkipped(function, input, 1);
+  }
+}
+
+TEST_F(SkipNanTest, MaskAndInitialValueTakePart) {
+  const double nan = std::nan("");
+  const HostArray input =
+      Make(DType::kFloat64, {6}, [&](int64_t i) { return i % 2 == 0 ? nan : Value(i); });
+  auto reduced = [&](v1::Reduction::Function function, std::vector<bool> mask,
+                     std::optional<double> initial) {
+    v1::Operation operation = ReductionOf(function, {});
+    operation.mutable_reduction()->set_skip_nan(true);
+    std::vector<DeviceArray> inputs = {harness().Put(input)};
+    if (!mask.empty()) {
+      operation.mutable_reduction()->mutable_where()->set_handle(2);
+      inputs.push_back(harness().Put(
+          Make(DType::kBool, {6}, [&](int64_t i) { return static_cast<double>(mask[i]); })));
+    }
+    if (initial) operation.mutable_reduction()->mutable_initial()->set_float_value(*initial);
+    auto result = harness().Compute(operation, inputs);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? harness().Get(*result).At(0).real() : 0;
+  };
+  const std::vector<bool> mask = {true, true, true, true, false, false};
+  const std::vector<bool> no_number = {true, false, true, false, false, false};
+  EXPECT_EQ(reduced(v1::Reduction::FUNCTION_SUM, mask, 10), 14);
+  EXPECT_EQ(reduced(v1::Reduction::FUNCTION_MEAN, mask, std::nullopt), 2);
+  EXPECT_EQ(reduced(v1::Reduction::FUNCTION_MAX, mask, std::nullopt), 3);
+  EXPECT_EQ(reduced(v1::Reduction::FUNCTION_MAX, mask, 7), 7);
+  EXPECT_EQ(reduced(v1::Reduction::FUNCTION_MAX, no_number, 7), 7);
+  EXPECT_EQ(reduced(v1::Reduction::FUNCTION_SUM, no_number, std::nullopt), 0);
+  EXPECT_TRUE(std::isnan(reduced(v1::Reduction::FUNCTION_MIN, no_number, std::nullopt)));
+  EXPECT_TRUE(std::isnan(reduced(v1::Reduction::FUNCTION_MEAN, no_number, std::nullopt)));
 }
 
 }  // namespace

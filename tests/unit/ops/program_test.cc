@@ -169,9 +169,11 @@ using Extents = std::vector<int64_t>;
 constexpr char kTwoInputs[] = "inputs { handle: 1 } inputs { handle: 2 } ";
 
 // The shape of the one result for inputs of these shapes.
-Extents BatchedShape(const std::string& text, const std::vector<Extents>& shapes) {
+Extents BatchedShape(const std::string& text, const std::vector<Extents>& shapes,
+                     DType second = DType::kFloat32) {
   std::vector<ArrayInfo> inputs;
-  for (const Extents& shape : shapes) inputs.push_back(Contiguous(DType::kFloat32, shape));
+  for (const Extents& shape : shapes)
+    inputs.push_back(Contiguous(inputs.size() == 1 ? second : DType::kFloat32, shape));
   const ProgramPlan plan = Planned(text, inputs);
   return plan.outputs.empty() ? Extents{-1} : plan.outputs[0].shape;
 }
@@ -246,6 +248,29 @@ TEST(BatchProgram, EachKindHasItsRule) {
                 one + "operations { top_k { input { handle: 1 } k: 2 } outputs { handle: 4 }" + to,
                 {{10, 4, 5}}),
             (Extents{10, 4, 2}));
+  EXPECT_EQ(BatchedShape(one + "operations { partition { input { handle: 1 } axis: 0 kth: 2 }" + to,
+                         {{10, 4, 5}}),
+            (Extents{10, 4, 5}));
+  // Ranks that all share, ranks of each element of the batch, and ranks of one input for all.
+  const std::string select = std::string(kTwoInputs) +
+                             "outputs: 3 operations { select { input { handle: 1 } ranks { "
+                             "handle: 2 } axis: 0 }" +
+                             to;
+  EXPECT_EQ(BatchedShape(select + "batching { inputs { axis: 0 } inputs {} }", {{10, 4, 5}, {3}},
+                         DType::kInt64),
+            (Extents{10, 3, 5}));
+  EXPECT_EQ(BatchedShape(select + "batching { inputs { axis: 0 } inputs { axis: 0 } }",
+                         {{10, 4, 5}, {10, 3}}, DType::kInt64),
+            (Extents{10, 3, 5}));
+  EXPECT_EQ(BatchedShape(select + "batching { inputs {} inputs { axis: 0 } }", {{4, 5}, {10, 3, 5}},
+                         DType::kInt64),
+            (Extents{10, 3, 5}));
+  EXPECT_EQ(BatchedShape(std::string(kTwoInputs) +
+                             "outputs: 3 operations { sort { input { handle: 1 } more_keys { "
+                             "handle: 2 } indices: true }" +
+                             to + "batching { inputs { axis: 0 } inputs {} }",
+                         {{10, 4}, {4}}),
+            (Extents{10, 4}));
   for (const char* name : {"matmul", "matvec", "vecmat"}) {
     const std::string product = std::string(kTwoInputs) +
                                 "outputs: 3 operations { gufunc { function: '" + name +

@@ -321,6 +321,150 @@ TEST(PlanSort, TypesAndAxes) {
                 v1::ERROR_REASON_SHAPE_MISMATCH, "search.sorted");
 }
 
+TEST(PlanSort, MoreKeysNeedPlacesAndTheInputsShape) {
+  v1::Operation sort;
+  sort.mutable_sort()->mutable_input()->set_handle(1);
+  sort.mutable_sort()->add_more_keys()->set_handle(2);
+  sort.add_outputs()->set_handle(3);
+  const std::vector<Input> keys = {Array(DType::kFloat16, {2, 3}), Array(DType::kInt8, {2, 3})};
+  ExpectRefused(sort, keys, v1::ERROR_REASON_INVALID_FIELD, "sort.more_keys");
+  sort.mutable_sort()->set_indices(true);
+  EXPECT_EQ(Good(sort, keys).outputs[0], Contiguous(DType::kInt64, {2, 3}));
+  ExpectRefused(sort, {keys[0], Array(DType::kInt8, {3})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "sort.more_keys[0]");
+  ExpectRefused(sort, {keys[0], std::nullopt}, v1::ERROR_REASON_INVALID_FIELD, "sort.more_keys[0]");
+  std::vector<Input> many(34, Array(DType::kInt8, {4}));
+  for (int i = 0; i < 32; ++i) sort.mutable_sort()->add_more_keys()->set_handle(9);
+  ExpectRefused(sort, many, v1::ERROR_REASON_SIZE_LIMIT, "sort.more_keys");
+}
+
+TEST(PlanSelect, ShapesAndFields) {
+  v1::Operation select;
+  select.mutable_select()->mutable_input()->set_handle(1);
+  select.mutable_select()->mutable_ranks()->set_handle(2);
+  select.add_outputs()->set_handle(3);
+  const Input matrix = Array(DType::kFloat16, {5, 40});
+  EXPECT_EQ(Good(select, {matrix, Array(DType::kInt64, {3})}).outputs[0],
+            Contiguous(DType::kFloat16, {5, 3}));
+  EXPECT_EQ(Good(select, {matrix, Array(DType::kUInt8, {5, 2})}).outputs[0],
+            Contiguous(DType::kFloat16, {5, 2}));
+  EXPECT_EQ(Good(select, {matrix, Array(DType::kUInt8, {1, 2})}).outputs[0],
+            Contiguous(DType::kFloat16, {5, 2}));
+  ExpectRefused(select, {matrix, Array(DType::kUInt8, {4, 2})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "select.ranks");
+  ExpectRefused(select, {matrix, Array(DType::kUInt8, {})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "select.ranks");
+  ExpectRefused(select, {matrix, Array(DType::kFloat32, {3})}, v1::ERROR_REASON_DATA_TYPE_MISMATCH,
+                "select.ranks");
+  ExpectRefused(select, {matrix, std::nullopt}, v1::ERROR_REASON_INVALID_FIELD, "select.ranks");
+  ExpectRefused(select, {std::nullopt, Array(DType::kInt8, {3})}, v1::ERROR_REASON_INVALID_FIELD,
+                "select.input");
+  select.mutable_select()->set_axis(2);
+  ExpectRefused(select, {matrix, Array(DType::kInt64, {3})}, v1::ERROR_REASON_INVALID_FIELD,
+                "select.axis");
+  select.mutable_select()->set_axis(0);
+  EXPECT_EQ(Good(select, {matrix, Array(DType::kInt64, {3})}).outputs[0].shape, (Extents{3, 40}));
+}
+
+TEST(PlanPartition, PlacesLieOnTheAxis) {
+  v1::Operation partition;
+  partition.mutable_partition()->mutable_input()->set_handle(1);
+  partition.add_outputs()->set_handle(3);
+  const std::vector<Input> row = {Array(DType::kInt16, {2, 5000})};
+  ExpectRefused(partition, row, v1::ERROR_REASON_INVALID_FIELD, "partition.kth");
+  for (int64_t place : {5000, -5001}) {
+    partition.mutable_partition()->clear_kth();
+    partition.mutable_partition()->add_kth(0);
+    partition.mutable_partition()->add_kth(place);
+    ExpectRefused(partition, row, v1::ERROR_REASON_INVALID_FIELD, "partition.kth[1]");
+  }
+  partition.mutable_partition()->set_kth(1, -5000);
+  Plan plan = Good(partition, row);
+  EXPECT_EQ(plan.outputs[0], Contiguous(DType::kInt16, {2, 5000}));
+  EXPECT_EQ(plan.task.routine().scalars_size(), 1) << "both are place 0";
+  partition.mutable_partition()->set_indices(true);
+  EXPECT_EQ(Good(partition, row).outputs[0].dtype, DType::kInt64);
+  for (int i = 1; i < 9; ++i) partition.mutable_partition()->add_kth(i);
+  EXPECT_EQ(Good(partition, row).code->routine().routine(), wire::RoutineCode::ROUTINE_SORT);
+  partition.mutable_partition()->set_axis(-3);
+  ExpectRefused(partition, row, v1::ERROR_REASON_INVALID_FIELD, "partition.axis");
+}
+
+TEST(PlanInterpolate, RefusesWithTheField) {
+  v1::Operation interpolate;
+  auto* message = interpolate.mutable_interpolate();
+  for (v1::Operand* operand :
+       {message->mutable_input(), message->mutable_known(), message->mutable_values()})
+    operand->set_handle(1);
+  interpolate.add_outputs()->set_handle(3);
+  const Input places = Array(DType::kInt8, {4, 2}), row = Array(DType::kFloat32, {7});
+  EXPECT_EQ(Good(interpolate, {places, row, row}).outputs[0], Contiguous(DType::kFloat64, {4, 2}));
+  EXPECT_EQ(Good(interpolate, {places, row, Array(DType::kComplex64, {7})}).outputs[0].dtype,
+            DType::kComplex128);
+  ExpectRefused(interpolate, {Array(DType::kComplex64, {4}), row, row},
+                v1::ERROR_REASON_DATA_TYPE_MISMATCH, "interpolate.input");
+  ExpectRefused(interpolate, {places, Array(DType::kComplex64, {7}), row},
+                v1::ERROR_REASON_DATA_TYPE_MISMATCH, "interpolate.known");
+  ExpectRefused(interpolate, {places, Array(DType::kFloat32, {0}), row},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.known");
+  ExpectRefused(interpolate, {places, Array(DType::kFloat32, {7, 1}), row},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.known");
+  ExpectRefused(interpolate, {places, row, Array(DType::kFloat32, {6})},
+                v1::ERROR_REASON_SHAPE_MISMATCH, "interpolate.values");
+  message->mutable_right()->mutable_complex_value()->set_imaginary(1);
+  ExpectRefused(interpolate, {places, row, row}, v1::ERROR_REASON_INVALID_FIELD,
+                "interpolate.right");
+}
+
+TEST(PlanCorrelate, LengthsAndFields) {
+  v1::Operation correlate;
+  correlate.mutable_correlate()->mutable_left()->set_handle(1);
+  correlate.mutable_correlate()->mutable_right()->set_handle(2);
+  correlate.add_outputs()->set_handle(3);
+  const Input five = Array(DType::kInt8, {5}), three = Array(DType::kFloat32, {3});
+  auto length = [&](v1::Correlate::Mode mode, const std::vector<Input>& inputs) {
+    correlate.mutable_correlate()->set_mode(mode);
+    return Good(correlate, inputs).outputs[0].shape[0];
+  };
+  for (const auto& inputs : {std::vector<Input>{five, three}, std::vector<Input>{three, five}}) {
+    EXPECT_EQ(length(v1::Correlate::MODE_UNSPECIFIED, inputs), 3);
+    EXPECT_EQ(length(v1::Correlate::MODE_VALID, inputs), 3);
+    EXPECT_EQ(length(v1::Correlate::MODE_SAME, inputs), 5);
+    EXPECT_EQ(length(v1::Correlate::MODE_FULL, inputs), 7);
+  }
+  EXPECT_EQ(Good(correlate, {five, three}).outputs[0].dtype, DType::kFloat32);
+  EXPECT_EQ(Good(correlate, {five, three}).flops, 2.0 * 7 * 3);
+  ExpectRefused(correlate, {five, Array(DType::kInt8, {0})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "correlate.right");
+  ExpectRefused(correlate, {Array(DType::kInt8, {5, 1}), five}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "correlate.left");
+  correlate.mutable_correlate()->set_mode(static_cast<v1::Correlate::Mode>(9));
+  ExpectRefused(correlate, {five, three}, v1::ERROR_REASON_INVALID_FIELD, "correlate.mode");
+}
+
+TEST(PlanReduction, SkipsNanWhereThatMeansSomething) {
+  v1::Operation reduce;
+  auto* reduction = reduce.mutable_reduction();
+  reduction->mutable_input()->set_handle(1);
+  reduction->set_skip_nan(true);
+  reduce.add_outputs()->set_handle(2);
+  const std::vector<Input> row = {Array(DType::kFloat32, {9})};
+  for (v1::Reduction::Function function : {v1::Reduction::FUNCTION_ANY, v1::Reduction::FUNCTION_ALL,
+                                           v1::Reduction::FUNCTION_COUNT_NONZERO}) {
+    reduction->set_function(function);
+    ExpectRefused(reduce, row, v1::ERROR_REASON_INVALID_FIELD, "reduction.skip_nan");
+  }
+  reduction->clear_function();
+  reduction->set_function_name("add");
+  ExpectRefused(reduce, row, v1::ERROR_REASON_INVALID_FIELD, "reduction.skip_nan");
+  reduction->clear_function_name();
+  reduction->set_function(v1::Reduction::FUNCTION_MIN);
+  EXPECT_EQ(Good(reduce, row).task.label(), "nanmin");
+  ExpectRefused(reduce, {Array(DType::kFloat32, {0})}, v1::ERROR_REASON_SHAPE_MISMATCH,
+                "reduction.input");
+  EXPECT_EQ(Good(reduce, {Array(DType::kInt16, {9})}).code->reduce().map().results_size(), 1);
+}
+
 TEST(PlanRandom, RefusesWithTheField) {
   v1::Operation operation;
   auto* random = operation.mutable_creation()->mutable_random();

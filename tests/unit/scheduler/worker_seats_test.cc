@@ -73,7 +73,8 @@ TEST_F(WorkerSeatsTest, ADeviceWithRoomIsNotCrowded) {
   line_.set_most(0, 4);
   for (Seat& seat : seats_) line_.Wait(seat, kNow);
   ASSERT_NE(Start(), nullptr);
-  EXPECT_FALSE(line_.IsCrowded(0, kNow + absl::Minutes(1))) << "lanes wait for starts, not for room";
+  EXPECT_FALSE(line_.IsCrowded(0, kNow + absl::Minutes(1)))
+      << "lanes wait for starts, not for room";
 }
 
 TEST_F(WorkerSeatsTest, AFullDeviceHoldsUpNoOther) {

@@ -107,6 +107,14 @@ class Operation {
   static Operation Nonzero(const Operand& input, int64_t count, int rank);
   static Operation Sort(const Operand& input, const SortOptions& options = {});
   static Operation SearchSorted(const Operand& sorted, const Operand& values, bool right = false);
+  // The elements that Sort would put at these places, without a sort of all: medians and
+  // percentiles. `ranks`: integers along one axis, or for each slice its own.
+  static Operation Select(const Operand& input, const Operand& ranks,
+                          std::optional<int32_t> axis = std::nullopt);
+  // With the elements that Sort would put at `kth` there, smaller ones before and greater ones
+  // after.
+  static Operation Partition(const Operand& input, const std::vector<int64_t>& kth,
+                             const PartitionOptions& options = {});
   // Values, and where they were (int64).
   static Operation TopK(const Operand& input, int64_t k, const TopKOptions& options = {});
   static Operation Histogram(const Operand& input, const UniformBins& bins);
@@ -117,6 +125,15 @@ class Operation {
   static Operation GroupReduce(std::string_view function, const Operand& values,
                                const Operand& groups, int64_t num_groups,
                                const GroupReduceOptions& options = {});
+
+  // --- functions by their values, sums of products ---
+  // At `input`, on straight lines between the values at known places, which ascend.
+  static Operation Interpolate(const Operand& input, const Operand& known, const Operand& values,
+                               const InterpolateOptions& options = {});
+  static Operation Correlate(const Operand& left, const Operand& right,
+                             CorrelateMode mode = CorrelateMode::kValid);
+  static Operation Convolve(const Operand& left, const Operand& right,
+                            CorrelateMode mode = CorrelateMode::kFull);
 
   // --- linear algebra, of matrices in the last two axes ---
   static Operation Cholesky(const Operand& matrix, const LinalgOptions& options = {});

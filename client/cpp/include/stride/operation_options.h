@@ -43,6 +43,7 @@ struct ReduceOptions {
   DataType data_type = DataType::kUnspecified;  // of accumulator and result; unspecified: NumPy's
   std::optional<Operand> initial;               // a number that takes part as one more element does
   std::optional<Operand> where;                 // bool; elements where it is false take no part
+  bool skip_nan = false;                        // nansum, nanmean, ...: NaN take no part either
 };
 
 struct AccumulateOptions {
@@ -67,7 +68,23 @@ struct SortOptions {
   std::optional<int32_t> axis;  // unset: the last
   bool descending = false;
   bool indices = false;  // argsort
+  // With `indices`, lexsort: what is equal in the input is ordered by the first of these, and so
+  // on.
+  std::vector<Operand> more_keys;
 };
+
+struct PartitionOptions {
+  std::optional<int32_t> axis;  // unset: the last
+  bool indices = false;         // argpartition
+};
+
+struct InterpolateOptions {
+  // Numbers: the values before the first known place and after the last; unset: those there.
+  std::optional<Operand> left, right;
+};
+
+// Where two rows of a sum of products overlap: as a whole; as long as the longer one; anywhere.
+enum class CorrelateMode { kValid = 1, kSame, kFull };
 
 struct TopKOptions {
   std::optional<int32_t> axis;  // unset: the last

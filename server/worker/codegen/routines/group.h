@@ -100,10 +100,12 @@ ST_FN void phase7(const Launch& launch, st_i64 item) {
 struct Entry {
   Index group, place;
 };
-ST_FN bool before(const Entry& a, const Entry& b) { return a.group < b.group; }
 struct Row {
   Entry* sorted;
 };
+ST_FN bool before(const Launch&, const Row&, const Entry& a, const Entry& b) {
+  return a.group < b.group;
+}
 ST_FN Entry read(const Launch& launch, const Row&, st_i64 i) {
   const st_i64 group = group_of(launch, i), groups = num_groups(launch);
   return Entry{(Index)(group < groups ? group : groups), (Index)i};

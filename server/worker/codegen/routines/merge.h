@@ -1,7 +1,8 @@
 // A stable merge sort: tiles by blocks, then neighbours merged by threads. Before this text its
 // user defines
-//   Entry, before(a, b)          what is sorted, and its order
-//   Row                          what reading and writing needs to know of a row
+//   Entry                        what is sorted
+//   Row                          what reading, comparing and writing needs to know of a row
+//   before(launch, row, a, b)    the order of entries
 //   read(launch, row, i)         the row's entry i
 //   put(launch, row, i, entry)   entry i of the result
 constexpr int kTile = 1024;
@@ -15,11 +16,12 @@ constexpr int kFew = 32;
 // How many of the first `place` results of merging a and b come from a, which goes first among
 // equals.
 template <class I>
-ST_FN I merge_path(const Entry* a, I a_count, const Entry* b, I b_count, I place) {
+ST_FN I merge_path(const Launch& launch, const Row& row, const Entry* a, I a_count, const Entry* b,
+                   I b_count, I place) {
   I low = place > b_count ? place - b_count : 0, high = place < a_count ? place : a_count;
   while (low < high) {
     const I middle = (low + high) / 2;
-    if (before(b[place - 1 - middle], a[middle])) {
+    if (before(launch, row, b[place - 1 - middle], a[middle])) {
       high = middle;
     } else {
       low = middle + 1;
@@ -28,8 +30,47 @@ ST_FN I merge_path(const Entry* a, I a_count, const Entry* b, I b_count, I place
   return low;
 }
 
-// Entries [begin, begin + count) of `from`, or of the row itself where that is null. The first
-// `keep` of them go to `to`, from `to_begin` on, or where that is null to the result. A block's.
+// Entries [begin, begin + count) of `from`, or of the row itself where that is null, in order: in
+// one of the tiles. A block's.
+ST_FN const Entry* sort_entries(const Launch& launch, const Row& row, const Entry* from,
+                                st_i64 begin, int count, Entry (*tiles)[kTile]) {
+  for (int i = ST_THREAD; i < count; i += ST_THREADS)
+    tiles[0][i] = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
+  ST_SYNC();
+  // Short runs, each by one thread.
+  for (int start = ST_THREAD * kRun; start < count; start += ST_THREADS * kRun) {
+    const int end = start + kRun < count ? start + kRun : count;
+    for (int i = start + 1; i < end; ++i) {
+      const Entry entry = tiles[0][i];
+      int j = i;
+      for (; j > start && before(launch, row, entry, tiles[0][j - 1]); --j)
+        tiles[0][j] = tiles[0][j - 1];
+      tiles[0][j] = entry;
+    }
+  }
+  ST_SYNC();
+  int now = 0;
+  for (int width = kRun; width < count; width *= 2, now = 1 - now) {
+    for (int start = ST_THREAD * kRun; start < count; start += ST_THREADS * kRun) {
+      const int pair = start / (2 * width) * (2 * width);
+      const Entry* const a = tiles[now] + pair;
+      const int a_count = count - pair < width ? count - pair : width;
+      const Entry* const b = a + a_count;
+      const int rest = count - pair - a_count, b_count = rest < width ? rest : width;
+      int i = merge_path(launch, row, a, a_count, b, b_count, start - pair), j = start - pair - i;
+      const int end = start + kRun < count ? start + kRun : count;
+      for (int place = start; place < end; ++place) {
+        const bool take_b = j < b_count && (i >= a_count || before(launch, row, b[j], a[i]));
+        tiles[1 - now][place] = take_b ? b[j++] : a[i++];
+      }
+    }
+    ST_SYNC();
+  }
+  return tiles[now];
+}
+
+// Sorts as sort_entries. The first `keep` entries go to `to`, from `to_begin` on, or where that is
+// null to the result. A block's.
 ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin,
                      int count, st_i64 keep, Entry* to, st_i64 to_begin) {
 #if !ST_CUDA
@@ -39,9 +80,9 @@ ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st
     int kept = 0;
     for (int i = 0; i < count; ++i) {
       const Entry entry = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
-      if (kept == keep && !before(entry, first[kept - 1])) continue;
+      if (kept == keep && !before(launch, row, entry, first[kept - 1])) continue;
       int j = kept < keep ? kept++ : kept - 1;
-      for (; j > 0 && before(entry, first[j - 1]); --j) first[j] = first[j - 1];
+      for (; j > 0 && before(launch, row, entry, first[j - 1]); --j) first[j] = first[j - 1];
       first[j] = entry;
     }
     for (int i = 0; i < kept; ++i) {
@@ -55,42 +96,12 @@ ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st
   }
 #endif
   ST_SHARED Entry tiles[2][kTile];
-  for (int i = ST_THREAD; i < count; i += ST_THREADS)
-    tiles[0][i] = from != nullptr ? from[begin + i] : read(launch, row, begin + i);
-  ST_SYNC();
-  // Short runs, each by one thread.
-  for (int start = ST_THREAD * kRun; start < count; start += ST_THREADS * kRun) {
-    const int end = start + kRun < count ? start + kRun : count;
-    for (int i = start + 1; i < end; ++i) {
-      const Entry entry = tiles[0][i];
-      int j = i;
-      for (; j > start && before(entry, tiles[0][j - 1]); --j) tiles[0][j] = tiles[0][j - 1];
-      tiles[0][j] = entry;
-    }
-  }
-  ST_SYNC();
-  int now = 0;
-  for (int width = kRun; width < count; width *= 2, now = 1 - now) {
-    for (int start = ST_THREAD * kRun; start < count; start += ST_THREADS * kRun) {
-      const int pair = start / (2 * width) * (2 * width);
-      const Entry* const a = tiles[now] + pair;
-      const int a_count = count - pair < width ? count - pair : width;
-      const Entry* const b = a + a_count;
-      const int rest = count - pair - a_count, b_count = rest < width ? rest : width;
-      int i = merge_path(a, a_count, b, b_count, start - pair), j = start - pair - i;
-      const int end = start + kRun < count ? start + kRun : count;
-      for (int place = start; place < end; ++place) {
-        const bool take_b = j < b_count && (i >= a_count || before(b[j], a[i]));
-        tiles[1 - now][place] = take_b ? b[j++] : a[i++];
-      }
-    }
-    ST_SYNC();
-  }
+  const Entry* const sorted = sort_entries(launch, row, from, begin, count, tiles);
   for (int i = ST_THREAD; i < count && i < keep; i += ST_THREADS) {
     if (to == nullptr) {
-      put(launch, row, to_begin + i, tiles[now][i]);
+      put(launch, row, to_begin + i, sorted[i]);
     } else {
-      to[to_begin + i] = tiles[now][i];
+      to[to_begin + i] = sorted[i];
     }
   }
   ST_SYNC();
@@ -107,9 +118,9 @@ ST_FN void merge_group(const Launch& launch, const Row& row, const Entry* entrie
   const st_i64 a_count = n - pair < width ? n - pair : width;
   const Entry* const b = a + a_count;
   const st_i64 rest = n - pair - a_count, b_count = rest < width ? rest : width;
-  st_i64 i = merge_path(a, a_count, b, b_count, place - pair), j = place - pair - i;
+  st_i64 i = merge_path(launch, row, a, a_count, b, b_count, place - pair), j = place - pair - i;
   for (; place < end; ++place) {
-    const bool take_b = j < b_count && (i >= a_count || before(b[j], a[i]));
+    const bool take_b = j < b_count && (i >= a_count || before(launch, row, b[j], a[i]));
     const Entry entry = take_b ? b[j++] : a[i++];
     if (merged == nullptr) {
       put(launch, row, place, entry);

@@ -1,12 +1,14 @@
 // Rows along an axis in order. Operands: input and output, whose own axis it is. Option 0:
 // descending; 1: the output takes the places where the elements were; 2: TopK, with an operand for
-// values and one for places, as long as they are asked for. Passes: 0 sorts tiles; 1 merges
-// neighbours, pass[0] elements each, pass[3] results an item, pass[2] items a row. pass[1]: the
-// half of the scratch memory that is read (merge) or written (tiles), and 2 when this is the last
-// pass, which writes the output. For few of many, 0 keeps the first pass[2] of each tile, and 2
-// sorts tiles of what was kept, pass[0] entries a row, of which it keeps as many; pass[3] is the
-// room that a row has in either half.
+// values and one for places, as long as they are asked for; 3: the operands between input and
+// output decide the order of what is equal. Passes: 0 sorts tiles; 1 merges neighbours, pass[0]
+// elements each, pass[3] results an item, pass[2] items a row. pass[1]: the half of the scratch
+// memory that is read (merge) or written (tiles), and 2 when this is the last pass, which writes
+// the output. For few of many, 0 keeps the first pass[2] of each tile, and 2 sorts tiles of what
+// was kept, pass[0] entries a row, of which it keeps as many; pass[3] is the room that a row has in
+// either half.
 constexpr bool kDescending = kOption0 != 0, kIndices = kOption1 != 0, kTop = kOption2 != 0;
+constexpr bool kMoreKeys = kOption3 != 0;
 
 template <bool kWithPlace>
 struct EntryOf {
@@ -27,16 +29,39 @@ ST_FN void store(char* to, const EntryOf<true>& entry) {
   st_store<TLast>(to, st_cast<TLast>((st_i64)entry.place));
 }
 
-ST_FN bool before(const Entry& a, const Entry& b) { return st_before(a.key, b.key, kDescending); }
-
 struct Row {
   const char* in;
   char *values, *out;
+  Place place;
 };
 ST_FN Row row_of(const Launch& launch, st_i64 number) {
   const Place place = st_place(launch, number);
   return Row{st_at(launch.operand0, place), st_at(launch.operand1, place),
-             st_at(launch.ST_LAST, place)};
+             st_at(launch.ST_LAST, place), place};
+}
+
+template <bool kMore, class E>
+ST_FN bool before_by_keys(const Launch& launch, const Row& row, const E& a, const E& b) {
+  if constexpr (kMore) {
+    if (st_before(a.key, b.key, kDescending)) return true;
+    if (st_before(b.key, a.key, kDescending)) return false;
+#define ST_KEY(k)                                                  \
+  {                                                                \
+    const char* const keys = st_at(launch.operand##k, row.place);  \
+    const st_i64 stride = launch.operand##k.own_strides[0];        \
+    const T##k x = st_load<T##k>(keys + (st_i64)a.place * stride); \
+    const T##k y = st_load<T##k>(keys + (st_i64)b.place * stride); \
+    if (st_before(x, y, kDescending)) return true;                 \
+    if (st_before(y, x, kDescending)) return false;                \
+  }
+    ST_MIDDLE(ST_KEY)
+    return false;
+  } else {
+    return st_before(a.key, b.key, kDescending);
+  }
+}
+ST_FN bool before(const Launch& launch, const Row& row, const Entry& a, const Entry& b) {
+  return before_by_keys<kMoreKeys>(launch, row, a, b);
 }
 ST_FN Entry read(const Launch& launch, const Row& row, st_i64 i) {
   Entry entry;

@@ -207,6 +207,94 @@ TEST(RoutineCudaText, TopKKeepsTheBestOfTiles) {
   }
 }
 
+// By tiles, by one block a row, by many blocks, and by a sort of all.
+TEST(RoutineCudaText, SelectsByRank) {
+  for (auto [rows, n, count] : std::vector<std::array<int64_t, 3>>{
+           {3, 5, 2}, {2, 1024, 3}, {300, 1100, 2}, {2, 30000, 3}, {1, 40000, 8}, {1, 5000, 20}}) {
+    v1::Operation operation;
+    operation.mutable_select()->mutable_input()->set_handle(1);
+    operation.mutable_select()->mutable_ranks()->set_handle(2);
+    operation.add_outputs()->set_handle(3);
+    std::vector<float> in(rows * n), out(rows * count);
+    std::vector<int64_t> ranks(count);
+    for (int64_t i = 0; i < rows * n; ++i)
+      in[i] = i % 97 == 5 ? std::nanf("") : static_cast<float>(Mixed(i, n) - n / 2);
+    for (int64_t j = 0; j < count; ++j) ranks[j] = j % 2 == 0 ? n / 2 + j / 2 : -1 - j * n / 50;
+    RunHere(operation, {Of(DType::kFloat32, in, {rows, n}), Of(DType::kInt64, ranks, {count})},
+            {Of(DType::kFloat32, out, {rows, count})});
+    for (int64_t row = 0; row < rows; ++row) {
+      std::vector<float> sorted(in.begin() + row * n, in.begin() + (row + 1) * n);
+      std::sort(sorted.begin(), sorted.end(),
+                [](float a, float b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
+      for (int64_t j = 0; j < count; ++j) {
+        const float expected = sorted[ranks[j] < 0 ? ranks[j] + n : ranks[j]];
+        const float got = out[row * count + j];
+        ASSERT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected)))
+            << got << ", not " << expected << ": " << rows << " x " << n << " rank " << ranks[j];
+      }
+    }
+  }
+  v1::Operation outside;
+  outside.mutable_select()->mutable_input()->set_handle(1);
+  outside.mutable_select()->mutable_ranks()->set_handle(2);
+  outside.add_outputs()->set_handle(3);
+  std::vector<double> in(5000, 1.0), out(1);
+  std::vector<int64_t> ranks = {5000};
+  EXPECT_EQ(RunHere(outside, {Of(DType::kFloat64, in, {5000}), Of(DType::kInt64, ranks, {1})},
+                    {Of(DType::kFloat64, out, {1})})
+                .kind,
+            RoutineFault::kIndexOutOfRange);
+}
+
+TEST(RoutineCudaText, PartitionsByClasses) {
+  for (auto [rows, n] :
+       std::vector<std::pair<int64_t, int64_t>>{{2, 100}, {3, 3000}, {300, 1100}, {1, 50000}}) {
+    v1::Operation operation;
+    operation.mutable_partition()->mutable_input()->set_handle(1);
+    operation.mutable_partition()->set_indices(true);
+    for (int64_t place : {n / 3, n - 1}) operation.mutable_partition()->add_kth(place);
+    operation.add_outputs()->set_handle(3);
+    std::vector<int64_t> in(rows * n), places(rows * n);
+    for (int64_t i = 0; i < rows * n; ++i) in[i] = Mixed(i, n / 2 + 1) - n / 4;
+    RunHere(operation, {Of(DType::kInt64, in, {rows, n})}, {Of(DType::kInt64, places, {rows, n})});
+    for (int64_t row = 0; row < rows; ++row) {
+      std::vector<int64_t> seen(n), moved(n);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t place = places[row * n + i];
+        ASSERT_TRUE(place >= 0 && place < n && seen[place]++ == 0) << rows << " x " << n;
+        moved[i] = in[row * n + place];
+      }
+      for (int64_t kth : {n / 3, n - 1}) {
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_TRUE(i < kth ? moved[i] <= moved[kth] : moved[i] >= moved[kth])
+              << rows << " x " << n << ": " << i << " beside " << kth;
+        }
+      }
+    }
+  }
+}
+
+TEST(RoutineCudaText, CorrelatesFourResultsAnItem) {
+  for (auto [n, m] : std::vector<std::pair<int64_t, int64_t>>{{7, 3}, {1000, 65}, {3, 90}}) {
+    v1::Operation operation;
+    operation.mutable_correlate()->mutable_left()->set_handle(1);
+    operation.mutable_correlate()->mutable_right()->set_handle(2);
+    operation.mutable_correlate()->set_mode(v1::Correlate::MODE_FULL);
+    operation.add_outputs()->set_handle(3);
+    std::vector<int32_t> left(n), right(m), out(n + m - 1);
+    for (int64_t i = 0; i < n; ++i) left[i] = static_cast<int32_t>(Mixed(i, 50));
+    for (int64_t i = 0; i < m; ++i) right[i] = static_cast<int32_t>(Mixed(i + 9, 50));
+    RunHere(operation, {Of(DType::kInt32, left, {n}), Of(DType::kInt32, right, {m})},
+            {Of(DType::kInt32, out, {n + m - 1})});
+    for (int64_t k = 1 - m; k < n; ++k) {
+      int32_t sum = 0;
+      for (int64_t j = std::max<int64_t>(0, -k); j < m && k + j < n; ++j)
+        sum += left[k + j] * right[j];
+      ASSERT_EQ(out[k + m - 1], sum) << n << " with " << m << " at " << k;
+    }
+  }
+}
+
 // By tables of partial results, and by sorting; what does not commute shows the order.
 TEST(RoutineCudaText, CombinesGroupsInOrder) {
   v1::Function definition;

@@ -246,5 +246,62 @@ TEST_F(EmittedCodeTest, EveryMaskAndSort) {
   }
 }
 
+// Keys of every width and kind; each has ten entries, which take seconds to compile.
+TEST_F(EmittedCodeTest, SelectionsAndSums) {
+  for (DType dtype : {DType::kBool, DType::kInt8, DType::kUInt64, DType::kFloat16, DType::kFloat32,
+                      DType::kComplex128}) {
+    v1::Operation lexsort;
+    lexsort.mutable_sort()->mutable_input()->set_handle(1);
+    lexsort.mutable_sort()->set_indices(true);
+    lexsort.mutable_sort()->add_more_keys()->set_handle(2);
+    lexsort.add_outputs()->set_handle(9);
+    ExpectCompiles(lexsort, {Contiguous(dtype, {30, 40}), Contiguous(DType::kFloat16, {30, 40})},
+                   {"stride_phase0", "stride_phase1"});
+    v1::Operation select;
+    select.mutable_select()->mutable_input()->set_handle(1);
+    select.mutable_select()->mutable_ranks()->set_handle(2);
+    select.add_outputs()->set_handle(9);
+    ExpectCompiles(select, {Contiguous(dtype, {30, 4000}), Contiguous(DType::kInt64, {3})},
+                   {"stride_phase3", "stride_phase4", "stride_phase5", "stride_phase6",
+                    "stride_phase7", "stride_phase8"});
+    v1::Operation partition;
+    partition.mutable_partition()->mutable_input()->set_handle(1);
+    partition.mutable_partition()->set_indices(IsInteger(dtype));
+    partition.mutable_partition()->add_kth(7);
+    partition.mutable_partition()->add_kth(70);
+    partition.add_outputs()->set_handle(9);
+    ExpectCompiles(partition, {Contiguous(dtype, {30, 4000})},
+                   {"stride_phase3", "stride_phase7", "stride_phase8", "stride_phase9"});
+    v1::Operation correlate;
+    correlate.mutable_correlate()->mutable_left()->set_handle(1);
+    correlate.mutable_correlate()->mutable_right()->set_handle(2);
+    correlate.mutable_correlate()->set_convolve(IsInteger(dtype));
+    correlate.add_outputs()->set_handle(9);
+    ExpectCompiles(correlate, {Contiguous(dtype, {300}), Contiguous(dtype, {40})},
+                   {"stride_phase0"});
+    v1::Operation interpolate;
+    interpolate.mutable_interpolate()->mutable_input()->set_handle(1);
+    interpolate.mutable_interpolate()->mutable_known()->set_handle(2);
+    interpolate.mutable_interpolate()->mutable_values()->set_handle(3);
+    interpolate.add_outputs()->set_handle(9);
+    ExpectCompiles(
+        interpolate,
+        {Contiguous(DType::kFloat32, {30}), Contiguous(DType::kInt64, {4}), Contiguous(dtype, {4})},
+        {"stride_phase0"});
+    if (!IsFloat(dtype) && !IsComplex(dtype)) continue;
+    for (v1::Reduction::Function function :
+         {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MEAN, v1::Reduction::FUNCTION_MAX,
+          v1::Reduction::FUNCTION_ARGMIN}) {
+      v1::Operation reduce;
+      reduce.mutable_reduction()->set_function(function);
+      reduce.mutable_reduction()->mutable_input()->set_handle(1);
+      reduce.mutable_reduction()->add_axes(1);
+      reduce.mutable_reduction()->set_skip_nan(true);
+      reduce.add_outputs()->set_handle(9);
+      ExpectCompiles(reduce, {Contiguous(dtype, {30, 40})}, {"stride_reduce"});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stride::cuda

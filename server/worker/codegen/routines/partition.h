@@ -1,0 +1,78 @@
+// Rows in an order with given elements at their places. Operands: input and output, whose own axis
+// it is. Options: those of sort.h, 0 but for the second. Scalars: the places, ascending. What
+// is short, of many places, or complex is sorted by sort.h's passes. Else seek.h finds the elements
+// at these places; they divide all others into classes: below the first, equal to it, between it
+// and the second, and so on. 7 counts runs of pass[0] elements, of which a row has pass[1], by
+// class; 8 adds up, and 9 moves. pass[3]: where in the scratch memory the counts are.
+constexpr int kClasses = 2 * ST_SCALARS + 1;
+
+ST_FN int num_ranks(const Launch&) { return ST_SCALARS; }
+ST_FN st_i64 rank_of(const Launch& launch, st_i64, int j) {
+  return st_load<st_i64>(launch.scalars[j]);
+}
+ST_FN void found(const Launch&, st_i64, int, T0) {}
+
+ST_FN int class_of(const Seek* pivots, st_u64 key) {
+  int in = 0;
+  for (int j = 0; j < ST_SCALARS; ++j) {
+    if (key < pivots[j].prefix) break;
+    in = 2 * j + 2;
+    if (key == pivots[j].prefix) return 2 * j + 1;
+  }
+  return in;
+}
+
+// A row's counts: all runs of the first class, then all of the second.
+ST_FN st_i64* runs_of(const Launch& launch, st_i64 number) {
+  return (st_i64*)(launch.scratch + launch.pass[3]) + number * kClasses * launch.pass[1];
+}
+ST_FN st_i64 end_of_run(const Launch& launch, st_i64 begin) {
+  const st_i64 n = launch.operand0.own_extents[0], end = begin + launch.pass[0];
+  return end < n ? end : n;
+}
+
+ST_FN void phase7(const Launch& launch, st_i64 item) {
+  const st_i64 number = item / launch.pass[1], run = item % launch.pass[1];
+  const st_i64 begin = run * launch.pass[0], end = end_of_run(launch, begin);
+  const char* const row = row_of(launch, number).in;
+  const Seek* const pivots = seeks_of(launch, number, kDigits % 2);
+  st_i64 counts[kClasses] = {};
+  for (st_i64 i = begin; i < end; ++i) ++counts[class_of(pivots, key_at(launch, row, i))];
+  st_i64* const to = runs_of(launch, number) + run;
+  for (int k = 0; k < kClasses; ++k) to[k * launch.pass[1]] = counts[k];
+}
+
+// Where each run's elements of each class begin.
+ST_FN void phase8(const Launch& launch, st_i64 item) {
+  ST_SHARED st_i64 sums[ST_THREADS];
+  st_i64* const counts = runs_of(launch, item);
+  const st_i64 all = kClasses * launch.pass[1], part = (all + ST_THREADS - 1) / ST_THREADS;
+  const st_i64 begin = ST_THREAD * part, end = begin + part < all ? begin + part : all;
+  st_i64 sum = 0;
+  for (st_i64 i = begin; i < end; ++i) sum += counts[i];
+  sums[ST_THREAD] = sum;
+  ST_SYNC();
+  st_i64 before = 0;
+  for (int i = 0; i < ST_THREAD; ++i) before += sums[i];
+  for (st_i64 i = begin; i < end; ++i) {
+    const st_i64 count = counts[i];
+    counts[i] = before;
+    before += count;
+  }
+  ST_SYNC();
+}
+
+ST_FN void phase9(const Launch& launch, st_i64 item) {
+  const st_i64 number = item / launch.pass[1], run = item % launch.pass[1];
+  const st_i64 begin = run * launch.pass[0], end = end_of_run(launch, begin);
+  const Row row = row_of(launch, number);
+  const Seek* const pivots = seeks_of(launch, number, kDigits % 2);
+  const st_i64* const from = runs_of(launch, number) + run;
+  st_i64 places[kClasses];
+  for (int k = 0; k < kClasses; ++k) places[k] = from[k * launch.pass[1]];
+  for (st_i64 i = begin; i < end; ++i) {
+    const Entry entry = read(launch, row, i);
+    store(row.out + places[class_of(pivots, key_of(entry.key))]++ * launch.ST_LAST.own_strides[0],
+          entry);
+  }
+}
