@@ -7,13 +7,15 @@ import types
 from typing import Any, Iterator, List, NamedTuple
 
 MODULES = (
-    "stride", "stride.abi", "stride.aio", "stride.cuda", "stride.cuda.cg", "stride.cuda.libdevice",
-    "stride.cuda.random",
-    "stride.cupy", "stride.cupy.cuda", "stride.cupy.cuda.device", "stride.cupy.cuda.memory", "stride.cupy.cuda.nvtx",
-    "stride.cupy.cuda.profiler", "stride.cupy.cuda.runtime", "stride.cupy.cuda.stream", "stride.cupy.fft",
-    "stride.cupy.linalg", "stride.cupy.random", "stride.cupy.testing", "stride.cupyx", "stride.cupyx.jit",
+    "stride", "stride.abi", "stride.aio", "stride.cuda", "stride.cuda.cg", "stride.cuda.devicearray",
+    "stride.cuda.fp16", "stride.cuda.libdevice", "stride.cuda.random", "stride.cupy", "stride.cupy.cuda",
+    "stride.cupy.cuda.device", "stride.cupy.cuda.memory", "stride.cupy.cuda.nvtx", "stride.cupy.cuda.profiler",
+    "stride.cupy.cuda.runtime", "stride.cupy.cuda.stream", "stride.cupy.fft", "stride.cupy.linalg",
+    "stride.cupy.random", "stride.cupy.testing", "stride.cupyx", "stride.cupyx.jit", "stride.cupyx.linalg",
     "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.fft",
-    "stride.linalg", "stride.numba", "stride.numba.cuda", "stride.numba.types", "stride.random", "stride.testing",
+    "stride.lax", "stride.linalg", "stride.numba", "stride.numba.core", "stride.numba.core.config",
+    "stride.numba.core.errors", "stride.numba.cuda", "stride.numba.types", "stride.random", "stride.testing",
+    "stride.tree", "stride.tree_util",
 )
 
 

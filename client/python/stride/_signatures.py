@@ -15,7 +15,12 @@ __all__ = ["ArrayType", "ElementType", "Signature", "TYPES", "parse"]
 
 
 class Type:
-    """Every type here: `isinstance(float32[:], types.Type)`."""
+    """Every type here: `isinstance(float32[:], types.Type)`.
+    Example
+        >>> from stride import numba
+        >>> isinstance(numba.float32[:], numba.types.Type)
+        True
+    """
 
 
 class ElementType(Type):
@@ -37,7 +42,12 @@ class ElementType(Type):
 
     @property
     def underlying_float(self) -> "ElementType":
-        """The type of a complex number's parts."""
+        """The type of a complex number's parts.
+        Example
+            >>> from stride import numba
+            >>> numba.complex64.underlying_float
+            float32
+        """
         if getattr(self, "dtype", np.dtype(bool)).kind != "c":
             raise AttributeError(f"{self.name} is no complex type")
         return TYPES["float32" if self.dtype.itemsize == 8 else "float64"]  # type: ignore[return-value]
@@ -79,7 +89,16 @@ class ElementType(Type):
 
 
 class ArrayType(Type):
-    """An array of `dtype` with `ndim` axes."""
+    """An array of `dtype` with `ndim` axes.
+    Parameters
+        dtype: the element type.
+        ndim: how many axes there are.
+        layout: C, F or A.
+    Example
+        >>> from stride import numba
+        >>> numba.types.Array(numba.int64, 2, "C")
+        int64[:, :]
+    """
 
     def __init__(self, dtype, ndim: int, layout: str = "A"):
         self.element = (
@@ -91,6 +110,12 @@ class ArrayType(Type):
 
     @property
     def dtype(self) -> np.dtype:
+        """The element type, as one of NumPy.
+        Example
+            >>> from stride import numba
+            >>> numba.float32[:].dtype
+            dtype('float32')
+        """
         return self.element.dtype
 
     def __repr__(self) -> str:

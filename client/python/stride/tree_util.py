@@ -49,7 +49,11 @@ IsLeaf = Optional[Callable[[Any], bool]]
 
 
 class DictKey(NamedTuple):
-    """The step to the value of a key of a dict."""
+    """The step to the value of a key of a dict.
+    Example
+        >>> str(stride.tree_util.DictKey("a"))
+        "['a']"
+    """
 
     key: Hashable
 
@@ -58,7 +62,11 @@ class DictKey(NamedTuple):
 
 
 class SequenceKey(NamedTuple):
-    """The step to an element of a tuple or list."""
+    """The step to an element of a tuple or list.
+    Example
+        >>> str(stride.tree_util.SequenceKey(0))
+        '[0]'
+    """
 
     idx: int
 
@@ -67,7 +75,11 @@ class SequenceKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """The step to an attribute."""
+    """The step to an attribute.
+    Example
+        >>> str(stride.tree_util.GetAttrKey("x"))
+        '.x'
+    """
 
     name: str
 
@@ -76,7 +88,11 @@ class GetAttrKey(NamedTuple):
 
 
 class FlattenedIndexKey(NamedTuple):
-    """The step to a child of a registered class that names no keys."""
+    """The step to a child of a registered class that names no keys.
+    Example
+        >>> str(stride.tree_util.FlattenedIndexKey(0))
+        '[<flat index 0>]'
+    """
 
     key: int
 
@@ -86,7 +102,12 @@ class FlattenedIndexKey(NamedTuple):
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """The text of a path, such as `['a'][0].x`; `simple` gives the bare keys.
-
+    Parameters
+        keys: the steps of a path.
+        simple: whether to give the bare keys.
+        separator: what stands between two steps.
+    Returns
+        A str.
     Example
         >>> stride.tree_util.keystr((stride.tree_util.DictKey("a"), stride.tree_util.SequenceKey(0)))
         "['a'][0]"
@@ -184,12 +205,13 @@ def register_pytree_node(
     nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func: Optional[Callable] = None
 ) -> None:
     """Makes a class a kind of node.
-
     Parameters
         nodetype: the class; its subclasses stay leaves.
         flatten_func: takes a node, and returns its children and hashable static data.
         unflatten_func: takes static data and children, and returns a node.
         flatten_with_keys_func: as `flatten_func`, with (key, child) for each child.
+    Returns
+        None.
     Raises
         ValueError for a class that is registered already.
     Example
@@ -212,7 +234,25 @@ def register_pytree_node(
 def register_pytree_with_keys(
     nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable, flatten_func: Optional[Callable] = None
 ) -> None:
-    """As `register_pytree_node`; `flatten_with_keys` returns (key, child) for each child, and static data."""
+    """As `register_pytree_node`; `flatten_with_keys` returns (key, child) for each child, and static data.
+    Parameters
+        nodetype: the class; its subclasses stay leaves.
+        flatten_with_keys: takes a node, and returns (key, child) for each child and hashable static data.
+        unflatten_func: takes static data and children, and returns a node.
+        flatten_func: takes a node, and returns its children and static data; None for those of `flatten_with_keys`.
+    Returns
+        None.
+    Example
+        >>> class Named:
+        ...     def __init__(self, x):
+        ...         self.x = x
+        ...
+        ...
+        >>> key = stride.tree_util.GetAttrKey("x")
+        >>> stride.tree_util.register_pytree_with_keys(Named, lambda one: (((key, one.x),), None), lambda _, x: Named(*x))
+        >>> [str(path[0]) for path, _ in stride.tree_util.tree_leaves_with_path(Named(1))]
+        ['.x']
+    """
 
     def flatten(tree: Any) -> tuple:
         children, data = flatten_with_keys(tree)
@@ -222,13 +262,45 @@ def register_pytree_with_keys(
 
 
 def register_pytree_node_class(cls: Any) -> Any:
-    """A decorator for a class with `tree_flatten(self)` and the class method `tree_unflatten(cls, data, children)`."""
+    """A decorator for a class with `tree_flatten(self)` and the class method `tree_unflatten(cls, data, children)`.
+    Returns
+        The class.
+    Example
+        >>> @stride.tree_util.register_pytree_node_class
+        ... class Box:
+        ...     def __init__(self, x):
+        ...         self.x = x
+        ...     def tree_flatten(self):
+        ...         return (self.x,), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, data, children):
+        ...         return cls(*children)
+        ...
+        >>> stride.tree_util.tree_leaves(Box(1))
+        [1]
+    """
     register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
     return cls
 
 
 def register_pytree_with_keys_class(cls: Any) -> Any:
-    """As `register_pytree_node_class`, for a class with `tree_flatten_with_keys(self)`."""
+    """As `register_pytree_node_class`, for a class with `tree_flatten_with_keys(self)`.
+    Returns
+        The class.
+    Example
+        >>> @stride.tree_util.register_pytree_with_keys_class
+        ... class Box:
+        ...     def __init__(self, x):
+        ...         self.x = x
+        ...     def tree_flatten_with_keys(self):
+        ...         return ((stride.tree_util.GetAttrKey("x"), self.x),), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, data, children):
+        ...         return cls(*children)
+        ...
+        >>> stride.tree_util.tree_leaves(Box(1))
+        [1]
+    """
     flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(cls, operator.methodcaller("tree_flatten_with_keys"), cls.tree_unflatten, flatten)
     return cls
@@ -241,7 +313,25 @@ def register_dataclass(
     drop_fields: Iterable[str] = (),
 ) -> Any:
     """Makes a dataclass a kind of node. `data_fields` are the children, `meta_fields` static; without them each field
-    of the constructor is a child, unless its metadata has `static=True`."""
+    of the constructor is a child, unless its metadata has `static=True`.
+    Parameters
+        nodetype: the dataclass, or a class with these attributes.
+        data_fields: the names of the children.
+        meta_fields: the names of the static fields.
+        drop_fields: names of fields that the constructor fills itself.
+    Returns
+        The class.
+    Example
+        >>> import dataclasses
+        >>> @stride.tree_util.register_dataclass
+        ... @dataclasses.dataclass
+        ... class Point:
+        ...     x: int
+        ...     y: int
+        ...
+        >>> stride.tree_util.tree_map(lambda one: one + 1, Point(1, 2)).y
+        3
+    """
     import dataclasses
 
     if data_fields is None or meta_fields is None:
@@ -275,7 +365,17 @@ def register_dataclass(
 
 
 def register_static(cls: Any) -> Any:
-    """Makes a hashable class a node without leaves, compared by `==`."""
+    """Makes a hashable class a node without leaves, compared by `==`.
+    Returns
+        The class.
+    Example
+        >>> @stride.tree_util.register_static
+        ... class Setting(str):
+        ...     pass
+        ...
+        >>> stride.tree_util.tree_leaves([Setting("a"), 1])
+        [1]
+    """
     _register(cls, _Kind(cls, lambda tree: ((), tree), lambda data, _: data, _flat_keys))
     return cls
 
@@ -284,7 +384,15 @@ def register_static(cls: Any) -> Any:
 
 
 class PyTreeDef:
-    """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable."""
+    """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable.
+    Parameters
+        kind: how the root is taken apart; None for a leaf.
+        data: its static data.
+        parts: the structures of its children.
+    Example
+        >>> stride.tree_util.tree_structure([1, (2, None)])
+        PyTreeDef([*, (*, None)])
+    """
 
     __slots__ = ("_kind", "_data", "_parts", "_key", "_counts")
 
@@ -303,12 +411,20 @@ class PyTreeDef:
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves there are."""
+        """How many leaves there are.
+        Example
+            >>> stride.tree_util.tree_structure([1, (2, None)]).num_leaves
+            2
+        """
         return self._counted()[0]
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are, leaves among them."""
+        """How many nodes there are, leaves among them.
+        Example
+            >>> stride.tree_util.tree_structure([1, (2, None)]).num_nodes
+            5
+        """
         return self._counted()[1]
 
     def __eq__(self, other: object) -> bool:
@@ -341,27 +457,65 @@ class PyTreeDef:
         return kind.__name__
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """A tree of this structure."""
+        """A tree of this structure.
+        Parameters
+            leaves: the leaves, in order.
+        Returns
+            A pytree.
+        Example
+            >>> stride.tree_util.tree_structure([1, (2,)]).unflatten([3, 4])
+            [3, (4,)]
+        """
         return tree_unflatten(self, leaves)
 
     def flatten_up_to(self, tree: Any) -> List[Any]:
-        """The subtrees of `tree` at this structure's leaves."""
+        """The subtrees of `tree` at this structure's leaves.
+        Parameters
+            tree: a pytree that has this structure at its root.
+        Returns
+            A list of pytrees.
+        Raises
+            ValueError that names the path at which the tree differs.
+        Example
+            >>> stride.tree_util.tree_structure([1, 2]).flatten_up_to([3, (4, 5)])
+            [3, (4, 5)]
+        """
         found: List[Any] = []
         _up_to(self, tree, found, (), "the tree")
         return found
 
     def children(self) -> List["PyTreeDef"]:
-        """The structures of the root's children."""
+        """The structures of the root's children.
+        Returns
+            A list of structures.
+        Example
+            >>> stride.tree_util.tree_structure([1, (2,)]).children()
+            [PyTreeDef(*), PyTreeDef((*,))]
+        """
         return list(self._parts)
 
     def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
-        """This structure with `inner` in place of each leaf."""
+        """This structure with `inner` in place of each leaf.
+        Parameters
+            inner: a structure.
+        Returns
+            A structure.
+        Example
+            >>> stride.tree_util.tree_structure([1, 2]).compose(stride.tree_util.tree_structure((1,)))
+            PyTreeDef([(*,), (*,)])
+        """
         if self._kind is None:
             return inner
         return PyTreeDef(self._kind, self._data, tuple(one.compose(inner) for one in self._parts))
 
     def node_data(self) -> Optional[tuple]:
-        """The class of the root and its static data; None for a leaf."""
+        """The class of the root and its static data; None for a leaf.
+        Returns
+            A tuple, or None.
+        Example
+            >>> stride.tree_util.tree_structure([1, 2]).node_data()
+            (<class 'list'>, None)
+        """
         return None if self._kind is None else (self._kind.type, self._data)
 
 
@@ -451,7 +605,11 @@ def broadcast_prefix(prefix: Any, structure: PyTreeDef, name: str, is_leaf: IsLe
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Any], PyTreeDef]:
     """The leaves of a tree, in order, and its structure. `is_leaf(node)` makes a leaf of a node.
-
+    Parameters
+        tree: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        The list of leaves, and the structure.
     Example
         >>> stride.tree_util.tree_flatten({"b": 1, "a": [2, None]})
         ([2, 1], PyTreeDef({'a': [*, None], 'b': *}))
@@ -462,7 +620,11 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Any], PyTreeDe
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of a structure with these leaves.
-
+    Parameters
+        treedef: a structure.
+        leaves: the leaves, in order.
+    Returns
+        A pytree.
     Raises
         ValueError for another number of leaves.
     Example
@@ -484,30 +646,73 @@ def built(treedef: PyTreeDef, leaves: Any) -> Any:
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> List[Any]:
-    """The leaves of a tree, in order."""
+    """The leaves of a tree, in order.
+    Parameters
+        tree: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A list of the leaves.
+    Example
+        >>> stride.tree_util.tree_leaves({"b": 1, "a": [2, None]})
+        [2, 1]
+    """
     return tree_flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure of a tree."""
+    """The structure of a tree.
+    Parameters
+        tree: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A PyTreeDef.
+    Example
+        >>> stride.tree_util.tree_structure({"b": 1, "a": [2, None]})
+        PyTreeDef({'a': [*, None], 'b': *})
+    """
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Tuple[tuple, Any]], PyTreeDef]:
-    """As `tree_flatten`, with (path, leaf) in place of each leaf; `keystr` makes text of a path."""
+    """As `tree_flatten`, with (path, leaf) in place of each leaf; `keystr` makes text of a path.
+    Parameters
+        tree: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        The list of pairs, and the structure.
+    Example
+        >>> found, _ = stride.tree_util.tree_flatten_with_path({"a": [2, 3]})
+        >>> [(stride.tree_util.keystr(path), leaf) for path, leaf in found]
+        [("['a'][0]", 2), ("['a'][1]", 3)]
+    """
     found: List[Tuple[tuple, Any]] = []
     structure = _flatten_with_path(tree, found, is_leaf, ())
     return found, structure
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> List[Tuple[tuple, Any]]:
-    """(path, leaf) for each leaf of a tree."""
+    """(path, leaf) for each leaf of a tree.
+    Parameters
+        tree: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A list of pairs.
+    Example
+        >>> [(stride.tree_util.keystr(path), leaf) for path, leaf in stride.tree_util.tree_leaves_with_path({"a": [2, 3]})]
+        [("['a'][0]", 2), ("['a'][1]", 3)]
+    """
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
 def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree of the results of `f` for each leaf, and what the other trees have in its place.
-
+    Parameters
+        f: takes a leaf of each tree.
+        tree: a pytree.
+        rest: pytrees of the same structure.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A pytree of the first one's structure.
     Raises
         ValueError that names the path at which another tree differs.
     Example
@@ -520,14 +725,34 @@ def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
 
 
 def tree_map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """As `tree_map`; `f` takes the path of each leaf first."""
+    """As `tree_map`; `f` takes the path of each leaf first.
+    Parameters
+        f: takes a path, and a leaf of each tree.
+        tree: a pytree.
+        rest: pytrees of the same structure.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A pytree of the first one's structure.
+    Example
+        >>> stride.tree_util.tree_map_with_path(lambda path, one: stride.tree_util.keystr(path), {"a": [2, 3]})
+        {'a': ["['a'][0]", "['a'][1]"]}
+    """
     found, structure = tree_flatten_with_path(tree, is_leaf)
     others = [structure.flatten_up_to(one) for one in rest]
     return built(structure, iter([f(*one, *more) for one, *more in zip(found, *others)]))
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether all leaves are true; reads those that are arrays."""
+    """Whether all leaves are true; reads those that are arrays.
+    Parameters
+        tree: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A bool.
+    Example
+        >>> stride.tree_util.tree_all([True, (1, 0)])
+        False
+    """
     return all(map(bool, tree_leaves(tree, is_leaf)))
 
 
@@ -536,7 +761,13 @@ _NONE_GIVEN: Any = object()
 
 def tree_reduce(function: Callable, tree: Any, initializer: Any = _NONE_GIVEN, is_leaf: IsLeaf = None) -> Any:
     """The leaves combined two by two, from the first on.
-
+    Parameters
+        function: takes what there is and a leaf.
+        tree: a pytree.
+        initializer: what it begins with; without it the first leaf.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        The last result.
     Example
         >>> stride.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
         6
@@ -546,14 +777,31 @@ def tree_reduce(function: Callable, tree: Any, initializer: Any = _NONE_GIVEN, i
 
 
 def tree_broadcast(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> Any:
-    """A tree of `full`'s structure, with the leaf of `prefix`, a tree that ends earlier, in each place below it."""
+    """A tree of `full`'s structure, with the leaf of `prefix`, a tree that ends earlier, in each place below it.
+    Parameters
+        prefix: a pytree that ends earlier than `full`.
+        full: a pytree.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A pytree.
+    Raises
+        ValueError that names the path at which the trees differ.
+    Example
+        >>> stride.tree_util.tree_broadcast([1, 2], [(0, 0), 0])
+        [(1, 1), 2]
+    """
     structure = tree_structure(full, is_leaf)
     return built(structure, iter(broadcast_prefix(prefix, structure, "the prefix", is_leaf)))
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: Optional[PyTreeDef], pytree_to_transpose: Any) -> Any:
     """A tree of trees with outer and inner structure exchanged.
-
+    Parameters
+        outer_treedef: the outer structure.
+        inner_treedef: the inner one; None for that of the first subtree.
+        pytree_to_transpose: a pytree of the outer structure, with trees of the inner one for leaves.
+    Returns
+        A pytree of the inner structure, with trees of the outer one for leaves.
     Example
         >>> outer, inner = (stride.tree_util.tree_structure(one) for one in ([0, 0], {"a": 0}))
         >>> stride.tree_util.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
@@ -568,27 +816,64 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: Optional[PyTreeDef],
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """Whether every element is a leaf."""
+    """Whether every element is a leaf.
+    Parameters
+        iterable: pytrees.
+        is_leaf: makes a leaf of the nodes for which it returns true.
+    Returns
+        A bool.
+    Example
+        >>> stride.tree_util.all_leaves([1, 2]), stride.tree_util.all_leaves([1, [2]])
+        (True, False)
+    """
     return all(tree_structure(one, is_leaf) is _LEAF for one in iterable)
 
 
 def treedef_children(treedef: PyTreeDef) -> List[PyTreeDef]:
-    """The structures of the root's children."""
+    """The structures of the root's children.
+    Parameters
+        treedef: a structure.
+    Returns
+        A list of structures.
+    Example
+        >>> stride.tree_util.treedef_children(stride.tree_util.tree_structure([1, (2,)]))
+        [PyTreeDef(*), PyTreeDef((*,))]
+    """
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is that of a leaf."""
+    """Whether a structure is that of a leaf.
+    Parameters
+        treedef: a structure.
+    Returns
+        A bool.
+    Example
+        >>> stride.tree_util.treedef_is_leaf(stride.tree_util.tree_structure(1))
+        True
+    """
     return treedef.num_nodes == 1 and treedef.num_leaves == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures."""
+    """The structure of a tuple of trees of these structures.
+    Parameters
+        treedefs: structures.
+    Returns
+        A structure.
+    Example
+        >>> stride.tree_util.treedef_tuple([stride.tree_util.tree_structure(1), stride.tree_util.tree_structure([2])])
+        PyTreeDef((*, [*]))
+    """
     return PyTreeDef(_tuple, None, tuple(treedefs))
 
 
 class Partial(functools.partial):
-    """`functools.partial` as a node: its arguments are leaves, so that it may be an argument of a jitted function."""
+    """`functools.partial` as a node: its arguments are leaves, so that it may be an argument of a jitted function.
+    Example
+        >>> stride.tree_util.tree_leaves(stride.tree_util.Partial(max, 1, 2))
+        [1, 2]
+    """
 
 
 _register(

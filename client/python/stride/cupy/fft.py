@@ -55,7 +55,17 @@ class Config:
 
     @property
     def enable_nd_planning(self) -> bool:
-        """Whether one plan is made for several axes. Deprecated in CuPy, which warns as well."""
+        """Whether one plan is made for several axes. Deprecated in CuPy, which warns as well.
+        Example
+            >>> import stride.cupy as cp
+            >>> import warnings
+            >>> with warnings.catch_warnings():
+            ...     warnings.simplefilter("ignore")
+            ...     cp.fft.config.enable_nd_planning
+            ...
+            ...
+            True
+        """
         warnings.warn("enable_nd_planning is deprecated", DeprecationWarning, stacklevel=2)
         return self._planning
 

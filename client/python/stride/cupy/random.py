@@ -47,22 +47,51 @@ def _with_dtype(function, name: str):
 
 class RandomState(_RandomState):
     """stride.random.RandomState, whose methods take CuPy's `dtype=`. `method`, cuRAND's kind of generator, changes
-    nothing: the numbers are Philox's."""
+    nothing: the numbers are Philox's.
+    Parameters
+        seed: an integer or integers; None for a seed of the system's.
+        method: accepted.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.random.RandomState(7).normal(size=2, dtype=cp.float32).dtype
+        dtype('float32')
+    """
 
     def __init__(self, seed=None, method=None):
         super().__init__(_seed(seed))
 
     def seed(self, seed=None) -> None:
-        """Begins again with a seed, as stride.random.RandomState.seed; a seed that is a float raises TypeError."""
+        """Begins again with a seed, as stride.random.RandomState.seed; a seed that is a float raises TypeError.
+        Parameters
+            seed: an integer or integers; None for a seed of the system's.
+        Returns
+            None.
+        Example
+            >>> import stride.cupy as cp
+            >>> state = cp.random.RandomState(1)
+            >>> state.seed(7)
+            >>> bool(state.random() == cp.random.RandomState(7).random())
+            True
+        """
         super().seed(_seed(seed))
 
 
 class Generator(_Generator):
-    """stride.random.Generator, whose bit generator can be replaced, as CuPy's can."""
+    """stride.random.Generator, whose bit generator can be replaced, as CuPy's can.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.random.Generator(cp.random.XORWOW(7)).random(2).shape
+        (2,)
+    """
 
     @property
     def bit_generator(self):
-        """What the words are read from."""
+        """What the words are read from.
+        Example
+            >>> import stride.cupy as cp
+            >>> type(cp.random.default_rng(7).bit_generator).__name__
+            'Philox'
+        """
         return self._bits
 
     @bit_generator.setter
@@ -73,7 +102,16 @@ class Generator(_Generator):
 
 
 def default_rng(seed=None) -> Generator:
-    """A new generator of a seed, or of a bit generator; a Generator is returned as it is."""
+    """A new generator of a seed, or of a bit generator; a Generator is returned as it is.
+    Parameters
+        seed: an integer or integers, a bit generator or a Generator; None for a seed of the system's.
+    Returns
+        A Generator.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.random.default_rng(7).random(2).shape
+        (2,)
+    """
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
@@ -96,12 +134,29 @@ _state = RandomState()
 
 
 def get_random_state() -> RandomState:
-    """The RandomState whose methods the module's functions are."""
+    """The RandomState whose methods the module's functions are.
+    Returns
+        A RandomState.
+    Example
+        >>> import stride.cupy as cp
+        >>> isinstance(cp.random.get_random_state(), cp.random.RandomState)
+        True
+    """
     return _state
 
 
 def set_random_state(rs) -> None:
-    """Makes the module's functions methods of another RandomState. Raises TypeError for something else."""
+    """Makes the module's functions methods of another RandomState.
+    Parameters
+        rs: a RandomState.
+    Returns
+        None.
+    Raises
+        TypeError for another object.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.random.set_random_state(cp.random.RandomState(7))
+    """
     global _state
     if not isinstance(rs, RandomState):
         raise TypeError(f"Random state must be an instance of RandomState. Actual: {type(rs)}")
@@ -109,7 +164,13 @@ def set_random_state(rs) -> None:
 
 
 def reset_states() -> None:
-    """Gives the module's functions a new RandomState, whose seed is the system's."""
+    """Gives the module's functions a new RandomState, whose seed is the system's.
+    Returns
+        None.
+    Example
+        >>> import stride.cupy as cp
+        >>> cp.random.reset_states()
+    """
     global _state
     _state = RandomState()
 

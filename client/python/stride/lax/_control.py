@@ -90,7 +90,13 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
     """The branch numbered `index` of the operands; an index out of range is the nearest one.
 
     Outside `jit` and `vmap` the index is read and one branch is called; else all are computed, as by `cond`.
-
+    Parameters
+        index: an integer, or an array of one without axes.
+        branches: functions of the operands, with results of the same structure, shapes and types.
+        operands: pytrees.
+        operand: one pytree, in place of operands.
+    Returns
+        The result of a branch.
     Raises
         TypeError for an index that is no integer without axes, and for branches whose results differ in kind;
         ValueError for no branches.
@@ -402,7 +408,12 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
     Within `jit` and `vmap` a condition that is computed from arrays is Unimplemented, since a program has no loops. One
     that stands on Python's numbers alone is known there; then the steps are recorded as those of `fori_loop`.
-
+    Parameters
+        cond_fun: takes the value, and returns a bool.
+        body_fun: takes the value, and returns one of the same structure, shapes and types.
+        init_val: a pytree of arrays and numbers.
+    Returns
+        The last value.
     Raises
         TypeError for a condition that is no bool without axes, and for a value that changes its kind.
     Example
@@ -446,14 +457,13 @@ def scan(
 
     The function is called once per step. Within `jit` the steps become part of the program, bounded together by
     20,000 operations.
-
     Parameters
         f: takes a carry and an element of xs, and returns a carry of the same structure, shapes and types, and a y.
         init: the first carry, a pytree of arrays and numbers.
         xs: a pytree of arrays of one length, or None.
         length: how many steps, where there are no xs.
         reverse: whether to go from the last x to the first.
-        unroll: changes nothing.
+        unroll, _split_transpose: changes nothing.
     Returns
         The last carry, and a pytree of the ys.
     Raises
@@ -624,7 +634,12 @@ def _no_results(f: Callable, carry: _Carry, sources: List[Array], structure: Any
 def map(f: Callable, xs: Any, *, batch_size: Optional[int] = None) -> Any:  # noqa: A001
     """The results of `f` for each element along the first axis of `xs`, put together; `batch_size` of them at a time
     by `vmap`.
-
+    Parameters
+        f: takes an element of xs.
+        xs: a pytree of arrays of one length.
+        batch_size: how many elements one call of vmap takes; None for calls of one.
+    Returns
+        A pytree of the results along a new first axis.
     Example
         >>> stride.lax.map(lambda x: x * x, st.arange(3)).tolist()
         [0, 1, 4]

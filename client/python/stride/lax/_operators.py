@@ -227,23 +227,56 @@ sub = _binary("sub", "subtract")
 
 
 def real(x: Any) -> Array:
-    """The real parts of complex numbers."""
+    """The real parts of complex numbers.
+    Parameters
+        x: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.real(st.array([1 + 2j])).tolist()
+        [1.0]
+    """
     return _elementwise.real(_array("real", x, "c"))
 
 
 def imag(x: Any) -> Array:
-    """The imaginary parts of complex numbers."""
+    """The imaginary parts of complex numbers.
+    Parameters
+        x: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.imag(st.array([1 + 2j])).tolist()
+        [2.0]
+    """
     return _elementwise.imag(_array("imag", x, "c"))
 
 
 def conj(x: Any, input_dtype: Any = None) -> Array:
-    """The conjugates, as complex numbers."""
+    """The conjugates, as complex numbers.
+    Parameters
+        x: an array or a number.
+        input_dtype: accepted.
+    Returns
+        An array of complex numbers.
+    Example
+        >>> stride.lax.conj(st.array([1 + 2j])).tolist()
+        [(1-2j)]
+    """
     x = _array("conj", x, "fc")
     return _elementwise.conj(x if x.dtype.kind == "c" else x.astype(np.result_type(x.dtype, np.complex64)))
 
 
 def complex(x: Any, y: Any) -> Array:  # noqa: A001
-    """Complex numbers of real and imaginary parts."""
+    """Complex numbers of real and imaginary parts.
+    Parameters
+        x, y: an array or a number.
+    Returns
+        An array of complex numbers.
+    Example
+        >>> stride.lax.complex(st.array([1.0]), st.array([2.0])).tolist()
+        [(1+2j)]
+    """
     from stride import _array_attributes
 
     x, y = _operands("complex", (x, y), "f")
@@ -252,7 +285,15 @@ def complex(x: Any, y: Any) -> Array:  # noqa: A001
 
 
 def div(x: Any, y: Any) -> Array:
-    """The quotient; of integers it is rounded toward zero, and by zero it has all bits set, as JAX's."""
+    """The quotient; of integers it is rounded toward zero, and by zero it has all bits set, as JAX's.
+    Parameters
+        x, y: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.div(st.array([7, -7]), st.array([2, 2])).tolist()
+        [3, -3]
+    """
     x, y = _operands("div", (x, y), "iufc")
     x, y = array_of(x), array_of(y)
     if x.dtype.kind not in "iu":
@@ -266,7 +307,15 @@ def div(x: Any, y: Any) -> Array:
 
 
 def rem(x: Any, y: Any) -> Array:
-    """The remainder with the sign of `x`; of integers by zero it is `x`."""
+    """The remainder with the sign of `x`; of integers by zero it is `x`.
+    Parameters
+        x, y: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.rem(st.array([7, -7]), st.array([4, 4])).tolist()
+        [3, -3]
+    """
     x, y = _operands("rem", (x, y), "iuf")
     x, y = array_of(x), array_of(y)
     remainder = _elementwise.fmod(x, y)
@@ -274,7 +323,15 @@ def rem(x: Any, y: Any) -> Array:
 
 
 def pow(x: Any, y: Any) -> Array:  # noqa: A001
-    """`x` raised to `y`, which is of the same type or of integers."""
+    """`x` raised to `y`, which is of the same type or of integers.
+    Parameters
+        x, y: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.pow(st.array([3.0]), 2).tolist()
+        [9.0]
+    """
     x, y = _array("pow", x, "fc") if not _is_weak(x) else x, y
     if _is_weak(y) and _weak_kind(y) == "i" or isinstance(y, Array) and y.dtype.kind in "iu":
         x = array_of(x)
@@ -283,7 +340,16 @@ def pow(x: Any, y: Any) -> Array:  # noqa: A001
 
 
 def integer_pow(x: Any, y: int) -> Array:
-    """`x` raised to an integer."""
+    """`x` raised to an integer.
+    Parameters
+        x: an array or a number.
+        y: an integer.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.integer_pow(st.array([3]), 2).tolist()
+        [9]
+    """
     x = _array("integer_pow", x, "iufc")
     if y < 0 and x.dtype.kind in "iu":
         raise TypeError(f"lax.integer_pow raises integers to powers of 0 and more, not to {y}")
@@ -291,14 +357,27 @@ def integer_pow(x: Any, y: int) -> Array:
 
 
 class RoundingMethod(enum.IntEnum):
-    """How `round` rounds what is in the middle."""
+    """How `round` rounds what is in the middle.
+    Example
+        >>> stride.lax.round(st.array([2.5]), stride.lax.RoundingMethod.TO_NEAREST_EVEN).tolist()
+        [2.0]
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:  # noqa: A001
-    """The nearest whole numbers."""
+    """The nearest whole numbers.
+    Parameters
+        x: an array or a number.
+        rounding_method: a RoundingMethod.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.round(st.array([2.5, -0.5])).tolist()
+        [3.0, -1.0]
+    """
     x = _array("round", x, "f")
     if RoundingMethod(rounding_method) == RoundingMethod.TO_NEAREST_EVEN:
         return _elementwise.rint(x)
@@ -314,25 +393,57 @@ def _ones(x: Array) -> Array:
 
 
 def rsqrt(x: Any) -> Array:
-    """One divided by the square root."""
+    """One divided by the square root.
+    Parameters
+        x: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.rsqrt(st.array([4.0])).tolist()
+        [0.5]
+    """
     return _elementwise.reciprocal(_elementwise.sqrt(_array("rsqrt", x, "fc")))
 
 
 def logistic(x: Any) -> Array:
-    """`1 / (1 + exp(-x))`."""
+    """`1 / (1 + exp(-x))`.
+    Parameters
+        x: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.logistic(st.array([0.0])).tolist()
+        [0.5]
+    """
     x = _array("logistic", x, "fc")
     return _elementwise.reciprocal(1 + _elementwise.exp(-x))
 
 
 def sign(x: Any) -> Array:
-    """The sign: of floats zeros keep theirs."""
+    """The sign: of floats zeros keep theirs.
+    Parameters
+        x: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.sign(st.array([-3, 0, 4])).tolist()
+        [-1, 0, 1]
+    """
     x = _array("sign", x, "iufc")
     result = _elementwise.sign(x)
     return _elementwise.copysign(result, x) if _kind_of(x.dtype) == "f" else result
 
 
 def shift_right_logical(x: Any, y: Any) -> Array:
-    """A shift to the right that fills with zeros."""
+    """A shift to the right that fills with zeros.
+    Parameters
+        x, y: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.shift_right_logical(st.array([-1], dtype=st.int8), st.array([4], dtype=st.int8)).tolist()
+        [15]
+    """
     x, y = _operands("shift_right_logical", (x, y), "iu")
     x, y = array_of(x), array_of(y)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
@@ -340,14 +451,32 @@ def shift_right_logical(x: Any, y: Any) -> Array:
 
 
 def population_count(x: Any) -> Array:
-    """The number of bits that are set."""
+    """The number of bits that are set.
+    Parameters
+        x: an array or a number.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.population_count(st.array([7, 8])).tolist()
+        [3, 1]
+    """
     x = _array("population_count", x, "iu")
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     return _elementwise.bitwise_count(x.astype(unsigned)).astype(x.dtype)
 
 
 def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
-    """`x`, but no less than `min` and no more than `max`, which have its shape or no axes."""
+    """`x`, but no less than `min` and no more than `max`, which have its shape or no axes.
+    Parameters
+        min: an array or a number: the least.
+        x: an array or a number.
+        max: an array or a number: the most.
+    Returns
+        An array of x's shape.
+    Example
+        >>> stride.lax.clamp(0, st.array([-1, 1, 5]), 3).tolist()
+        [0, 1, 3]
+    """
     least, x, most = _operands("clamp", (min, x, max), "biuf")
     x = array_of(x)
     for name, one in (("min", least), ("max", most)):
@@ -357,17 +486,42 @@ def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
-    """The elements in another type."""
+    """The elements in another type.
+    Parameters
+        operand: an array.
+        new_dtype: the element type.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.convert_element_type(st.array([1.5]), st.int32).tolist()
+        [1]
+    """
     return _array("convert_element_type", operand).astype(new_dtype)
 
 
 def stop_gradient(x: Any) -> Any:
-    """The pytree itself: there are no gradients."""
+    """The pytree itself: there are no gradients.
+    Parameters
+        x: a pytree.
+    Returns
+        The pytree.
+    Example
+        >>> stride.lax.stop_gradient(st.ones(2)).tolist()
+        [1.0, 1.0]
+    """
     return x
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """The pytree itself: results do not depend on what is fused."""
+    """The pytree itself: results do not depend on what is fused.
+    Parameters
+        operand: a pytree.
+    Returns
+        The pytree.
+    Example
+        >>> stride.lax.optimization_barrier(st.ones(2)).tolist()
+        [1.0, 1.0]
+    """
     return operand
 
 
@@ -375,13 +529,31 @@ def optimization_barrier(operand: Any) -> Any:
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
-    """`on_true` where `pred` is true, else `on_false`, which have one shape and type; `pred` has it too, or no axes."""
+    """`on_true` where `pred` is true, else `on_false`, which have one shape and type; `pred` has it too, or no axes.
+    Parameters
+        pred: bools, of the cases' shape or without axes.
+        on_true, on_false: an array.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.select(st.array([True, False]), st.array([1, 2]), st.array([3, 4])).tolist()
+        [1, 4]
+    """
     return select_n(pred, on_false, on_true)
 
 
 def select_n(which: Any, *cases: Any) -> Array:
     """The elements of the case that `which`, bools or integers, has the number of: the nearest case where there is
-    none of that number."""
+    none of that number.
+    Parameters
+        which: bools or integers, of the cases' shape or without axes.
+        cases: arrays of one shape and type.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.select_n(st.array([1, 0]), st.array([1, 2]), st.array([3, 4])).tolist()
+        [3, 2]
+    """
     if not cases:
         raise TypeError("lax.select takes at least one case")
     which = _array("select", which, "biu")
@@ -470,13 +642,33 @@ reduce_xor = _reduction(
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
-    """Where the greatest element along an axis is."""
+    """Where the greatest element along an axis is.
+    Parameters
+        operand: an array.
+        axis: the axis.
+        index_dtype: the type of the result.
+    Returns
+        An array of integers.
+    Example
+        >>> stride.lax.argmax(st.array([1, 5, 2]), 0).tolist()
+        1
+    """
     x = _array("argmax", operand, "biuf")
     return _reductions.argmax(x, axis=_axis("argmax", x, axis)).astype(index_dtype)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
-    """Where the least element along an axis is."""
+    """Where the least element along an axis is.
+    Parameters
+        operand: an array.
+        axis: the axis.
+        index_dtype: the type of the result.
+    Returns
+        An array of integers.
+    Example
+        >>> stride.lax.argmin(st.array([1, 5, 2]), 0).tolist()
+        0
+    """
     x = _array("argmin", operand, "biuf")
     return _reductions.argmin(x, axis=_axis("argmin", x, axis)).astype(index_dtype)
 
@@ -499,7 +691,18 @@ cumsum = _scan("cumsum", "add", "iufc", "Running sums along an axis, in the oper
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """The elements in order along an axis; of a tuple of arrays, all in the order of the first `num_keys`."""
+    """The elements in order along an axis; of a tuple of arrays, all in the order of the first `num_keys`.
+    Parameters
+        operand: an array, or a tuple of arrays of one shape.
+        dimension: the axis.
+        is_stable: accepted: sorting is stable.
+        num_keys: how many of the arrays are compared.
+    Returns
+        An array, or a tuple of arrays.
+    Example
+        >>> stride.lax.sort(st.array([3, 1, 2])).tolist()
+        [1, 2, 3]
+    """
     if not isinstance(operand, (tuple, list)):
         return _routines.sort(_array("sort", operand), axis=dimension)
     arrays = [_array("sort", one) for one in operand]
@@ -515,12 +718,33 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
-    """Keys in order along an axis, and values in the order of the keys."""
+    """Keys in order along an axis, and values in the order of the keys.
+    Parameters
+        keys: an array.
+        values: an array of the same shape.
+        dimension: the axis.
+        is_stable: accepted: sorting is stable.
+    Returns
+        The keys and the values.
+    Example
+        >>> [one.tolist() for one in stride.lax.sort_key_val(st.array([3, 1]), st.array([7, 8]))]
+        [[1, 3], [8, 7]]
+    """
     return sort((keys, values), dimension, is_stable)
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
-    """The `k` greatest elements along an axis, in order, and where they are (int32)."""
+    """The `k` greatest elements along an axis, in order, and where they are (int32).
+    Parameters
+        operand: an array.
+        k: how many.
+        axis: the axis.
+    Returns
+        A list of two arrays: the elements and their places.
+    Example
+        >>> [one.tolist() for one in stride.lax.top_k(st.array([3, 1, 2]), 2)]
+        [[3, 2], [0, 2]]
+    """
     x = _array("top_k", operand, "biuf")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"lax.top_k: axis {axis} is out of range for an array of {x.ndim} axes")
@@ -546,7 +770,18 @@ def _first_places(x: Array, k: int, axis: int) -> Array:
 def dot(
     lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """The product of vectors and matrices; `precision` changes nothing."""
+    """The product of vectors and matrices; `precision` changes nothing.
+    Parameters
+        lhs, rhs: an array.
+        dimension_numbers: None, or those of dot_general.
+        precision: changes nothing.
+        preferred_element_type: the type in which it is computed.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.dot(st.array([1.0, 2.0]), st.array([3.0, 4.0])).tolist()
+        11.0
+    """
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
     lhs, rhs = (array_of(one) for one in _operands("dot", (lhs, rhs), "biufc", False))
@@ -568,16 +803,22 @@ def dot_general(
     **ignored: Any,
 ) -> Array:
     """Products summed over some axes, for each place of others.
-
     Parameters
-        lhs, rhs: arrays of one type.
-        dimension_numbers: ((axes of lhs, axes of rhs) that are summed over, (axes of lhs, axes of rhs) that both have).
+        lhs: an array.
+        rhs: an array of the same type.
+        dimension_numbers: ((axes of lhs, axes of rhs) that are summed over, (axes of lhs, axes of rhs) that both
+            have).
         precision: changes nothing.
         preferred_element_type: the type in which it is computed.
+        ignored: JAX's other options, which change nothing.
     Returns
         An array with the axes that both have, then the others of `lhs`, then those of `rhs`.
     Raises
         TypeError for axes that do not fit.
+    Example
+        >>> a, b = st.ones((2, 3)), st.ones((3, 4))
+        >>> stride.lax.dot_general(a, b, (([1], [0]), ([], []))).shape
+        (2, 4)
     """
     lhs, rhs = (array_of(one) for one in _operands("dot_general", (lhs, rhs), "biufc", False))
     (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
@@ -609,7 +850,16 @@ def dot_general(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
-    """Products of the matrices in the last two axes, for each place of the others."""
+    """Products of the matrices in the last two axes, for each place of the others.
+    Parameters
+        lhs, rhs: an array.
+        precision: changes nothing.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.batch_matmul(st.ones((2, 3, 4)), st.ones((2, 4, 5))).shape
+        (2, 3, 5)
+    """
     lhs, rhs = (array_of(one) for one in _operands("batch_matmul", (lhs, rhs), "biufc", False))
     if lhs.ndim < 2 or lhs.ndim != rhs.ndim:
         raise ValueError(f"lax.batch_matmul takes stacks of matrices, not the shapes {lhs.shape} and {rhs.shape}")

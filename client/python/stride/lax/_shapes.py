@@ -44,22 +44,64 @@ _slice = slice
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
-    """An array of one value."""
+    """An array of one value.
+    Parameters
+        shape: the shape.
+        fill_value: a number.
+        dtype: the element type.
+        sharding: accepted.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.full((2,), 7).tolist()
+        [7, 7]
+    """
     return _creation.full(shape, fill_value, dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
-    """An array of one value, by default of another's shape and type."""
+    """An array of one value, by default of another's shape and type.
+    Parameters
+        x: an array.
+        fill_value: a number.
+        dtype: the element type; None for x's.
+        shape: the shape; None for x's.
+        sharding: accepted.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.full_like(st.zeros(2), 7).tolist()
+        [7.0, 7.0]
+    """
     return _creation.full_like(x, fill_value, dtype, shape=shape)
 
 
 def iota(dtype: Any, size: int) -> Array:
-    """The numbers from 0 on."""
+    """The numbers from 0 on.
+    Parameters
+        dtype: the element type.
+        size: how many.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.iota(st.int32, 3).tolist()
+        [0, 1, 2]
+    """
     return _creation.arange(size).astype(dtype)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
-    """The numbers from 0 on along one axis of a shape."""
+    """The numbers from 0 on along one axis of a shape.
+    Parameters
+        dtype: the element type.
+        shape: the shape.
+        dimension: the axis along which they count.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.broadcasted_iota(st.int32, (2, 2), 1).tolist()
+        [[0, 1], [0, 1]]
+    """
     shape = tuple(shape)
     if not 0 <= dimension < len(shape):
         raise ValueError(f"lax.broadcasted_iota: the axis is from 0 to {len(shape) - 1}, not {dimension}")
@@ -68,18 +110,46 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple:
-    """The shape that shapes of one length have together."""
+    """The shape that shapes of one length have together.
+    Parameters
+        shapes: shapes of one length.
+    Returns
+        A tuple of integers.
+    Example
+        >>> stride.lax.broadcast_shapes((2, 1), (1, 3))
+        (2, 3)
+    """
     return np.broadcast_shapes(*[tuple(one) for one in shapes])
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
-    """More axes in front, of these sizes."""
+    """More axes in front, of these sizes.
+    Parameters
+        operand: an array.
+        sizes: the extents of the new axes.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.broadcast(st.ones(3), (2,)).shape
+        (2, 3)
+    """
     x = _array("broadcast", operand)
     return _manipulation.broadcast_to(x, (*sizes, *x.shape))
 
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], **ignored: Any) -> Array:
-    """An array of a shape, in which the operand's axes are `broadcast_dimensions`."""
+    """An array of a shape, in which the operand's axes are `broadcast_dimensions`.
+    Parameters
+        operand: an array.
+        shape: the shape.
+        broadcast_dimensions: for each axis of the operand its place in the result.
+        ignored: JAX's other options, which change nothing.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.broadcast_in_dim(st.ones(2), (2, 3), (0,)).shape
+        (2, 3)
+    """
     x, shape, places = _array("broadcast_in_dim", operand), tuple(shape), tuple(broadcast_dimensions)
     fits = (
         len(places) == x.ndim
@@ -95,7 +165,16 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """Axes of one element in front, until there are `rank`."""
+    """Axes of one element in front, until there are `rank`.
+    Parameters
+        x: an array.
+        rank: how many axes.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.broadcast_to_rank(st.ones(3), 2).shape
+        (1, 3)
+    """
     x = _array("broadcast_to_rank", x)
     if rank < x.ndim:
         raise ValueError(f"lax.broadcast_to_rank: an array of {x.ndim} axes has no {rank}")
@@ -105,7 +184,18 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 def reshape(
     operand: Any, new_sizes: Sequence[int], dimensions: Optional[Sequence[int]] = None, **ignored: Any
 ) -> Array:
-    """The elements in another shape, with the axes in the order of `dimensions` first."""
+    """The elements in another shape, with the axes in the order of `dimensions` first.
+    Parameters
+        operand: an array.
+        new_sizes: the shape.
+        dimensions: the order in which the axes are read; None for theirs.
+        ignored: JAX's other options, which change nothing.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.reshape(st.arange(4), (2, 2)).tolist()
+        [[0, 1], [2, 3]]
+    """
     x = _array("reshape", operand)
     x = x if dimensions is None else _manipulation.permute_dims(x, tuple(dimensions))
     if int(np.prod(new_sizes)) != x.size:
@@ -114,14 +204,33 @@ def reshape(
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: Optional[int] = None) -> Array:
-    """The axes from one to before another as one."""
+    """The axes from one to before another as one.
+    Parameters
+        operand: an array.
+        start_dimension: the first of the axes.
+        stop_dimension: the axis to stop before; None for the end.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.collapse(st.ones((2, 3, 4)), 1).shape
+        (2, 12)
+    """
     x = _array("collapse", operand)
     first, last, _ = _slice(start_dimension, stop_dimension).indices(x.ndim)
     return _manipulation.reshape(x, (*x.shape[:first], int(np.prod(x.shape[first:last])), *x.shape[last:]))
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
-    """With axes of one element at these places of the result."""
+    """With axes of one element at these places of the result.
+    Parameters
+        array: an array.
+        dimensions: the axes.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.expand_dims(st.ones(3), (0,)).shape
+        (1, 3)
+    """
     x = _array("expand_dims", array)
     rank = x.ndim + len(tuple(dimensions))
     places = {one % rank for one in dimensions}
@@ -130,12 +239,30 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
-    """Without these axes, which have one element each."""
+    """Without these axes, which have one element each.
+    Parameters
+        array: an array.
+        dimensions: the axes.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.squeeze(st.ones((1, 3)), (0,)).shape
+        (3,)
+    """
     return _manipulation.squeeze(_array("squeeze", array), axis=tuple(dimensions))
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
-    """The axes in another order."""
+    """The axes in another order.
+    Parameters
+        operand: an array.
+        permutation: for each axis of the result the operand's.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.transpose(st.ones((2, 3)), (1, 0)).shape
+        (3, 2)
+    """
     x = _array("transpose", operand)
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(f"lax.transpose: the order of {x.ndim} axes is not {tuple(permutation)}")
@@ -143,17 +270,44 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
-    """In reverse along these axes."""
+    """In reverse along these axes.
+    Parameters
+        operand: an array.
+        dimensions: the axes.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.rev(st.arange(3), (0,)).tolist()
+        [2, 1, 0]
+    """
     return _manipulation.flip(_array("rev", operand), axis=tuple(dimensions))
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
-    """Repeated as a whole along each axis."""
+    """Repeated as a whole along each axis.
+    Parameters
+        operand: an array.
+        reps: for each axis how often.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.tile(st.arange(2), (2,)).tolist()
+        [0, 1, 0, 1]
+    """
     return _manipulation.tile(_array("tile", operand), tuple(reps))
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
-    """Arrays of one type, one after another along an axis."""
+    """Arrays of one type, one after another along an axis.
+    Parameters
+        operands: arrays of one type.
+        dimension: the axis.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.concatenate([st.arange(2), st.arange(3)], 0).tolist()
+        [0, 1, 0, 1, 2]
+    """
     arrays = [array_of(one) for one in _operands("concatenate", list(operands), is_elementwise=False)]
     if len({one.ndim for one in arrays}) > 1 or not 0 <= dimension < arrays[0].ndim:
         raise TypeError(f"lax.concatenate: arrays of shapes {[one.shape for one in arrays]} have no axis {dimension}")
@@ -161,7 +315,17 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> List[Array]:
-    """Parts of these sizes along an axis."""
+    """Parts of these sizes along an axis.
+    Parameters
+        operand: an array.
+        sizes: the lengths of the parts, whose sum is the axis's.
+        axis: the axis.
+    Returns
+        A list of arrays.
+    Example
+        >>> [one.tolist() for one in stride.lax.split(st.arange(3), (1, 2))]
+        [[0], [1, 2]]
+    """
     x = _array("split", operand)
     if not 0 <= axis < x.ndim or sum(sizes) != x.shape[axis]:
         raise ValueError(
@@ -173,11 +337,15 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> List[Array]:
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[Any]) -> Array:
     """With a value around the elements and between them.
-
     Parameters
         operand: an array.
         padding_value: a number or an array without axes, of its type.
         padding_config: for each axis how many before, after and between neighbours; negative ones take elements away.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.pad(st.array([1, 2]), 0, [(1, 0, 1)]).tolist()
+        [0, 1, 0, 2]
     """
     x, value = (array_of(one) for one in _operands("pad", (operand, padding_value), is_elementwise=False))
     config = [tuple(one) for one in padding_config]
@@ -202,7 +370,18 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Any]) -> Arra
 def slice(  # noqa: A001
     operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Optional[Sequence[int]] = None
 ) -> Array:
-    """The elements from places to before others, at steps."""
+    """The elements from places to before others, at steps.
+    Parameters
+        operand: an array.
+        start_indices: for each axis the first place.
+        limit_indices: for each axis the place to stop before.
+        strides: for each axis the step; None for 1.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.slice(st.arange(5), (1,), (4,)).tolist()
+        [1, 2, 3]
+    """
     x = _array("slice", operand)
     starts, limits = tuple(start_indices), tuple(limit_indices)
     steps = (1,) * x.ndim if strides is None else tuple(strides)
@@ -216,14 +395,37 @@ def slice(  # noqa: A001
 def slice_in_dim(
     operand: Any, start_index: Optional[int], limit_index: Optional[int], stride: int = 1, axis: int = 0
 ) -> Array:
-    """As `slice`, along one axis; as Python's slices, negative places count from the end."""
+    """As `slice`, along one axis; as Python's slices, negative places count from the end.
+    Parameters
+        operand: an array.
+        start_index: the first place; None for the begin.
+        limit_index: the place to stop before; None for the end.
+        stride: the step.
+        axis: the axis.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.slice_in_dim(st.arange(5), 1, None, stride=2).tolist()
+        [1, 3]
+    """
     x = _array("slice_in_dim", operand)
     axis = _axis_of("slice_in_dim", x, axis)
     return x[(_slice(None),) * axis + (_slice(start_index, limit_index, stride),)]
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One element along an axis."""
+    """One element along an axis.
+    Parameters
+        operand: an array.
+        index: an integer; a negative one counts from the end.
+        axis: the axis.
+        keepdims: whether the axis stays, with one element.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.index_in_dim(st.arange(5), -1, keepdims=False).tolist()
+        4
+    """
     x = _array("index_in_dim", operand)
     axis, index = _axis_of("index_in_dim", x, axis), operator.index(index)
     if not -x.shape[axis] <= index < x.shape[axis]:
@@ -297,7 +499,12 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Array:
     """A copy with `update` from starts that may be computed on. A start from which it has no room is moved.
-
+    Parameters
+        operand: an array.
+        update: an array of the operand's type.
+        start_indices: for each axis the first place.
+    Returns
+        An array of the operand's shape.
     Raises
         TypeError for another type, and for an update larger than the array; ValueError for another number of starts.
     Example
@@ -329,7 +536,18 @@ def _along(axis: int, x: Array, start: Any) -> list:
 
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Array:
-    """As `dynamic_slice`, along one axis."""
+    """As `dynamic_slice`, along one axis.
+    Parameters
+        operand: an array.
+        start_index: an integer, or an array of one without axes.
+        slice_size: how many elements.
+        axis: the axis.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.dynamic_slice_in_dim(st.arange(5), st.array(1), 2).tolist()
+        [1, 2]
+    """
     x = _array("dynamic_slice_in_dim", operand)
     axis = _axis_of("dynamic_slice_in_dim", x, axis)
     sizes = [slice_size if i == axis else n for i, n in enumerate(x.shape)]
@@ -337,19 +555,52 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
-    """One element along an axis, whose place may be computed; the nearest one where it is out of range."""
+    """One element along an axis, whose place may be computed; the nearest one where it is out of range.
+    Parameters
+        operand: an array.
+        index: an integer, or an array of one without axes.
+        axis: the axis.
+        keepdims: whether the axis stays, with one element.
+    Returns
+        An array.
+    Example
+        >>> stride.lax.dynamic_index_in_dim(st.arange(5), st.array(3), keepdims=False).tolist()
+        3
+    """
     result = dynamic_slice_in_dim(operand, index, 1, axis)
     return result if keepdims else squeeze(result, (axis % result.ndim,))
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Array:
-    """As `dynamic_update_slice`, along one axis."""
+    """As `dynamic_update_slice`, along one axis.
+    Parameters
+        operand: an array.
+        update: an array of the operand's type.
+        start_index: an integer, or an array of one without axes.
+        axis: the axis.
+    Returns
+        An array of the operand's shape.
+    Example
+        >>> stride.lax.dynamic_update_slice_in_dim(st.zeros(3), st.ones(1), st.array(1), 0).tolist()
+        [0.0, 1.0, 0.0]
+    """
     x = _array("dynamic_update_slice_in_dim", operand)
     return dynamic_update_slice(x, update, _along(_axis_of("dynamic_update_slice_in_dim", x, axis), x, start_index))
 
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Array:
-    """A copy with an update of one element along an axis."""
+    """A copy with an update of one element along an axis.
+    Parameters
+        operand: an array.
+        update: the element, with or without the axis.
+        index: an integer, or an array of one without axes.
+        axis: the axis.
+    Returns
+        An array of the operand's shape.
+    Example
+        >>> stride.lax.dynamic_update_index_in_dim(st.zeros(3), st.array(1.0), 1, 0).tolist()
+        [0.0, 1.0, 0.0]
+    """
     x = _array("dynamic_update_index_in_dim", operand)
     axis = _axis_of("dynamic_update_index_in_dim", x, axis)
     value = array_of(_operands("dynamic_update_index_in_dim", (x, update), is_elementwise=False)[1]).astype(x.dtype)

@@ -124,14 +124,34 @@ loggamma = globals()["gammaln"]
 
 
 def softmax(x: Any, axis: Any = None):
-    """exp(x) / sum(exp(x)) along an axis or several; over all elements by default."""
+    """exp(x) / sum(exp(x)) along an axis or several; over all elements by default.
+    Parameters
+        x: an array, or what becomes one.
+        axis: an axis or several; None for all.
+    Returns
+        An array of floats.
+    Example
+        >>> from stride.cupyx.scipy import special
+        >>> special.softmax(st.array([0.0, 0.0])).tolist()
+        [0.5, 0.5]
+    """
     x = _floats(x)
     powers = _elementwise.exp(x - _reductions.max(x, axis=axis, keepdims=True))
     return powers / _reductions.sum(powers, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Any = None):
-    """The logarithm of softmax, exact where softmax is near 0."""
+    """The logarithm of softmax, exact where softmax is near 0.
+    Parameters
+        x: an array, or what becomes one.
+        axis: an axis or several; None for all.
+    Returns
+        An array of floats.
+    Example
+        >>> from stride.cupyx.scipy import special
+        >>> special.log_softmax(st.array([0.0, -1000.0])).tolist()
+        [0.0, -1000.0]
+    """
     x = _floats(x)
     greatest = _reductions.max(x, axis=axis, keepdims=True)
     shifted = x - _elementwise.where(_elementwise.isfinite(greatest), greatest, 0)

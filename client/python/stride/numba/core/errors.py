@@ -12,31 +12,66 @@ RequireLiteralValue = NumbaTypeError = TypingError
 
 
 class NumbaWarning(Warning):
-    """What Numba's warnings are."""
+    """What Numba's warnings are.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaWarning)
+    """
 
 
 class NumbaPerformanceWarning(NumbaWarning):
-    """Never given."""
+    """Never given.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaPerformanceWarning)
+    """
 
 
 class NumbaDeprecationWarning(NumbaWarning, DeprecationWarning):
-    """Never given."""
+    """Never given.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaDeprecationWarning)
+    """
 
 
 class NumbaPendingDeprecationWarning(NumbaWarning, PendingDeprecationWarning):
-    """Never given."""
+    """Never given.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaPendingDeprecationWarning)
+    """
 
 
 class NumbaExperimentalFeatureWarning(NumbaWarning):
-    """Never given."""
+    """Never given.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaExperimentalFeatureWarning)
+    """
 
 
 class NumbaDebugInfoWarning(NumbaWarning):
-    """Never given."""
+    """Never given.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaDebugInfoWarning)
+    """
 
 
 class NumbaInvalidConfigWarning(NumbaWarning):
-    """Never given."""
+    """Never given.
+    Example
+        >>> import warnings
+        >>> from stride.numba.core import errors
+        >>> warnings.simplefilter("ignore", errors.NumbaInvalidConfigWarning)
+    """
 
 
 __all__ = [
