@@ -144,6 +144,19 @@ def write(package: pathlib.Path) -> None:
     for source in sorted(package.rglob("*.py")):
         if source.parent.name != "v1" and source.name != "_types.py":
             source.with_suffix(".pyi").write_text(_Stub(source, package).text())
+    _write_aliases(package)
+
+
+def _write_aliases(package: pathlib.Path) -> None:
+    """stride.numba enters the modules of stride.cuda by its own names; type checkers look for files."""
+    folder = package / "numba/cuda"
+    folder.mkdir(exist_ok=True)
+    for source in sorted((package / "cuda").glob("*.py")):
+        if source.stem == "__init__" or not source.stem.startswith("_"):
+            module = "stride.cuda" if source.stem == "__init__" else f"stride.cuda.{source.stem}"
+            names = ", ".join(repr(one) for one in sorted(exported(package, f"cuda/{source.stem}")))
+            text = f"# Made by type_stubs.py.\nfrom {module} import *\n__all__ = [{names}]\n"
+            (folder / source.name).with_suffix(".pyi").write_text(text)
 
 
 class _Annotations(ast.NodeTransformer):
@@ -604,10 +617,26 @@ _UFUNC = "where: Any = True, casting: str = 'same_kind', dtype: Optional[DTypeLi
 _CLASSES = f"""
 class Ufunc1(Protocol):
     __name__: str
+    nin: int
+    nout: int
+    nargs: int
+    types: List[str]
+    ntypes: int
+    identity: Any
+    signature: Optional[str]
+    resolve_dtypes: Callable[..., Any]
     def __call__(self, x: ArrayLike, /, out: Any = None, *, {_UFUNC}) -> Array: ...
     def at(self, a: Array, indices: Any) -> None: ...
 class Ufunc2(Protocol):
     __name__: str
+    nin: int
+    nout: int
+    nargs: int
+    types: List[str]
+    ntypes: int
+    identity: Any
+    signature: Optional[str]
+    resolve_dtypes: Callable[..., Any]
     def __call__(self, x1: ArrayLike, x2: ArrayLike, /, out: Any = None, *, {_UFUNC}) -> Array: ...
     def reduce(self, x: ArrayLike, axis: Axis = 0, dtype: Optional[DTypeLike] = None, out: Optional[Array] = None, \
 keepdims: bool = False, initial: Any = None, where: Any = True) -> Array: ...
@@ -677,12 +706,33 @@ def _own_functions(module: str):
     return lambda package: [f"from stride.{module} import *"]
 
 
+# Functions of stride.lax by what makes them.
+_MADE = {
+    "_unary": "x: ArrayLike, accuracy: Any = None",
+    "_binary": "x: ArrayLike, y: ArrayLike",
+    "_reduction": "operand: ArrayLike, axes: Sequence[int]",
+    "_scan": "operand: ArrayLike, axis: int = 0, reverse: bool = False",
+}
+
+
+def _lax_operators(package: pathlib.Path) -> List[str]:
+    return [
+        f"def {ast.unparse(node.targets[0])}({_MADE[ast.unparse(node.value.func)]}) -> Array: ..."
+        for node in ast.parse((package / "lax/_operators.py").read_text()).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if ast.unparse(node.value.func) in _MADE
+    ]
+
+
 def _cupy_random(package: pathlib.Path) -> List[str]:
     names = _literals(package, "cupy/random")["_WITH_DTYPE"]
     signature = "(*arguments: Any, dtype: Optional[DTypeLike] = None, **kwargs: Any) -> Array: ..."
-    others = sorted(exported(package, "random") - set(names))  # type: ignore[call-overload]
+    # The module has classes of its own by these names.
+    own = {*names, "Generator", "RandomState", "default_rng"}  # type: ignore[misc]
+    others = sorted(exported(package, "random") - own)
     functions = (f"def {one}{signature}" for one in sorted(names))  # type: ignore[call-overload]
-    return [f"from stride.random import {', '.join(others)}", *functions]
+    generators = (f"class {one}(Philox): ..." for one in ("MRG32k3a", "Philox4x3210", "XORWOW"))
+    return [f"from stride.random import {', '.join(others)}", *generators, *functions]
 
 
 def _cupy(package: pathlib.Path) -> List[str]:
@@ -739,14 +789,15 @@ def _cupy_testing(package: pathlib.Path) -> Set[str]:
 
 
 _EXTRA = {
-    "cuda/__init__": lambda package: ["from stride.cuda import libdevice, random"],
+    "cuda/__init__": lambda package: ["from stride.cuda import devicearray, fp16, libdevice, random"],
     "cupy/__init__": _cupy,
     "cupy/fft": _own_functions("fft"),
     "cupy/linalg": _own_functions("linalg"),
     "cupy/random": _cupy_random,
-    "cupyx/__init__": lambda package: ["from stride.cupyx import jit, profiler, scipy, time"],
+    "cupyx/__init__": lambda package: ["from stride.cupyx import jit, linalg, profiler, scipy, time"],
     "cupyx/scipy/__init__": lambda package: ["from stride.cupy import fft", "from stride.cupyx.scipy import special"],
     "cupyx/scipy/special": _special,
+    "lax/_operators": _lax_operators,
     "numba/__init__": _numba_types,
     "numba/types": lambda package: [*_numba_types(package), "none: ElementType"],
     "testing": lambda package: ["from numpy.testing import *"],

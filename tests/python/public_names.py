@@ -14,9 +14,17 @@ MODULES = (
     "stride.cupy.random", "stride.cupy.testing", "stride.cupyx", "stride.cupyx.jit", "stride.cupyx.linalg",
     "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.fft",
     "stride.lax", "stride.linalg", "stride.numba", "stride.numba.core", "stride.numba.core.config",
-    "stride.numba.core.errors", "stride.numba.cuda", "stride.numba.types", "stride.random", "stride.testing",
+    "stride.numba.core.errors", "stride.numba.types", "stride.random", "stride.testing",
     "stride.tree", "stride.tree_util",
 )
+# Modules that are others': stride.numba enters them in sys.modules.
+ALIASES = {
+    "stride.numba.cuda": "stride.cuda",
+    **{
+        f"stride.numba.cuda.{one}": f"stride.cuda.{one}"
+        for one in ("cg", "devicearray", "fp16", "libdevice", "random")
+    },
+}
 
 
 class Name(NamedTuple):

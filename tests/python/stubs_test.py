@@ -34,6 +34,7 @@ INTERNAL = {
     "stride.cupy.fft": {"Config", "PlanCache"},
     "stride.fft": {"FFT_FUNCTIONS"},
     "stride.linalg": {"eig_as_numpy", "eigvals_as_numpy"},
+    "stride.tree_util": {"broadcast_prefix", "built"},
 }
 
 
@@ -79,6 +80,17 @@ class DocstringsTest(client_case.ClientCase):
 
 
 class NamesTest(unittest.TestCase):
+    def test_every_public_module_is_listed(self):
+        files = [one.relative_to(PACKAGE) for one in PACKAGE.rglob("*.py")]
+        parts = [one.parts[:-1] if one.stem == "__init__" else one.with_suffix("").parts for one in files]
+        public = [one for one in parts if one[:1] != ("v1",) and not any(part.startswith("_") for part in one)]
+        found = {".".join(("stride", *one)) for one in public}
+        self.assertEqual(set(public_names.MODULES), found)
+
+    def test_aliases_are_the_modules_themselves(self):
+        for alias, name in public_names.ALIASES.items():
+            self.assertIs(importlib.import_module(alias), importlib.import_module(name))
+
     def test_lists_are_exact(self):
         for name in public_names.MODULES:
             with self.subTest(name):
@@ -143,12 +155,13 @@ class StubsTest(unittest.TestCase):
             raise unittest.SkipTest("the package is not a built one: wheel_test.py checks that builds have stubs")
 
     def test_every_public_name_is_there(self):
-        for name in public_names.MODULES:
+        for name in (*public_names.MODULES, *public_names.ALIASES):
             if name == "stride.testing":
                 continue  # numpy.testing's stub says
             with self.subTest(name):
                 module = importlib.import_module(name)
-                stub = pathlib.Path(module.__file__).with_suffix(".pyi")
+                stub = PACKAGE.joinpath(*name.split(".")[1:])
+                stub = stub / "__init__.pyi" if stub.is_dir() else stub.with_suffix(".pyi")
                 written = next(
                     (ast.literal_eval(node.value) for node in ast.parse(stub.read_text()).body
                      if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"), None)
@@ -172,6 +185,9 @@ class StubsTest(unittest.TestCase):
         classes = {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
         for name, kind in (("cos", "Ufunc1"), ("add", "Ufunc2")):
             function = getattr(st, name)
+            has = {one.target.id for one in classes[kind] if isinstance(one, ast.AnnAssign)}
+            has |= {one.name for one in classes[kind] if isinstance(one, ast.FunctionDef)}
+            self.assertEqual({one for one in vars(function) if not one.startswith("_")} - has, set())
             for method in classes[kind]:
                 if not isinstance(method, ast.FunctionDef):
                     continue
@@ -182,7 +198,8 @@ class StubsTest(unittest.TestCase):
 
     def test_parameters_of_functions(self):
         """Names, kinds and order are those of the function."""
-        for name in ("stride", "stride.linalg", "stride.fft", "stride.random", "stride.cuda"):
+        for name in ("stride", "stride.cuda", "stride.fft", "stride.lax", "stride.linalg", "stride.random",
+                     "stride.tree_util"):
             module = importlib.import_module(name)
             for one in module.__all__:
                 value = getattr(module, one)

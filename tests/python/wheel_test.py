@@ -1,6 +1,7 @@
 """The package as pip installs it, from the repository, from an sdist and from a copy of its folder alone. Its import
 needs nothing of this repository and not googleapis-common-protos."""
 
+import ast
 import os
 import pathlib
 import shutil
@@ -20,6 +21,7 @@ import sys
 sys.modules["google.rpc"] = None  # as where googleapis-common-protos is not installed
 import numpy, stride
 import stride.cupy.cuda, stride.cupyx.scipy.special, stride.numba.cuda.random
+assert stride.numba.cuda is stride.cuda and stride.numba.cuda.random is stride.cuda.random
 assert stride.__file__.startswith(sys.argv[1]), stride.__file__
 with stride.connect(sys.argv[2]):
     print(stride.asarray([1, 2, 3]) * 2)
@@ -73,6 +75,14 @@ class WheelTest(client_case.ClientCase):
         ).file:
             self.assertEqual(file, built[file.name], file.name)
 
+    def test_all_packages_are_listed(self):
+        """Those in pyproject.toml are the folders of the sources, and those only."""
+        text = (ROOT / "client/python/pyproject.toml").read_text()
+        listed = ast.literal_eval(text.partition("packages = ")[2].partition("]")[0] + "]")
+        folders = {one.parent for one in (ROOT / "client/python/stride").rglob("__init__.py")}
+        found = sorted(".".join(one.relative_to(ROOT / "client/python").parts) for one in folders)
+        self.assertEqual(sorted(listed), found)
+
     def test_install(self):
         with tempfile.TemporaryDirectory() as folder:
             # A copy, since builds leave files next to their sources, and without proto/.
@@ -83,6 +93,10 @@ class WheelTest(client_case.ClientCase):
             modules = {one for one in (site / "stride").rglob("*.py") if one.parent.name != "v1"}
             without = {one.name for one in modules if not one.with_suffix(".pyi").exists()}
             self.assertEqual(without, {"_types.py"})
+            # Type checkers find these modules here; Python has them from stride.numba.
+            aliases = {one.name for one in (site / "stride/numba/cuda").iterdir()}
+            self.assertEqual(
+                aliases, {f"{one}.pyi" for one in ("__init__", "cg", "devicearray", "fp16", "libdevice", "random")})
             metadata = next(site.glob("stride-*.dist-info/METADATA")).read_text()
             needed = sorted(line.split()[1].split(">")[0] for line in metadata.split("\n") if line.startswith("Requires-Dist"))
             self.assertEqual(needed, ["grpcio", "numpy", "protobuf"])

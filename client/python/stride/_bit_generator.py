@@ -255,13 +255,14 @@ class Threefry(BitGenerator):
 _NAMED = """NumPy's name of a generator: takes its seed. The numbers are Philox's, of which devices make many at once;
     NumPy's {name} makes each out of the one before.
 
-    >>> stride.random.Generator(stride.random.{name}(7)).random(2).shape
+    >>> import {public}
+    >>> {public}.Generator({public}.{name}(7)).random(2).shape
     (2,)
     """
 
 
-def _named(name: str):
-    return type(name, (Philox,), {"__module__": __name__, "__doc__": _NAMED.format(name=name)})
+def _named(name: str, module: str = __name__, public: str = "stride.random"):
+    return type(name, (Philox,), {"__module__": module, "__doc__": _NAMED.format(name=name, public=public)})
 
 
 MT19937, PCG64, PCG64DXSM, SFC64 = map(_named, ("MT19937", "PCG64", "PCG64DXSM", "SFC64"))

@@ -16,6 +16,7 @@ __all__ = ["ArrayType", "ElementType", "Signature", "TYPES", "parse"]
 
 class Type:
     """Every type here: `isinstance(float32[:], types.Type)`.
+
     Example
         >>> from stride import numba
         >>> isinstance(numba.float32[:], numba.types.Type)
@@ -43,6 +44,7 @@ class ElementType(Type):
     @property
     def underlying_float(self) -> "ElementType":
         """The type of a complex number's parts.
+
         Example
             >>> from stride import numba
             >>> numba.complex64.underlying_float
@@ -90,6 +92,7 @@ class ElementType(Type):
 
 class ArrayType(Type):
     """An array of `dtype` with `ndim` axes.
+
     Parameters
         dtype: the element type.
         ndim: how many axes there are.
@@ -111,6 +114,7 @@ class ArrayType(Type):
     @property
     def dtype(self) -> np.dtype:
         """The element type, as one of NumPy.
+
         Example
             >>> from stride import numba
             >>> numba.float32[:].dtype

@@ -50,6 +50,7 @@ IsLeaf = Optional[Callable[[Any], bool]]
 
 class DictKey(NamedTuple):
     """The step to the value of a key of a dict.
+
     Example
         >>> str(stride.tree_util.DictKey("a"))
         "['a']"
@@ -63,6 +64,7 @@ class DictKey(NamedTuple):
 
 class SequenceKey(NamedTuple):
     """The step to an element of a tuple or list.
+
     Example
         >>> str(stride.tree_util.SequenceKey(0))
         '[0]'
@@ -76,6 +78,7 @@ class SequenceKey(NamedTuple):
 
 class GetAttrKey(NamedTuple):
     """The step to an attribute.
+
     Example
         >>> str(stride.tree_util.GetAttrKey("x"))
         '.x'
@@ -89,6 +92,7 @@ class GetAttrKey(NamedTuple):
 
 class FlattenedIndexKey(NamedTuple):
     """The step to a child of a registered class that names no keys.
+
     Example
         >>> str(stride.tree_util.FlattenedIndexKey(0))
         '[<flat index 0>]'
@@ -102,6 +106,7 @@ class FlattenedIndexKey(NamedTuple):
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """The text of a path, such as `['a'][0].x`; `simple` gives the bare keys.
+
     Parameters
         keys: the steps of a path.
         simple: whether to give the bare keys.
@@ -205,6 +210,7 @@ def register_pytree_node(
     nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func: Optional[Callable] = None
 ) -> None:
     """Makes a class a kind of node.
+
     Parameters
         nodetype: the class; its subclasses stay leaves.
         flatten_func: takes a node, and returns its children and hashable static data.
@@ -235,6 +241,7 @@ def register_pytree_with_keys(
     nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable, flatten_func: Optional[Callable] = None
 ) -> None:
     """As `register_pytree_node`; `flatten_with_keys` returns (key, child) for each child, and static data.
+
     Parameters
         nodetype: the class; its subclasses stay leaves.
         flatten_with_keys: takes a node, and returns (key, child) for each child and hashable static data.
@@ -249,7 +256,8 @@ def register_pytree_with_keys(
         ...
         ...
         >>> key = stride.tree_util.GetAttrKey("x")
-        >>> stride.tree_util.register_pytree_with_keys(Named, lambda one: (((key, one.x),), None), lambda _, x: Named(*x))
+        >>> with_keys = lambda one: (((key, one.x),), None)
+        >>> stride.tree_util.register_pytree_with_keys(Named, with_keys, lambda _, parts: Named(*parts))
         >>> [str(path[0]) for path, _ in stride.tree_util.tree_leaves_with_path(Named(1))]
         ['.x']
     """
@@ -263,6 +271,7 @@ def register_pytree_with_keys(
 
 def register_pytree_node_class(cls: Any) -> Any:
     """A decorator for a class with `tree_flatten(self)` and the class method `tree_unflatten(cls, data, children)`.
+
     Returns
         The class.
     Example
@@ -285,6 +294,7 @@ def register_pytree_node_class(cls: Any) -> Any:
 
 def register_pytree_with_keys_class(cls: Any) -> Any:
     """As `register_pytree_node_class`, for a class with `tree_flatten_with_keys(self)`.
+
     Returns
         The class.
     Example
@@ -314,6 +324,7 @@ def register_dataclass(
 ) -> Any:
     """Makes a dataclass a kind of node. `data_fields` are the children, `meta_fields` static; without them each field
     of the constructor is a child, unless its metadata has `static=True`.
+
     Parameters
         nodetype: the dataclass, or a class with these attributes.
         data_fields: the names of the children.
@@ -366,6 +377,7 @@ def register_dataclass(
 
 def register_static(cls: Any) -> Any:
     """Makes a hashable class a node without leaves, compared by `==`.
+
     Returns
         The class.
     Example
@@ -385,6 +397,7 @@ def register_static(cls: Any) -> Any:
 
 class PyTreeDef:
     """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable.
+
     Parameters
         kind: how the root is taken apart; None for a leaf.
         data: its static data.
@@ -412,6 +425,7 @@ class PyTreeDef:
     @property
     def num_leaves(self) -> int:
         """How many leaves there are.
+
         Example
             >>> stride.tree_util.tree_structure([1, (2, None)]).num_leaves
             2
@@ -421,6 +435,7 @@ class PyTreeDef:
     @property
     def num_nodes(self) -> int:
         """How many nodes there are, leaves among them.
+
         Example
             >>> stride.tree_util.tree_structure([1, (2, None)]).num_nodes
             5
@@ -458,6 +473,7 @@ class PyTreeDef:
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """A tree of this structure.
+
         Parameters
             leaves: the leaves, in order.
         Returns
@@ -470,6 +486,7 @@ class PyTreeDef:
 
     def flatten_up_to(self, tree: Any) -> List[Any]:
         """The subtrees of `tree` at this structure's leaves.
+
         Parameters
             tree: a pytree that has this structure at its root.
         Returns
@@ -486,6 +503,7 @@ class PyTreeDef:
 
     def children(self) -> List["PyTreeDef"]:
         """The structures of the root's children.
+
         Returns
             A list of structures.
         Example
@@ -496,6 +514,7 @@ class PyTreeDef:
 
     def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
         """This structure with `inner` in place of each leaf.
+
         Parameters
             inner: a structure.
         Returns
@@ -510,6 +529,7 @@ class PyTreeDef:
 
     def node_data(self) -> Optional[tuple]:
         """The class of the root and its static data; None for a leaf.
+
         Returns
             A tuple, or None.
         Example
@@ -605,6 +625,7 @@ def broadcast_prefix(prefix: Any, structure: PyTreeDef, name: str, is_leaf: IsLe
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Any], PyTreeDef]:
     """The leaves of a tree, in order, and its structure. `is_leaf(node)` makes a leaf of a node.
+
     Parameters
         tree: a pytree.
         is_leaf: makes a leaf of the nodes for which it returns true.
@@ -620,6 +641,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Any], PyTreeDe
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of a structure with these leaves.
+
     Parameters
         treedef: a structure.
         leaves: the leaves, in order.
@@ -647,6 +669,7 @@ def built(treedef: PyTreeDef, leaves: Any) -> Any:
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> List[Any]:
     """The leaves of a tree, in order.
+
     Parameters
         tree: a pytree.
         is_leaf: makes a leaf of the nodes for which it returns true.
@@ -661,6 +684,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> List[Any]:
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree.
+
     Parameters
         tree: a pytree.
         is_leaf: makes a leaf of the nodes for which it returns true.
@@ -675,6 +699,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Tuple[tuple, Any]], PyTreeDef]:
     """As `tree_flatten`, with (path, leaf) in place of each leaf; `keystr` makes text of a path.
+
     Parameters
         tree: a pytree.
         is_leaf: makes a leaf of the nodes for which it returns true.
@@ -692,13 +717,15 @@ def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> Tuple[List[Tupl
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> List[Tuple[tuple, Any]]:
     """(path, leaf) for each leaf of a tree.
+
     Parameters
         tree: a pytree.
         is_leaf: makes a leaf of the nodes for which it returns true.
     Returns
         A list of pairs.
     Example
-        >>> [(stride.tree_util.keystr(path), leaf) for path, leaf in stride.tree_util.tree_leaves_with_path({"a": [2, 3]})]
+        >>> found = stride.tree_util.tree_leaves_with_path({"a": [2, 3]})
+        >>> [(stride.tree_util.keystr(path), leaf) for path, leaf in found]
         [("['a'][0]", 2), ("['a'][1]", 3)]
     """
     return tree_flatten_with_path(tree, is_leaf)[0]
@@ -706,6 +733,7 @@ def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> List[Tuple[tuple
 
 def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree of the results of `f` for each leaf, and what the other trees have in its place.
+
     Parameters
         f: takes a leaf of each tree.
         tree: a pytree.
@@ -726,6 +754,7 @@ def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
 
 def tree_map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """As `tree_map`; `f` takes the path of each leaf first.
+
     Parameters
         f: takes a path, and a leaf of each tree.
         tree: a pytree.
@@ -744,6 +773,7 @@ def tree_map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true; reads those that are arrays.
+
     Parameters
         tree: a pytree.
         is_leaf: makes a leaf of the nodes for which it returns true.
@@ -761,6 +791,7 @@ _NONE_GIVEN: Any = object()
 
 def tree_reduce(function: Callable, tree: Any, initializer: Any = _NONE_GIVEN, is_leaf: IsLeaf = None) -> Any:
     """The leaves combined two by two, from the first on.
+
     Parameters
         function: takes what there is and a leaf.
         tree: a pytree.
@@ -778,6 +809,7 @@ def tree_reduce(function: Callable, tree: Any, initializer: Any = _NONE_GIVEN, i
 
 def tree_broadcast(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree of `full`'s structure, with the leaf of `prefix`, a tree that ends earlier, in each place below it.
+
     Parameters
         prefix: a pytree that ends earlier than `full`.
         full: a pytree.
@@ -796,6 +828,7 @@ def tree_broadcast(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> Any:
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: Optional[PyTreeDef], pytree_to_transpose: Any) -> Any:
     """A tree of trees with outer and inner structure exchanged.
+
     Parameters
         outer_treedef: the outer structure.
         inner_treedef: the inner one; None for that of the first subtree.
@@ -817,6 +850,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: Optional[PyTreeDef],
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every element is a leaf.
+
     Parameters
         iterable: pytrees.
         is_leaf: makes a leaf of the nodes for which it returns true.
@@ -831,6 +865,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
 def treedef_children(treedef: PyTreeDef) -> List[PyTreeDef]:
     """The structures of the root's children.
+
     Parameters
         treedef: a structure.
     Returns
@@ -844,6 +879,7 @@ def treedef_children(treedef: PyTreeDef) -> List[PyTreeDef]:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether a structure is that of a leaf.
+
     Parameters
         treedef: a structure.
     Returns
@@ -857,6 +893,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures.
+
     Parameters
         treedefs: structures.
     Returns
@@ -870,6 +907,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 class Partial(functools.partial):
     """`functools.partial` as a node: its arguments are leaves, so that it may be an argument of a jitted function.
+
     Example
         >>> stride.tree_util.tree_leaves(stride.tree_util.Partial(max, 1, 2))
         [1, 2]

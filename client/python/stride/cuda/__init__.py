@@ -219,4 +219,4 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), "random"})
+    return sorted({*globals(), "devicearray", "fp16", "random"})

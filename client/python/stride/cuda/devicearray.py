@@ -9,6 +9,7 @@ __all__ = ["DeviceNDArray", "is_cuda_ndarray"]
 
 def is_cuda_ndarray(obj: Any) -> bool:
     """Whether it is an array of the service.
+
     Parameters
         obj: an object.
     Returns

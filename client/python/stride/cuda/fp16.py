@@ -17,8 +17,9 @@ __all__ = [
 
 def hadd(a, b):
     """a + b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A number of float16.
     Example
@@ -31,8 +32,9 @@ def hadd(a, b):
 
 def hsub(a, b):
     """a - b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A number of float16.
     Example
@@ -45,8 +47,9 @@ def hsub(a, b):
 
 def hmul(a, b):
     """a * b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A number of float16.
     Example
@@ -59,8 +62,9 @@ def hmul(a, b):
 
 def hdiv(a, b):
     """a / b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A number of float16.
     Example
@@ -73,8 +77,9 @@ def hdiv(a, b):
 
 def hfma(a, b, c):
     """a * b + c, rounded once.
+
     Parameters
-        a, b, c: a number.
+        a, b, c: numbers.
     Returns
         A number of float16.
     Example
@@ -87,6 +92,7 @@ def hfma(a, b, c):
 
 def hneg(a):
     """-a.
+
     Parameters
         a: a number.
     Returns
@@ -101,6 +107,7 @@ def hneg(a):
 
 def habs(a):
     """The absolute value.
+
     Parameters
         a: a number.
     Returns
@@ -115,8 +122,9 @@ def habs(a):
 
 def heq(a, b):
     """Whether a == b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A bool.
     Example
@@ -129,8 +137,9 @@ def heq(a, b):
 
 def hne(a, b):
     """Whether a != b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A bool.
     Example
@@ -143,8 +152,9 @@ def hne(a, b):
 
 def hge(a, b):
     """Whether a >= b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A bool.
     Example
@@ -157,8 +167,9 @@ def hge(a, b):
 
 def hgt(a, b):
     """Whether a > b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A bool.
     Example
@@ -171,8 +182,9 @@ def hgt(a, b):
 
 def hle(a, b):
     """Whether a <= b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A bool.
     Example
@@ -185,8 +197,9 @@ def hle(a, b):
 
 def hlt(a, b):
     """Whether a < b.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A bool.
     Example
@@ -199,8 +212,9 @@ def hlt(a, b):
 
 def hmax(a, b):
     """The greater; of a number and NaN the number.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A number of float16.
     Example
@@ -213,8 +227,9 @@ def hmax(a, b):
 
 def hmin(a, b):
     """The lesser; of a number and NaN the number.
+
     Parameters
-        a, b: a number.
+        a, b: numbers.
     Returns
         A number of float16.
     Example
@@ -227,6 +242,7 @@ def hmin(a, b):
 
 def hsin(a):
     """The sine.
+
     Parameters
         a: a number.
     Returns
@@ -241,6 +257,7 @@ def hsin(a):
 
 def hcos(a):
     """The cosine.
+
     Parameters
         a: a number.
     Returns
@@ -255,6 +272,7 @@ def hcos(a):
 
 def hlog(a):
     """The natural logarithm.
+
     Parameters
         a: a number.
     Returns
@@ -269,6 +287,7 @@ def hlog(a):
 
 def hlog10(a):
     """The logarithm to the base 10.
+
     Parameters
         a: a number.
     Returns
@@ -283,6 +302,7 @@ def hlog10(a):
 
 def hlog2(a):
     """The logarithm to the base 2.
+
     Parameters
         a: a number.
     Returns
@@ -297,6 +317,7 @@ def hlog2(a):
 
 def hexp(a):
     """e to the power of a.
+
     Parameters
         a: a number.
     Returns
@@ -311,32 +332,49 @@ def hexp(a):
 
 def hexp10(a):
     """10 to the power of a.
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.hexp10(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.hexp10(x[0])
+        ...
+        >>> x = st.array([1.0], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [10.0]
     """
     return _half(libdevice.exp10f(a))
 
 
 def hexp2(a):
     """2 to the power of a.
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.hexp2(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.hexp2(x[0])
+        ...
+        >>> x = st.array([1.0], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [2.0]
     """
     return _half(libdevice.exp2f(a))
 
 
 def hsqrt(a):
     """The square root.
+
     Parameters
         a: a number.
     Returns
@@ -351,71 +389,112 @@ def hsqrt(a):
 
 def hrsqrt(a):
     """1 / sqrt(a).
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.hrsqrt(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.hrsqrt(x[0])
+        ...
+        >>> x = st.array([4.0], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [0.5]
     """
     return _half(libdevice.rsqrtf(a))
 
 
 def hceil(a):
     """The least whole number that is not below a.
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.hceil(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.hceil(x[0])
+        ...
+        >>> x = st.array([1.5], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [2.0]
     """
     return _half(libdevice.ceilf(a))
 
 
 def hfloor(a):
     """The greatest whole number that is not above a.
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.hfloor(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.hfloor(x[0])
+        ...
+        >>> x = st.array([1.5], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [1.0]
     """
     return _half(libdevice.floorf(a))
 
 
 def htrunc(a):
     """The whole part.
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.htrunc(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.htrunc(x[0])
+        ...
+        >>> x = st.array([-1.5], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [-1.0]
     """
     return _half(libdevice.truncf(a))
 
 
 def hrint(a):
     """The nearest whole number, of two as near the even one.
+
     Parameters
         a: a number.
     Returns
         A number of float16.
     Example
         >>> from stride import cuda
-        >>> cuda.fp16.hrint(1.5)
+        >>> @cuda.jit
+        ... def kernel(x):
+        ...     x[0] = cuda.fp16.hrint(x[0])
+        ...
+        >>> x = st.array([2.5], dtype=st.float16)
+        >>> kernel[1, 1](x)
+        >>> x.tolist()
+        [2.0]
     """
     return _half(libdevice.rintf(a))
 
 
 def hrcp(a):
     """1 / a.
+
     Parameters
         a: a number.
     Returns

@@ -15,7 +15,9 @@ def array(
     obj: Any, dtype: Any = None, copy: Any = True, order: Optional[str] = "K", subok: bool = False, ndmin: int = 0, *,
     blocking: bool = False,
 ):  # fmt: skip
-    """An array of the elements of an object. `blocking` changes nothing: elements of the host are taken before the call returns.
+    """An array of the elements of an object. `blocking` changes nothing: elements of the host are taken before the
+    call returns.
+
     Parameters
         obj: an array, or what becomes one.
         dtype: the element type; None for that of the elements.
@@ -36,6 +38,7 @@ def array(
 
 def asanyarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocking: bool = False):
     """An array: `a` itself where it is one of that type. `blocking` changes nothing.
+
     Parameters
         a: an array, or what becomes one.
         dtype: the element type; None for that of the elements.
@@ -53,6 +56,7 @@ def asanyarray(a: Any, dtype: Any = None, order: Optional[str] = None, *, blocki
 
 def ascontiguousarray(a: Any, dtype: Any = None):
     """A C-contiguous array with at least one axis: `a` itself where it is one.
+
     Parameters
         a: an array, or what becomes one.
         dtype: the element type; None for that of the elements.
@@ -67,7 +71,9 @@ def ascontiguousarray(a: Any, dtype: Any = None):
 
 
 def asfortranarray(a: Any, dtype: Any = None):
-    """An array with the elements of `a`. Arrays of the service are C-contiguous; `get(order="F")` gives Fortran's order on the host.
+    """An array with the elements of `a`. Arrays of the service are C-contiguous; `get(order="F")` gives Fortran's
+    order on the host.
+
     Parameters
         a: an array, or what becomes one.
         dtype: the element type; None for that of the elements.
@@ -88,6 +94,7 @@ def _placed(name: str, a: Any, axis: Optional[int], dtype: Any, out: Optional[Ar
 
 def argmax(a: Any, axis: Optional[int] = None, dtype: Any = None, out: Any = None, keepdims: bool = False):
     """Where the greatest element along an axis is, in the type `dtype`.
+
     Parameters
         a: an array, or what becomes one.
         axis: the axis; None for all elements.
@@ -106,6 +113,7 @@ def argmax(a: Any, axis: Optional[int] = None, dtype: Any = None, out: Any = Non
 
 def argmin(a: Any, axis: Optional[int] = None, dtype: Any = None, out: Any = None, keepdims: bool = False):
     """Where the least element along an axis is, in the type `dtype`.
+
     Parameters
         a: an array, or what becomes one.
         axis: the axis; None for all elements.
@@ -124,6 +132,7 @@ def argmin(a: Any, axis: Optional[int] = None, dtype: Any = None, out: Any = Non
 
 def row_stack(tup: Any, *, dtype: Any = None, casting: str = "same_kind"):
     """`vstack` under its older name, which warns as NumPy's did.
+
     Parameters
         tup: arrays.
         dtype: the element type; None for that of the elements.

@@ -56,6 +56,7 @@ class Config:
     @property
     def enable_nd_planning(self) -> bool:
         """Whether one plan is made for several axes. Deprecated in CuPy, which warns as well.
+
         Example
             >>> import stride.cupy as cp
             >>> import warnings

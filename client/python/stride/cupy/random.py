@@ -48,6 +48,7 @@ def _with_dtype(function, name: str):
 class RandomState(_RandomState):
     """stride.random.RandomState, whose methods take CuPy's `dtype=`. `method`, cuRAND's kind of generator, changes
     nothing: the numbers are Philox's.
+
     Parameters
         seed: an integer or integers; None for a seed of the system's.
         method: accepted.
@@ -62,6 +63,7 @@ class RandomState(_RandomState):
 
     def seed(self, seed=None) -> None:
         """Begins again with a seed, as stride.random.RandomState.seed; a seed that is a float raises TypeError.
+
         Parameters
             seed: an integer or integers; None for a seed of the system's.
         Returns
@@ -78,6 +80,7 @@ class RandomState(_RandomState):
 
 class Generator(_Generator):
     """stride.random.Generator, whose bit generator can be replaced, as CuPy's can.
+
     Example
         >>> import stride.cupy as cp
         >>> cp.random.Generator(cp.random.XORWOW(7)).random(2).shape
@@ -87,6 +90,7 @@ class Generator(_Generator):
     @property
     def bit_generator(self):
         """What the words are read from.
+
         Example
             >>> import stride.cupy as cp
             >>> type(cp.random.default_rng(7).bit_generator).__name__
@@ -103,6 +107,7 @@ class Generator(_Generator):
 
 def default_rng(seed=None) -> Generator:
     """A new generator of a seed, or of a bit generator; a Generator is returned as it is.
+
     Parameters
         seed: an integer or integers, a bit generator or a Generator; None for a seed of the system's.
     Returns
@@ -127,7 +132,7 @@ for _name in _WITH_DTYPE:
     if hasattr(_RandomState, _name):
         setattr(RandomState, _name, _with_dtype(getattr(_RandomState, _name), _name))
 
-XORWOW, MRG32k3a = _named("XORWOW"), _named("MRG32k3a")
+XORWOW, MRG32k3a = (_named(one, __name__, __name__) for one in ("XORWOW", "MRG32k3a"))
 Philox4x3210 = type("Philox4x3210", (_Philox,), {"__module__": __name__, "__doc__": _Philox.__doc__})
 
 _state = RandomState()
@@ -135,6 +140,7 @@ _state = RandomState()
 
 def get_random_state() -> RandomState:
     """The RandomState whose methods the module's functions are.
+
     Returns
         A RandomState.
     Example
@@ -147,6 +153,7 @@ def get_random_state() -> RandomState:
 
 def set_random_state(rs) -> None:
     """Makes the module's functions methods of another RandomState.
+
     Parameters
         rs: a RandomState.
     Returns
@@ -165,6 +172,7 @@ def set_random_state(rs) -> None:
 
 def reset_states() -> None:
     """Gives the module's functions a new RandomState, whose seed is the system's.
+
     Returns
         None.
     Example
@@ -194,9 +202,9 @@ def _method(name: str):
     return call
 
 
-__all__ = sorted(
-    {*_own.__all__, "MRG32k3a", "Philox4x3210", "XORWOW", "get_random_state", "reset_states", "set_random_state"}
-)
+__all__ = [
+    *_own.__all__, "MRG32k3a", "Philox4x3210", "XORWOW", "get_random_state", "reset_states", "set_random_state",
+]  # fmt: skip
 
 
 def __dir__():

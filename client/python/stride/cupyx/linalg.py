@@ -9,6 +9,7 @@ __all__ = ["invh"]
 
 def invh(a: Any):
     """The inverse of a Hermitian matrix, or of several.
+
     Parameters
         a: an array whose last two axes are of one length.
     Returns

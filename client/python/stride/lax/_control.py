@@ -90,6 +90,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
     """The branch numbered `index` of the operands; an index out of range is the nearest one.
 
     Outside `jit` and `vmap` the index is read and one branch is called; else all are computed, as by `cond`.
+
     Parameters
         index: an integer, or an array of one without axes.
         branches: functions of the operands, with results of the same structure, shapes and types.
@@ -408,6 +409,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
     Within `jit` and `vmap` a condition that is computed from arrays is Unimplemented, since a program has no loops. One
     that stands on Python's numbers alone is known there; then the steps are recorded as those of `fori_loop`.
+
     Parameters
         cond_fun: takes the value, and returns a bool.
         body_fun: takes the value, and returns one of the same structure, shapes and types.
@@ -457,6 +459,7 @@ def scan(
 
     The function is called once per step. Within `jit` the steps become part of the program, bounded together by
     20,000 operations.
+
     Parameters
         f: takes a carry and an element of xs, and returns a carry of the same structure, shapes and types, and a y.
         init: the first carry, a pytree of arrays and numbers.
@@ -634,6 +637,7 @@ def _no_results(f: Callable, carry: _Carry, sources: List[Array], structure: Any
 def map(f: Callable, xs: Any, *, batch_size: Optional[int] = None) -> Any:  # noqa: A001
     """The results of `f` for each element along the first axis of `xs`, put together; `batch_size` of them at a time
     by `vmap`.
+
     Parameters
         f: takes an element of xs.
         xs: a pytree of arrays of one length.

@@ -156,6 +156,21 @@ def _operands(name: str, values: Sequence[Any], kinds: str = "biufc", is_element
     return arrays
 
 
+_ELEMENTWISE = """{summary}
+
+    Parameters
+        {parameters}
+    Returns
+        An array.
+    Raises
+        TypeError for elements of another type.
+    Example
+        >>> x = st.array({value})
+        >>> (stride.lax.{call} == stride.{same}).tolist()
+        [True]
+    """
+
+
 def _unary(name: str, stride_name: str, kinds: str = "fc") -> Callable:
     function = getattr(_elementwise, stride_name)
 
@@ -163,7 +178,11 @@ def _unary(name: str, stride_name: str, kinds: str = "fc") -> Callable:
         return function(_array(name, x, kinds))
 
     operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"`stride.{stride_name}` of an array of {', '.join([_KINDS[one] for one in kinds])}."
+    operator.__doc__ = _ELEMENTWISE.format(
+        summary=f"`stride.{stride_name}` of an array of {', '.join([_KINDS[one] for one in kinds])}.",
+        parameters="x: an array or a number.\n        accuracy: changes nothing.",
+        value="[1.0]" if "f" in kinds else "[1]", call=f"{name}(x)", same=f"{stride_name}(x)",
+    )  # fmt: skip
     return operator
 
 
@@ -174,7 +193,11 @@ def _binary(name: str, stride_name: str, kinds: str = "iufc") -> Callable:
         return function(*_operands(name, (x, y), kinds))
 
     operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"`stride.{stride_name}` of operands of one type, which is not promoted."
+    operator.__doc__ = _ELEMENTWISE.format(
+        summary=f"`stride.{stride_name}` of operands of one type, which is not promoted.",
+        parameters="x, y: arrays or numbers.",
+        value="[1.0]" if "f" in kinds else "[1]", call=f"{name}(x, x)", same=f"{stride_name}(x, x)",
+    )  # fmt: skip
     return operator
 
 
@@ -228,6 +251,7 @@ sub = _binary("sub", "subtract")
 
 def real(x: Any) -> Array:
     """The real parts of complex numbers.
+
     Parameters
         x: an array or a number.
     Returns
@@ -241,6 +265,7 @@ def real(x: Any) -> Array:
 
 def imag(x: Any) -> Array:
     """The imaginary parts of complex numbers.
+
     Parameters
         x: an array or a number.
     Returns
@@ -254,6 +279,7 @@ def imag(x: Any) -> Array:
 
 def conj(x: Any, input_dtype: Any = None) -> Array:
     """The conjugates, as complex numbers.
+
     Parameters
         x: an array or a number.
         input_dtype: accepted.
@@ -269,8 +295,9 @@ def conj(x: Any, input_dtype: Any = None) -> Array:
 
 def complex(x: Any, y: Any) -> Array:  # noqa: A001
     """Complex numbers of real and imaginary parts.
+
     Parameters
-        x, y: an array or a number.
+        x, y: arrays or numbers.
     Returns
         An array of complex numbers.
     Example
@@ -286,8 +313,9 @@ def complex(x: Any, y: Any) -> Array:  # noqa: A001
 
 def div(x: Any, y: Any) -> Array:
     """The quotient; of integers it is rounded toward zero, and by zero it has all bits set, as JAX's.
+
     Parameters
-        x, y: an array or a number.
+        x, y: arrays or numbers.
     Returns
         An array.
     Example
@@ -308,8 +336,9 @@ def div(x: Any, y: Any) -> Array:
 
 def rem(x: Any, y: Any) -> Array:
     """The remainder with the sign of `x`; of integers by zero it is `x`.
+
     Parameters
-        x, y: an array or a number.
+        x, y: arrays or numbers.
     Returns
         An array.
     Example
@@ -324,8 +353,9 @@ def rem(x: Any, y: Any) -> Array:
 
 def pow(x: Any, y: Any) -> Array:  # noqa: A001
     """`x` raised to `y`, which is of the same type or of integers.
+
     Parameters
-        x, y: an array or a number.
+        x, y: arrays or numbers.
     Returns
         An array.
     Example
@@ -341,6 +371,7 @@ def pow(x: Any, y: Any) -> Array:  # noqa: A001
 
 def integer_pow(x: Any, y: int) -> Array:
     """`x` raised to an integer.
+
     Parameters
         x: an array or a number.
         y: an integer.
@@ -358,6 +389,7 @@ def integer_pow(x: Any, y: int) -> Array:
 
 class RoundingMethod(enum.IntEnum):
     """How `round` rounds what is in the middle.
+
     Example
         >>> stride.lax.round(st.array([2.5]), stride.lax.RoundingMethod.TO_NEAREST_EVEN).tolist()
         [2.0]
@@ -369,6 +401,7 @@ class RoundingMethod(enum.IntEnum):
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:  # noqa: A001
     """The nearest whole numbers.
+
     Parameters
         x: an array or a number.
         rounding_method: a RoundingMethod.
@@ -394,6 +427,7 @@ def _ones(x: Array) -> Array:
 
 def rsqrt(x: Any) -> Array:
     """One divided by the square root.
+
     Parameters
         x: an array or a number.
     Returns
@@ -407,6 +441,7 @@ def rsqrt(x: Any) -> Array:
 
 def logistic(x: Any) -> Array:
     """`1 / (1 + exp(-x))`.
+
     Parameters
         x: an array or a number.
     Returns
@@ -421,6 +456,7 @@ def logistic(x: Any) -> Array:
 
 def sign(x: Any) -> Array:
     """The sign: of floats zeros keep theirs.
+
     Parameters
         x: an array or a number.
     Returns
@@ -436,8 +472,9 @@ def sign(x: Any) -> Array:
 
 def shift_right_logical(x: Any, y: Any) -> Array:
     """A shift to the right that fills with zeros.
+
     Parameters
-        x, y: an array or a number.
+        x, y: arrays or numbers.
     Returns
         An array.
     Example
@@ -452,6 +489,7 @@ def shift_right_logical(x: Any, y: Any) -> Array:
 
 def population_count(x: Any) -> Array:
     """The number of bits that are set.
+
     Parameters
         x: an array or a number.
     Returns
@@ -467,6 +505,7 @@ def population_count(x: Any) -> Array:
 
 def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
     """`x`, but no less than `min` and no more than `max`, which have its shape or no axes.
+
     Parameters
         min: an array or a number: the least.
         x: an array or a number.
@@ -487,6 +526,7 @@ def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """The elements in another type.
+
     Parameters
         operand: an array.
         new_dtype: the element type.
@@ -501,6 +541,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
 
 def stop_gradient(x: Any) -> Any:
     """The pytree itself: there are no gradients.
+
     Parameters
         x: a pytree.
     Returns
@@ -514,6 +555,7 @@ def stop_gradient(x: Any) -> Any:
 
 def optimization_barrier(operand: Any) -> Any:
     """The pytree itself: results do not depend on what is fused.
+
     Parameters
         operand: a pytree.
     Returns
@@ -530,9 +572,10 @@ def optimization_barrier(operand: Any) -> Any:
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """`on_true` where `pred` is true, else `on_false`, which have one shape and type; `pred` has it too, or no axes.
+
     Parameters
         pred: bools, of the cases' shape or without axes.
-        on_true, on_false: an array.
+        on_true, on_false: arrays.
     Returns
         An array.
     Example
@@ -545,6 +588,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 def select_n(which: Any, *cases: Any) -> Array:
     """The elements of the case that `which`, bools or integers, has the number of: the nearest case where there is
     none of that number.
+
     Parameters
         which: bools or integers, of the cases' shape or without axes.
         cases: arrays of one shape and type.
@@ -590,6 +634,35 @@ def _axis(name: str, x: Array, axis: int) -> int:
     return axis
 
 
+_ALONG_AXES = """{summary}
+
+    Parameters
+        operand: an array.
+        axes: the axes, which the result lacks.
+    Returns
+        An array.
+    Raises
+        TypeError for elements of another type; ValueError for axes that the operand lacks.
+    Example
+        >>> stride.lax.{name}(st.ones((2, 3), dtype={dtype}), (1,)).shape
+        (2,)
+    """
+_ALONG_AXIS = """{summary}
+
+    Parameters
+        operand: an array.
+        axis: the axis.
+        reverse: whether to go from the last element to the first.
+    Returns
+        An array of the operand's shape.
+    Raises
+        TypeError for elements of another type; ValueError for an axis that the operand lacks.
+    Example
+        >>> stride.lax.{name}(st.array([1.0, 1.0])).shape
+        (2,)
+    """
+
+
 def _reduction(name: str, function: Callable, kinds: str, summary: str) -> Callable:
     def operator(operand: Any, axes: Sequence[int]) -> Array:
         x = _array(name, operand, kinds)
@@ -597,7 +670,7 @@ def _reduction(name: str, function: Callable, kinds: str, summary: str) -> Calla
         return function(x, axes) if axes else x
 
     operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = summary
+    operator.__doc__ = _ALONG_AXES.format(name=name, summary=summary, dtype="float" if "f" in kinds else "int")
     return operator
 
 
@@ -643,6 +716,7 @@ reduce_xor = _reduction(
 
 def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
     """Where the greatest element along an axis is.
+
     Parameters
         operand: an array.
         axis: the axis.
@@ -659,6 +733,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
 
 def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
     """Where the least element along an axis is.
+
     Parameters
         operand: an array.
         axis: the axis.
@@ -679,7 +754,7 @@ def _scan(name: str, ufunc: str, kinds: str, summary: str) -> Callable:
         return _ufunc.accumulate(ufunc, x, _axis(name, x, axis), dtype=x.dtype, reverse=reverse)
 
     operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = summary
+    operator.__doc__ = _ALONG_AXIS.format(name=name, summary=summary)
     return operator
 
 
@@ -692,6 +767,7 @@ cumsum = _scan("cumsum", "add", "iufc", "Running sums along an axis, in the oper
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """The elements in order along an axis; of a tuple of arrays, all in the order of the first `num_keys`.
+
     Parameters
         operand: an array, or a tuple of arrays of one shape.
         dimension: the axis.
@@ -719,6 +795,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
     """Keys in order along an axis, and values in the order of the keys.
+
     Parameters
         keys: an array.
         values: an array of the same shape.
@@ -735,6 +812,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
     """The `k` greatest elements along an axis, in order, and where they are (int32).
+
     Parameters
         operand: an array.
         k: how many.
@@ -771,8 +849,9 @@ def dot(
     lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
     """The product of vectors and matrices; `precision` changes nothing.
+
     Parameters
-        lhs, rhs: an array.
+        lhs, rhs: arrays.
         dimension_numbers: None, or those of dot_general.
         precision: changes nothing.
         preferred_element_type: the type in which it is computed.
@@ -803,6 +882,7 @@ def dot_general(
     **ignored: Any,
 ) -> Array:
     """Products summed over some axes, for each place of others.
+
     Parameters
         lhs: an array.
         rhs: an array of the same type.
@@ -851,8 +931,9 @@ def dot_general(
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """Products of the matrices in the last two axes, for each place of the others.
+
     Parameters
-        lhs, rhs: an array.
+        lhs, rhs: arrays.
         precision: changes nothing.
     Returns
         An array.

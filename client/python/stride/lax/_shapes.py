@@ -45,6 +45,7 @@ _slice = slice
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array of one value.
+
     Parameters
         shape: the shape.
         fill_value: a number.
@@ -61,6 +62,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
     """An array of one value, by default of another's shape and type.
+
     Parameters
         x: an array.
         fill_value: a number.
@@ -78,6 +80,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
 
 def iota(dtype: Any, size: int) -> Array:
     """The numbers from 0 on.
+
     Parameters
         dtype: the element type.
         size: how many.
@@ -92,6 +95,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """The numbers from 0 on along one axis of a shape.
+
     Parameters
         dtype: the element type.
         shape: the shape.
@@ -111,6 +115,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple:
     """The shape that shapes of one length have together.
+
     Parameters
         shapes: shapes of one length.
     Returns
@@ -124,6 +129,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple:
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
     """More axes in front, of these sizes.
+
     Parameters
         operand: an array.
         sizes: the extents of the new axes.
@@ -139,6 +145,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], **ignored: Any) -> Array:
     """An array of a shape, in which the operand's axes are `broadcast_dimensions`.
+
     Parameters
         operand: an array.
         shape: the shape.
@@ -166,6 +173,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """Axes of one element in front, until there are `rank`.
+
     Parameters
         x: an array.
         rank: how many axes.
@@ -185,6 +193,7 @@ def reshape(
     operand: Any, new_sizes: Sequence[int], dimensions: Optional[Sequence[int]] = None, **ignored: Any
 ) -> Array:
     """The elements in another shape, with the axes in the order of `dimensions` first.
+
     Parameters
         operand: an array.
         new_sizes: the shape.
@@ -205,6 +214,7 @@ def reshape(
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: Optional[int] = None) -> Array:
     """The axes from one to before another as one.
+
     Parameters
         operand: an array.
         start_dimension: the first of the axes.
@@ -222,6 +232,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: Optional[int] =
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """With axes of one element at these places of the result.
+
     Parameters
         array: an array.
         dimensions: the axes.
@@ -240,6 +251,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """Without these axes, which have one element each.
+
     Parameters
         array: an array.
         dimensions: the axes.
@@ -254,6 +266,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The axes in another order.
+
     Parameters
         operand: an array.
         permutation: for each axis of the result the operand's.
@@ -271,6 +284,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """In reverse along these axes.
+
     Parameters
         operand: an array.
         dimensions: the axes.
@@ -285,6 +299,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
     """Repeated as a whole along each axis.
+
     Parameters
         operand: an array.
         reps: for each axis how often.
@@ -299,6 +314,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Arrays of one type, one after another along an axis.
+
     Parameters
         operands: arrays of one type.
         dimension: the axis.
@@ -316,6 +332,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> List[Array]:
     """Parts of these sizes along an axis.
+
     Parameters
         operand: an array.
         sizes: the lengths of the parts, whose sum is the axis's.
@@ -337,6 +354,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> List[Array]:
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[Any]) -> Array:
     """With a value around the elements and between them.
+
     Parameters
         operand: an array.
         padding_value: a number or an array without axes, of its type.
@@ -371,6 +389,7 @@ def slice(  # noqa: A001
     operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Optional[Sequence[int]] = None
 ) -> Array:
     """The elements from places to before others, at steps.
+
     Parameters
         operand: an array.
         start_indices: for each axis the first place.
@@ -396,6 +415,7 @@ def slice_in_dim(
     operand: Any, start_index: Optional[int], limit_index: Optional[int], stride: int = 1, axis: int = 0
 ) -> Array:
     """As `slice`, along one axis; as Python's slices, negative places count from the end.
+
     Parameters
         operand: an array.
         start_index: the first place; None for the begin.
@@ -415,6 +435,7 @@ def slice_in_dim(
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One element along an axis.
+
     Parameters
         operand: an array.
         index: an integer; a negative one counts from the end.
@@ -499,6 +520,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Array:
     """A copy with `update` from starts that may be computed on. A start from which it has no room is moved.
+
     Parameters
         operand: an array.
         update: an array of the operand's type.
@@ -537,6 +559,7 @@ def _along(axis: int, x: Array, start: Any) -> list:
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Array:
     """As `dynamic_slice`, along one axis.
+
     Parameters
         operand: an array.
         start_index: an integer, or an array of one without axes.
@@ -556,6 +579,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """One element along an axis, whose place may be computed; the nearest one where it is out of range.
+
     Parameters
         operand: an array.
         index: an integer, or an array of one without axes.
@@ -573,6 +597,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Array:
     """As `dynamic_update_slice`, along one axis.
+
     Parameters
         operand: an array.
         update: an array of the operand's type.
@@ -590,6 +615,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Array:
     """A copy with an update of one element along an axis.
+
     Parameters
         operand: an array.
         update: the element, with or without the axis.

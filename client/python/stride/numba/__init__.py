@@ -10,7 +10,7 @@ import sys
 
 from stride import _signatures, cuda
 from stride._signatures import TYPES
-from stride.cuda import cg, guvectorize, libdevice, random, vectorize
+from stride.cuda import cg, devicearray, fp16, guvectorize, libdevice, random, vectorize
 from stride.numba import types
 from stride.numba.core import config, errors
 
@@ -27,7 +27,7 @@ prange = range
 # `from stride.numba.cuda.random import ...` imports stride.cuda's modules. They are entered here, not found as files:
 # the package numba-cuda installs a finder that takes every module with "numba.cuda" in its name.
 sys.modules[f"{__name__}.cuda"] = cuda
-for _module in (cg, libdevice, random):
+for _module in (cg, devicearray, fp16, libdevice, random):
     sys.modules[f"{__name__}.cuda.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [

@@ -125,6 +125,7 @@ loggamma = globals()["gammaln"]
 
 def softmax(x: Any, axis: Any = None):
     """exp(x) / sum(exp(x)) along an axis or several; over all elements by default.
+
     Parameters
         x: an array, or what becomes one.
         axis: an axis or several; None for all.
@@ -142,6 +143,7 @@ def softmax(x: Any, axis: Any = None):
 
 def log_softmax(x: Any, axis: Any = None):
     """The logarithm of softmax, exact where softmax is near 0.
+
     Parameters
         x: an array, or what becomes one.
         axis: an axis or several; None for all.

@@ -13,6 +13,7 @@ RequireLiteralValue = NumbaTypeError = TypingError
 
 class NumbaWarning(Warning):
     """What Numba's warnings are.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
@@ -22,6 +23,7 @@ class NumbaWarning(Warning):
 
 class NumbaPerformanceWarning(NumbaWarning):
     """Never given.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
@@ -31,6 +33,7 @@ class NumbaPerformanceWarning(NumbaWarning):
 
 class NumbaDeprecationWarning(NumbaWarning, DeprecationWarning):
     """Never given.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
@@ -40,6 +43,7 @@ class NumbaDeprecationWarning(NumbaWarning, DeprecationWarning):
 
 class NumbaPendingDeprecationWarning(NumbaWarning, PendingDeprecationWarning):
     """Never given.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
@@ -49,6 +53,7 @@ class NumbaPendingDeprecationWarning(NumbaWarning, PendingDeprecationWarning):
 
 class NumbaExperimentalFeatureWarning(NumbaWarning):
     """Never given.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
@@ -58,6 +63,7 @@ class NumbaExperimentalFeatureWarning(NumbaWarning):
 
 class NumbaDebugInfoWarning(NumbaWarning):
     """Never given.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
@@ -67,6 +73,7 @@ class NumbaDebugInfoWarning(NumbaWarning):
 
 class NumbaInvalidConfigWarning(NumbaWarning):
     """Never given.
+
     Example
         >>> import warnings
         >>> from stride.numba.core import errors
