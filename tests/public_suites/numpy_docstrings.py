@@ -140,7 +140,7 @@ def _outcomes(name, text):
     for i, example in enumerate(test.examples):
         before += example.source
         error, reason = failures.get(i, (None, None))
-        # What fails for a type costs the examples after it.
+        # An example that fails for a type costs the examples after it.
         refused = refused or reason
         if not _NUMBER.search(example.want.split("Traceback", 1)[0]) or doctest.SKIP in example.options:
             continue

@@ -264,7 +264,7 @@ def after(error: BaseException, uses: Any) -> Optional[str]:
     return of_error(text) or next(iter(sorted(map(_of_refusal, uses.refused))), None)
 
 
-# Of names that the client refuses and that a failed test had from NumPy.
+# Names that the client refuses and that a failed test took from NumPy.
 _REFUSALS = [
     (r"object", OBJECT),
     (r"str|bytes|char|flexible", STRING),
@@ -282,7 +282,7 @@ def _of_refusal(name: str) -> Optional[str]:
     return next((reason for pattern, reason in _REFUSALS if re.search(pattern, name)), None) or INSIDES
 
 
-# What failures come from, by their texts; the first that fits. They stay failures.
+# Causes of failures by their texts; the first that fits. They stay failures.
 CAUSES = [
     (
         r"DID NOT WARN|FloatingPointError|floating point .* error",
