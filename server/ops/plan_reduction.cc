@@ -353,7 +353,7 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   auto mapped = MapValue(spec.map, function, input.dtype, spec.accumulator);
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
-  // What has an identity needs no count.
+  // A reduction with an identity needs no count.
   const bool replaces_nan = skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN;
   if (replaces_nan) {
     mapped = ReplaceNan(spec.map, spec.mapped, input.dtype,

@@ -1,5 +1,5 @@
-"""A plugin of pytest: imports NumPy's test modules with `stride` in NumPy's place, applies the rules, ends a test at its
-time limit, and writes one line of JSON for each test.
+"""A plugin of pytest: imports NumPy's test modules with `stride` in NumPy's place, applies the rules, ends a test at
+its time limit, and writes one line of JSON for each test.
 
 STRIDE_SUITE_RESULTS is the file to append to; STRIDE_SUITE_SECONDS the limit of a test; STRIDE_SUITE_DONE a file with
 the tests not to run again, one in a line."""

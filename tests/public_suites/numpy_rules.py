@@ -1,8 +1,8 @@
 """What is excluded from NumPy's suite, and why: one table.
 
-A rule never says that something is hard. It names a type or a part of NumPy that the service does not have by design, or
-a test of NumPy's insides. Rules of files, names, sources and parameters apply before a test runs; rules of errors apply
-to a test that failed because the client refused such a type."""
+A rule never says that something is hard. It names a type or a part of NumPy that the service does not have by design,
+or a test of NumPy's insides. Rules of files, names, sources and parameters apply before a test runs; rules of errors
+apply to a test that failed because the client refused such a type."""
 
 import inspect
 import re
@@ -103,7 +103,8 @@ RULES: List[Rule] = [
     ),
     Rule(
         "source",
-        r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|"
+        r"_resolve_dtypes_and_context|__text_signature__|_multiarray_tests|\bmt\.|_umath_tests"
+        r"|\bumt\.|getrefcount|HAS_REFCOUNT|rational\b|"
         r"_get_castingimpl|"
         r"__array_struct__|sys\.getrefcount|opflag_tests|_testing\b|np\._core\._|internal_overlap|_no_tracing",
         INSIDES,
@@ -264,7 +265,7 @@ def after(error: BaseException, uses: Any) -> Optional[str]:
     return of_error(text) or next(iter(sorted(map(_of_refusal, uses.refused))), None)
 
 
-# Of names that the client refuses and that a failed test had from NumPy.
+# Names that the client refuses and that a failed test took from NumPy.
 _REFUSALS = [
     (r"object", OBJECT),
     (r"str|bytes|char|flexible", STRING),
@@ -282,7 +283,7 @@ def _of_refusal(name: str) -> Optional[str]:
     return next((reason for pattern, reason in _REFUSALS if re.search(pattern, name)), None) or INSIDES
 
 
-# What failures come from, by their texts; the first that fits. They stay failures.
+# Causes of failures by their texts; the first that fits. They stay failures.
 CAUSES = [
     (
         r"DID NOT WARN|FloatingPointError|floating point .* error",

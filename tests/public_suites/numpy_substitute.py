@@ -1,9 +1,9 @@
 """NumPy's names, answered by `stride` first: what the modules of NumPy's tests import.
 
 A module under test gets an `__import__` of its own. Where it imports NumPy, it receives a `Substitute` of the module: a
-name of a public NumPy object gives the object of the same name in `stride`. A name that `stride` refuses (strings, dates,
-masks) gives NumPy's own and is noted, so that a failure can be put down to it. Names of NumPy's private modules are
-NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; texts of errors are not compared."""
+name of a public NumPy object gives the object of the same name in `stride`. A name that `stride` refuses (strings,
+dates, masks) gives NumPy's own and is noted, so that a failure can be put down to it. Names of NumPy's private modules
+are NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; texts of errors are not compared."""
 
 import builtins
 import functools
@@ -22,7 +22,7 @@ _PAIRS = [(numpy, stride), (numpy.linalg, stride.linalg), (numpy.fft, stride.fft
 
 
 class Uses:
-    """What the running test has used: a name of `stride`, and names that are NumPy's own because `stride` refuses them."""
+    """Names that the running test has used: a name of `stride`, and NumPy's own where `stride` refuses them."""
 
     def __init__(self) -> None:
         self.collecting = True
@@ -55,8 +55,8 @@ _CREATION = ("arange", "array", "asarray", "empty", "full", "ones", "zeros")
 
 
 def _made_while_collecting(theirs, ours):
-    """While tests are collected, an array of a type that the service does not have is NumPy's: a rule of parameters then
-    excludes the test with it alone."""
+    """While tests are collected, an array of a type that the service does not have is NumPy's: a rule of parameters
+    then excludes the test with it alone."""
 
     @functools.wraps(ours)
     def create(*arguments, **options):

@@ -118,7 +118,9 @@ def share(counts):
 
 
 def line_of(name, counts):
-    return f"{name:44} {counts['passed']:6} {counts['failed'] + counts['error']:6} {counts['skipped']:7} {counts['excluded']:8} {share(counts):6.1f} %"
+    failed = counts["failed"] + counts["error"]
+    numbers = f"{counts['passed']:6} {failed:6} {counts['skipped']:7} {counts['excluded']:8}"
+    return f"{name:44} {numbers} {share(counts):6.1f} %"
 
 
 def reasons_of(records):

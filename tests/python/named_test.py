@@ -45,6 +45,18 @@ class NamedTest(client_case.ClientCase):
             loaded = other.array("weights")
             self.same(loaded, 2 * x)
             loaded[0] = 7
+            self.same(st.load(full)[0], np.full(3, 7.0))
+            # No read is kept: another session, and another array of the name, writes the elements.
+            ours, twin = st.load(full), st.load(full)
+            self.same(ours[0], np.full(3, 7.0))
+            self.same(twin, np.array([[7, 7, 7], [6, 8, 10.0]]))
+            loaded[0, 1] = 8
+            other.synchronize()
+            self.same(ours, np.array([[7, 8, 7], [6, 8, 10.0]]))
+            self.assertEqual(float(ours[0, 1]), 8)
+            ours[0, 1] = 7
+            self.same(twin, np.array([[7, 7, 7], [6, 8, 10.0]]))
+            self.assertEqual(float(twin[0, 1]), 7)
             self.same(st.load(full).T, np.array([[7, 7, 7], [6, 8, 10]]).T.astype(float))
         self.same(self.session.array("weights") + 1, np.array([[8, 8, 8], [7, 9, 11.0]]))
         with self.assertRaises(st.AlreadyExists):

@@ -1,5 +1,5 @@
-"""NumPy's functions by name: each beside NumPy's own, over types, shapes, axes, NaN and signed zeros, by position and by
-keyword; and that no public name of NumPy is forgotten."""
+"""NumPy's functions by name: each beside NumPy's own, over types, shapes, axes, NaN and signed zeros, by position and
+by keyword; and that no public name of NumPy is forgotten."""
 
 import doctest
 import inspect
@@ -545,7 +545,8 @@ class ClosedTest(NamesCase):
                 ours = st.vectorize(function, **options)(*arguments, **named)
                 host = [np.asarray(one) if isinstance(one, st.Array) else one for one in arguments]
                 theirs = np.vectorize(function, **options)(
-                    *host, **{name: np.asarray(one) if isinstance(one, st.Array) else one for name, one in named.items()}
+                    *host,
+                    **{name: np.asarray(one) if isinstance(one, st.Array) else one for name, one in named.items()},
                 )
                 for one, other in zip(ours, theirs) if isinstance(theirs, tuple) else [(ours, theirs)]:
                     self.assertIsInstance(one, st.Array)

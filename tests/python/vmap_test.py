@@ -74,9 +74,17 @@ class VmapTest(client_case.ClientCase):
             self.check(function, values, **tolerance)
         self.check(lambda x: st.linalg.inv(x[0]) @ x[1], stacks[:, :, :2, :2], **tolerance)
         matrices, vectors = self.rng.random((5, 3, 2)), self.rng.random((5, 3))
-        for left, right, axes in ((a, matrices, 0), (a, vectors, 0), (a[0], matrices, (None, 0)), (a[0], vectors, (None, 0)),
-                                  (a, matrices[0], (0, None)), (a, vectors[0], (0, None)), (stacks, matrices, 0),
-                                  (stacks[0], matrices, (None, 0)), (a, self.rng.random((5, 4, 3, 2)), 0)):
+        for left, right, axes in (
+            (a, matrices, 0),
+            (a, vectors, 0),
+            (a[0], matrices, (None, 0)),
+            (a[0], vectors, (None, 0)),
+            (a, matrices[0], (0, None)),
+            (a, vectors[0], (0, None)),
+            (stacks, matrices, 0),
+            (stacks[0], matrices, (None, 0)),
+            (a, self.rng.random((5, 4, 3, 2)), 0),
+        ):
             with self.subTest(left=left.shape, right=right.shape, axes=axes):
                 self.check(st.linalg.solve, left, right, in_axes=axes, **tolerance)
         self.same(st.vmap(st.linalg.inv)(st.asarray(a)), np.linalg.inv(a), rtol=1e-9)

@@ -221,7 +221,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def device(self) -> str:
-        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for each.
+        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for
+        each.
 
         Example
             >>> isinstance(st.zeros(2).device, str)

@@ -231,7 +231,8 @@ def reinterpreted(array: Array, dtype: Any) -> Array:
     num_bytes = array.shape[-1] * before if array.ndim else before
     if num_bytes % after:
         raise ValueError(
-            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of "
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last "
+            "axis of "
             "the array."
         )
     shape = (*array.shape[:-1], num_bytes // after) if array.ndim else ()

@@ -139,7 +139,7 @@ def _probabilities(p, count: int) -> np.ndarray:
         raise ValueError("probabilities contain NaN")
     if (values < 0).any():
         raise ValueError("probabilities are not negative")
-    # What float16 and float32 hold of them adds up to 1 less exactly.
+    # Probabilities rounded to float16 or float32 add up to 1 less exactly.
     precision = math.sqrt(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0
     if abs(math.fsum(values) - 1) > max(_TOLERANCE, precision):
         raise ValueError("probabilities do not add up to 1")

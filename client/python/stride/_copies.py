@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_SESSION_BYTES = 64 << 20
 _SWEEP_AFTER = 4096  # copies remembered before those that are gone are forgotten
 _NUMPY_REALS = tuple(one.type for one in _dtypes.NUMBERS if one.kind in "biuf" and one is not _dtypes.bfloat16)
-# What NumPy assigns to an element without a warning, by type.
+# The types of values that NumPy assigns to an element without a warning.
 REALS = frozenset((bool, int, float, *_NUMPY_REALS))
 NUMBERS = REALS | {complex, np.complex64, np.complex128}
 

@@ -35,7 +35,7 @@ class Buffer:
     """What views share: how many values stand on it, how often it was written, the array that views were made of
     first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
     `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
-    name, so that there is no copy."""
+    name, so that the host keeps none of them."""
 
     __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared")
 
@@ -167,10 +167,12 @@ class Node:
         """The elements, when the host has them as they are."""
         buffer = self.buffer
         if buffer is None or buffer.version == self.host_version and self.host is not None:
-            return self.host
+            return None if buffer is not None and buffer.is_shared else self.host
         return None if buffer.copy is None else buffer.copy.known(self)
 
     def keep(self, host: np.ndarray) -> None:
+        if self.buffer is not None and self.buffer.is_shared:
+            return  # another array or session may write them
         self.host = host
         self.host_version = self.buffer.version if self.buffer else 0
 

@@ -334,7 +334,8 @@ def check_writable(array: Array) -> None:
     if type(array._node.strides) is FrozenStrides:
         raise ValueError(
             "assignment destination is read-only: it is a broadcast array, a diagonal, or a copy for reading, which "
-            "`.real`, `.imag` and `.view(dtype)` are here; write the array itself (`x.real = values`), or a copy of this"
+            "`.real`, `.imag` and `.view(dtype)` are here; write the array itself (`x.real = values`), or a "
+            "copy of this"
         )
 
 

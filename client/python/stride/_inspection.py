@@ -114,8 +114,11 @@ class _Info:
     @staticmethod
     def dtypes(*, device: Optional[str] = None, kind=None) -> Dict[str, np.dtype]:
         # float16 and bfloat16, which the service has too, are not the standard's.
-        return {dtype.name: dtype for dtype in _dtypes.NUMBERS
-                if dtype is not _dtypes.bfloat16 and dtype != _dtypes.float16 and (kind is None or isdtype(dtype, kind))}
+        return {
+            dtype.name: dtype
+            for dtype in _dtypes.NUMBERS
+            if dtype is not _dtypes.bfloat16 and dtype != _dtypes.float16 and (kind is None or isdtype(dtype, kind))
+        }
 
 
 def __array_namespace_info__() -> _Info:

@@ -111,8 +111,8 @@ def load(
 
     Parameters
         name: a name, or a file.
-        mmap_mode, allow_pickle, options: as of `numpy.load`, for files; what is pickled are no arrays of the service, and
-            modes that write into the file are refused.
+        mmap_mode, allow_pickle, options: as of `numpy.load`, for files; what is pickled are no arrays of the service,
+            and modes that write into the file are refused.
         session: whose array it becomes; the current one where none is given.
     Returns
         An array; of a `.npz` file a read-only mapping of names to arrays, each uploaded when it is first asked for.

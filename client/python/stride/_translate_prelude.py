@@ -175,7 +175,8 @@ ST_ATOMIC_BITS(st_atomic_xor, atomicXor)
 __device__ inline unsigned st_atomic_inc(unsigned* p, unsigned v) { return atomicInc(p, v); }
 __device__ inline unsigned st_atomic_dec(unsigned* p, unsigned v) { return atomicDec(p, v); }
 __device__ inline unsigned long long st_atomic_inc(unsigned long long* p, unsigned long long v) {
-  return st_atomic_loop<unsigned long long, unsigned long long>(p, [v](unsigned long long a) { return a >= v ? 0 : a + 1; });
+  return st_atomic_loop<unsigned long long, unsigned long long>(p,
+      [v](unsigned long long a) { return a >= v ? 0 : a + 1; });
 }
 __device__ inline unsigned long long st_atomic_dec(unsigned long long* p, unsigned long long v) {
   return st_atomic_loop<unsigned long long, unsigned long long>(

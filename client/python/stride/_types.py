@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from stride._array import Array
 
-# What becomes an array: one, a number, nested sequences of numbers, or another library's array.
+# Values that become an array: an array, a number, nested sequences of numbers, or another library's array.
 ArrayLike = Union[Array, npt.ArrayLike]
 # A number or an array of numbers.
 Real = Union[float, Array, npt.ArrayLike]

@@ -335,7 +335,7 @@ def _at_value(name: str, a: Array, b):
     raise _no_cast(name, result, a.dtype)
 
 
-# Of integers, their results' low bits depend on the low bits of the operands alone.
+# For integers, the low bits of their results depend on the low bits of the operands alone.
 _MODULAR = {"add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor"}
 _OF_VALUES = {"maximum", "minimum", "fmax", "fmin", "floor_divide", "remainder", "power"}
 

@@ -21,7 +21,7 @@ struct ReduceText {
   std::vector<wire::Layout::Access> access;
   bool has_index = false;       // in Acc; below zero: no element yet
   bool finishes_index = false;  // ARGMIN, ARGMAX: it is the result
-  bool selects = false;         // the map tells which elements take part
+  bool selects = false;         // the map decides which elements take part
   bool counts = false;          // those that take part, in Acc; finish takes the number too
   bool kept_contiguous = false;
 };

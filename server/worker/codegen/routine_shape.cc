@@ -26,8 +26,8 @@ constexpr int64_t kGroupPlaces = 512;      // that a processor's core takes toge
 constexpr int64_t kEnoughGrouping = 2048;  // threads of a GPU, below which sorting does better
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
-// Of seek.h: the ranks that it finds at once, as its kMostRanks; from so many rows on each is one
-// block's; the least elements of a core, and the parts of a row that a GPU moves at once.
+// Bounds of seek.h: the ranks that it finds at once, as its kMostRanks; the rows from which on each
+// is one block's; the least elements of a core; the parts of a row that a GPU moves at once.
 constexpr int64_t kMostRanks = 8;
 constexpr int64_t kEnoughSeekingCuda = 256, kEnoughSeekingCpu = 8;
 constexpr int64_t kLeastSoughtCpu = 32768;

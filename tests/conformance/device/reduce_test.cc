@@ -403,7 +403,7 @@ TEST_F(ReduceTest, AClientsReductionTakesBoth) {
   EXPECT_EQ(harness().Get(*result).At(0), Value(2 * sum));
 }
 
-// What numpy.nansum and the others make of each row or column of a matrix.
+// The results of numpy.nansum and its siblings for each row or column of a matrix.
 Value WithoutNan(v1::Reduction::Function function, std::vector<Value> values) {
   std::vector<Value> numbers;
   for (Value value : values) {
@@ -449,7 +449,7 @@ constexpr v1::Reduction::Function kOfNumbers[] = {
 
 class SkipNanTest : public ReduceTest {
  protected:
-  // Of a matrix, some of whose rows have nothing but NaN.
+  // A matrix. Some of its rows have only NaN.
   static HostArray WithNan(DType dtype, int64_t rows, int64_t columns) {
     return Make(dtype, {rows, columns}, [&](int64_t i) {
       if (i / columns % 5 == 3 || i % 3 == 1) return Value(std::nan(""));

@@ -180,7 +180,7 @@ TEST_F(SignalTest, CorrelatesEveryDType) {
             DType::kFloat32);
 }
 
-// What does not overlap takes no part, whatever it is.
+// Elements that do not overlap take no part, whatever their values are.
 TEST_F(SignalTest, InfinitiesStayWithinTheirOverlap) {
   const double inf = HUGE_VAL;
   const HostArray left =

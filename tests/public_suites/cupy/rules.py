@@ -91,7 +91,7 @@ _MODULES = (
     (r"cupyx\.distributed(\..*)?", _NCCL),
 )  # fmt: skip
 
-# What the text of a test may say, and the reason that excludes it then.
+# Patterns in the text of a test, each with the reason that excludes the test.
 _TEXT = (
     (r"\bcupy\._(?!version)\w+|\b_core\.|\b_accelerator\b|\bfusion_utils\.FusionTestBase\b", _CORE),
     (r"\.data\.ptr\b|\.data\.mem\b|\.data\.device|MemoryPointer|UnownedMemory|\.memory\.alloc\b|memptr", _MEMORY),

@@ -92,7 +92,7 @@ def _mark(*_, **__):
 
 
 KNOWN = {
-    # What the suite's own helpers call while they are loaded.
+    # Functions that the suite's own helpers call while they are loaded.
     "numba.core.compiler.Flags": types.SimpleNamespace,
     "numba.core.extending.overload_method": _mark,
     "numba.core.extending.register_model": _mark,

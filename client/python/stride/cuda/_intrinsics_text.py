@@ -546,7 +546,7 @@ LIBDEVICE: Dict[str, Tuple[str, str, str]] = {
     "y1": ("x", "The Bessel function of the second kind of order 1.", "0.5"),
 }
 
-# What the examples give, to three digits. A function without a number here is one of GPUs alone.
+# The results of the examples, to three digits. A function without a number here is one of GPUs alone.
 _LIBDEVICE_RESULTS: Dict[str, float] = {
     "acos": 1.047, "acosf": 1.047, "acosh": 0.962, "acoshf": 0.962, "asin": 0.524, "asinf": 0.524, "asinh": 0.481,
     "asinhf": 0.481, "atan": 0.464, "atan2": 0.245, "atan2f": 0.245, "atanf": 0.464, "atanh": 0.549, "atanhf":

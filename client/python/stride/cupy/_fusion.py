@@ -19,7 +19,8 @@ def fuse(*args, kernel_name: Optional[str] = None, **_):
             return (x - y) * (x - y)
 
     Elementwise operations fuse without it too: it saves the recording. A call with numbers among its arguments,
-    or of a function that reads values or writes into its arguments, is recorded as it stands. NumPy computes its own arrays.
+    or of a function that reads values or writes into its arguments, is recorded as it stands. NumPy computes its own
+    arrays.
 
     Parameters
         args: the function, or nothing for a decorator.

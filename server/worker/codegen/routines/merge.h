@@ -74,7 +74,7 @@ ST_FN const Entry* sort_entries(const Launch& launch, const Row& row, const Entr
 ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin,
                      int count, st_i64 keep, Entry* to, st_i64 to_begin) {
 #if !ST_CUDA
-  // Of a few, most entries need no more than a look.
+  // Most entries of a long row need one comparison where few are kept.
   if (keep <= kFew) {
     Entry first[kFew];
     int kept = 0;
