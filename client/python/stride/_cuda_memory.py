@@ -22,6 +22,15 @@ class Driver:
             self._library.cuGetErrorName(code, ctypes.byref(text))
             raise _errors.FailedPrecondition(f"{what} failed on this machine: {(text.value or b'?').decode()}")
 
+    def _primary_context(self, pointer: int) -> ctypes.c_void_p:
+        """Memory of a pool or of mapped ranges, such as JAX's, has a device and no context. Its owner has the primary
+        one, which this program retains until it ends."""
+        device, context, attribute_ordinal = ctypes.c_int(), ctypes.c_void_p(), 9
+        self._check(self._library.cuPointerGetAttribute(ctypes.byref(device), attribute_ordinal,
+                                                        ctypes.c_uint64(pointer)), "finding the array's device")
+        self._check(self._library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
+        return context
+
     def copy(self, pointer: int, num_bytes: int) -> bytearray:
         """Device to host, once everything that the context has in flight is done."""
         library = self._library
@@ -29,6 +38,8 @@ class Driver:
         context = ctypes.c_void_p()
         attribute_context = 1
         self._check(library.cuPointerGetAttribute(ctypes.byref(context), attribute_context, ctypes.c_uint64(pointer)), "finding the array's context")
+        if not context:
+            context = self._primary_context(pointer)
         self._check(library.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
         try:
             self._check(library.cuCtxSynchronize(), "cuCtxSynchronize")

@@ -363,4 +363,5 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
 
 
 for _name in ("matmul", "matvec", "vecdot", "vecmat"):
-    _ufunc.add_attributes(globals()[_name], getattr(np, _name))
+    if isinstance(getattr(np, _name, None), np.ufunc):  # an older NumPy lacks some
+        _ufunc.add_attributes(globals()[_name], getattr(np, _name))

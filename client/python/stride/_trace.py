@@ -272,7 +272,7 @@ def flatten(tree, leaves: list) -> Structure:
     flat, structure = tree_util.tree_flatten(tree)
     slots: List[object] = []
     for one in flat:
-        if type(one) is Array or isinstance(one, np.ndarray):
+        if isinstance(one, (Array, np.ndarray)):
             leaves.append(one)
             slots.append(Array)
         else:
