@@ -58,7 +58,7 @@ _EXCEPTIONS = {
     "_creation.from_dlpack.x": "Any",
 }
 
-# What functions return, by module and name, where the source does not say.
+# The results of functions, by module and name, where the source does not say.
 _RETURNS: Dict[str, str] = {
     "__init__.asarray": "ndarray",
     "__init__.memoize": "Callable[[Callable[..., Any]], Callable[..., Any]]",
@@ -89,7 +89,7 @@ _RETURNS: Dict[str, str] = {
     "_statistics.average": "Any",
     "testing.generate_matrix": "Any",
 }
-# What functions return where some of their parameters, with the defaults, are of these types.
+# The results of functions where some of their parameters, with the defaults, are of these types.
 _USUAL = {
     "_creation.linspace": ({"retstep": "Literal[False]"}, "Array"),
     "_decompositions.qr": ({"mode": "Literal['reduced', 'complete']"}, "QRResult"),
@@ -107,7 +107,7 @@ _USUAL = {
 # Decorators with and without arguments: what they return for a function.
 _DECORATORS = {"_compiled.jit": "Kernel", "_compiled.vectorize": "UFunc", "__init__.jit": "Callable[..., Any]"}
 _DUNDERS = {"__bool__": "bool", "__exit__": "None", "__init__": "None", "__len__": "int", "__repr__": "str"}
-# What a generic type without its arguments stands for.
+# The meaning of a generic type without its arguments.
 _BARE = {
     "Callable": "Callable[..., Any]",
     "Dict": "Dict[Any, Any]",

@@ -161,7 +161,7 @@ class NamedTest(client_case.ClientCase):
                 self.assertIsNotNone(archive.fid)
             with self.assertRaises(NotImplementedError):
                 st.save(os.path.join(folder, "two.npz"), x)
-            # What is written into the array would be lost.
+            # A write into the array would be lost.
             for mode in ("r+", "w+"):
                 with self.assertRaises(st.Unimplemented):
                     st.load(path, mmap_mode=mode)

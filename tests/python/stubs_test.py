@@ -23,7 +23,7 @@ import stride as st
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(st.__file__).resolve().parent
-# What a module holds for others and does not offer: the translator and the tests read these.
+# Names that a module holds for others and does not offer: the translator and the tests read these.
 INTERNAL = {
     "stride": {"v1"},
     "stride.cuda": {"Group", "Intrinsic", "LibdeviceFunction", "grid_group", "shared_memory", "this_grid"},
