@@ -13,8 +13,8 @@
 namespace stride::scheduler {
 namespace {
 
-// Workers of a crowded device. On an H100 a start takes 0.2 s with 12 contexts, 0.3 s with 32 and
-// 1 s with 100 (docs/decisions/0027).
+// Workers of a crowded device. A start on an H100 takes 0.3 s next to 12 contexts, 0.4 s next to 32
+// and 1 s next to 100 (docs/decisions/0027).
 constexpr int kMostInACrowd = 16;
 // Workers beyond a device's bound that end each second: the driver ends 10 contexts a second, and
 // starts wait for it.
