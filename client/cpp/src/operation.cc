@@ -304,6 +304,49 @@ Operation Operation::Call(const Program& program, const std::vector<Operand>& in
   return operation;
 }
 
+namespace {
+
+void ToProto(const Body& body, v1::Body* out, Operation::Impl& impl) {
+  out->mutable_inputs()->Add(body.inputs.begin(), body.inputs.end());
+  out->mutable_outputs()->Add(body.outputs.begin(), body.outputs.end());
+  for (const Operation& operation : body.operations) {
+    if (operation.impl().error) impl.error = operation.impl().error;
+    *out->add_operations() = operation.impl().message;
+  }
+}
+
+}  // namespace
+
+Operation Operation::Loop(const LoopSpec& spec) {
+  Operation operation;
+  v1::Loop* loop = operation.impl_->message.mutable_loop();
+  ToProto(spec.body, loop->mutable_body(), *operation.impl_);
+  for (const Operand& one : spec.constants) *loop->add_constants() = Use(one, *operation.impl_);
+  for (const Operand& one : spec.carried) *loop->add_carried() = Use(one, *operation.impl_);
+  for (const Operand& one : spec.scanned) *loop->add_scanned() = Use(one, *operation.impl_);
+  if (spec.count) loop->set_count(*spec.count);
+  if (spec.condition) *loop->mutable_condition() = Use(*spec.condition, *operation.impl_);
+  if (spec.count.has_value() == spec.condition.has_value()) {
+    operation.impl_->error =
+        internal::LocalError(Code::kInvalidArgument, "a loop has either a count or a condition");
+  }
+  loop->set_reverse(spec.reverse);
+  operation.impl_->num_outputs =
+      static_cast<int>(spec.body.outputs.size()) - (spec.condition.has_value() ? 1 : 0);
+  return operation;
+}
+
+Operation Operation::Branch(const BranchSpec& spec) {
+  Operation operation;
+  v1::Branch* branch = operation.impl_->message.mutable_branch();
+  *branch->mutable_index() = Use(spec.index, *operation.impl_);
+  for (const Operand& one : spec.inputs) *branch->add_inputs() = Use(one, *operation.impl_);
+  for (const Body& body : spec.bodies) ToProto(body, branch->add_bodies(), *operation.impl_);
+  operation.impl_->num_outputs =
+      spec.bodies.empty() ? 0 : static_cast<int>(spec.bodies[0].outputs.size());
+  return operation;
+}
+
 Operation Operation::View(const Operand& input, const ViewSteps& steps) {
   Operation out;
   *out.impl_->message.mutable_view() = steps.impl().view;
