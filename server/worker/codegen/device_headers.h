@@ -24,6 +24,8 @@ extern const char kCompressRoutine[];
 extern const char kMergeRoutine[];
 extern const char kSortRoutine[];
 extern const char kRankingRoutine[];
+extern const char kRadixRoutine[];
+extern const char kKeysRoutine[];
 extern const char kMembersRoutine[];
 extern const char kHistogramRoutine[];
 extern const char kGroupRoutine[];

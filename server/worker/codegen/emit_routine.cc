@@ -16,6 +16,29 @@ absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("the plan's routine is broken: ", what));
 }
 
+// The radix sort of elements, and its phases' names. Complex numbers and several keys are merged.
+std::string RadixText(const Code& code, Target target) {
+  const int first = FirstRadixPhase(code.routine());
+  if (target != Target::kCuda || first < 0) return "";
+  const bool elements = code.routine() != Code::ROUTINE_GROUP_REDUCE &&
+                        code.routine() != Code::ROUTINE_HISTOGRAM &&
+                        code.routine() != Code::ROUTINE_APPLY_AT;
+  const bool has = !elements || (!IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
+                                 code.options_size() > 3 && code.options(3) == 0);
+  std::string text;
+  if (has && elements) {
+    const bool kept = code.routine() == Code::ROUTINE_SELECT;
+    absl::StrAppend(&text, "constexpr bool kRadixKept = ", kept, ";\n", kKeysRoutine);
+  }
+  if (has) absl::StrAppend(&text, kRadixRoutine);
+  constexpr const char* kNames[kRadixPhases] = {"clear", "count", "plan", "pass"};
+  for (int i = 0; i < kRadixPhases; ++i) {
+    absl::StrAppend(&text, "ST_FN void phase", first + i, "(const Launch& launch, st_i64 item) {",
+                    has ? absl::StrCat(" radix_", kNames[i], "(launch, item); ") : "", "}\n");
+  }
+  return text;
+}
+
 std::string BodyText(Code::Routine routine) {
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
@@ -162,7 +185,7 @@ absl::StatusOr<std::string> CallText(const Code& code) {
 std::string EntriesText(Code::Routine routine, Target target) {
   std::string text;
   int phase = 0;
-  for (PhaseKind kind : RoutinePhases(routine)) {
+  for (PhaseKind kind : RoutinePhases(routine, {target == Target::kCuda ? 1 : 0})) {
     if (target == Target::kCpu) {
       absl::StrAppend(&text, "ST_ENTRY void ", PhaseEntry(phase),
                       "(const Launch* launch, st_i64 begin, st_i64 end) {\n  for (st_i64 item = "
@@ -187,7 +210,7 @@ std::string EntriesText(Code::Routine routine, Target target) {
 }
 
 absl::Status Check(const Code& code) {
-  if (RoutinePhases(code.routine()).empty()) return Broken("no such routine");
+  if (RoutinePhases(code.routine(), {}).empty()) return Broken("no such routine");
   if (code.rank() < 1 || code.rank() > kMaxRank) return Broken("rank");
   const int least = code.routine() == Code::ROUTINE_GUFUNC ? 1 : 2;
   if (code.operands_size() < least || code.operands_size() > kMaxOperands)
@@ -214,7 +237,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), *call, EntriesText(code.routine(), target));
+                      BodyText(code.routine()), RadixText(code, target), *call, EntriesText(code.routine(), target));
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 
+// Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
+constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
+constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
+
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
@@ -108,6 +112,7 @@ class Planner {
   void Add(int phase, int64_t items, std::array<int64_t, 4> arguments = {}) {
     if (items > 0) shape_.passes.push_back({phase, items, arguments});
   }
+  int64_t Scratch() const { return static_cast<int64_t>(shape_.scratch_bytes); }
   void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
 
   // Option 1: combining in any grouping is allowed.
@@ -198,10 +203,45 @@ class Planner {
     return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
   }
 
+  // As radix.h's kRadixItems.
+  static int64_t RadixTile(int64_t item_bytes, bool places) {
+    return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 20);
+  }
+  bool CanRadixSort(int64_t n) const {
+    return is_cuda() && n > kLeastRadix && n <= kMostRadix && launch_.options(3) == 0 &&
+           !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
+  }
+  // Sorts rows of n, whose keys have `digits`. The scratch memory starts where it ends now.
+  void RadixSort(int64_t rows, int64_t n, int64_t digits, int64_t item_bytes, int64_t place_bytes) {
+    const int64_t tiles = DivideUp(n, RadixTile(item_bytes, place_bytes > 0));
+    const int64_t halves = std::min<int64_t>(digits - 1, 2), at = Scratch();
+    const int64_t counts = rows * digits * kRadixBins * 4 + 64;
+    const int64_t cleared = counts + rows * tiles * kRadixBins * 8;
+    AddScratch(rows * kRadixPlanBytes + cleared);
+    AddScratch(DivideUp(halves * rows * n * item_bytes, 16) * 16);
+    AddScratch(DivideUp(halves * rows * n * place_bytes, 16) * 16);
+    const int64_t wanted = DivideUp(int64_t{target_.num_multiprocessors} * 8, rows);
+    const int64_t part = std::max(DivideUp(n, wanted), kBlockElements);
+    const int64_t parts = DivideUp(n, part);
+    const int phase = FirstRadixPhase(launch_.routine());
+    Add(phase, cleared / 8, {0, 0, at, digits});
+    Add(phase + 1, rows * parts, {part, parts, at, digits});
+    Add(phase + 2, rows, {0, 0, at, digits});
+    for (int64_t digit = 0; digit < digits; ++digit)
+      Add(phase + 3, rows * tiles, {digit, tiles, at, digits});
+  }
+
   // Returns the half of the scratch memory that has the result, where that is not the output.
   int64_t Sort(bool into_output = true) {
     const int64_t n = operand(0).own_extents(0);
     if (n == 0 || count_ == 0) return 0;
+    const int64_t item = ItemSize(static_cast<DType>(operand(0).operand().dtype()));
+    if (CanRadixSort(n)) {
+      if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
+      // Places take 4 bytes where they can.
+      RadixSort(count_, n, item, item, launch_.options(1) == 0 ? 0 : 8);
+      return 0;
+    }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
     Add(0, count_ * DivideUp(n, kSortTile), {0, n <= kSortTile ? 2 : 0});
     // An item of a GPU's thread is short, so that there are enough of them.
@@ -280,7 +320,7 @@ class Planner {
     Seek(n, places);
     const int64_t size = std::max(is_cuda() ? int64_t{64} : kLeastSoughtCpu,
                                   DivideUp(n, is_cuda() ? kRunsCuda : kGroupChunksCpu));
-    const int64_t runs = DivideUp(n, size), at = static_cast<int64_t>(shape_.scratch_bytes);
+    const int64_t runs = DivideUp(n, size), at = Scratch();
     AddScratch(count_ * runs * (2 * places + 1) * 8);
     const std::array<int64_t, 4> arguments = {size, runs, 0, at};
     Add(7, count_ * runs, arguments);
@@ -364,8 +404,38 @@ class Planner {
 
 }  // namespace
 
-absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
+int FirstRadixPhase(Code::Routine routine) {
+  switch (routine) {
+    case Code::ROUTINE_SORT:
+    case Code::ROUTINE_TOP_K:
+      return 3;
+    case Code::ROUTINE_SELECT:
+      return 9;
+    case Code::ROUTINE_PARTITION:
+      return 10;
+    default:
+      return -1;
+  }
+}
+
+absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
+  static constexpr PhaseKind kSortCuda[] = {B, T, B, T, B, B, B},
+                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
+                             kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B};
+  if (target.num_multiprocessors > 0) {
+    switch (routine) {
+      case Code::ROUTINE_SORT:
+      case Code::ROUTINE_TOP_K:
+        return kSortCuda;
+      case Code::ROUTINE_SELECT:
+        return kSelectCuda;
+      case Code::ROUTINE_PARTITION:
+        return kPartitionCuda;
+      default:
+        break;
+    }
+  }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
                              kSort[] = {B, T, B}, kApplyAt[] = {T, T, T, T, T, T},
@@ -412,7 +482,7 @@ RoutineShape PlanRoutine(const Launch& launch, const RoutineTarget& target) {
 }
 
 LaunchShape PassShape(const Launch& launch, const RoutinePass& pass, const RoutineTarget& target) {
-  const bool block = RoutinePhases(launch.routine())[pass.phase] == PhaseKind::kBlock;
+  const bool block = RoutinePhases(launch.routine(), target)[pass.phase] == PhaseKind::kBlock;
   const int64_t blocks = block ? pass.items : DivideUp(pass.items, kRoutineThreads);
   const int64_t limit = int64_t{std::max(target.num_multiprocessors, 1)} * 32;
   LaunchShape shape;

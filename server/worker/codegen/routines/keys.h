@@ -1,0 +1,64 @@
+// Elements of sort.h by radix.h: numbers of up to 64 bits. An item keeps every bit of its element,
+// since its digits are made from it in each pass: both zeros are one number, and all NaN are one
+// after all others, in either direction. Before this text the emitter writes kRadixKept: the result
+// stays at the beginning of the scratch memory.
+typedef T0 RadixItem;
+constexpr bool kRadixPlaces = kIndices, kRadixPut = !kIndices || kTop;
+constexpr int kRadixKeyBits = 8 * (int)sizeof(typename st_stored<T0>::type);
+
+template <class T>
+ST_FN st_u64 radix_key(T x, bool descending) {
+  constexpr st_kind kind = st_traits<T>::kind;
+  constexpr int kBits = kRadixKeyBits > 64 ? 64 : kRadixKeyBits;
+  constexpr st_u64 sign = (st_u64)1 << (kBits - 1), all = sign | (sign - 1);
+  st_u64 key = 0;
+  if constexpr (kind == ST_BOOL) {
+    key = x ? all : 0;
+  } else if constexpr (kind == ST_INT) {
+    key = (st_u64)(typename st_traits<T>::as_unsigned)x ^ (st_traits<T>::is_signed ? sign : 0);
+  } else if constexpr (kind == ST_FLOAT || kind == ST_HALF) {
+    st_u64 bits;
+    st_u64 infinity;
+    if constexpr (kind == ST_FLOAT) {
+      bits = st_bits(x);
+      infinity = st_bits(st_infinity_of((T)0));
+    } else {
+      bits = x.bits;
+      infinity = st_same<T, st_f16>::value ? 0x7C00 : 0x7F80;
+    }
+    const st_u64 magnitude = bits & ~sign;
+    if (magnitude > infinity) return all;
+    key = magnitude == 0 ? sign : bits & sign ? bits ^ all : bits | sign;
+  }
+  return descending ? key ^ all : key;
+}
+ST_FN int radix_digit(const Launch&, T0 item, int digit) {
+  return (int)(radix_key(item, kDescending) >> (8 * digit)) & 255;
+}
+
+struct RadixRow {
+  Row row;
+  Entry* kept;
+};
+ST_FN st_i64 radix_length(const Launch& launch) { return launch.operand0.own_extents[0]; }
+ST_FN RadixRow radix_row(const Launch& launch, st_i64 number) {
+  return RadixRow{row_of(launch, number), (Entry*)launch.scratch + number * radix_length(launch)};
+}
+ST_FN T0 radix_read(const Launch& launch, const RadixRow& row, st_i64 i) {
+  return st_load<T0>(row.row.in + i * launch.operand0.own_strides[0]);
+}
+ST_FN void radix_put(const Launch& launch, const RadixRow& row, st_i64 i, T0 item) {
+  Entry entry;
+  entry.key = item;
+  if constexpr (kRadixKept) {
+    row.kept[i] = entry;
+  } else if constexpr (kTop) {
+    if (i < launch.ST_LAST.own_extents[0]) put_key<kTop>(launch, row.row, i, entry);
+  } else if constexpr (!kIndices) {
+    put(launch, row.row, i, entry);
+  }
+}
+ST_FN void radix_put_place(const Launch& launch, const RadixRow& row, st_i64 i, Index place) {
+  if (kTop && i >= launch.ST_LAST.own_extents[0]) return;
+  st_store<TLast>(row.row.out + i * launch.ST_LAST.own_strides[0], st_cast<TLast>((st_i64)place));
+}
