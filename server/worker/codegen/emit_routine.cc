@@ -39,16 +39,17 @@ std::string RadixText(const Code& code, Target target) {
   return text;
 }
 
-std::string BodyText(Code::Routine routine) {
+std::string BodyText(Code::Routine routine, Target target) {
+  const bool is_cuda = target == Target::kCuda;
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
-      return kAccumulateRoutine;
+      return absl::StrCat(kAccumulateRoutine, is_cuda ? kTilesRoutine : kChunksRoutine);
     case Code::ROUTINE_GATHER:
       return absl::StrCat(kIndicesRoutine, kGatherRoutine);
     case Code::ROUTINE_SCATTER:
       return absl::StrCat(kIndicesRoutine, kScatterRoutine);
     case Code::ROUTINE_COMPRESS:
-      return kCompressRoutine;
+      return absl::StrCat(kCompressRoutine, is_cuda ? kMarksRoutine : kCountsRoutine);
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
       return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
@@ -237,7 +238,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), RadixText(code, target), *call, EntriesText(code.routine(), target));
+                      BodyText(code.routine(), target), RadixText(code, target), *call, EntriesText(code.routine(), target));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/dtype.h"
@@ -18,6 +19,8 @@ constexpr int64_t kMaxChunks = 1024;      // whose totals one thread adds up
 constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
+constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
+constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
 
 // Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
@@ -119,13 +122,9 @@ class Planner {
   void Accumulate() {
     if (count_ == 0) return;
     const int64_t n = operand(0).own_extents(0);
-    const int64_t enough = is_cuda() ? kEnoughRowsCuda : kEnoughRowsCpu;
-    if (launch_.options(1) == 0 || count_ >= enough || n <= kBlockElements) {
-      // Short rows too, but where a block does better than its one thread would.
-      const bool block = is_cuda() && launch_.options(1) != 0 && count_ < enough && n > 64;
-      Add(block ? 3 : 0, count_, {std::max<int64_t>(n, 1), 1});
-      return;
-    }
+    if (is_cuda()) return AccumulateTiles(n);
+    if (launch_.options(1) == 0 || count_ >= kEnoughRowsCpu || n <= kBlockElements)
+      return Add(0, count_);
     const int64_t wanted = std::max<int64_t>(kMaxChunks / count_, 1);
     const int64_t chunk = DivideUp(DivideUp(n, wanted), kBlockElements) * kBlockElements;
     const int64_t chunks = DivideUp(n, chunk);
@@ -135,6 +134,27 @@ class Planner {
       Add(2, count_, {chunk, chunks});
     }
     Add(3, count_ * chunks, {chunk, chunks});
+  }
+
+  // As tiles.h's kTile.
+  int64_t AccumulateTile() const {
+    const int64_t item = ItemSize(static_cast<DType>(last().operand().dtype()));
+    return kRoutineThreads * (item > 8 ? 4 : item > 4 ? 8 : 16);
+  }
+
+  void AccumulateTiles(int64_t n) {
+    // Threads that go through rows do well where neighbouring rows are neighbours in memory.
+    const bool along = std::abs(operand(0).own_strides(0)) ==
+                       ItemSize(static_cast<DType>(operand(0).operand().dtype()));
+    const bool many = count_ >= kEnoughRowsCuda && !(along && n >= kLeastTiled);
+    if (launch_.options(1) == 0 || many || n <= 64) return Add(0, count_);
+    const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kRoutineThreads);
+    if (tiles > 1) {
+      const int64_t words = 1 + count_ * (tiles + groups) * 4;  // of a complex128
+      AddScratch(words * 8);
+      Add(1, words);
+    }
+    Add(2, count_ * tiles, {0, tiles});
   }
 
   void Scatter() {
@@ -187,6 +207,16 @@ class Planner {
   void Compress() {
     shape_.may_fault = true;
     const int64_t n = Product(operand(0).own_extents()), count = last().own_extents(0);
+    const bool indices = launch_.options(0) != 0;
+    if (is_cuda()) {
+      const int64_t tiles = std::max<int64_t>(DivideUp(n, kMarksTile), 1);
+      const bool listed = !indices && count_ != 1;
+      AddScratch((1 + tiles + (listed ? count : 0)) * 8);
+      Add(0, 1 + tiles);
+      Add(1, tiles, {0, tiles});
+      if (listed) Add(2, count * count_, {0, tiles});
+      return;
+    }
     const int64_t chunk =
         DivideUp(std::max<int64_t>(DivideUp(n, kMaxChunks), 1), kBlockElements) * kBlockElements;
     const int64_t chunks = DivideUp(n, chunk);
@@ -194,7 +224,7 @@ class Planner {
     Add(0, chunks, {chunk, chunks});
     Add(1, 1, {chunk, chunks});
     Add(2, chunks, {chunk, chunks});
-    if (launch_.options(0) == 0) Add(3, count * count_, {chunk, chunks});
+    if (!indices) Add(3, count * count_, {chunk, chunks});
   }
 
   // As the compiled code's struct Entry; 8 bytes for the place, which takes 4 where it can.
@@ -420,11 +450,16 @@ int FirstRadixPhase(Code::Routine routine) {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kSortCuda[] = {B, T, B, T, B, B, B},
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kCompressCuda[] = {T, B, T},
+                             kSortCuda[] = {B, T, B, T, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B};
   if (target.num_multiprocessors > 0) {
     switch (routine) {
+      case Code::ROUTINE_ACCUMULATE:
+        return kAccumulateCuda;
+      case Code::ROUTINE_COMPRESS:
+        return kCompressCuda;
       case Code::ROUTINE_SORT:
       case Code::ROUTINE_TOP_K:
         return kSortCuda;
