@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/codegen/client_text.h"
@@ -16,40 +17,83 @@ absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("the plan's routine is broken: ", what));
 }
 
-// The radix sort of elements, and its phases' names. Complex numbers and several keys are merged.
-std::string RadixText(const Code& code, Target target) {
-  const int first = FirstRadixPhase(code.routine());
-  if (target != Target::kCuda || first < 0) return "";
-  const bool elements = code.routine() != Code::ROUTINE_GROUP_REDUCE &&
-                        code.routine() != Code::ROUTINE_HISTOGRAM &&
-                        code.routine() != Code::ROUTINE_APPLY_AT;
-  const bool has = !elements || (!IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
-                                 code.options_size() > 3 && code.options(3) == 0);
+// Functions of the texts as phases, from `first` on. Without `has` they do nothing.
+std::string NamedPhases(int first, std::initializer_list<const char*> names, bool has) {
   std::string text;
-  if (has && elements) {
-    const bool kept = code.routine() == Code::ROUTINE_SELECT;
-    absl::StrAppend(&text, "constexpr bool kRadixKept = ", kept, ";\n", kKeysRoutine);
-  }
-  if (has) absl::StrAppend(&text, kRadixRoutine);
-  constexpr const char* kNames[kRadixPhases] = {"clear", "count", "plan", "pass"};
-  for (int i = 0; i < kRadixPhases; ++i) {
-    absl::StrAppend(&text, "ST_FN void phase", first + i, "(const Launch& launch, st_i64 item) {",
-                    has ? absl::StrCat(" radix_", kNames[i], "(launch, item); ") : "", "}\n");
+  for (const char* name : names) {
+    absl::StrAppend(&text, "ST_FN void phase", first++, "(const Launch& launch, st_i64 item) {",
+                    has ? absl::StrCat(" ", name, "(launch, item); ") : "", "}\n");
   }
   return text;
 }
 
-std::string BodyText(Code::Routine routine, Target target) {
+// A GPU sorts long rows of numbers by digits. Complex numbers and several keys are merged.
+std::string RadixSortText(const Code& code) {
+  const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
+                   code.options_size() > 3 && code.options(3) == 0;
+  const bool kept = code.routine() == Code::ROUTINE_SELECT;
+  return absl::StrCat(
+      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kKeysRoutine, kRadixRoutine)
+          : "",
+      NamedPhases(FirstRadixPhase(code.routine()),
+                  {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
+}
+
+// A GPU counts, or sorts by group.
+std::string GroupText(const Code& code) {
+  const bool counts = CountsGroups(code.routine(), code.options());
+  const bool sorts = SortsGroups(code.routine(), code.options());
+  const int radix = FirstRadixPhase(code.routine());
+  return absl::StrCat(
+      counts ? kTallyRoutine : NamedPhases(4, {"", "", ""}, false),
+      sorts ? absl::StrCat(kGroupingRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
+                           kSegmentsRoutine)
+            : "",
+      NamedPhases(radix,
+                  {"radix_clear", "radix_count", "radix_plan", "radix_pass", "short_runs",
+                   "long_runs", "fill", "segments", "joins"},
+                  sorts));
+}
+
+// What there is on one kind of device alone.
+std::string DeviceText(const Code& code, Target target) {
   const bool is_cuda = target == Target::kCuda;
+  switch (code.routine()) {
+    case Code::ROUTINE_ACCUMULATE:
+      return is_cuda ? kTilesRoutine : kChunksRoutine;
+    case Code::ROUTINE_COMPRESS:
+      return is_cuda ? kMarksRoutine : kCountsRoutine;
+    case Code::ROUTINE_SORT:
+    case Code::ROUTINE_TOP_K:
+    case Code::ROUTINE_SELECT:
+    case Code::ROUTINE_PARTITION:
+      return is_cuda ? RadixSortText(code) : "";
+    case Code::ROUTINE_GROUP_REDUCE:
+      return is_cuda ? GroupText(code) : "";
+    case Code::ROUTINE_HISTOGRAM:
+      return is_cuda ? GroupText(code) : kTallyRoutine;
+    case Code::ROUTINE_APPLY_AT:
+      if (!is_cuda) return "";
+      return absl::StrCat(kTargetsRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
+                          NamedPhases(FirstRadixPhase(code.routine()),
+                                      {"radix_clear", "radix_count", "radix_plan", "radix_pass",
+                                       "short_runs", "long_runs"},
+                                      true));
+    default:
+      return "";
+  }
+}
+
+std::string BodyText(Code::Routine routine) {
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
-      return absl::StrCat(kAccumulateRoutine, is_cuda ? kTilesRoutine : kChunksRoutine);
+      return kAccumulateRoutine;
     case Code::ROUTINE_GATHER:
       return absl::StrCat(kIndicesRoutine, kGatherRoutine);
     case Code::ROUTINE_SCATTER:
       return absl::StrCat(kIndicesRoutine, kScatterRoutine);
     case Code::ROUTINE_COMPRESS:
-      return absl::StrCat(kCompressRoutine, is_cuda ? kMarksRoutine : kCountsRoutine);
+      return kCompressRoutine;
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
       return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
@@ -64,9 +108,9 @@ std::string BodyText(Code::Routine routine, Target target) {
     case Code::ROUTINE_CORRELATE:
       return kCorrelateRoutine;
     case Code::ROUTINE_GROUP_REDUCE:
-      return absl::StrCat(kMembersRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
+      return absl::StrCat(kMembersRoutine, kGroupRoutine);
     case Code::ROUTINE_HISTOGRAM:
-      return absl::StrCat(kHistogramRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
+      return absl::StrCat(kHistogramRoutine, kGroupRoutine);
     case Code::ROUTINE_SEARCH:
       return absl::StrCat(kOrderRoutine, kSearchRoutine);
     case Code::ROUTINE_FOLD:
@@ -238,7 +282,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine(), target), RadixText(code, target), *call, EntriesText(code.routine(), target));
+                      BodyText(code.routine()), DeviceText(code, target), *call, EntriesText(code.routine(), target));
 }
 
 }  // namespace

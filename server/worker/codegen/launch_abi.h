@@ -116,7 +116,10 @@ absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine,
                                           const RoutineTarget& target);
 // The first of radix.h's phases on a GPU; -1 where a routine has none.
 int FirstRadixPhase(wire::RoutineCode::Routine routine);
-inline constexpr int kRadixPhases = 4;  // clear, count, plan, pass
+using RoutineOptions = google::protobuf::RepeatedField<int64_t>;
+// Whether a GPU counts the elements of groups (tally.h), and whether it sorts elements by group.
+bool CountsGroups(wire::RoutineCode::Routine routine, const RoutineOptions& options);
+bool SortsGroups(wire::RoutineCode::Routine routine, const RoutineOptions& options);
 struct RoutinePass {
   int phase = 0;
   int64_t items = 0;

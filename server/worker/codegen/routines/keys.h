@@ -4,6 +4,8 @@
 // stays at the beginning of the scratch memory.
 typedef T0 RadixItem;
 constexpr bool kRadixPlaces = kIndices, kRadixPut = !kIndices || kTop;
+// As KeysTile() in routine_shape.cc.
+constexpr int kRadixItems = sizeof(T0) > 4 ? 12 : kRadixPlaces ? 16 : 20;
 constexpr int kRadixKeyBits = 8 * (int)sizeof(typename st_stored<T0>::type);
 
 template <class T>
@@ -40,6 +42,7 @@ struct RadixRow {
   Row row;
   Entry* kept;
 };
+ST_FN st_i64 radix_rows(const Launch& launch) { return launch.count; }
 ST_FN st_i64 radix_length(const Launch& launch) { return launch.operand0.own_extents[0]; }
 ST_FN RadixRow radix_row(const Launch& launch, st_i64 number) {
   return RadixRow{row_of(launch, number), (Entry*)launch.scratch + number * radix_length(launch)};

@@ -3,10 +3,11 @@
 // pass reads and writes each element once. A digit that all elements of a row share costs nothing.
 // Before this text its user defines
 //   RadixItem                           what is moved
+//   kRadixItems                         of a thread
 //   kRadixPlaces                        each item's place in the row is moved with it
 //   kRadixPut                           the result has the items; with places it may do without
 //   radix_digit(launch, item, digit)    in [0, 256)
-//   RadixRow, radix_row(launch, number), radix_length(launch)
+//   radix_rows(launch), radix_length(launch), RadixRow, radix_row(launch, number)
 //   radix_read(launch, row, i)          the row's item i
 //   radix_put(launch, row, i, item), radix_put_place(launch, row, i, place)
 //                                       item i of the result
@@ -16,8 +17,6 @@
 
 constexpr int kRadixBins = 256, kRadixWarps = ST_THREADS / 32;
 constexpr int kRadixItemBytes = (int)sizeof(RadixItem);
-// RadixTile() in routine_shape.cc is the same.
-constexpr int kRadixItems = kRadixItemBytes > 4 ? 12 : kRadixPlaces ? 16 : 20;
 constexpr int kRadixTile = kRadixItems * ST_THREADS;
 constexpr int kRadixMostDigits = 8;
 constexpr st_u32 kRadixSkipped = 0xFFFFFFFFu;
@@ -36,7 +35,7 @@ struct RadixMemory {
   st_i64 half;  // elements
 };
 ST_FN RadixMemory radix_memory(const Launch& launch) {
-  const st_i64 rows = launch.count, digits = launch.pass[3];
+  const st_i64 rows = radix_rows(launch), digits = launch.pass[3];
   const st_i64 halves = digits > 2 ? 2 : digits - 1;
   RadixMemory memory;
   memory.half = rows * radix_length(launch);
@@ -69,7 +68,7 @@ ST_FN void radix_count(const Launch& launch, st_i64 item) {
     for (int i = ST_THREAD; i < some * kRadixBins * kApart; i += ST_THREADS)
       (&counts[0][0][0])[i] = 0;
     ST_SYNC();
-#pragma unroll 8
+#pragma unroll 4
     for (st_i64 i = begin + ST_THREAD; i < end; i += ST_THREADS) {
       const RadixItem value = radix_read(launch, row, i);
 #pragma unroll
