@@ -241,12 +241,14 @@ class Planner {
   // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
   // Returns the arguments of a pass. One more word is cleared.
   std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t tile, int64_t digits,
-                                   int64_t item_bytes, int64_t place_bytes) {
+                                   int64_t item_bytes, int64_t place_bytes,
+                                   bool keeps) {
     const int64_t tiles = DivideUp(n, tile);
     const int64_t halves = std::min<int64_t>(digits - 1, 2), at = Scratch();
     const int64_t counts = rows * digits * kRadixBins * 4 + 64;
     const int64_t cleared = counts + rows * tiles * kRadixBins * 8 + 8;
     AddScratch(rows * kRadixPlanBytes + DivideUp(cleared, 16) * 16);
+    if (keeps) AddScratch(DivideUp(rows * n * item_bytes, 16) * 16);
     AddScratch(DivideUp(halves * rows * n * item_bytes, 16) * 16);
     AddScratch(DivideUp(halves * rows * n * place_bytes, 16) * 16);
     const int64_t wanted = DivideUp(int64_t{target_.num_multiprocessors} * 8, rows);
@@ -270,7 +272,7 @@ class Planner {
       if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
       // Places take 4 bytes where they can.
       const bool places = launch_.options(1) != 0;
-      RadixSort(count_, n, KeysTile(item, places), item, item, places ? 8 : 0);
+      RadixSort(count_, n, KeysTile(item, places), item, item, places ? 8 : 0, false);
       return 0;
     }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
@@ -397,8 +399,9 @@ class Planner {
   std::array<int64_t, 4> SortEntries(int64_t n, int64_t groups) {
     int64_t digits = 1;
     while (digits < 8 && groups >> (8 * digits) != 0) ++digits;
+    // Groups and places in order.
     AddScratch(DivideUp(n * 8, 16) * 16 * 2);
-    return RadixSort(1, n, kEntriesTile, digits, 8, 8);
+    return RadixSort(1, n, kEntriesTile, digits, 8, 8, true);
   }
 
   void Runs(int64_t n, int64_t elsewhere, const std::array<int64_t, 4>& arguments) {

@@ -11,10 +11,14 @@ ST_FN Place join(const Launch& launch, st_u64 among, st_u64 elsewhere) {
   Place place;
 #pragma unroll
   for (int axis = kRank - 1; axis >= 0; --axis) {
-    st_u64& number = launch.ST_LAST.strides[axis] == 0 ? among : elsewhere;
-    const st_u64 extent = (st_u64)launch.extents[axis];
+    const bool of_indices = launch.ST_LAST.strides[axis] == 0;
+    const st_u64 extent = (st_u64)launch.extents[axis], number = of_indices ? among : elsewhere;
     place.at[axis] = (Index)(number % extent);
-    number /= extent;
+    if (of_indices) {
+      among = number / extent;
+    } else {
+      elsewhere = number / extent;
+    }
   }
   return place;
 }

@@ -6,7 +6,7 @@
 typedef Index RadixItem;
 // As kEntriesTile in routine_shape.cc.
 constexpr int kRadixItems = 16;
-constexpr bool kRadixPlaces = true, kRadixPut = true;
+constexpr bool kRadixKeeps = true, kRadixPlaces = true, kRadixPut = true;
 ST_FN int radix_digit(const Launch&, Index item, int digit) {
   return (int)((st_u64)item >> (8 * digit)) & 255;
 }

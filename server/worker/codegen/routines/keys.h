@@ -3,7 +3,7 @@
 // after all others, in either direction. Before this text the emitter writes kRadixKept: the result
 // stays at the beginning of the scratch memory.
 typedef T0 RadixItem;
-constexpr bool kRadixPlaces = kIndices, kRadixPut = !kIndices || kTop;
+constexpr bool kRadixKeeps = false, kRadixPlaces = kIndices, kRadixPut = !kIndices || kTop;
 // As KeysTile() in routine_shape.cc.
 constexpr int kRadixItems = sizeof(T0) > 4 ? 12 : kRadixPlaces ? 16 : 20;
 constexpr int kRadixKeyBits = 8 * (int)sizeof(typename st_stored<T0>::type);

@@ -5,6 +5,7 @@
 //   RadixItem                           what is moved
 //   kRadixItems                         of a thread
 //   kRadixPlaces                        each item's place in the row is moved with it
+//   kRadixKeeps                         the count keeps what it reads: reading is costly
 //   kRadixPut                           the result has the items; with places it may do without
 //   radix_digit(launch, item, digit)    in [0, 256)
 //   radix_rows(launch), radix_length(launch), RadixRow, radix_row(launch, number)
@@ -21,15 +22,15 @@ constexpr int kRadixTile = kRadixItems * ST_THREADS;
 constexpr int kRadixMostDigits = 8;
 constexpr st_u32 kRadixSkipped = 0xFFFFFFFFu;
 
-// The scratch memory: rows' plans; the items, and the places, in up to two halves; then what is
-// cleared: counts, a ticket for each digit, and what tiles publish, a word for each digit's value.
+// The scratch memory: rows' plans; the items, and the places, in up to two halves; what the count
+// has read; then what is cleared: counts, a ticket for each digit, and what tiles publish, a word for each digit's value.
 struct RadixPlan {
   st_u32 turns[kRadixMostDigits];  // of each digit among the passes that move
   st_u32 num_turns, unused[7];
 };
 struct RadixMemory {
   RadixPlan* plans;
-  char *items, *places;
+  char *items, *places, *read;
   st_u32 *counts, *tickets;
   st_u64* published;
   st_i64 half;  // elements
@@ -43,7 +44,9 @@ ST_FN RadixMemory radix_memory(const Launch& launch) {
   memory.items = (char*)(memory.plans + rows);
   memory.places = memory.items + (halves * memory.half * kRadixItemBytes + 15) / 16 * 16;
   const st_i64 places = kRadixPlaces ? halves * memory.half * (st_i64)sizeof(Index) : 0;
-  memory.counts = (st_u32*)(memory.places + (places + 15) / 16 * 16);
+  memory.read = memory.places + (places + 15) / 16 * 16;
+  const st_i64 read = kRadixKeeps ? memory.half * kRadixItemBytes : 0;
+  memory.counts = (st_u32*)(memory.read + (read + 15) / 16 * 16);
   memory.tickets = memory.counts + rows * digits * kRadixBins;
   memory.published = (st_u64*)(memory.tickets + 16);
   return memory;
@@ -62,7 +65,9 @@ ST_FN void radix_count(const Launch& launch, st_i64 item) {
   const st_i64 begin = item % launch.pass[1] * launch.pass[0];
   const st_i64 end = begin + launch.pass[0] < n ? begin + launch.pass[0] : n;
   const RadixRow row = radix_row(launch, number);
-  st_u32* const to = radix_memory(launch).counts + number * digits * kRadixBins;
+  const RadixMemory memory = radix_memory(launch);
+  st_u32* const to = memory.counts + number * digits * kRadixBins;
+  RadixItem* const kept = (RadixItem*)memory.read + number * n;
   for (int first = 0; first < digits; first += kRadixMostDigits / 2) {
     const int some = digits - first < kRadixMostDigits / 2 ? digits - first : kRadixMostDigits / 2;
     for (int i = ST_THREAD; i < some * kRadixBins * kApart; i += ST_THREADS)
@@ -71,6 +76,7 @@ ST_FN void radix_count(const Launch& launch, st_i64 item) {
 #pragma unroll 4
     for (st_i64 i = begin + ST_THREAD; i < end; i += ST_THREADS) {
       const RadixItem value = radix_read(launch, row, i);
+      if (kRadixKeeps) kept[i] = value;
 #pragma unroll
       for (int k = 0; k < kRadixMostDigits / 2; ++k) {
         if (k < some)
@@ -185,13 +191,15 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
 
   const int first = warp * kRadixItems * 32 + lane;
   RadixItem items[kRadixItems];
-  if (turn == 0) {
+  if (turn == 0 && !kRadixKeeps) {
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
       if (first + k * 32 < valid) items[k] = radix_read(launch, row, begin + first + k * 32);
     }
   } else {
-    const RadixItem* const read = (const RadixItem*)memory.items + from + begin;
+    const RadixItem* const read =
+        turn == 0 ? (const RadixItem*)memory.read + number * n + begin
+                  : (const RadixItem*)memory.items + from + begin;
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
       if (first + k * 32 < valid) items[k] = read[first + k * 32];
