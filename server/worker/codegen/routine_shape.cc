@@ -208,10 +208,11 @@ class Planner {
     if (is_cuda()) {
       const int64_t tiles = std::max<int64_t>(DivideUp(n, kMarksTile), 1);
       const bool listed = !indices && count_ != 1;
-      AddScratch((1 + tiles + (listed ? count : 0)) * 8);
-      Add(0, 1 + tiles);
+      AddScratch((2 + tiles + (listed ? count : 0)) * 8);
+      Add(0, 2 + tiles);
       Add(1, tiles, {0, tiles});
-      if (listed) Add(2, count * count_, {0, tiles});
+      Add(2, tiles, {0, tiles});
+      if (listed) Add(3, count * count_, {0, tiles});
       return;
     }
     const int64_t chunk =
@@ -486,7 +487,7 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kCompressCuda[] = {T, B, T},
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kCompressCuda[] = {T, B, B, T},
                              kSortCuda[] = {B, T, B, T, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},

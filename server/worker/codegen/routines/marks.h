@@ -1,14 +1,31 @@
-// compress.h on a GPU. Passes: 0 clears what tiles publish; 1 goes through the mask once, tile by
-// tile: each takes the count before it from what the tiles before publish (look-back; counts are
-// whole numbers, so the result is the same whichever they take it from), and moves the elements;
-// where these are rows, it lists them in the scratch memory and 2 copies them. pass[1]: tiles.
+// compress.h on a GPU. Passes: 0 clears what tiles publish; 1 counts, so that nothing is written where
+// the count is wrong; 2 goes through the tiles: each takes the count before it from what the tiles
+// before publish (look-back; counts are whole numbers, so the result is the same whichever they take
+// it from), and moves the elements; where these are rows, it lists them in the scratch memory and 3
+// copies them. pass[1]: tiles. Scratch: a ticket, the count of all, what tiles publish, the list.
 constexpr int kItems = 16, kTile = kItems * ST_THREADS, kWarps = ST_THREADS / 32;
 
 ST_FN st_i64* list_of(const Launch& launch) {
-  return (st_i64*)launch.scratch + 1 + launch.pass[1];
+  return (st_i64*)launch.scratch + 2 + launch.pass[1];
 }
 
 ST_FN void phase0(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
+
+ST_FN void phase1(const Launch& launch, st_i64 item) {
+  __shared__ st_u32 counts[kWarps];
+  const st_i64 n = st_own_count(launch.operand0), first = item * kTile + ST_THREAD;
+  st_u32 count = 0;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const st_i64 i = first + k * ST_THREADS;
+    count += (st_u32)__popc(__ballot_sync(~0u, i < n && is_set(launch, i)));
+  }
+  if (ST_THREAD % 32 == 0) counts[ST_THREAD / 32] = count;
+  ST_SYNC();
+  if (ST_THREAD != 0) return;
+  for (int warp = 1; warp < kWarps; ++warp) count += counts[warp];
+  if (count != 0) atomicAdd((st_u64*)launch.scratch + 1, (st_u64)count);
+}
 
 // The count of the tiles before. A warp's: it reads 32 of them at once.
 ST_FN st_u64 count_before(volatile st_u64* published, st_i64 tile, st_u64 count) {
@@ -55,10 +72,15 @@ ST_FN void move(const Launch& launch, st_i64 number, T1 value, st_i64 to) {
   list(launch, list_of(launch), number, to);
 }
 
-ST_FN void phase1(const Launch& launch, st_i64) {
+ST_FN void phase2(const Launch& launch, st_i64) {
   __shared__ st_u32 counts[ST_THREADS], sums[kWarps], ticket;
   __shared__ st_u64 before;
   const int warp = ST_THREAD / 32, lane = ST_THREAD % 32;
+  const st_i64 all = ((const st_i64*)launch.scratch)[1], expected = launch.ST_LAST.own_extents[0];
+  if (all != expected) {
+    if (ST_THREAD == 0) st_note_fault(launch, kWrongCount, all, expected);
+    return;
+  }
   // Tiles are taken in their order, so that those before are done or have blocks that run.
   if (ST_THREAD == 0) ticket = atomicAdd((st_u32*)launch.scratch, 1u);
   counts[ST_THREAD] = 0;
@@ -101,22 +123,18 @@ ST_FN void phase1(const Launch& launch, st_i64) {
     total += sums[i];
   }
   counts[ST_THREAD] = start;
-  const st_i64 expected = launch.ST_LAST.own_extents[0];
   if (warp == 0) {
-    const st_u64 found = count_before((volatile st_u64*)launch.scratch + 1, tile, total);
+    const st_u64 found = count_before((volatile st_u64*)launch.scratch + 2, tile, total);
     if (lane == 0) before = found;
-    if (lane == 0 && tile == launch.pass[1] - 1 && (st_i64)(found + total) != expected)
-      st_note_fault(launch, kWrongCount, (st_i64)(found + total), expected);
   }
   ST_SYNC();
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     const st_i64 to = (st_i64)before + counts[k * kWarps + warp] + places[k];
-    if (set[k] && to < expected)
-      move<!kIndices>(launch, first + k * ST_THREADS, values[k], to);
+    if (set[k]) move<!kIndices>(launch, first + k * ST_THREADS, values[k], to);
   }
 }
 
-ST_FN void phase2(const Launch& launch, st_i64 item) {
+ST_FN void phase3(const Launch& launch, st_i64 item) {
   copy_listed(launch, list_of(launch), item);
 }
