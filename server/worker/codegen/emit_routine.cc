@@ -227,6 +227,13 @@ absl::StatusOr<std::string> CallText(const Code& code) {
                       ClientName(code.function()), "(", arguments, ");\n}\n");
 }
 
+// Blocks of a multiprocessor at once, for which the compiler uses fewer registers: phases that wait
+// for other blocks need enough others to run then.
+int LeastBlocks(Code::Routine routine, int phase) {
+  if (routine == Code::ROUTINE_ACCUMULATE) return 4;
+  return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 3 : 1;
+}
+
 std::string EntriesText(Code::Routine routine, Target target) {
   std::string text;
   int phase = 0;
@@ -243,9 +250,10 @@ std::string EntriesText(Code::Routine routine, Target target) {
                       "launch.items; item += (st_i64)gridDim.x * blockDim.x) phase",
                       phase, "(launch, item);\n}\n");
     } else {
+      const int least = LeastBlocks(routine, phase);
       absl::StrAppend(
-          &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads, ") ",
-          PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
+          &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads,
+          least > 1 ? absl::StrCat(", ", least) : "", ") ", PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
           "  for (st_i64 item = blockIdx.x; item < launch.items; item += gridDim.x) {\n    phase",
           phase, "(launch, item);\n    __syncthreads();\n  }\n}\n");
     }

@@ -8,7 +8,7 @@ typedef Index RadixItem;
 constexpr int kRadixItems = 16;
 constexpr bool kRadixKeeps = true, kRadixPlaces = true, kRadixPut = true;
 ST_FN int radix_digit(const Launch&, Index item, int digit) {
-  return (int)((st_u64)item >> (8 * digit)) & 255;
+  return (int)(item >> (8 * digit)) & 255;
 }
 struct RadixRow {
   Index *groups, *places;

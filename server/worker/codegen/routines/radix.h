@@ -142,9 +142,10 @@ ST_FN st_u32 radix_peers(int digit) {
 }
 
 // The items with this digit in the tiles before; what a tile publishes is marked with the digit's
-// number, so that words of an earlier pass do not count. A thread's, for each digit's value.
+// number, so that words of an earlier pass do not count. A thread's, for each digit's value. It
+// reads several tiles' words at once, since one after another they would take longer than all else.
 ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit, st_u32 count) {
-  constexpr int kShift = 48;
+  constexpr int kShift = 48, kAtOnce = 8;
   const st_u64 mark = (st_u64)(2 * digit + 2) << kShift, summed = (st_u64)1 << kShift;
   volatile st_u64* const own = published + tile * kRadixBins;
   if (tile == 0) {
@@ -153,12 +154,18 @@ ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit,
   }
   *own = mark + count;
   st_u64 before = 0;
-  for (st_i64 other = tile - 1;; --other) {
-    st_u64 word;
-    do word = published[other * kRadixBins];
-    while (word < mark);
-    before += word & (summed - 1);
-    if (word & summed) break;
+  bool done = false;
+  for (st_i64 last = tile - 1; !done; last -= kAtOnce) {
+    st_u64 words[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      words[k] = last >= k ? published[(last - k) * kRadixBins] : mark | summed;
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      while (!done && words[k] < mark) words[k] = published[(last - k) * kRadixBins];
+      if (!done) before += words[k] & (summed - 1);
+      done = done || (words[k] & summed) != 0;
+    }
   }
   *own = (mark | summed) + before + count;
   return before;
@@ -168,9 +175,8 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
   constexpr int kLargest = kRadixPlaces && sizeof(Index) > sizeof(RadixItem) ? (int)sizeof(Index)
                                                                             : kRadixItemBytes;
   __shared__ __align__(16) char exchange[kRadixTile * kLargest];
-  __shared__ st_u32 counters[kRadixWarps][kRadixBins];
+  __shared__ st_u32 counters[kRadixWarps][kRadixBins], targets[kRadixBins];
   __shared__ st_u32 sums[kRadixWarps], ticket;
-  __shared__ st_u64 targets[kRadixBins];
   const RadixMemory memory = radix_memory(launch);
   const int digit = (int)launch.pass[0], warp = ST_THREAD / 32, lane = ST_THREAD % 32;
   // Tiles are taken in their order, so that those before are done or have blocks that run.
@@ -205,8 +211,8 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
       if (first + k * 32 < valid) items[k] = read[first + k * 32];
     }
   }
-  // Each item's rank among those of its warp with the same digit. What is beyond the row counts as
-  // the highest digit: it is last in any case.
+  // Each item's digit, and its rank among those of its warp with the same one, which is below 2^16.
+  // What is beyond the row counts as the highest digit: it is last in any case.
   st_u32 ranks[kRadixItems];
 #pragma unroll
   for (int k = 0; k < kRadixItems; ++k) {
@@ -217,7 +223,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
     __syncwarp();
     if (before == 0) counters[warp][value] = count + (st_u32)__popc(peers);
     __syncwarp();
-    ranks[k] = count + (st_u32)__popc(before);
+    ranks[k] = (st_u32)value << 16 | (count + (st_u32)__popc(before));
   }
   ST_SYNC();
   // By warps, then by digits: where each warp's items of each digit begin in the tile.
@@ -234,9 +240,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
   ST_SYNC();
 #pragma unroll
   for (int k = 0; k < kRadixItems; ++k) {
-    const int value =
-        first + k * 32 < valid ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
-    ranks[k] += counters[warp][value];
+    ranks[k] = (ranks[k] & 0xFFFF) + counters[warp][ranks[k] >> 16];
     if (first + k * 32 < valid) ((RadixItem*)exchange)[ranks[k]] = items[k];
   }
   if (ST_THREAD == kRadixBins - 1) count -= (st_u32)(kRadixTile - valid);
@@ -244,7 +248,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
       radix_look_back(memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD, tile,
                       digit, count);
   const st_u32* const starts = memory.counts + (number * launch.pass[3] + digit) * kRadixBins;
-  targets[ST_THREAD] = starts[ST_THREAD] + before - start;
+  targets[ST_THREAD] = starts[ST_THREAD] + (st_u32)before - start;
   ST_SYNC();
 
   st_u32 places_to[kRadixItems];
@@ -253,7 +257,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
     const int i = ST_THREAD + k * ST_THREADS;
     if (i >= valid) break;
     const RadixItem item = ((const RadixItem*)exchange)[i];
-    const st_u32 place = (st_u32)(targets[radix_digit(launch, item, digit)] + (st_u64)i);
+    const st_u32 place = targets[radix_digit(launch, item, digit)] + (st_u32)i;
     places_to[k] = place;
     if (!last) {
       ((RadixItem*)memory.items + to)[place] = item;

@@ -31,6 +31,20 @@ ST_FN void short_runs(const Launch& launch, st_i64 item) {
   end_run(launch, elsewhere, (st_i64)group, state);
 }
 
+// Values in their order. Several are read before the first is used.
+ST_FN void go_through(const Launch& launch, State& state, const Value* values, int count) {
+  constexpr int kAtOnce = 16;
+  int k = 0;
+  for (; k + kAtOnce <= count; k += kAtOnce) {
+    Value some[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) some[i] = values[k + i];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) run_step(launch, state, some[i]);
+  }
+  for (; k < count; ++k) run_step(launch, state, values[k]);
+}
+
 // One thing elsewhere, by a block: all threads fetch, one goes through what they have fetched.
 ST_FN void run_by_block(const Launch& launch, st_i64 elsewhere, st_i64 first) {
   __shared__ Value fetched[2][ST_THREADS];
@@ -45,9 +59,7 @@ ST_FN void run_by_block(const Launch& launch, st_i64 elsewhere, st_i64 first) {
     const bool own = i < n && sorted.groups[i] == group;
     Value value;
     if (own) value = run_value(launch, elsewhere, (st_i64)sorted.places[i]);
-    if (ST_THREAD == 0) {
-      for (int k = 0; k < count; ++k) run_step(launch, state, fetched[1 - half][k]);
-    }
+    if (ST_THREAD == 0) go_through(launch, state, fetched[1 - half], count);
     if (own) fetched[half][ST_THREAD] = value;
     count = __syncthreads_count(own);
     if (count == 0) break;
