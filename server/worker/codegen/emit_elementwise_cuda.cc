@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/worker/codegen/elementwise_text.h"
 #include "server/worker/codegen/emit.h"
+#include "server/worker/codegen/launch_abi.h"
 
 namespace stride::codegen {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 using Layout = wire::Layout;
 
 constexpr int kVectorBytes = 16;
+// Of all tiles of a kernel; several blocks run on a multiprocessor.
+constexpr uint64_t kMostSharedBytes = 36 << 10;
 constexpr char kEnd[] = "  st_tell_end(mark, gridDim.x);\n}\n";
 
 class Emitter {
@@ -145,9 +148,107 @@ class Emitter {
       }
       absl::StrAppend(&divide, "    }\n");
     }
+    const std::string loop = absl::StrCat(
+        "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n", offsets,
+        divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n");
+    const std::string tiles = TileLoop();
+    if (tiles.empty()) return absl::StrCat(Head(), setup, loop, kEnd);
+    return absl::StrCat(Head(), setup, "  if (launch.tile_axis >= 0) {\n", tiles, "  } else {\n",
+                        loop, "  }\n", kEnd);
+  }
+
+  // Inputs whose tiles may be read along another axis than the last.
+  bool IsStaged(size_t i) const {
+    return !IsOutput(i) && text_.access[i] == Layout::ACCESS_STRIDED;
+  }
+
+  // A block takes a tile of the last axis and of `launch.tile_axis` at a time. An input whose
+  // elements lie along the latter goes through shared memory: neighbouring threads read
+  // neighbouring elements there, and write neighbouring elements of the output. Empty where no
+  // input can be one, or the tiles of all would not fit.
+  std::string TileLoop() const {
+    uint64_t shared = 0;
+    for (size_t i = 0; i < num_operands(); ++i)
+      if (IsStaged(i)) shared += kTileSide * (kTileSide + 1) * ItemSize(text_.dtypes[i]);
+    if (text_.rank < 2 || shared == 0 || shared > kMostSharedBytes) return "";
+    const int last = text_.rank - 1;
+    std::string tiles, bases, steps, stage, reads, writes;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      if (IsRepeated(i)) continue;
+      const std::string type = TypeName(text_.dtypes[i]);
+      const bool strided = text_.access[i] == Layout::ACCESS_STRIDED;
+      const std::string at =
+          strided ? absl::StrCat("base", i, " + (st_i64)t * along", i, " + (st_i64)l * across", i)
+                  : absl::StrCat("launch.operands[", i, "].data + (st_i64)flat * ",
+                                 ItemSize(text_.dtypes[i]));
+      if (strided) {
+        absl::StrAppend(&steps, "    const st_i64 along", i, " = launch.operands[", i,
+                        "].strides[launch.tile_axis], across", i, " = launch.operands[", i,
+                        "].strides[", last, "];\n");
+        absl::StrAppend(&bases, "      char* base", i, " = launch.operands[", i, "].data;\n");
+      }
+      if (IsOutput(i)) {
+        absl::StrAppend(&writes, "        st_store<", type, ">(", at, ", out", i - text_.num_inputs,
+                        ");\n");
+      } else if (!strided) {
+        absl::StrAppend(&reads, "        const ", type, " in", i, " = st_load<", type, ">(", at,
+                        ");\n");
+      } else {
+        absl::StrAppend(&tiles, "    __shared__ ", Stored(i), " tile", i, "[kSide][kSide + 1];\n");
+        absl::StrAppend(&steps, "    const bool staged", i, " = along", i,
+                        " == ", ItemSize(text_.dtypes[i]), " && across", i,
+                        " != ", ItemSize(text_.dtypes[i]), ";\n");
+        absl::StrAppend(&stage, "      if (staged", i, ") {\n",
+                        "        const Index t = begin_t + x;\n",
+                        "        for (int k = y; k < kSide; k += kRows) {\n",
+                        "          const Index l = begin_l + k;\n",
+                        "          if (t < extent_t && l < extent_l) tile", i, "[k][x] = *(const ",
+                        Stored(i), "*)(", at, ");\n        }\n      }\n");
+        absl::StrAppend(&reads, "        const ", type, " in", i, " = staged", i,
+                        " ? st_from_stored<", type, ">(tile", i, "[x][k]) : st_load<", type, ">(",
+                        at, ");\n");
+      }
+    }
     return absl::StrCat(
-        Head(), setup, "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n",
-        offsets, divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n", kEnd);
+        "    constexpr int kSide = ", kTileSide, ", kRows = 256 / kSide;\n", tiles, steps,
+        "    const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;\n",
+        "    const Index extent_l = (Index)launch.extents[", last,
+        "], extent_t = (Index)launch.extents[launch.tile_axis];\n",
+        "    const Index tiles_l = (extent_l + kSide - 1) / kSide, tiles_t = (extent_t + kSide - "
+        "1) "
+        "/ kSide;\n",
+        "    const Index planes = count / extent_l / extent_t;\n",
+        "    for (Index tile = blockIdx.x; tile < planes * tiles_t * tiles_l; tile += gridDim.x) "
+        "{\n",
+        "      const Index begin_l = tile % tiles_l * kSide, begin_t = tile / tiles_l % tiles_t * "
+        "kSide;\n",
+        "      Index rest = tile / tiles_l / tiles_t, first = 0, inner = extent_l, inner_t = 0;\n",
+        bases, PlaneOffsets(), stage, "      __syncthreads();\n",
+        "      for (int k = y; k < kSide; k += kRows) {\n",
+        "        const Index t = begin_t + k, l = begin_l + x;\n",
+        "        if (t >= extent_t || l >= extent_l) continue;\n",
+        "        const Index flat = first + t * inner_t + l;\n", reads, OutputVariables("        "),
+        "        ", Call("flat"), writes, "      }\n      __syncthreads();\n    }\n");
+  }
+
+  // The other axes' part of a tile's offsets: in bytes of strided operands, in elements (`first`)
+  // of the rest. `inner_t`: elements from one index of the tile's axis to the next.
+  std::string PlaneOffsets() const {
+    std::string text;
+    for (int axis = text_.rank - 2; axis >= 0; --axis) {
+      absl::StrAppend(&text, "      if (launch.tile_axis == ", axis,
+                      ") {\n        inner_t = inner;\n      } else {\n",
+                      "        const Index extent = (Index)launch.extents[", axis,
+                      "], index = rest % extent;\n        rest /= extent;\n",
+                      "        first += index * inner;\n");
+      for (size_t i = 0; i < num_operands(); ++i) {
+        if (text_.access[i] != Layout::ACCESS_STRIDED) continue;
+        absl::StrAppend(&text, "        base", i, " += (st_i64)index * launch.operands[", i,
+                        "].strides[", axis, "];\n");
+      }
+      absl::StrAppend(&text, "      }\n      inner *= (Index)launch.extents[", axis, "];\n");
+    }
+    return text;
   }
 
   const ElementwiseText& text_;

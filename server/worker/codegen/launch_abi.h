@@ -15,9 +15,9 @@
 // EndMark as well. Every address is of the operand's FIRST ELEMENT (arena base + Operand.offset);
 // all strides are in bytes.
 //
-//   elementwise   count | extents[rank] | for each operand, inputs then outputs: address,
-//   strides[rank] | to 16 bytes | scalars[] of 16 bytes
-//   reduce        kept_count, reduced_count, splits, chunk, scratch, arrivals | extents[kept +
+//   elementwise   count, tile axis | extents[rank] | for each operand, inputs then outputs:
+//   address, strides[rank] | to 16 bytes | scalars[] of 16 bytes reduce        kept_count,
+//   reduced_count, splits, chunk, scratch, arrivals | extents[kept +
 //                 reduced] | for each input: address, strides[kept + reduced]
 //                 | output address, strides[kept] | to 16 bytes | map scalars[] of 16 bytes |
 //                 finish scalars[] of 16 bytes
@@ -82,6 +82,11 @@ struct ReduceShape {
   int64_t kept_count = 0;   // CPU: the second pass covers [0, kept_count)
 };
 
+// The axis along which an input's elements lie one after another, where that is not the last: a
+// CUDA launch reads such inputs by tiles over both axes. -1: none.
+int TileAxis(const wire::ElementwiseLaunch& launch);
+// Rows and columns of a tile; shorter axes are not cut into tiles.
+inline constexpr int kTileSide = 32;
 // `addresses`: of the first element of each operand, inputs first, then outputs.
 LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
                             absl::Span<const uint64_t> addresses);
