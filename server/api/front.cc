@@ -245,7 +245,7 @@ void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bo
   }
   ticket_socket_ = *std::move(socket);
   local_.set_socket_path(ticket_socket_->path());
-  if (share_regions) regions_.set_socket_path(ticket_socket_->path());
+  regions_.set_socket_path(ticket_socket_->path(), share_regions);
 }
 
 absl::StatusOr<TicketSocket::Redeemed> FrontImpl::Redeem(std::string_view ticket) {
