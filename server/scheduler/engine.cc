@@ -307,8 +307,9 @@ class EngineImpl : public Engine {
     return exports_.Map(tenant, request, deadline);
   }
   void HoldRegion(const std::string& name) override { regions_.Hold(name); }
-  void LetGoOfRegion(const std::string& name) override {
-    Exports::IsName(name) ? exports_.LetGo(name) : regions_.LetGo(name);
+  void LetGoOfRegion(const std::string& name, std::shared_ptr<const void> connection) override {
+    if (!Exports::IsName(name)) return regions_.LetGo(name);
+    exports_.LetGo(name, std::move(connection));
   }
   int64_t region_bytes() override { return regions_.bytes(); }
 

@@ -309,7 +309,9 @@ class Engine {
   // While a client holds a region, the end of its session or of the daemon leaves the bytes as they
   // are. Who lets go of an array's memory ends its loan. Neither blocks.
   virtual void HoldRegion(const std::string& name) {}
-  virtual void LetGoOfRegion(const std::string& name) {}
+  // `connection` goes once that is done.
+  virtual void LetGoOfRegion(const std::string& name,
+                             std::shared_ptr<const void> connection = nullptr) {}
   // Of all regions.
   virtual int64_t region_bytes() { return 0; }
 

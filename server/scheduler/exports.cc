@@ -221,10 +221,13 @@ absl::StatusOr<v1::MapArrayResponse> Exports::Map(const TenantId& tenant,
     status = fd.status();
   }
   Locked lock(*core_);
-  absl::StatusOr<v1::MapArrayResponse> response = status;
   absl::MutexLock mine(&mutex_);
-  if (status.ok())
+  absl::StatusOr<v1::MapArrayResponse> response = v1::MapArrayResponse();
+  if (status.ok()) {
     response = Lend(tenant, *name, array, *block, device, hand_over, *std::move(fd), &reserved);
+  } else {
+    response = status;
+  }
   Return(tenant, device, response.ok() ? 0 : 1, reserved);
   if (access.begun()) access.End();
   return response;
@@ -301,8 +304,8 @@ absl::StatusOr<RedeemedRegion> Exports::Redeem(std::string_view ticket) {
   return RedeemedRegion{std::move(fd), number, mine->first};
 }
 
-void Exports::LetGo(const std::string& name) {
-  core_->executor.Run([this, name] {
+void Exports::LetGo(const std::string& name, std::shared_ptr<const void> connection) {
+  core_->executor.Run([this, name, connection = std::move(connection)] {
     Locked lock(*core_);
     std::map<std::string, Export, std::less<>>::node_type ended;
     {

@@ -49,7 +49,8 @@ class Exports {
   // used or is too old.
   absl::StatusOr<RedeemedRegion> Redeem(std::string_view ticket);
   static bool IsName(std::string_view name);
-  void LetGo(const std::string& name);
+  // `connection` goes once the loan has ended.
+  void LetGo(const std::string& name, std::shared_ptr<const void> connection);
   // Ends those whose ticket expired. Caller has all locks.
   void EndExpired(SteadyTime now);
 
