@@ -403,7 +403,8 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaises(ValueError):
             values[0] = 7
         # A library without DLPack's flag may write: it writes its own.
-        tensor = _interchange._tensor_in(mapping.__dlpack__())
+        capsule = mapping.__dlpack__()
+        tensor = _interchange._tensor_in(capsule)
         (_dlpack.ctypes.c_double * 6).from_address(tensor.data)[0] = 7
         self.assertEqual(values[0], 7)
         self.same(x, np.arange(6.0))
@@ -494,7 +495,7 @@ class MappedMemoryTest(client_case.ClientCase):
         while not self._can_write(name):
             self.assertLess(time.monotonic(), end)
         self.same(st.load(name), np.ones(1000))
-        st.delete(name)
+        st.delete_array(name)
 
     def _can_write(self, name):
         with st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL):
