@@ -42,7 +42,7 @@ def _can_have_copy(node: Node) -> bool:
         not node.session._is_trace
         and node.nbytes <= MAX_BYTES
         and node.dtype.type in NUMBERS
-        and (buffer is None or not buffer.is_shared)
+        and (buffer is None or not buffer.is_shared and not buffer.loans)
     )
 
 
