@@ -11,7 +11,7 @@ import numpy as np
 import stride
 import stride.random
 
-_OBJECTS = ("Generator", "RandomState", "BitGenerator")
+_OBJECTS = ("Generator", "RandomState")
 _IN_PLACE = ("shuffle",)
 
 
@@ -55,7 +55,7 @@ def _called(name, ours, theirs, arguments, options):
         return None
     of_numpy = theirs(*map(_host, arguments), **{key: _host(value) for key, value in options.items()})
     of_stride = ours(*map(_ours, arguments), **{key: _ours(value) for key, value in options.items()})
-    if type(of_numpy).__name__ in _OBJECTS or hasattr(of_numpy, "bit_generator"):
+    if type(of_numpy).__name__ in _OBJECTS:
         return _Pair(of_stride, of_numpy)
     return _joined(name, of_stride, of_numpy)
 
@@ -103,7 +103,7 @@ def fix_seeds():
 def install():
     for name in dir(stride.random):
         one = getattr(np.random, name, None)
-        if name.startswith("_") or one is None or not callable(one) or isinstance(one, type) and name not in _OBJECTS:
+        if name.startswith("_") or one is None or not callable(one) or isinstance(one, type) and name != "RandomState":
             continue
         try:
             setattr(stride.random, name, _paired(name))

@@ -44,6 +44,10 @@ class _Finder:
         return spec
 
 
+def _key(key):
+    return key.item() if hasattr(key, "item") else key
+
+
 def digest(value, depth=0):
     """What is compared of a value: arrays and numbers, within containers and attributes of the program's objects."""
     import numpy as np
@@ -57,12 +61,14 @@ def digest(value, depth=0):
             return ("other", type(value).__name__)
         if array.dtype.kind not in "biufc":
             return ("excluded", array.dtype.kind)
+        if type(value) in (bool, int, float, complex):
+            return ("number", array)
         return ("array", array.copy()) if array.size <= LIMIT else ("shape", array.shape)
     if isinstance(value, (str, bytes)) or value is None:
         return ("text", value)
     if depth < 4 and isinstance(value, (list, tuple, dict)) and len(value) <= 10_000:
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        return ("items", {repr(key): digest(one, depth + 1) for key, one in items})
+        return ("items", {repr(_key(key)): digest(one, depth + 1) for key, one in items})
     if depth < 3 and type(value).__module__ == NAME and hasattr(value, "__dict__"):
         return ("items", {key: digest(one, depth + 1) for key, one in vars(value).items()})
     return ("other", "")
@@ -77,7 +83,7 @@ class Run:
     def run(self, trees, phase):
         for tree in trees:
             index = len(self.records)
-            record = {"phase": phase, "line": tree.body[0].lineno, "source": ast.unparse(tree)[:2000]}
+            record = {"phase": phase, "line": tree.body[0].lineno, "source": ast.unparse(tree)[:200_000]}
             self.records.append(record)
             if self.reference is not None and (
                 index >= len(self.reference) or self.reference[index].get("error") or "source" not in record
@@ -96,10 +102,10 @@ class Run:
         try:
             with contextlib.redirect_stdout(text):
                 if isinstance(tree.body[-1], ast.Expr):
-                    code = compile(ast.Expression(tree.body[-1].value), str(self.path), "eval")
+                    code = compile(ast.Expression(tree.body[-1].value), tree.file, "eval")
                     value = eval(code, self.namespace)
                 else:
-                    exec(compile(tree, str(self.path), "exec"), self.namespace)
+                    exec(compile(tree, tree.file, "exec"), self.namespace)
             record["value"] = digest(value)
         except SystemExit as error:
             if error.code not in (None, 0):

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import json
+import linecache
 import pathlib
 import re
 import textwrap
@@ -39,14 +40,23 @@ def _without_magic(text: str) -> str:
 def units(path: pathlib.Path) -> List[ast.Module]:
     """One module for each statement at the top. A text that does not parse is left out."""
     modules: List[ast.Module] = []
-    for source in sources(path):
+    for index, source in enumerate(sources(path)):
+        name = str(path)
+        if path.suffix != ".py":  # as IPython does, so that the source of a function is found
+            name = f"{path}[{index}]"
+            linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         try:
-            tree = ast.parse(source, str(path))
+            tree = ast.parse(source, name)
         except (SyntaxError, ValueError):
             continue
-        for node in tree.body:
-            modules.extend(ast.Module([one], []) for one in _opened(node))
+        modules.extend(_module(one, name) for node in tree.body for one in _opened(node))
     return modules
+
+
+def _module(node: ast.stmt, name: str) -> ast.Module:
+    module = ast.Module([node], [])
+    module.file = name
+    return module
 
 
 def _opened(node: ast.stmt) -> List[ast.stmt]:
@@ -65,7 +75,7 @@ def doctests(namespace: dict, name: str) -> List[ast.Module]:
             continue
         try:
             examples = doctest.DocTestParser().get_examples(text)
-            found.extend(ast.Module([node], []) for each in examples for node in ast.parse(each.source).body)
+            found.extend(_module(node, "<doctest>") for each in examples for node in ast.parse(each.source).body)
         except (SyntaxError, ValueError):
             continue
     return found
