@@ -277,8 +277,12 @@ class NamesTest(NamesCase):
     def test_modules_are_imported_by_their_names(self):
         import stride.lib.scimath
         import stride.polynomial.chebyshev
+        from stride.exceptions import AxisError
         from stride.lib.stride_tricks import sliding_window_view
+        from stride.typing import NDArray
 
+        self.assertIs(AxisError, np.exceptions.AxisError)
+        self.assertIs(st.ndarray[NDArray[np.float64], np.dtype], st.Array)
         self.assertIs(stride.lib.scimath, st.emath)
         self.assertIs(stride.polynomial.chebyshev, np.polynomial.chebyshev)
         self.assertIs(sliding_window_view, st.lib.stride_tricks.sliding_window_view)

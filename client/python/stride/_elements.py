@@ -450,12 +450,27 @@ class Element(Array):
         return Array.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
 
 
+def _home_of_numbers() -> Optional[Tuple]:
+    """The current session, where a number that is made in it has no device of its own. A trace records operations."""
+    from stride._session import current_session
+
+    session = current_session()
+    if session._is_trace or session.device:
+        return None
+    session._check_open()
+    return session, None
+
+
+# What `of_elements` takes.
+HOST_NUMBERS = NUMBERS | {Element}
+
 # Functions whose results here differ from NumPy's for some types or numbers.
 _OTHERS = frozenset(("floor_divide", "ceil", "floor", "trunc"))
 
 
 def of_elements(name: str, *inputs: Any) -> Optional[Element]:
-    """A function of Elements and numbers by NumPy; None where another kind of value is among them."""
+    """A function of Elements and numbers by NumPy; None where another kind of value is among them. The result of
+    numbers alone belongs to the current session, which is not asked to compute it."""
     values, home = [], None
     for one in inputs:
         if type(one) is Element:
@@ -465,6 +480,8 @@ def of_elements(name: str, *inputs: Any) -> Optional[Element]:
             return None
         values.append(one)
     function = getattr(np, name, None)
+    if home is None:
+        home = _home_of_numbers()
     if home is None or not isinstance(function, np.ufunc):
         return None
     if name in _OTHERS and not all(np.isfinite(one) for one in values):

@@ -235,13 +235,13 @@ def common_type(*arrays: Any) -> type:
 
 # They work on types and on arrays of the host, but for those that have a namesake here.
 _MODULES = {
-    "dtypes": "numpy.dtypes",
+    "dtypes": "stride.dtypes",
     "emath": "stride.emath",
-    "exceptions": "numpy.exceptions",
+    "exceptions": "stride.exceptions",
     "lib": "stride.lib",
     "polynomial": "stride.polynomial",
     "testing": "stride.testing",
-    "typing": "numpy.typing",
+    "typing": "stride.typing",
 }
 
 # --- names that are refused ---
