@@ -161,6 +161,7 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
     if kind in numbers:
         return value
     if kind in (list, tuple):
+        value = [one._host if type(one) is Element else one for one in value]
         return value if all(type(one) in numbers for one in value) else None
     if isinstance(value, Array):
         node = get_node(value)
@@ -355,7 +356,10 @@ class LocalArray(Array):
                 kind = type(value)
             if type(key) is not int and not _is_plain(key):
                 key = _as_plain(key)
-            if kind in self._copy.numbers and (type(key) is int or _is_plain(key)):  # type: ignore[attr-defined]
+            numbers = self._copy.numbers  # type: ignore[attr-defined]
+            if kind not in numbers and (known := _value_for(value, numbers)) is not None:
+                value, kind = known, int
+            if kind in numbers and (type(key) is int or _is_plain(key)):  # type: ignore[attr-defined]
                 try:
                     target[key] = value
                     if self._target is target:  # type: ignore[attr-defined]
