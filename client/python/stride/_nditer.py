@@ -73,7 +73,14 @@ class nditer:  # noqa: N801
 
     @property
     def operands(self) -> Tuple[Any, ...]:
-        """The arrays; those that the iterator made are uploaded."""
+        """The arrays; those that the iterator made are uploaded.
+
+        Returns
+            A tuple of arrays.
+        Example
+            >>> len(st.nditer([st.arange(3), None]).operands)
+            2
+        """
         self._write_back()
         return tuple(
             one if isinstance(one, Array) else _creation.asarray(host)
@@ -88,6 +95,8 @@ class nditer:  # noqa: N801
     def close(self) -> None:
         """Ends the iteration and writes the elements to the arrays.
 
+        Returns
+            Nothing.
         Example
             >>> it = st.nditer(st.arange(3))
             >>> it.close()
@@ -110,8 +119,10 @@ class nditer:  # noqa: N801
         return more
 
     def copy(self) -> Any:
-        """An iterator of NumPy in this one's place, over the same copies.
+        """NumPy's iterator at the same place, over the same copies.
 
+        Returns
+            A numpy.nditer.
         Example
             >>> next(st.nditer(st.arange(3)).copy()).item()
             0
