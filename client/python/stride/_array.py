@@ -364,6 +364,18 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             return self._read().astype(dtype)
         return self._node.session._read_own(self._node)
 
+    @property
+    def __array_interface__(self) -> dict:
+        """A copy on the host, for libraries that take memory in this way, as Pillow does. The strides are always
+        there: such a library then asks for `tobytes`, since an array has no buffer of the host."""
+        host = self.__array__()
+        if host.dtype.kind not in "biufc":
+            raise AttributeError(f"the array interface has no element type {host.dtype}")
+        if not (host.flags.c_contiguous or host.flags.f_contiguous):
+            host = np.ascontiguousarray(host)
+        data = host.ravel("K").data  # a view: the elements as they lie
+        return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
+
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over; of others
         on a CPU device of this machine the mapped memory, for reading. With a GPU as `dl_device`: the mapped memory of an array there."""
@@ -495,6 +507,11 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     def __round__(self, ndigits: Optional[int] = None):
         number = self._one("a rounded number")
         return round(number) if ndigits is None else round(number, ndigits)
+
+    @classmethod
+    def __class_getitem__(cls, _: Any) -> type:
+        """The class: annotations such as `ndarray[Any, dtype]` say nothing more here."""
+        return cls
 
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)

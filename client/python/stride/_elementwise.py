@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _errors, _graph, _ufunc
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
-from stride._elements import Element, of_elements
+from stride._elements import HOST_NUMBERS, of_elements
 from stride._elementwise_text import described
 from stride._graph import Number, elementwise
 
@@ -17,7 +17,7 @@ from stride._graph import Number, elementwise
 def _unary(name: str):
     def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
-            if type(x) is Element and (result := of_elements(name, x)) is not None:
+            if type(x) in HOST_NUMBERS and (result := of_elements(name, x)) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x,))))
         return _ufunc.call(name, (x,), out, where, casting, dtype)
@@ -31,7 +31,7 @@ def _unary(name: str):
 def _binary(name: str):
     def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
         if out is None and where is True and dtype is None and casting == "same_kind":
-            if (type(x1) is Element or type(x2) is Element) and (result := of_elements(name, x1, x2)) is not None:
+            if type(x1) in HOST_NUMBERS and type(x2) in HOST_NUMBERS and (result := of_elements(name, x1, x2)) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x1, x2))))
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
