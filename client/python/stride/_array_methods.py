@@ -406,9 +406,10 @@ class NumpyMethods:
             >>> st.array([[1, 2], [3, 4]]).flatten().tolist()
             [1, 2, 3, 4]
         """
-        if order == "K":
+        if isinstance(order, str) and order.upper() == "K":
             return _stride().copy(self.ravel(order))
-        return _stride().reshape(self, (self.size,), order or "C", copy=True)  # type: ignore[attr-defined]
+        order = "C" if order is None else order
+        return _stride().reshape(self, (self.size,), order, copy=True)  # type: ignore[attr-defined]
 
     def resize(self, *new_shape, refcheck: bool = True) -> None:
         """Another shape in place: the elements in C order, and zeros where there are too few. An array with views is

@@ -246,11 +246,12 @@ def ravel(a, order: Optional[str] = "C") -> Array:
         [1, 3, 2, 4]
     """
     array = array_of(a)
-    if order != "C" and _arguments.check_order(order or "C") == "K":
+    order = "C" if order is None else order
+    if order != "C" and _arguments.check_order(order) == "K":
         strides = _strides(array._node)
         axes = memory_order(strides)
         return reshape(permute_dims(array, axes), (array.size,))
-    return reshape(array, (array.size,), order or "C")
+    return reshape(array, (array.size,), order)
 
 
 def transpose(a, axes=None) -> Array:
@@ -597,6 +598,10 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     if not first.ndim:
         raise ValueError("arrays without axes cannot be put one after another; stack them")
     axis = _inference.normal_axis(axis, first.ndim)
+    if casting != "same_kind":
+        from stride import _arguments
+
+        _arguments.check_casting(casting)
     for array in arrays:
         if array.shape == first.shape:
             continue

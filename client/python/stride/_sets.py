@@ -28,7 +28,8 @@ __all__ = [
 def _partition(array: Array, kth: Any, axis: Optional[int], kind: str, order: Any, indices: bool) -> Array:
     _arguments.refuse_fields(order)
     if kind != "introselect":
-        raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
+        refused = ValueError if isinstance(kind, str) else TypeError
+        raise refused(f"select kind must be 'introselect' (got {kind!r})")
     places = host_array(kth)
     if places.dtype.kind not in "iu":
         raise TypeError("Partition index must be integer")
