@@ -2,6 +2,7 @@
 asked of both libraries, by one text."""
 
 import inspect
+import math
 import warnings
 
 import numpy as np
@@ -263,3 +264,166 @@ class NumpyRules(client_case.ClientCase):
                     self.assertLessEqual(wanted, set(got))
                 num_checked += 1
         self.assertGreater(num_checked, 450)
+
+    def test_parts_of_elements_are_views(self):
+        """`.real`, `.imag` and `.view(dtype)`: each write is seen by the whole and by all parts."""
+        seen = {library: _writes_to_parts(library) for library in (np, st)}
+        self.assertEqual(len(seen[st]), len(seen[np]))
+        for place, (ours, theirs) in enumerate(zip(seen[st], seen[np])):
+            self.assertEqual(ours, theirs, f"after write {place}")
+
+    def test_what_is_written_into_a_part_that_the_service_wrote(self):
+        z = st.array([1 + 2j, 3 + 4j]) * 1
+        z.real[...] = st.arange(2.0) * 1
+        self.same(z, np.array([2j, 1 + 4j]))
+        words = (st.array([1.0, 2.0]) * 1).view(np.uint64)
+        words |= np.uint64(1 << 63)
+        self.same(words.view(np.float64), np.array([-1.0, -2.0]))
+        z.setflags(write=False)
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            z.imag[0] = 1
+
+    def test_numbers_without_axes_behave_as_scalars(self):
+        for value in ("np.sum(X([1.0, 2.5]))", "np.sum(X([1, 2]))", "X([1.5, 3.0])[1]", "np.max(X(F4([1, 4])))",
+                      "np.any(X([True]))", "np.sum(X([1 + 2j]))"):
+            for use in (
+                "{}.is_integer()", "{}.as_integer_ratio()", "{}.hex()", "{}.bit_count()", "{}.numerator",
+                "{}.denominator", "bytes({})", "hash({})", "'%d' % {}", "'%.2f' % {}", "f'{{{}:.3f}}'", "str({})",
+                "list(range({}))", "[10, 11, 12, 13, 14][{}]", "round({})", "int({})", "float({})", "complex({})",
+                "bool({})", "{{{}: 1}}[3]", "{}.item()", "{}.conjugate().item()", "divmod({}, 2)[1].item()",
+                "math.floor({})", "math.sqrt({})", "'ab' * {}", "bool(sorted([{}, 2])[0] == 2)", "np.isscalar({})",
+                "slice({}).indices(5)", "hex({})", "({} + 1).item()",
+            ):
+                if "any" in value and "round" in use:
+                    continue  # NumPy's bools do not round
+                with self.subTest(value=value, use=use):
+                    text = use.format(value)
+                    ours, theirs = self._asked(text, st, math=math), self._asked(text, np, math=math)
+                    if isinstance(theirs, Exception):
+                        self.assertIsInstance(ours, type(theirs))
+                    else:
+                        self.assertEqual((type(ours), ours), (type(theirs), theirs))
+        for text in ("np.array(3.0)", "np.zeros(())", "np.ones(2)[:1].reshape(())", "np.ones(())[...]"):
+            self.assertFalse(self._asked(f"np.isscalar({text})", st))
+            self.assertFalse(self._asked(f"np.isscalar({text})", np))
+        self.assertEqual(math.trunc(st.sum(st.array([1.5, 2.0]))), 3)
+        with self.assertRaises(AttributeError):
+            st.arange(3).is_integer  # noqa: B018
+
+
+def _writes_to_parts(np):  # noqa: N803, the library
+    """The elements of arrays and of parts of them, after each of many writes."""
+    seen = []
+
+    def note(*arrays):
+        seen.append([_host(one).tolist() for one in arrays])
+
+    z = np.array([1 + 2j, 3 + 4j, 5 + 6j])
+    z.real[...] = 9
+    note(z)
+    z.imag[0] = -1
+    z.real[1:] = [7, 8]
+    note(z)
+    z.imag[[0, 2]] = [5, 6]
+    z.real[np.array([True, False, True])] = 0
+    note(z)
+    real, imag = z.real, z.imag
+    z[0] = 100 + 200j
+    note(real, imag)
+    z[:] = 1j
+    note(real, imag)
+    real[0] = 3
+    note(z, real, imag)
+    imag += 1
+    note(z, imag)
+    z.real += 2
+    note(z, real)
+    z.imag *= 2
+    note(z, imag)
+    rest = real[1:]
+    rest[0] = 44
+    note(z, real, rest)
+    z *= 2
+    note(z, real, rest)
+    real.sort()
+    note(z, real, rest)
+    real.fill(2)
+    note(z, rest)
+    np.put(real, [0], [5])
+    note(z, real)
+    np.add.at(real, np.array([0, 0]), 1.0)
+    note(z, real, rest)
+    del z
+    real[1] = 77
+    note(real, rest)
+
+    matrix = np.arange(6.0).reshape(2, 3) + 1j
+    row = matrix[1:]
+    row.real[...] = 0
+    note(matrix)
+    matrix.T.imag[0] = 9
+    note(matrix)
+    matrix.real.T[...] = np.arange(6).reshape(3, 2)
+    note(matrix, row)
+
+    floats = np.array([1.0, 2.0], dtype="f4")
+    words = floats.view("i4")
+    words[0] = 0
+    note(floats, words)
+    floats[1] = -1
+    note(words)
+    octets = floats.view("u1")
+    octets[3] = 63
+    octets[2] = 128
+    note(floats, words, octets)
+    floats += 1
+    note(words, octets)
+    numbers = np.array([1 + 2j])
+    pairs = numbers.view("f8")
+    pairs[1] = 7
+    note(numbers)
+    pairs[...] = [3, 4]
+    note(numbers, numbers.real)
+    again = pairs.view("c16")
+    again[0] = 9
+    note(numbers, pairs)
+    signed = np.arange(4, dtype="i4")
+    unsigned = signed.view("u4")
+    unsigned[1] = 2**32 - 1
+    note(signed)
+
+    out = np.zeros((2, 2), dtype=complex)
+    note(np.add(np.ones((2, 2)), 1.0, out=out.real), out)
+    np.copyto(out.imag, 5.0)
+    np.copyto(out.imag, 6.0, where=np.array([[True, False], [False, True]]))
+    note(out)
+    first = out[0].real
+    out[0, 0] = 50
+    note(first)
+    out[0] = 60
+    out.real[0, 0] = 1
+    note(out, first)
+    for n in range(12):
+        out.real[0, 1] = n
+        out[1, 1] = n
+    note(out, first)
+    one_by_one = np.zeros(3, dtype=complex)
+    for n in range(12):
+        one_by_one[0] = n
+    part = one_by_one.real
+    for n in range(12):
+        one_by_one[1] = n
+    note(one_by_one, part)
+    for n in range(12):
+        part[2] = n
+        one_by_one[0] = one_by_one[0] + part[2]
+    note(one_by_one, part)
+    number = np.array(1 + 2j)
+    number.real[...] = 4
+    np.imag(number)[...] = 8
+    note(number)
+    return seen
+
+
+def _host(array) -> np.ndarray:
+    return np.asarray(array)

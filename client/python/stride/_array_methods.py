@@ -46,7 +46,7 @@ class NumpyMethods:
         return _manipulation.astype(self, dtype, copy=copy)  # type: ignore[arg-type]
 
     def view(self, dtype=None, type=None) -> "Array":  # noqa: A002, NumPy's name
-        """A view of all elements. With another type: their bytes as elements of it, in a copy for reading.
+        """A view of all elements. With another type: their bytes as elements of it.
 
         Parameters
             dtype: the type that the bytes have in the view; None for the array's own.

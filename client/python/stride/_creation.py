@@ -93,7 +93,10 @@ def _create(session, shape, dtype, **kind) -> Array:
     def build(flush, node, operands):
         flush.operation(node.handle, node.origin, creation=pb.Creation(**kind))
 
-    return wrap(record(session, shape, dtype, build, ()))
+    made = record(session, shape, dtype, build, ())
+    if not made.shape:
+        made.strides = ()  # as in Session._upload
+    return wrap(made)
 
 
 def _fill(session, shape, dtype, value) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from stride import _array, _dtypes, _errors
 from stride._array import Array, get_node, set_node
 from stride._copies import NUMBERS, REALS, HostCopy
-from stride._graph import Buffer, FrozenStrides, Node
+from stride._graph import Buffer, FrozenStrides, Node, PartStrides
 from stride._origin import caller
 from stride._stream import Answer
 
@@ -218,9 +218,11 @@ def write(array: Array, key: Any, value: Any) -> bool:
         if not _is_plain(key):
             return False
     node = array._node
-    if not _can_have_copy(node) or type(node.strides) is FrozenStrides:
+    if not _can_have_copy(node) or type(node.strides) in (FrozenStrides, PartStrides):
         return False
     buffer = node.own_buffer()
+    if buffer.parts and _have_readers(buffer):
+        return False  # who sees a part of the elements sees the write
     value = _value_for(_settled_value(value, buffer), NUMBERS if node.dtype.kind == "c" else REALS)
     if value is None:
         return False
@@ -259,6 +261,12 @@ def write(array: Array, key: Any, value: Any) -> bool:
                     _join(one, copy, host)
         _open(copy, buffer)
     return True
+
+
+def _have_readers(buffer: Buffer) -> bool:
+    from stride import _parts
+
+    return _parts.have_readers(buffer)
 
 
 def _send_readers(session, copy: HostCopy, buffer: Buffer) -> None:
@@ -429,11 +437,11 @@ class Element(Array):
         return bool(self._host)  # type: ignore[attr-defined]
 
     def __int__(self) -> int:
-        return int(self._host.item())  # type: ignore[attr-defined]
+        return int(_array._real_number(self._host.item()))  # type: ignore[attr-defined]
 
     def __float__(self) -> float:
         value = self._host.item()  # type: ignore[attr-defined]
-        return value if type(value) is float else float(value)
+        return value if type(value) is float else float(_array._real_number(value))
 
     def __complex__(self) -> complex:
         return complex(self._host.item())  # type: ignore[attr-defined]

@@ -216,7 +216,7 @@ def _rounded(node, decimals: int) -> Array:
 
 
 def real(val) -> Array:
-    """The real part of numbers, for reading; of real ones the array itself.
+    """The real part of numbers, a view; of real ones the array itself.
 
     Parameters
         val: an array, or what becomes one.
@@ -230,7 +230,7 @@ def real(val) -> Array:
 
 
 def imag(val) -> Array:
-    """The imaginary part of numbers, for reading; of real ones zeros.
+    """The imaginary part of numbers, a view; of real ones zeros for reading.
 
     Parameters
         val: an array, or what becomes one.
