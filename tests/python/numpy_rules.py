@@ -187,6 +187,28 @@ KEYWORDS = (
     "np.asarray(a=X(A))",
 )
 
+# What raises where a kind of floating-point error is to be raised.
+FLOAT_ERRORS = (
+    "1 / z", "np.log(z)", "np.sqrt(z - 1)", "np.exp(z * 1000)", "np.exp(z * -1000 - 1000)", "z * 1e308 * 10",
+    "np.sum(z * 1e308 + 1.7e308)", "np.divmod(z, 0)[0]", "np.power(z, -1.0)", "(z / 1).astype('i4')",
+    "X([1e20]).astype('i4')", "X([1, 2]) // 0", "np.multiply(z, 1e308, out=np.zeros(2))", "np.arccos(z + 2)",
+    "np.add(X([1e308]), X([1e308]))", "np.matmul(X([[1e308, 1e308]]), X([1.0, 10.0]))", "X([1.0])[0] / 0",
+    "np.mean(X([1e308, 1e308]))", "np.reciprocal(z)", "X([1j]) / 0", "np.prod(X([1e200, 1e200]))",
+    "np.true_divide(z, z, where=X([False, True]), out=np.zeros(2))", "np.true_divide(z, z, where=X([True, True]))",
+)
+
+# Warnings that NumPy gives of shapes, or of NaN that the host has.
+SLICES = (
+    "np.mean(X([]))", "np.mean(Z((0, 3)), axis=0)", "np.mean(Z((0, 3)), axis=1)", "np.mean(Z((2, 0)), keepdims=True)",
+    "np.mean(Z((2, 0, 3)), axis=(0, 1))", "X([]).mean()", "np.var(X([]))", "np.std(X([1.0]), ddof=1)",
+    "np.var(Z((2, 3)), axis=0, ddof=2)", "np.var(Z((0, 3)), axis=1)", "X([1.0]).std(ddof=1)", "np.average(X([]))",
+    "np.median(X([]))", "np.median(Z((3, 0)), axis=1)", "np.nanmean(X([]))", "np.nanmean(X([float('nan')]))",
+    "np.nanmean(Z((0, 3)), axis=1)", "np.nanvar(X([1.0]), ddof=1)", "np.nanvar(Z((1, 3)), axis=0, ddof=1)",
+    "np.nanstd(X([]))", "np.nanmedian(X([]))", "np.nanmedian(X([float('nan')]))", "np.nanmax(X([float('nan')]))",
+    "np.nanmin(X([[1.0, float('nan')]]), axis=0)", "np.nanpercentile(X([float('nan')]), 50)",
+    "np.nanquantile(X([]), 0.5)", "np.cov(X([1.0]))", "np.mean(X([1.0]))", "np.var(X([1.0, 2.0]), ddof=1)",
+)
+
 
 class NumpyRules(client_case.ClientCase):
     def _asked(self, text: str, library, **names):
@@ -264,6 +286,57 @@ class NumpyRules(client_case.ClientCase):
                     self.assertLessEqual(wanted, set(got))
                 num_checked += 1
         self.assertGreater(num_checked, 450)
+
+    def test_floating_point_errors_that_are_asked_for(self):
+        z = {library: library.asarray([0.0, 1.0]) for library in (np, st)}
+        for modes in ("all='raise'", "divide='raise'", "over='raise'", "invalid='raise'", "under='raise'", "all='ignore'"):
+            for text in FLOAT_ERRORS:
+                with self.subTest(modes=modes, text=text):
+                    found = []
+                    for library in (st, np):
+                        with eval(f"np.errstate({modes})", {"np": library}):  # noqa: S307
+                            found.append(self._asked(text, library, z=z[library]))
+                    if isinstance(found[1], FloatingPointError):
+                        self.assertEqual(repr(found[0]), repr(found[1]))
+                    else:
+                        self.assertNotIsInstance(found[0], Exception)
+        calls = []
+        before = st.seterrcall(lambda kind, flag: calls.append(kind))
+        with st.errstate(all="call"):
+            st.log(z[st])
+        st.seterrcall(before)
+        self.assertEqual(calls, ["divide by zero"])
+
+        @st.errstate(divide="raise")
+        def divided():
+            return 1 / z[st]
+
+        for _ in range(2):
+            with self.assertRaises(FloatingPointError):
+                divided()
+        before = st.seterr(divide="raise")
+        with self.assertRaises(FloatingPointError):
+            1 / z[st]  # noqa: B018
+        st.seterr(**before)
+        with client_case.Sent(self.session) as sent:
+            1 / (z[st] + 1)  # noqa: B018
+        self.assertEqual(sent.num_messages, 0)  # nothing is read where nothing was asked for
+
+    def test_warnings_of_slices(self):
+        for text in SLICES:
+            found = []
+            for library in (st, np):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    eval(text, {"np": library, "X": library.array, "Z": library.zeros})  # noqa: S307
+                # Those of an element's value are NumPy's alone.
+                found.append([str(one.message) for one in caught if "encountered in" not in str(one.message)])
+                if library is st and caught:
+                    self.assertIn(caught[0].filename, ("<string>", __file__))
+            with self.subTest(text=text):
+                self.assertEqual(found[0], found[1])
+        with self.assertRaises(ZeroDivisionError):
+            st.average(st.array([1.0, 2.0]), weights=[0, 0])
 
     def test_parts_of_elements_are_views(self):
         """`.real`, `.imag` and `.view(dtype)`: each write is seen by the whole and by all parts."""

@@ -479,6 +479,8 @@ def of_elements(name: str, *inputs: Any) -> Optional[Element]:
         return None
     try:
         result = function(*values)
+    except FloatingPointError:
+        raise
     except Exception:
         return None  # the error is raised with the words that every operation has
     if not isinstance(result, np.generic) or name in _OTHERS and name != "floor_divide" and result.dtype.kind != "f":
@@ -496,6 +498,8 @@ def _operators(function: Callable, method: str) -> None:
             return general(self, other)
         try:
             value = function(self._host, other)
+        except FloatingPointError:
+            raise
         except Exception:
             return general(self, other)
         element = _new(Element)
@@ -507,6 +511,8 @@ def _operators(function: Callable, method: str) -> None:
         if type(other) in NUMBERS:
             try:
                 return _element(function(other, self._host), self._home)
+            except FloatingPointError:
+                raise
             except Exception:
                 pass
         return general_backward(self, other)
@@ -520,6 +526,8 @@ def _operators(function: Callable, method: str) -> None:
         value = self._host
         try:
             result = function(value, other)
+        except FloatingPointError:
+            raise
         except Exception:
             return general_in_place(self, other)
         if type(result) is not type(value):
@@ -564,6 +572,8 @@ def _unary(function: Callable, name: str) -> None:
     def operator_(self):
         try:
             return _element(function(self._host), self._home)
+        except FloatingPointError:
+            raise
         except Exception:
             return general(self)
 

@@ -365,6 +365,12 @@ def _parts_long_expression(node: Node) -> bool:
     return False
 
 
+# What looks for floating-point errors of (name, inputs) and of (function, input, axes, dtype), while the program asks for
+# them (`_float_errors.py`).
+check_floats: Optional[Callable] = None
+check_reduction: Optional[Callable] = None
+
+
 def elementwise(name: str, inputs: tuple) -> Node:
     """A node for a function of the service on nodes and Numbers, at least one a node."""
     session = None
@@ -392,6 +398,8 @@ def elementwise(name: str, inputs: tuple) -> Node:
         )
     if name == "power" and loop.kind == "i":
         _check_exponent(inputs[1])
+    if check_floats is not None:
+        check_floats(name, inputs)
     node = Node(session, shape, dtype, name, inputs, caller())
     session._record(node)
     return node

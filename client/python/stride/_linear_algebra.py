@@ -6,7 +6,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _inference, _manipulation, _ufunc
+from stride import _core_axes, _dtypes, _errors, _graph, _inference, _manipulation, _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
@@ -42,6 +42,10 @@ def matmul_nodes(left, right) -> Array:
         + (right.shape[-1:] if len(right.shape) > 1 else ())
     )
     dtype = _inference.promote(left.dtype, right.dtype)
+    if _graph.check_floats is not None:
+        from stride import _float_errors
+
+        _float_errors.of_product(left, right)
 
     def build(flush, node, operands):
         matmul = flush.begin(node.handle, node.origin).matmul

@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _errors, _inference
+from stride import _arguments, _dtypes, _errors, _graph, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
 from stride._graph import FrozenStrides, Node, record, spec_of
 from stride._indexing import make_view
@@ -109,6 +109,10 @@ def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = Non
     if node.dtype == dtype and not copy:
         return x
     warn_of_complex(node.dtype, dtype)
+    if _graph.check_floats is not None:
+        from stride import _float_errors
+
+        _float_errors.of_cast(node, dtype)
     result = _copy(node, dtype)
     return result if device is None else result.to_device(device)
 

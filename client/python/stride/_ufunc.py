@@ -5,7 +5,7 @@ from typing import List, Optional
 
 import numpy as np
 
-from stride import _arguments, _array, _dtypes, _errors, _inference
+from stride import _arguments, _array, _dtypes, _errors, _graph, _inference
 from stride._array import _SCALARS, Array, host_array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_numbers, elementwise, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
@@ -138,6 +138,11 @@ def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_ki
     if mask is None and num_outputs == 1 and data_type is None:
         _check_outs(name, outs, types, casting)
         return _several([_give(wrap(elementwise(name, operands)), outs[0], None, casting)])
+    if mask is not None and _graph.check_floats is not None:
+        from stride import _float_errors
+
+        with _float_errors.masked(name, operands, mask):
+            return give_all(name, operands, types, data_type, casting, mask, outs)
     return give_all(name, operands, types, data_type, casting, mask, outs)
 
 
@@ -165,6 +170,8 @@ def _several(arrays: list):
 
 
 def _nodes(name: str, operands, types, data_type, casting: str, mask: Optional[Node]) -> List[Node]:
+    if _graph.check_floats is not None and mask is None:
+        _graph.check_floats(name, operands)
     inputs = operands if mask is None else (*operands, mask)
     shape = _shape_of(inputs)
     session = next(one.session for one in operands if type(one) is Node)
