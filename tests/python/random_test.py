@@ -712,6 +712,21 @@ class RandomTest(client_case.ClientCase):
         first = np.array([rng.choice(1 << 16, (2, 512), replace=False).to_numpy()[0, 0] for _ in range(200)])
         self.assertLess(abs(first.mean() / (1 << 16) - 0.5), 0.09)  # in no order
 
+    def test_few_of_many_by_weights_without_replacement(self):
+        weights = np.tile([0.0, 1.0, 2.0, 3.0], 25)
+        weights /= weights.sum()
+        rng, counts = st.random.Generator(9), np.zeros(100)
+        for _ in range(60):
+            chosen = rng.choice(100, 10, replace=False, p=weights).to_numpy()
+            self.assertEqual(len(set(chosen.tolist())), 10)
+            counts[chosen] += 1
+        by_weight = counts.reshape(25, 4).sum(0)
+        self.assertEqual(by_weight[0], 0)
+        self.assertTrue((np.diff(by_weight) > 30).all(), by_weight)
+        # The first of many are the first of few: both are in the order of the same keys.
+        few, many = (st.random.Generator(10).choice(100, n, replace=False, p=weights).to_numpy() for n in (25, 26))
+        np.testing.assert_array_equal(few, many[:25])
+
     def test_integers_of_no_size_need_no_integer_between_the_bounds(self):
         for made in (st.random.default_rng(7).integers, st.random.RandomState(7).randint):
             for arguments in ((0, 0, (3, 0, 4)), (0, -10, 0), (10, 10, 0)):

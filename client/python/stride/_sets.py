@@ -246,7 +246,9 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
         first, place1 = unique(first, return_index=True)
         second, place2 = unique(second, return_index=True)
     else:
-        first, second = unique(first), unique(second)
+        # One of them need not be unique: it is searched.
+        first, kind = unique(first), _inference.promote(first.dtype, second.dtype)
+        return take_masked(first, _routines.isin(first, second), 0).astype(kind, copy=False)
     both = concat([first, second])
     order = argsort(both)
     ordered = take(both, order)
