@@ -436,19 +436,19 @@ class Element(Array):
     def __bool__(self) -> bool:
         return bool(self._host)  # type: ignore[attr-defined]
 
+    # NumPy's scalars convert themselves, at half the cost of `item`; complex ones with their warning.
     def __int__(self) -> int:
-        return int(_array._real_number(self._host.item()))  # type: ignore[attr-defined]
+        return int(self._host)  # type: ignore[attr-defined]
 
     def __float__(self) -> float:
-        value = self._host.item()  # type: ignore[attr-defined]
-        return value if type(value) is float else float(_array._real_number(value))
+        return float(self._host)  # type: ignore[attr-defined]
 
     def __complex__(self) -> complex:
-        return complex(self._host.item())  # type: ignore[attr-defined]
+        return complex(self._host)  # type: ignore[attr-defined]
 
     def __index__(self) -> int:
         value = self._host  # type: ignore[attr-defined]
-        return Array.__index__(self) if value.dtype.kind not in "iu" else value.item()
+        return Array.__index__(self) if value.dtype.kind not in "iu" else operator.index(value)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         if method == "__call__" and not kwargs and ufunc.nout == 1:
