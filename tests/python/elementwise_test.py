@@ -270,6 +270,26 @@ class ElementwiseTest(client_case.ClientCase):
         st.add(1, 2, out=out)
         self.same(out, [3.0, 3.0])
         self.same(st.add(1, 2), 3)
+        self.same(st.sqrt(np.float32(2)), np.sqrt(np.float32(2)))
+        self.same(st.floor(7), np.floor(7))
+        for call in (lambda: st.negative(True), lambda: st.subtract(True, False), lambda: st.power(2, -1)):
+            with self.assertRaises((TypeError, ValueError)):
+                call()
+
+    def test_functions_of_numbers_alone_ask_the_service_nothing(self):
+        """A loop over pixels computes with numbers: each would be a round trip."""
+        session = st.current_session()
+        with client_case.Sent(session) as sent:
+            total = 0.0
+            for i in range(10):
+                distance = st.sqrt((i - 3) ** 2 + 4)
+                total += int(128 + 127 * st.sin(distance * 0.1)) + float(st.maximum(i, 2.5)) + st.floor(i / 2)
+            value = float(total)
+        self.assertEqual(sent.num_messages, 0)
+        self.assertEqual(value, sum(
+            int(128 + 127 * np.sin(np.sqrt((i - 3) ** 2 + 4) * 0.1)) + max(i, 2.5) + i // 2 for i in range(10)
+        ))
+        self.same(st.jit(lambda x: x * st.sqrt(2.0))(st.ones(2)), np.full(2, np.sqrt(2.0)))
 
 
 if __name__ == "__main__":

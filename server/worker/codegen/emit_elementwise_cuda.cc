@@ -62,14 +62,22 @@ class Emitter {
         "  const Index threads = (Index)gridDim.x * blockDim.x;\n");
   }
 
-  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest
-  // operand, if all addresses allow.
-  std::string FlatKernel() const {
+  int PackWidth() const {
     int64_t widest = 1;
     for (size_t i = 0; i < num_operands(); ++i) {
       if (!IsRepeated(i)) widest = std::max(widest, ItemSize(text_.dtypes[i]));
     }
-    int width = static_cast<int>(kVectorBytes / widest);
+    return static_cast<int>(kVectorBytes / widest);
+  }
+
+  static std::string PackType() {
+    return "template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n";
+  }
+
+  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest
+  // operand, if all addresses allow.
+  std::string FlatKernel() const {
+    const int width = PackWidth();
     std::string setup, aligned = "true", packs, reads, stores, out_packs, scalar_reads,
                        scalar_writes;
     for (size_t i = 0; i < num_operands(); ++i) {
@@ -100,9 +108,9 @@ class Emitter {
       }
     }
     return absl::StrCat(
-        "template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n", Head(),
-        setup, "  Index done = 0;\n  if (", aligned, ") {\n  const Index packs = count / ", width,
-        ";\n", "  for (Index i = thread; i < packs; i += threads) {\n", out_packs,
+        PackType(), Head(), setup, "  Index done = 0;\n  if (", aligned,
+        ") {\n  const Index packs = count / ", width, ";\n",
+        "  for (Index i = thread; i < packs; i += threads) {\n", out_packs,
         "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
         OutputVariables("      "), "      ", Call(absl::StrCat("(st_i64)i * ", width, " + k")),
         stores, "    }\n", packs, "  }\n  done = packs * ", width, ";\n  }\n",
@@ -148,13 +156,63 @@ class Emitter {
       }
       absl::StrAppend(&divide, "    }\n");
     }
-    const std::string loop = absl::StrCat(
-        "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n", offsets,
-        divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n");
+    const std::string packs = PackLoop(offsets, divide);
+    const std::string loop =
+        absl::StrCat(packs, "  for (Index i = ", packs.empty() ? "" : "done + ",
+                     "thread; i < count; i += threads) {\n    Index rest = i;\n", offsets, divide,
+                     reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n");
     const std::string tiles = TileLoop();
-    if (tiles.empty()) return absl::StrCat(Head(), setup, loop, kEnd);
-    return absl::StrCat(Head(), setup, "  if (launch.tile_axis >= 0) {\n", tiles, "  } else {\n",
-                        loop, "  }\n", kEnd);
+    if (tiles.empty()) return absl::StrCat(PackType(), Head(), setup, loop, kEnd);
+    return absl::StrCat(PackType(), Head(), setup, "  if (launch.tile_axis >= 0) {\n", tiles,
+                        "  } else {\n", loop, "  }\n", kEnd);
+  }
+
+  // As many elements at once as fill 16 bytes of the widest operand, at most 8, where the last
+  // axis is a multiple of them: one division for each axis finds the place of all. Empty where an
+  // output has gaps.
+  std::string PackLoop(const std::string& offsets, const std::string& divide) const {
+    const int width = std::min(PackWidth(), 8), last = text_.rank - 1;
+    if (width < 2) return "";
+    std::string condition = absl::StrCat("launch.extents[", last, "] % ", width, " == 0");
+    std::string loads, reads, declare, keep, store;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      if (IsRepeated(i)) continue;
+      const std::string type = TypeName(text_.dtypes[i]);
+      const std::string pack = absl::StrCat("Pack<", Stored(i), ", ", width, ">");
+      const int64_t item = ItemSize(text_.dtypes[i]);
+      const bool strided = text_.access[i] == Layout::ACCESS_STRIDED;
+      if (IsOutput(i)) {
+        if (strided) return "";
+        const size_t j = i - text_.num_inputs;
+        absl::StrAppend(&condition, " && (st_u64)launch.operands[", i, "].data % ", width * item,
+                        " == 0");
+        absl::StrAppend(&declare, "    ", pack, " pack", i, ";\n");
+        absl::StrAppend(&keep, "      pack", i, ".v[k] = out", j, ";\n");
+        absl::StrAppend(&store, "    ((", pack, "*)launch.operands[", i, "].data)[p] = pack", i,
+                        ";\n");
+        continue;
+      }
+      const std::string step = strided
+                                   ? absl::StrCat("launch.operands[", i, "].strides[", last, "]")
+                                   : absl::StrCat("(st_i64)", item);
+      absl::StrAppend(
+          &loads, "    const st_i64 step", i, " = ", step, ";\n    const char* const at", i,
+          " = launch.operands[", i, "].data + ",
+          strided ? absl::StrCat("offset", i) : absl::StrCat("(st_i64)i * ", item), ";\n    ", pack,
+          " pack", i, ";\n    if (step", i, " == ", item, " && (st_u64)at", i, " % ", width * item,
+          " == 0) {\n      pack", i, " = *(const ", pack, "*)at", i,
+          ";\n    } else {\n#pragma unroll\n      for (int k = 0; k < ", width, "; ++k) pack", i,
+          ".v[k] = *(const ", Stored(i), "*)(at", i, " + k * step", i, ");\n    }\n");
+      absl::StrAppend(&reads, "      const ", type, " in", i, " = st_from_stored<", type, ">(pack",
+                      i, ".v[k]);\n");
+    }
+    return absl::StrCat(
+        "  Index done = 0;\n  if (", condition, ") {\n  const Index packs = count / ", width,
+        ";\n  for (Index p = thread; p < packs; p += threads) {\n", "    const Index i = p * ",
+        width, ";\n    Index rest = i;\n", offsets, divide, loads, declare,
+        "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
+        OutputVariables("      "), "      ", Call("(st_i64)i + k"), keep, "    }\n", store,
+        "  }\n  done = count;\n  }\n");
   }
 
   // Inputs whose tiles may be read along another axis than the last.

@@ -110,7 +110,6 @@ int64_t MatmulRows(const wire::MatmulLaunch& launch);
 // A routine (routines/*.h). Its phases run one after another, some of them several times; each time
 // is a pass.
 enum class PhaseKind { kThread, kBlock };
-absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine);
 // `stride_phase0`: as kElementwiseEntry on CUDA, kRunEntry over any split of [0, items) on CPU.
 std::string PhaseEntry(int phase);
 inline constexpr int kRoutineThreads = 256;
@@ -118,6 +117,14 @@ inline constexpr int kRoutineThreads = 256;
 struct RoutineTarget {
   int num_multiprocessors = 0;  // 0: a CPU device
 };
+absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine,
+                                          const RoutineTarget& target);
+// The first of radix.h's phases on a GPU; -1 where a routine has none.
+int FirstRadixPhase(wire::RoutineCode::Routine routine);
+using RoutineOptions = google::protobuf::RepeatedField<int64_t>;
+// Whether a GPU counts the elements of groups (tally.h), and whether it sorts elements by group.
+bool CountsGroups(wire::RoutineCode::Routine routine, const RoutineOptions& options);
+bool SortsGroups(wire::RoutineCode::Routine routine, const RoutineOptions& options);
 struct RoutinePass {
   int phase = 0;
   int64_t items = 0;

@@ -23,24 +23,25 @@ namespace stride::cuda {
   X(cublasZgetrfBatched)         \
   X(cublasSgetrsBatched) X(cublasDgetrsBatched) X(cublasCgetrsBatched) X(cublasZgetrsBatched)
 
-#define STRIDE_BATCH_FUNCTIONS(X)                                               \
-  X(cusolverDnCreate)                                                           \
-  X(cusolverDnDestroy)                                                          \
-  X(cusolverDnSetStream)                                                        \
-  X(cusolverDnCreateParams)                                                     \
-  X(cusolverDnDestroyParams)                                                    \
-  X(cusolverDnCreateGesvdjInfo)                                                 \
-  X(cusolverDnDestroyGesvdjInfo)                                                \
-  X(cusolverDnSpotrfBatched)                                                    \
-  X(cusolverDnDpotrfBatched)                                                    \
-  X(cusolverDnCpotrfBatched)                                                    \
-  X(cusolverDnZpotrfBatched)                                                    \
-  X(cusolverDnSgesvdjBatched)                                                   \
-  X(cusolverDnDgesvdjBatched)                                                   \
-  X(cusolverDnCgesvdjBatched)                                                   \
-  X(cusolverDnZgesvdjBatched)                                                   \
-  X(cusolverDnSgesvdjBatched_bufferSize) X(cusolverDnDgesvdjBatched_bufferSize) \
-      X(cusolverDnCgesvdjBatched_bufferSize) X(cusolverDnZgesvdjBatched_bufferSize)
+#define STRIDE_BATCH_FUNCTIONS(X)        \
+  X(cusolverDnCreate)                    \
+  X(cusolverDnDestroy)                   \
+  X(cusolverDnSetStream)                 \
+  X(cusolverDnCreateParams)              \
+  X(cusolverDnDestroyParams)             \
+  X(cusolverDnCreateGesvdjInfo)          \
+  X(cusolverDnDestroyGesvdjInfo)         \
+  X(cusolverDnSpotrfBatched)             \
+  X(cusolverDnDpotrfBatched)             \
+  X(cusolverDnCpotrfBatched)             \
+  X(cusolverDnZpotrfBatched)             \
+  X(cusolverDnSgesvdjBatched)            \
+  X(cusolverDnDgesvdjBatched)            \
+  X(cusolverDnCgesvdjBatched)            \
+  X(cusolverDnZgesvdjBatched)            \
+  X(cusolverDnSgesvdjBatched_bufferSize) \
+  X(cusolverDnDgesvdjBatched_bufferSize) \
+  X(cusolverDnCgesvdjBatched_bufferSize) X(cusolverDnZgesvdjBatched_bufferSize)
 
 // Null where the installed library lacks them.
 #if defined(CUSOLVER_VERSION) && CUSOLVER_VERSION >= 11701
