@@ -31,6 +31,8 @@ void AddLaunch(const v1::KernelLaunch& launch, Add add) {
     const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
     if (argument.has_array()) add(&argument.array(), [&] { return field + ".array"; });
     if (argument.has_aggregate()) AddMembers(argument.aggregate(), field, add);
+    if (argument.has_texture())
+      add(&argument.texture().array(), [&] { return field + ".texture.array"; });
   }
   for (int i = 0; i < launch.globals_size(); ++i) {
     if (!launch.globals(i).has_array()) continue;

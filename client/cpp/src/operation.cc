@@ -69,6 +69,20 @@ void AddGlobal(const GlobalValue& global, v1::GlobalVariable* out, Operation::Im
   }
 }
 
+void AddTexture(const Texture& texture, v1::Texture* out, Operation::Impl& impl) {
+  *out->mutable_array() = Use(texture.array, impl);
+  if (texture.by_number) out->set_layout(v1::Texture::LAYOUT_LINEAR);
+  out->mutable_extents()->Assign(texture.extents.begin(), texture.extents.end());
+  out->set_pitch_bytes(texture.pitch_bytes);
+  out->set_channels(texture.channels);
+  for (AddressMode mode : texture.address_modes)
+    out->add_address_modes(static_cast<v1::Texture::AddressMode>(mode));
+  if (texture.linear_filter) out->set_filter(v1::Texture::FILTER_LINEAR);
+  out->set_normalized_coordinates(texture.normalized_coordinates);
+  out->set_normalized_values(texture.normalized_values);
+  out->mutable_border_color()->Assign(texture.border_color.begin(), texture.border_color.end());
+}
+
 void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operation::Impl& impl) {
   if (argument.operand) {
     const v1::Operand message = Use(*argument.operand, impl);
@@ -84,6 +98,8 @@ void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operat
     out->mutable_aggregate()->set_size_bytes(argument.struct_size);
     for (const StructMember& member : *argument.members)
       AddMember(member, out->mutable_aggregate()->add_members(), impl);
+  } else if (argument.texture) {
+    AddTexture(*argument.texture, out->mutable_texture(), impl);
   } else {
     out->set_raw(argument.raw.value_or(""));
   }
