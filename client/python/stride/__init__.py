@@ -32,6 +32,7 @@ from stride import (
     _manipulation,
     _named,
     _nan_reductions,
+    _nditer,
     _numpy_names,
     _polynomials,
     _reductions,
@@ -67,6 +68,7 @@ from stride._metrics import Device, DeviceSample
 from stride._module import Global, RawModule
 from stride._named import *  # noqa: F401,F403
 from stride._nan_reductions import *  # noqa: F401,F403
+from stride._nditer import *  # noqa: F401,F403
 from stride._numpy_names import *  # noqa: F401,F403
 from stride._polynomials import *  # noqa: F401,F403
 from stride._python_kernel import Kernel, guvectorize, kernel
@@ -113,6 +115,7 @@ __all__ += _linear_algebra.__all__
 __all__ += _manipulation.__all__
 __all__ += _named.__all__
 __all__ += _nan_reductions.__all__
+__all__ += _nditer.__all__
 __all__ += _numpy_names.__all__
 __all__ += _polynomials.__all__
 __all__ += _reductions.__all__

@@ -1,6 +1,7 @@
 """The array that users hold."""
 
 import operator
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
@@ -10,7 +11,7 @@ from stride import _errors, _graph
 from stride._array_methods import NumpyMethods
 from stride._device_methods import DeviceMethods
 from stride._execution import DeviceName
-from stride._graph import Node, Number, elementwise
+from stride._graph import Node, Number, PartStrides, elementwise
 from stride._jax_methods import JaxMethods
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from stride._sharding import Sharding
 
 _SCALARS = (bool, int, float, complex, np.generic)
+# Attributes of NumPy's scalars, each of some types, that an array without axes has as well.
+_OF_NUMBERS = frozenset(
+    ("as_integer_ratio", "bit_count", "denominator", "fromhex", "hex", "is_integer", "numerator")
+)
 # Attributes of other libraries' objects that compute with arrays themselves.
 _ARRAY_LIKE = (
     "__array_ufunc__",
@@ -302,31 +307,41 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def real(self) -> "Array":
-        """A read-only view; for an array of real numbers, the array itself.
+        """A view of the real parts; for an array of real numbers, the array itself.
 
         Example
             >>> st.array([1 + 2j]).real.tolist()
             [1.0]
         """
-        return wrap(elementwise("real", (self._node,)).freeze()) if self.dtype.kind == "c" else self
+        if self.dtype.kind != "c":
+            return self
+        from stride import _array_attributes
+
+        return _array_attributes.real_part(self)
 
     @property
     def imag(self) -> "Array":
-        """A read-only view.
+        """A view of the imaginary parts; for an array of real numbers, zeros for reading.
 
         Example
             >>> st.array([1 + 2j]).imag.tolist()
             [2.0]
         """
-        return wrap(elementwise("imag", (self._node,)).freeze())
+        if self.dtype.kind != "c":
+            return wrap(elementwise("imag", (self._node,)).freeze())
+        from stride import _array_attributes
+
+        return _array_attributes.imaginary_part(self)
 
     @real.setter
     def real(self, value) -> None:
         """Writes the real parts; the imaginary ones stay."""
         from stride import _array_attributes
 
-        is_complex = self.dtype.kind == "c"
-        self[...] = _array_attributes.complex_of(value, self.imag) if is_complex else value
+        if self.dtype.kind != "c":
+            self[...] = value
+        elif not _array_attributes.is_part(value, self, "real"):
+            self[...] = _array_attributes.complex_of(value, self.imag)
 
     @imag.setter
     def imag(self, value) -> None:
@@ -335,7 +350,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        self[...] = _array_attributes.complex_of(self.real, value)
+        if not _array_attributes.is_part(value, self, "imag"):
+            self[...] = _array_attributes.complex_of(self.real, value)
 
     # --- reading ---
 
@@ -363,6 +379,18 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         if dtype is not None and np.dtype(dtype) != self.dtype:
             return self._read().astype(dtype)
         return self._node.session._read_own(self._node)
+
+    @property
+    def __array_interface__(self) -> dict:
+        """A copy on the host, for libraries that take memory in this way, as Pillow does. The strides are always
+        there: such a library then asks for `tobytes`, since an array has no buffer of the host."""
+        host = self.__array__()
+        if host.dtype.kind not in "biufc":
+            raise AttributeError(f"the array interface has no element type {host.dtype}")
+        if not (host.flags.c_contiguous or host.flags.f_contiguous):
+            host = np.ascontiguousarray(host)
+        data = host.ravel("K").data  # a view: the elements as they lie
+        return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over; of others
@@ -433,10 +461,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return bool(self._one("bool"))
 
     def __int__(self) -> int:
-        return int(self._one("int"))
+        return int(_real_number(self._one("int")))
 
     def __float__(self) -> float:
-        return float(self._one("float"))
+        return float(_real_number(self._one("float")))
 
     def __complex__(self) -> complex:
         return complex(self._one("complex"))
@@ -496,6 +524,19 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         number = self._one("a rounded number")
         return round(number) if ndigits is None else round(number, ndigits)
 
+    @classmethod
+    def __class_getitem__(cls, _: Any) -> type:
+        """The class: annotations such as `ndarray[Any, dtype]` say nothing more here."""
+        return cls
+
+    def __trunc__(self) -> int:
+        return int(self._one("int"))
+
+    def __bytes__(self) -> bytes:
+        """The elements' bytes in C order; of an integer so many zeros, as of NumPy's."""
+        values = self._read()
+        return bytes(values) if self.ndim else bytes(values[()])
+
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)
 
@@ -526,6 +567,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         # Python calls this only for names that are not found.
         if name == "_node":
             raise _errors.ArrayDeleted("the array was deleted: by delete(), or as a donated argument of stride.jit")
+        if name in _OF_NUMBERS and not self.ndim:
+            return getattr(self._read()[()], name)
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -639,6 +682,16 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         from stride import _ufunc
 
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
+
+
+def _real_number(value):
+    """Python's number without its imaginary part, with NumPy's warning."""
+    if type(value) is not complex:
+        return value
+    warnings.warn(
+        "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=3
+    )
+    return value.real
 
 
 def _restored(values: np.ndarray) -> Array:
@@ -767,7 +820,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         result = result.astype(array.dtype)
     node = array._node
     _graph.check_isolated(node)
-    if node.buffer is not None and node.buffer.num_nodes > 1:
+    if node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts) or type(node.strides) is PartStrides:
         _indexing.write(array, result)
         return array
     # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
