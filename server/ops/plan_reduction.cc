@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -139,6 +141,21 @@ absl::StatusOr<Value> WithInitial(const Extras& extras, ProgramBuilder& finish, 
   absl::StatusOr<Value> both = combine(initial, value);
   if (!both.ok() || !count) return both;
   return finish.Op("where", {finish.Cast(*count, DType::kBool), *both, initial}, value.dtype);
+}
+
+// A sum begins with +0.0. Elements that are counted are combined with each other alone.
+absl::StatusOr<Value> WithPositiveZero(ProgramBuilder& finish, Value value) {
+  auto zero = EncodeScalar(0.0, value.dtype, kInput);
+  if (!zero.ok()) return zero.status();
+  return finish.Op("add", {value, finish.Constant(*zero)}, value.dtype);
+}
+
+// Whether a sum of negative zeros from this initial value is one as well.
+bool IsNegativeZero(const WeakScalar& initial) {
+  auto is_negative_zero = [](double one) { return one == 0 && std::signbit(one); };
+  if (const auto* real = std::get_if<double>(&initial)) return is_negative_zero(*real);
+  const auto* number = std::get_if<std::complex<double>>(&initial);
+  return number && (is_negative_zero(number->real()) || is_negative_zero(number->imag()));
 }
 
 // What combines two values where they are no elements.
@@ -362,10 +379,22 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
     spec.mapped = *mapped;
   }
   const DType finish_input = IsArg(rule.combine) ? DType::kInt64 : spec.accumulator;
-  const Value elements = spec.finish.Input(0, finish_input);
+  Value elements = spec.finish.Input(0, finish_input);
   spec.inputs = {input};
   std::optional<Value> count = AddMask(extras, &spec);
   if (skip_nan && !replaces_nan) count = LeaveNanOut(input.dtype, IsArg(rule.combine), &spec);
+  if (rule.combine == Code::COMBINE_ADD && (IsFloat(finish_input) || IsComplex(finish_input))) {
+    if (spec.takes_part && !extras.initial) {
+      auto positive = WithPositiveZero(spec.finish, elements);
+      if (!positive.ok()) return positive.status();
+      elements = *positive;
+    } else if (!spec.takes_part && extras.initial && IsNegativeZero(*extras.initial)) {
+      // All are counted, since the sum of none that the elements else begin with is +0.0.
+      auto all = EncodeScalar(Integer{1}, DType::kBool, kInitial);
+      if (!all.ok()) return all.status();
+      spec.takes_part = spec.map.Constant(*all);
+    }
+  }
   auto whole = WithInitial(extras, spec.finish, elements, count, shape.reduced_count,
                            [&](Value a, Value b) -> absl::StatusOr<Value> {
                              return spec.finish.Op(UfuncOf(rule.combine), {a, b}, a.dtype);

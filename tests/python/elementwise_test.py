@@ -54,6 +54,26 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.asarray(x) > st.asarray(y), x > y)
         self.same(st.asarray(x.astype(np.complex64)) + 1j, x.astype(np.complex64) + np.complex64(1j))
 
+    def test_transposed_operands_of_any_size(self):
+        """Inputs whose elements lie along another axis than the result's, of sizes around those of a GPU's tiles."""
+        random = np.random.default_rng(3)
+        for shape in ((31, 40), (32, 32), (33, 65), (100, 129), (3, 33, 70), (40, 2, 50), (2, 35, 1, 34)):
+            axes = list(range(len(shape)))
+            for order in (axes[::-1], axes[1:] + axes[:1], axes[:-2] + axes[:-3:-1]):
+                turned = tuple(shape[axis] for axis in order)
+                plain, other = random.integers(0, 100, shape), random.integers(0, 100, turned)
+                for dtype in (np.int8, np.float16, np.float32, np.float64, np.complex128):
+                    x, y = plain.astype(dtype), other.astype(dtype)
+                    ours_x, ours_y = st.asarray(x), st.asarray(y)
+                    with self.subTest(shape=shape, order=order, dtype=dtype.__name__):
+                        self.same(ours_x.transpose(order).copy(), x.transpose(order).copy())
+                        self.same(ours_x.transpose(order) + ours_y, x.transpose(order) + y)
+                        self.same(ours_y - ours_x.transpose(order) + ours_y[:1], y - x.transpose(order) + y[:1])
+                        self.same(ours_x.transpose(order)[1:, ::-1] + ours_y[1:], x.transpose(order)[1:, ::-1] + y[1:])
+        mixed = [random.integers(0, 100, (50, 60)).astype(dtype) for dtype in (np.int16, np.float32, np.float64)]
+        ours = [st.asarray(one) for one in mixed]
+        self.same(ours[0].T * 2.0 + ours[1].T + ours[2].T, mixed[0].T * 2.0 + mixed[1].T + mixed[2].T)
+
     def test_one_input(self):
         for name in _elementwise.UNARY:
             for dtype in client_case.DTYPES:

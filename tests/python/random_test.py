@@ -366,6 +366,42 @@ class RandomTest(client_case.ClientCase):
         for large in (rng.vonmises(3.0, 2.0, n).to_numpy(), rng.vonmises(100.0, 1e8, n).to_numpy()):
             self.assertLessEqual(np.abs(large).max(), pi)
 
+    def test_parameters_below_the_normal_range(self):
+        n = 4000
+        rng = st.random.Generator(6)
+        for a, b in ((5e-324, 5e-324), (1e-310, 1e-310), (1e-310, 3e-310), (1e-308, 1e-308), (1e-310, 1.0), (2.0, 1e-320)):
+            with self.subTest(a=a, b=b):
+                values = rng.beta(a, b, n).to_numpy()
+                self.assertTrue(((values == 0) | (values == 1)).all())
+                share = (a * 2.0**300) / (a * 2.0**300 + b * 2.0**300)
+                self.assertAlmostEqual(values.mean(), share, delta=0.04)
+        rows = rng.dirichlet([1e-310, 3e-310], n).to_numpy()
+        np.testing.assert_array_equal(rows.sum(-1), 1)
+        self.assertAlmostEqual(rows[:, 1].mean(), 0.75, delta=0.04)
+        self.assertTrue((rng.f(1e-310, 1.0, n).to_numpy() == 0).all())
+        self.assertTrue(np.isposinf(rng.f(1.0, 1e-310, n).to_numpy()).all())
+        both = rng.f(1e-310, 1e-310, n).to_numpy()
+        self.assertTrue(((both == 0) | np.isposinf(both)).all())
+        greatest = np.iinfo(np.int64).max
+        for p in (1e-30, 5e-324):
+            self.same(rng.geometric(p, 3), np.full(3, greatest))
+            self.same(rng.geometric(st.asarray([p, p]) * 1.0), np.full(2, greatest))
+        self.assertEqual(rng.geometric(1e-20, n).to_numpy().max(), greatest)
+
+    def test_probabilities_on_the_device_are_checked(self):
+        rng = st.random.Generator(8)
+        on_device = lambda *rows: st.asarray(rows) * 1.0  # noqa: E731
+        for rows in ([0.5, np.nan], [1.5, -0.5], [0.9, 0.9, 0.1], [[0.5, 0.5, 0.0], [0.6, 0.6, 0.0]]):
+            for pvals in (on_device(*rows), st.asarray(rows), np.asarray(rows)):
+                with self.assertRaises(ValueError):
+                    rng.multinomial(5, pvals)
+                with self.assertRaises(ValueError):
+                    np.random.default_rng(1).multinomial(5, np.asarray(rows))
+        for p in (on_device(0.5, 0.6), on_device(1.5, -0.5), on_device(np.nan, 1.0), on_device(0.5, 0.25, 0.25)):
+            with self.assertRaises(ValueError):
+                rng.choice(2, p=p)
+        self.assertEqual(rng.multinomial(5, on_device(0.5, 0.5)).to_numpy().sum(), 5)
+
     def test_of_several_numbers(self):
         n = 20_000
         rng = st.random.Generator(31)
@@ -519,7 +555,11 @@ class RandomTest(client_case.ClientCase):
 
     def test_out_of_domain_on_the_device(self):
         rng = st.random.Generator(1)
-        bad = st.asarray([-1.0, np.nan, np.inf])
+        known = st.asarray([-1.0, np.nan, np.inf])
+        for draw in (rng.poisson, rng.geometric, lambda p: rng.binomial(10, p), rng.standard_gamma):
+            with self.assertRaises(ValueError):
+                draw(known)
+        bad = known * 1.0  # which only the device has
         self.same(rng.poisson(bad), np.array([-1, -1, -1]))
         self.same(rng.geometric(bad), np.array([-1, -1, -1]))
         self.same(rng.binomial(10, bad), np.array([-1, -1, -1]))
@@ -671,6 +711,21 @@ class RandomTest(client_case.ClientCase):
         self.assertLess(abs(values.mean() / (1 << 16) - 0.5), 0.01)
         first = np.array([rng.choice(1 << 16, (2, 512), replace=False).to_numpy()[0, 0] for _ in range(200)])
         self.assertLess(abs(first.mean() / (1 << 16) - 0.5), 0.09)  # in no order
+
+    def test_few_of_many_by_weights_without_replacement(self):
+        weights = np.tile([0.0, 1.0, 2.0, 3.0], 25)
+        weights /= weights.sum()
+        rng, counts = st.random.Generator(9), np.zeros(100)
+        for _ in range(60):
+            chosen = rng.choice(100, 10, replace=False, p=weights).to_numpy()
+            self.assertEqual(len(set(chosen.tolist())), 10)
+            counts[chosen] += 1
+        by_weight = counts.reshape(25, 4).sum(0)
+        self.assertEqual(by_weight[0], 0)
+        self.assertTrue((np.diff(by_weight) > 30).all(), by_weight)
+        # The first of many are the first of few: both are in the order of the same keys.
+        few, many = (st.random.Generator(10).choice(100, n, replace=False, p=weights).to_numpy() for n in (25, 26))
+        np.testing.assert_array_equal(few, many[:25])
 
     def test_integers_of_no_size_need_no_integer_between_the_bounds(self):
         for made in (st.random.default_rng(7).integers, st.random.RandomState(7).randint):

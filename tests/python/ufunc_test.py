@@ -6,6 +6,7 @@ import numpy as np
 
 import client_case
 import stride as st
+from numpy_rules import NumpyRules  # noqa: F401, whose tests run here
 
 
 class UfuncTest(client_case.ClientCase):

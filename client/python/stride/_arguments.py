@@ -22,9 +22,63 @@ def check_order(order: Optional[str], allowed: Tuple[str, ...] = ORDERS) -> str:
     changes nothing of the values."""
     if order is None:
         return allowed[-1] if "K" in allowed else "C"
-    if not isinstance(order, str) or order.upper() not in allowed:
+    if not isinstance(order, str):
+        raise TypeError(f"order is one of {', '.join(allowed)}, not {type(order).__name__}")
+    if order.upper() not in allowed:
         raise ValueError(f"order is one of {', '.join(allowed)}, not {order!r}")
     return order.upper()
+
+
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
+def check_casting(casting: Any) -> None:
+    if not isinstance(casting, str):
+        raise TypeError(f"casting is one of {', '.join(CASTINGS)}, not {type(casting).__name__}")
+    if casting not in CASTINGS:
+        raise ValueError(f"casting is one of {', '.join(CASTINGS)}, not {casting!r}")
+
+
+_INDEX_MODES = ("clip", "wrap", "raise")  # by NumPy's numbers
+
+
+def index_mode(mode: Any) -> str:
+    """NumPy's treatment of an index outside: by name, by number, or None for an error."""
+    if mode is None:
+        return "raise"
+    if isinstance(mode, str):
+        if mode in _INDEX_MODES:
+            return mode
+        raise ValueError(f"mode is one of raise, wrap, clip, not {mode!r}")
+    number = _plain_index(mode, f"mode is one of raise, wrap, clip, not {mode!r}")
+    if not 0 <= number < len(_INDEX_MODES):
+        raise ValueError(f"mode is one of raise, wrap, clip, or a number below {len(_INDEX_MODES)}, not {mode!r}")
+    return _INDEX_MODES[number]
+
+
+def _plain_index(value: Any, otherwise: str) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(otherwise)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(otherwise) from None
+
+
+_CORRELATE_MODES = ("valid", "same", "full")  # by NumPy's numbers
+
+
+def correlate_mode(mode: Any) -> str:
+    """NumPy's `mode=` of correlate and convolve: a whole name, or its number."""
+    names = ", ".join(_CORRELATE_MODES)
+    if isinstance(mode, str):
+        if mode not in _CORRELATE_MODES:
+            raise ValueError(f"mode must be one of {names}, not {mode!r}")
+        return mode
+    number = _plain_index(mode, f"mode must be one of {names}, not {mode!r}")
+    if not 0 <= number < len(_CORRELATE_MODES):
+        raise ValueError(f"mode must be one of {names}, or 0, 1 or 2, not {mode!r}")
+    return _CORRELATE_MODES[number]
 
 
 def refuse_subok(subok: Any) -> None:

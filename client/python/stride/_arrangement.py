@@ -77,17 +77,20 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether something is a number, which an array without axes is not.
+    """Whether something is a number: also an array without axes that NumPy would give a scalar for, which is one that
+    was computed or read from an array, not one that was made or is a view.
 
     Parameters
         element: any object.
     Returns
         A bool.
     Example
-        >>> st.isscalar(3.1), st.isscalar(st.array(3.1))
-        (True, False)
+        >>> st.isscalar(3.1), st.isscalar(st.array(3.1)), st.isscalar(st.sum([1, 2]))
+        (True, False, True)
     """
-    return False if isinstance(element, Array) else np.isscalar(element)
+    if isinstance(element, Array):
+        return not element.ndim and element._node.strides is None
+    return np.isscalar(element)
 
 
 def iterable(y: Any) -> bool:

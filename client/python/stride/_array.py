@@ -1,6 +1,7 @@
 """The array that users hold."""
 
 import operator
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
@@ -10,7 +11,7 @@ from stride import _errors, _graph
 from stride._array_methods import NumpyMethods
 from stride._device_methods import DeviceMethods
 from stride._execution import DeviceName
-from stride._graph import Node, Number, elementwise
+from stride._graph import Node, Number, PartStrides, elementwise
 from stride._jax_methods import JaxMethods
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from stride._sharding import Sharding
 
 _SCALARS = (bool, int, float, complex, np.generic)
+# Attributes of NumPy's scalars, each of some types, that an array without axes has as well.
+_OF_NUMBERS = frozenset(
+    ("as_integer_ratio", "bit_count", "denominator", "fromhex", "hex", "is_integer", "numerator")
+)
 # Attributes of other libraries' objects that compute with arrays themselves.
 _ARRAY_LIKE = (
     "__array_ufunc__",
@@ -302,31 +307,41 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def real(self) -> "Array":
-        """A read-only view; for an array of real numbers, the array itself.
+        """A view of the real parts; for an array of real numbers, the array itself.
 
         Example
             >>> st.array([1 + 2j]).real.tolist()
             [1.0]
         """
-        return wrap(elementwise("real", (self._node,)).freeze()) if self.dtype.kind == "c" else self
+        if self.dtype.kind != "c":
+            return self
+        from stride import _array_attributes
+
+        return _array_attributes.real_part(self)
 
     @property
     def imag(self) -> "Array":
-        """A read-only view.
+        """A view of the imaginary parts; for an array of real numbers, zeros for reading.
 
         Example
             >>> st.array([1 + 2j]).imag.tolist()
             [2.0]
         """
-        return wrap(elementwise("imag", (self._node,)).freeze())
+        if self.dtype.kind != "c":
+            return wrap(elementwise("imag", (self._node,)).freeze())
+        from stride import _array_attributes
+
+        return _array_attributes.imaginary_part(self)
 
     @real.setter
     def real(self, value) -> None:
         """Writes the real parts; the imaginary ones stay."""
         from stride import _array_attributes
 
-        is_complex = self.dtype.kind == "c"
-        self[...] = _array_attributes.complex_of(value, self.imag) if is_complex else value
+        if self.dtype.kind != "c":
+            self[...] = value
+        elif not _array_attributes.is_part(value, self, "real"):
+            self[...] = _array_attributes.complex_of(value, self.imag)
 
     @imag.setter
     def imag(self, value) -> None:
@@ -335,7 +350,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        self[...] = _array_attributes.complex_of(self.real, value)
+        if not _array_attributes.is_part(value, self, "imag"):
+            self[...] = _array_attributes.complex_of(self.real, value)
 
     # --- reading ---
 
@@ -377,13 +393,18 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
+        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over; of others
+        on a CPU device of this machine the mapped memory, for reading. With a GPU as `dl_device`: the mapped memory of an array there."""
         from stride import _interchange
 
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
+            if copy or tuple(dl_device)[0] != 2:  # kDLCUDA
+                raise BufferError(f"only host memory and a GPU's are given, not device {tuple(dl_device)}")
+            return self.map_memory().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
         if stream not in (None, -1):
             raise BufferError(f"host memory has no streams: stream must be None, not {stream!r}")
+        if copy is False and not self._node.session._may_hand_over(self._node):
+            return _interchange.mapped_on_host(self).__dlpack__(max_version=max_version)
         values = self._node.session._hand_over(self._node) if copy is False else self.to_numpy()
         return _interchange.exported(values, max_version)
 
@@ -440,10 +461,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return bool(self._one("bool"))
 
     def __int__(self) -> int:
-        return int(self._one("int"))
+        return int(_real_number(self._one("int")))
 
     def __float__(self) -> float:
-        return float(self._one("float"))
+        return float(_real_number(self._one("float")))
 
     def __complex__(self) -> complex:
         return complex(self._one("complex"))
@@ -508,6 +529,14 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         """The class: annotations such as `ndarray[Any, dtype]` say nothing more here."""
         return cls
 
+    def __trunc__(self) -> int:
+        return int(self._one("int"))
+
+    def __bytes__(self) -> bytes:
+        """The elements' bytes in C order; of an integer so many zeros, as of NumPy's."""
+        values = self._read()
+        return bytes(values) if self.ndim else bytes(values[()])
+
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)
 
@@ -538,6 +567,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         # Python calls this only for names that are not found.
         if name == "_node":
             raise _errors.ArrayDeleted("the array was deleted: by delete(), or as a donated argument of stride.jit")
+        if name in _OF_NUMBERS and not self.ndim:
+            return getattr(self._read()[()], name)
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise AttributeError(f"stride arrays have no {name!r}; np.asarray(x).{name} is that of a copy on the host")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -651,6 +682,16 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         from stride import _ufunc
 
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
+
+
+def _real_number(value):
+    """Python's number without its imaginary part, with NumPy's warning."""
+    if type(value) is not complex:
+        return value
+    warnings.warn(
+        "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=3
+    )
+    return value.real
 
 
 def _restored(values: np.ndarray) -> Array:
@@ -779,7 +820,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         result = result.astype(array.dtype)
     node = array._node
     _graph.check_isolated(node)
-    if node.buffer is not None and node.buffer.num_nodes > 1:
+    if node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts) or type(node.strides) is PartStrides:
         _indexing.write(array, result)
         return array
     # Nobody else sees these elements: the name is given to the new ones, which may still be fused.

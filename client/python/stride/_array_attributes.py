@@ -4,10 +4,10 @@ from typing import Any, Iterator, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _routines
-from stride._array import Array, array_of
+from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
+from stride._array import Array, array_of, wrap
 from stride._elementwise import where
-from stride._graph import FrozenStrides
+from stride._graph import FrozenStrides, elementwise
 
 
 class Flags:
@@ -178,6 +178,25 @@ def complex_of(real: Any, imag: Any) -> Array:
     return _elementwise.conjugate(real.astype(kind)) + turned
 
 
+def real_part(array: Array) -> Array:
+    return _parts.part_of(array, "real", _real, lambda whole, part: complex_of(part, _imag(whole)))
+
+
+def imaginary_part(array: Array) -> Array:
+    return _parts.part_of(array, "imag", _imag, lambda whole, part: complex_of(_real(whole), part))
+
+
+def _real(array: Array) -> Array:
+    return wrap(elementwise("real", (array._node,)))
+
+
+def _imag(array: Array) -> Array:
+    return wrap(elementwise("imag", (array._node,)))
+
+
+is_part = _parts.is_own
+
+
 def byte_strides(array: Array) -> Tuple[int, ...]:
     node = array._node
     return tuple(one * node.dtype.itemsize for one in node.strides or _inference.contiguous_strides(node.shape))
@@ -210,19 +229,30 @@ _MAX_BLOCKS = 1024
 
 
 def reinterpreted(array: Array, dtype: Any) -> Array:
-    """The elements' bytes as elements of another type, in a copy made by a kernel. It is for reading, since NumPy's
-    would be a view."""
-    from stride import _creation
-
+    """The elements' bytes as elements of another type, as a view."""
     other_order = not np.dtype(dtype).isnative
-    dtype = _dtypes.dtype_of(dtype)
+    dtype, own = _dtypes.dtype_of(dtype), array.dtype
     if other_order:
         # NumPy's would read the bytes in the other order.
-        swapped = reinterpreted(array, dtype).byteswap()
-        swapped._node.freeze()
-        return swapped
-    if dtype == array.dtype:
+        return _parts.part_of(
+            array,
+            ("swapped", dtype),
+            lambda whole: _as_type(whole, dtype).byteswap(),
+            lambda whole, part: _as_type(part.byteswap(), own),
+        )
+    if dtype == own:
         return array[...]
+    return _parts.part_of(
+        array, dtype, lambda whole: _as_type(whole, dtype), lambda whole, part: _as_type(part, own)
+    )
+
+
+def _as_type(array: Array, dtype: np.dtype) -> Array:
+    """The elements' bytes as elements of another type, in an array of their own."""
+    from stride import _creation
+
+    if dtype == array.dtype:
+        return _manipulation.copy(array)
     before, after = array.dtype.itemsize, dtype.itemsize
     if not array.ndim and before != after:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
@@ -248,7 +278,6 @@ def reinterpreted(array: Array, dtype: Any) -> Array:
             blocks = min(_MAX_BLOCKS, -(-count // _BLOCK))
             whole = array if array.flags.c_contiguous else _manipulation.copy(array)
             RawKernel(text, "stride_reinterpret")((blocks,), (_BLOCK,), (whole, result, np.uint64(count)))
-    result._node.freeze()
     return result
 
 
@@ -256,7 +285,7 @@ def _as_real_words(array: Array, dtype: np.dtype, shape: Tuple[int, ...]) -> Opt
     """Complex numbers as pairs of their parts and back, and integers of one size, which need no kernel."""
     parts = ((_dtypes.complex64, _dtypes.float32), (_dtypes.complex128, _dtypes.float64))
     if (array.dtype, dtype) in parts and array.ndim:
-        return _manipulation.reshape(_manipulation.stack([array.real, array.imag], -1), shape)
+        return _manipulation.reshape(_manipulation.stack([_real(array), _imag(array)], -1), shape)
     if (dtype, array.dtype) in parts:
         return complex_of(array[..., 0::2], array[..., 1::2])
     if array.dtype.kind in "iu" and dtype.kind in "iu" and array.dtype.itemsize == dtype.itemsize:

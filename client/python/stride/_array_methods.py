@@ -46,7 +46,7 @@ class NumpyMethods:
         return _manipulation.astype(self, dtype, copy=copy)  # type: ignore[arg-type]
 
     def view(self, dtype=None, type=None) -> "Array":  # noqa: A002, NumPy's name
-        """A view of all elements. With another type: their bytes as elements of it, in a copy for reading.
+        """A view of all elements. With another type: their bytes as elements of it.
 
         Parameters
             dtype: the type that the bytes have in the view; None for the array's own.
@@ -406,9 +406,10 @@ class NumpyMethods:
             >>> st.array([[1, 2], [3, 4]]).flatten().tolist()
             [1, 2, 3, 4]
         """
-        if order == "K":
+        if isinstance(order, str) and order.upper() == "K":
             return _stride().copy(self.ravel(order))
-        return _stride().reshape(self, (self.size,), order or "C", copy=True)  # type: ignore[attr-defined]
+        order = "C" if order is None else order
+        return _stride().reshape(self, (self.size,), order, copy=True)  # type: ignore[attr-defined]
 
     def resize(self, *new_shape, refcheck: bool = True) -> None:
         """Another shape in place: the elements in C order, and zeros where there are too few. An array with views is

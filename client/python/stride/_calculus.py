@@ -286,16 +286,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 # --- convolution ---
 
-_MODES = ("valid", "same", "full")
 _NUMBERS = {"valid": pb.Correlate.MODE_VALID, "same": pb.Correlate.MODE_SAME, "full": pb.Correlate.MODE_FULL}
-
-
-def _mode(mode: Any) -> str:
-    if isinstance(mode, str) and mode[:1] in ("v", "s", "f"):
-        return {"v": "valid", "s": "same", "f": "full"}[mode[0]]
-    if isinstance(mode, int) and 0 <= mode < 3:
-        return _MODES[mode]
-    raise ValueError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
 
 
 def _vectors(a: Any, v: Any) -> Tuple[Array, Array]:
@@ -334,7 +325,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Array:
         >>> st.correlate([1, 2, 3], [0, 1, 1]).tolist()
         [5]
     """
-    return _correlated(*_vectors(a, v), _mode(mode), False)
+    return _correlated(*_vectors(a, v), _arguments.correlate_mode(mode), False)
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
@@ -351,7 +342,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
         >>> st.convolve([1, 2, 3], [0, 1]).tolist()
         [0, 1, 2, 3]
     """
-    mode = _mode(mode)
+    mode = _arguments.correlate_mode(mode)
     rows = (reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v))
     return _correlated(*_vectors(*rows), mode, True)
 

@@ -14,6 +14,8 @@ from stride._ufunc import _give
 _TOLERANCE = math.sqrt(np.finfo(float).eps)
 # A choice of one in _FEW of at least _MANY numbers is drawn again where it repeats itself, rather than all be ordered.
 _FEW, _MANY = 64, 1 << 16
+# A weighted choice of one in so many puts the chosen in order alone.
+_FEW_SMALLEST = 4
 
 
 def _is_number(x) -> bool:
@@ -141,7 +143,8 @@ def _probabilities(p, count: int) -> np.ndarray:
         raise ValueError("probabilities are not negative")
     # Probabilities rounded to float16 or float32 add up to 1 less exactly.
     precision = math.sqrt(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0
-    if abs(math.fsum(values) - 1) > max(_TOLERANCE, precision):
+    # NumPy's sum is pairwise, so that it is as close as the tolerance needs.
+    if abs(float(values.sum()) - 1) > max(_TOLERANCE, precision):
         raise ValueError("probabilities do not add up to 1")
     return values
 
@@ -158,4 +161,9 @@ def _weighted(rng, count: int, p: np.ndarray, shape: tuple, wanted: int, replace
     # The smallest of exponential variables with these rates (Efraimidis and Spirakis, 2006).
     rates = _creation.asarray(p)
     keys = _e.where(rates > 0, rng.standard_exponential(count) / rates, math.inf)
+    if _FEW_SMALLEST * wanted <= count and wanted:
+        # Only the smallest are put in order.
+        smallest = _routines.partitioned(keys, [wanted - 1], 0, True)[:wanted]
+        smallest = _routines.take(smallest, _routines.argsort(_routines.take(keys, smallest)))
+        return _manipulation.reshape(smallest, shape)
     return _manipulation.reshape(_routines.argsort(keys)[:wanted], shape)

@@ -47,22 +47,35 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         >>> st.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).tolist()
         [True, False]
     """
-    weak_b = isinstance(b, (int, float, complex)) and not isinstance(b, bool)
-    x, y = _arguments.arrays(a, b)
-    if y.dtype.kind != "m":
-        # As NumPy: integers compare as floats of their own type's promotion with 1.
-        y = y.astype(_inference.promote(y.dtype, float) if not weak_b else _close_type(x, y), copy=False)
-    rtol, atol = (one if isinstance(one, _SCALARS) else array_of(one, x.session) for one in (rtol, atol))
-    near = logical_and(absolute(x - y) <= atol + rtol * absolute(y), isfinite(y))
+    # As in NumPy: Python's numbers have no type of their own, also those that a float64 is; the rest are arrays.
+    x, y, rtol, atol = (_weak_or_array(one, (a, b, rtol, atol)) for one in (a, b, rtol, atol))
+    if isinstance(y, Array) and y.dtype.kind != "m":
+        # Integers become floats, since the absolute value of the least one is negative.
+        y = y.astype(_inference.promote(y.dtype, float), copy=False)
+    elif isinstance(y, int):
+        y = float(y)
+    if not isinstance(x, Array) and not isinstance(y, Array):
+        y = array_of(y)
+    near = logical_and(absolute(x - y) <= atol + rtol * abs(y), _is_finite(y))
     result = logical_or(near, x == y)
     if equal_nan:
-        result = logical_or(result, logical_and(isnan(x), isnan(y)))
+        result = logical_or(result, logical_and(_is_nan(x), _is_nan(y)))
     return result
 
 
-def _close_type(x: Array, y: Array) -> np.dtype:
-    kind = complex if y.dtype.kind == "c" else float
-    return _inference.promote(x.dtype, kind)
+def _weak_or_array(one: Any, among: tuple) -> Any:
+    if isinstance(one, (int, float, complex)):
+        return one
+    session = next((array.session for array in among if isinstance(array, Array)), None)
+    return array_of(one, session)
+
+
+def _is_finite(one: Any) -> Any:
+    return isfinite(one) if isinstance(one, Array) else np.isfinite(one)
+
+
+def _is_nan(one: Any) -> Any:
+    return isnan(one) if isinstance(one, Array) else np.isnan(one)
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:

@@ -93,7 +93,10 @@ def _create(session, shape, dtype, **kind) -> Array:
     def build(flush, node, operands):
         flush.operation(node.handle, node.origin, creation=pb.Creation(**kind))
 
-    return wrap(record(session, shape, dtype, build, ()))
+    made = record(session, shape, dtype, build, ())
+    if not made.shape:
+        made.strides = ()  # as in Session._upload
+    return wrap(made)
 
 
 def _fill(session, shape, dtype, value) -> Array:
@@ -111,9 +114,9 @@ def _dtype_or(dtype, default) -> np.dtype:
     return _dtypes.dtype_of(default if dtype is None else dtype)
 
 
-def _check_memory_order(order: Optional[str], like) -> None:
+def _check_memory_order(order: Optional[str], like, orders: Tuple[str, ...] = ("F", "C")) -> None:
     if order != "C":
-        _arguments.check_order(order)
+        _arguments.check_order(order, orders)
     if like is not None and not isinstance(like, Array):
         raise TypeError(f"like= names an array of the service here, not {type(like).__name__}")
 
@@ -382,7 +385,8 @@ def linspace(
     start, stop = number_of(start, "linspace's start"), number_of(stop, "linspace's stop")
     axis = _inference.normal_axis(axis, 1)
     is_complex = any(isinstance(one, (complex, np.complexfloating)) for one in (start, stop))
-    dtype = _dtype_or(dtype, np.complex128 if is_complex else np.float64)
+    # Python's numbers have no type of their own: with a float32 the result is one.
+    dtype = _dtype_or(dtype, _inference.promote(np.result_type(start, stop), float))
     message = pb.Creation.LinearSpace(count=num, exclude_endpoint=not endpoint, data_type=_dtypes.NUMBERS[dtype])
     message.start.CopyFrom(Number(start).to_proto())
     message.stop.CopyFrom(Number(stop).to_proto())
@@ -586,8 +590,7 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
 
 
 def asarray(
-    obj,
-    /,
+    a,
     dtype=None,
     order: Optional[str] = None,
     *,
@@ -601,8 +604,8 @@ def asarray(
     asked for.
 
     Parameters
-        obj: an array, a number, nested sequences, or an object with DLPack's or CUDA's interface.
-        dtype: the element type, that of `obj` where none is given.
+        a: an array, a number, nested sequences, or an object with DLPack's or CUDA's interface.
+        dtype: the element type, that of `a` where none is given.
         order: C, F, A or K, which change nothing.
         device, sharding: where it is, and how it is spread.
         copy: True for a copy in any case, False for an error where one is needed.
@@ -617,37 +620,37 @@ def asarray(
         >>> st.asarray([[1, 2], [3, 4]], st.float32).shape
         (2, 2)
     """
-    _check_memory_order(order, like)
-    if isinstance(obj, Array):
-        if dtype is not None and _dtypes.dtype_of(dtype) != obj.dtype:
+    _check_memory_order(order, like, _arguments.ORDERS)
+    if isinstance(a, Array):
+        if dtype is not None and _dtypes.dtype_of(dtype) != a.dtype:
             if copy is False:
                 raise ValueError("another type needs a copy")
-            obj = obj.astype(dtype)
+            a = a.astype(dtype)
         elif copy:
-            obj = _manipulation.copy(obj)
-        return _on(obj, device) if sharding is None else reshard(obj, sharding)
+            a = _manipulation.copy(a)
+        return _on(a, device) if sharding is None else reshard(a, sharding)
     if copy is False:
         raise ValueError("elements on the host must be copied to a device")
     dtype = None if dtype is None else _dtypes.dtype_of(dtype)
-    if isinstance(obj, (list, tuple)):
-        if _PLAIN.issuperset(map(type, obj)):
-            obj = np.asarray(obj, dtype)
-            return wrap(current_session()._upload(obj, device, progress, sharding))
-        if has_arrays_to_compute(obj):
-            joined = joined_sequence(obj)
+    if isinstance(a, (list, tuple)):
+        if _PLAIN.issuperset(map(type, a)):
+            a = np.asarray(a, dtype)
+            return wrap(current_session()._upload(a, device, progress, sharding))
+        if has_arrays_to_compute(a):
+            joined = joined_sequence(a)
             joined = joined if dtype is None else joined.astype(dtype, copy=False)
             return asarray(joined, device=device, sharding=sharding)
-        obj = from_sequence(obj, dtype)
-    elif not isinstance(obj, np.ndarray):
-        obj = (
-            _from_other(obj)
-            if dtype is None or hasattr(obj, "__array__") or hasattr(obj, "__dlpack__")
-            else np.asarray(obj, dtype)
+        a = from_sequence(a, dtype)
+    elif not isinstance(a, np.ndarray):
+        a = (
+            _from_other(a)
+            if dtype is None or hasattr(a, "__array__") or hasattr(a, "__dlpack__")
+            else np.asarray(a, dtype)
         )
-    obj = host_array(obj)
+    a = host_array(a)
     if dtype is not None:
-        obj = obj.astype(dtype, copy=False)
-    return wrap(current_session()._upload(obj, device, progress, sharding))
+        a = a.astype(dtype, copy=False)
+    return wrap(current_session()._upload(a, device, progress, sharding))
 
 
 def array(

@@ -20,7 +20,7 @@ import numpy as np
 from stride import _array, _dtypes, _errors
 from stride._array import Array, get_node, set_node
 from stride._copies import NUMBERS, REALS, HostCopy
-from stride._graph import Buffer, FrozenStrides, Node
+from stride._graph import Buffer, FrozenStrides, Node, PartStrides
 from stride._origin import caller
 from stride._stream import Answer
 
@@ -42,7 +42,7 @@ def _can_have_copy(node: Node) -> bool:
         not node.session._is_trace
         and node.nbytes <= MAX_BYTES
         and node.dtype.type in NUMBERS
-        and (buffer is None or not buffer.is_shared)
+        and (buffer is None or not buffer.is_shared and not buffer.loans)
     )
 
 
@@ -219,9 +219,11 @@ def write(array: Array, key: Any, value: Any) -> bool:
         if not _is_plain(key):
             return False
     node = array._node
-    if not _can_have_copy(node) or type(node.strides) is FrozenStrides:
+    if not _can_have_copy(node) or type(node.strides) in (FrozenStrides, PartStrides):
         return False
     buffer = node.own_buffer()
+    if buffer.parts and _have_readers(buffer):
+        return False  # who sees a part of the elements sees the write
     value = _value_for(_settled_value(value, buffer), NUMBERS if node.dtype.kind == "c" else REALS)
     if value is None:
         return False
@@ -260,6 +262,12 @@ def write(array: Array, key: Any, value: Any) -> bool:
                     _join(one, copy, host)
         _open(copy, buffer)
     return True
+
+
+def _have_readers(buffer: Buffer) -> bool:
+    from stride import _parts
+
+    return _parts.have_readers(buffer)
 
 
 def _send_readers(session, copy: HostCopy, buffer: Buffer) -> None:
@@ -432,19 +440,19 @@ class Element(Array):
     def __bool__(self) -> bool:
         return bool(self._host)  # type: ignore[attr-defined]
 
+    # NumPy's scalars convert themselves, at half the cost of `item`; complex ones with their warning.
     def __int__(self) -> int:
-        return int(self._host.item())  # type: ignore[attr-defined]
+        return int(self._host)  # type: ignore[attr-defined]
 
     def __float__(self) -> float:
-        value = self._host.item()  # type: ignore[attr-defined]
-        return value if type(value) is float else float(value)
+        return float(self._host)  # type: ignore[attr-defined]
 
     def __complex__(self) -> complex:
-        return complex(self._host.item())  # type: ignore[attr-defined]
+        return complex(self._host)  # type: ignore[attr-defined]
 
     def __index__(self) -> int:
         value = self._host  # type: ignore[attr-defined]
-        return Array.__index__(self) if value.dtype.kind not in "iu" else value.item()
+        return Array.__index__(self) if value.dtype.kind not in "iu" else operator.index(value)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         if method == "__call__" and not kwargs and ufunc.nout == 1:
@@ -492,6 +500,8 @@ def of_elements(name: str, *inputs: Any) -> Optional[Element]:
         return None
     try:
         result = function(*values)
+    except FloatingPointError:
+        raise
     except Exception:
         return None  # the error is raised with the words that every operation has
     if not isinstance(result, np.generic) or name in _OTHERS and name != "floor_divide" and result.dtype.kind != "f":
@@ -509,6 +519,8 @@ def _operators(function: Callable, method: str) -> None:
             return general(self, other)
         try:
             value = function(self._host, other)
+        except FloatingPointError:
+            raise
         except Exception:
             return general(self, other)
         element = _new(Element)
@@ -520,6 +532,8 @@ def _operators(function: Callable, method: str) -> None:
         if type(other) in NUMBERS:
             try:
                 return _element(function(other, self._host), self._home)
+            except FloatingPointError:
+                raise
             except Exception:
                 pass
         return general_backward(self, other)
@@ -533,6 +547,8 @@ def _operators(function: Callable, method: str) -> None:
         value = self._host
         try:
             result = function(value, other)
+        except FloatingPointError:
+            raise
         except Exception:
             return general_in_place(self, other)
         if type(result) is not type(value):
@@ -577,6 +593,8 @@ def _unary(function: Callable, name: str) -> None:
     def operator_(self):
         try:
             return _element(function(self._host), self._home)
+        except FloatingPointError:
+            raise
         except Exception:
             return general(self)
 

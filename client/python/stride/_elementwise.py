@@ -15,11 +15,14 @@ from stride._graph import Number, elementwise
 
 
 def _unary(name: str):
-    def function(x, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
-        if out is None and where is True and dtype is None and casting == "same_kind":
+    def function(
+        x, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
+    ) -> Array:
+        if out is None and where is True and dtype is signature is None and casting == "same_kind" and order == "K":
             if type(x) in HOST_NUMBERS and (result := of_elements(name, x)) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x,))))
+        dtype = _ufunc.computing_type(name, (x,), casting, order, dtype, signature)
         return _ufunc.call(name, (x,), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
@@ -29,11 +32,14 @@ def _unary(name: str):
 
 
 def _binary(name: str):
-    def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
-        if out is None and where is True and dtype is None and casting == "same_kind":
+    def function(
+        x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
+    ) -> Array:
+        if out is None and where is True and dtype is signature is None and casting == "same_kind" and order == "K":
             if type(x1) in HOST_NUMBERS and type(x2) in HOST_NUMBERS and (result := of_elements(name, x1, x2)) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x1, x2))))
+        dtype = _ufunc.computing_type(name, (x1, x2), casting, order, dtype, signature)
         return _ufunc.call(name, (x1, x2), out, where, casting, dtype)
 
     function.__name__ = function.__qualname__ = name
@@ -71,7 +77,10 @@ for _table, _make in ((UNARY, _unary), (BINARY, _binary)):
 
 
 def _floor_divide(public: str):
-    def function(x1, x2, /, out=None, *, where=True, casting="same_kind", dtype=None) -> Array:
+    def function(
+        x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
+    ) -> Array:
+        dtype = _ufunc.computing_type("floor_divide", (x1, x2), casting, order, dtype, signature)
         if where is True and dtype is None and casting == "same_kind":
             return _ufunc._give(wrap(_graph.floor_divide(operands_of((x1, x2)))), out, None, casting)
         return _ufunc.call("floor_divide", (x1, x2), out, where, casting, dtype)
@@ -86,7 +95,9 @@ floor_divide = _floor_divide("floor_divide")
 mod, true_divide, bitwise_not = remainder, divide, invert  # noqa: F821, of the tables
 
 
-def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:  # noqa: A001
+def divmod(
+    x1, x2, /, out=(None, None), *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
+) -> Tuple[Array, Array]:  # noqa: A001
     """The quotient, rounded down, and the remainder, element by element.
 
     Parameters
@@ -95,7 +106,10 @@ def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtyp
         out: a pair of arrays that take the results, each of them or None.
         where: bools that broadcast; where false, elements of `out` stay.
         casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type in which it is computed.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and results, as NumPy's.
     Returns
         A tuple of two arrays: quotient and remainder.
     Raises
@@ -104,10 +118,13 @@ def divmod(x1, x2, /, out=(None, None), *, where=True, casting="same_kind", dtyp
         >>> [one.tolist() for one in st.divmod(st.array([7, -7]), 2)]
         [[3, -4], [1, 1]]
     """
+    dtype = _ufunc.computing_type("divmod", (x1, x2), casting, order, dtype, signature)
     return _ufunc.call("divmod", (x1, x2), out, where, casting, dtype)
 
 
-def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
+def frexp(
+    x, /, out=(None, None), *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
+) -> Tuple[Array, Array]:
     """Mantissa in [0.5, 1) and exponent of two (int32), element by element.
 
     Parameters
@@ -115,7 +132,10 @@ def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None
         out: a pair of arrays that take the results, each of them or None.
         where: bools that broadcast; where false, elements of `out` stay.
         casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type in which it is computed.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and results, as NumPy's.
     Returns
         A tuple of two arrays: mantissa and exponent.
     Raises
@@ -124,10 +144,13 @@ def frexp(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None
         >>> [one.tolist() for one in st.frexp(st.array([6.0]))]
         [[0.75], [3]]
     """
+    dtype = _ufunc.computing_type("frexp", (x,), casting, order, dtype, signature)
     return _ufunc.call("frexp", (x,), out, where, casting, dtype)
 
 
-def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None) -> Tuple[Array, Array]:
+def modf(
+    x, /, out=(None, None), *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
+) -> Tuple[Array, Array]:
     """Fraction and whole part, both with the sign of x, element by element.
 
     Parameters
@@ -135,7 +158,10 @@ def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None)
         out: a pair of arrays that take the results, each of them or None.
         where: bools that broadcast; where false, elements of `out` stay.
         casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type in which it is computed.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and results, as NumPy's.
     Returns
         A tuple of two arrays: fraction and whole part.
     Raises
@@ -144,6 +170,7 @@ def modf(x, /, out=(None, None), *, where=True, casting="same_kind", dtype=None)
         >>> [one.tolist() for one in st.modf(st.array([2.5]))]
         [[0.5], [2.0]]
     """
+    dtype = _ufunc.computing_type("modf", (x,), casting, order, dtype, signature)
     return _ufunc.call("modf", (x,), out, where, casting, dtype)
 
 
@@ -189,7 +216,7 @@ def _rounded(node, decimals: int) -> Array:
 
 
 def real(val) -> Array:
-    """The real part of numbers, for reading; of real ones the array itself.
+    """The real part of numbers, a view; of real ones the array itself.
 
     Parameters
         val: an array, or what becomes one.
@@ -203,7 +230,7 @@ def real(val) -> Array:
 
 
 def imag(val) -> Array:
-    """The imaginary part of numbers, for reading; of real ones zeros.
+    """The imaginary part of numbers, a view; of real ones zeros for reading.
 
     Parameters
         val: an array, or what becomes one.

@@ -292,7 +292,10 @@ def described(name: str) -> str:
         out: an array of the result's shape that takes it.
         where: bools that broadcast; where false, `out` keeps its element, and without one it is 0.
         casting: which casts are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the element type in which it is computed.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and the result, as NumPy's; instead of `dtype`.
     Returns
         An array of the inputs' common shape, of {gives}.
     Raises

@@ -44,8 +44,9 @@ class Generator:
 
     In every method `size` is the shape of the result, an integer or a tuple, by default the one that the parameters
     broadcast to; without any the result is an array without axes, where NumPy gives a number. Parameters are numbers or
-    arrays of real numbers, of the host or the service. Those on the host are checked, and ValueError is raised at once
-    for one outside its domain; for those on the device the element is NaN, or -1 among counts. `dtype` is float64 or
+    arrays of real numbers, of the host or the service. Those that the host has are checked, and ValueError is raised at
+    once for one outside its domain; for those that only the device has the element is NaN, or -1 among counts. The
+    probabilities of `choice` and `multinomial` are checked in any case. `dtype` is float64 or
     float32.
 
     >>> stride.random.Generator(7).normal(size=(2, 3), dtype=stride.float32).dtype

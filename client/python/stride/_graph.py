@@ -15,6 +15,7 @@ from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 if TYPE_CHECKING:
     from stride._elements import HostCopy
+    from stride._parts import Part
 
 # Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
 MAX_WEIGHT = 64
@@ -35,9 +36,10 @@ class Buffer:
     """What views share: how many values stand on it, how often it was written, the array that views were made of
     first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
     `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
-    name, so that the host keeps none of them."""
+    name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
+    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`)."""
 
-    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared")
+    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts")
 
     def __init__(self):
         self.num_nodes = 1
@@ -46,6 +48,8 @@ class Buffer:
         self.copy: Optional["HostCopy"] = None
         self.touches = 0
         self.is_shared = False
+        self.loans: Optional[list] = None
+        self.parts: Optional[weakref.WeakSet] = None
 
     def end_copy(self) -> None:
         """The elements change elsewhere, or others are read: the copy is not to be used any more."""
@@ -59,6 +63,41 @@ class FrozenStrides(tuple):
     arrays that are views in NumPy and may be copies here, so that a write would be lost."""
 
     __slots__ = ()
+
+
+class PartStrides(tuple):
+    """Strides of an array of a part (`_parts.py`) and of its views, which hold the part's value, `root`."""
+
+    part: "Part"
+    root: Optional["Node"]
+
+    @classmethod
+    def of(cls, node: "Node", part: "Part", strides=None, root: Optional["Node"] = None) -> "PartStrides":
+        if strides is None:
+            strides = node.strides or _inference.contiguous_strides(node.shape)
+        one = cls(strides)
+        one.part, one.root = part, root
+        return one
+
+
+def strides_of_view(node: "Node", strides) -> tuple:
+    """The strides of a view, which is as writable as the value that it is of."""
+    kind = type(node.strides)
+    if kind is FrozenStrides:
+        return FrozenStrides(strides)
+    if kind is PartStrides:
+        return PartStrides.of(node, node.strides.part, strides, node.strides.root or node)
+    return tuple(strides)
+
+
+def passed_on(node: "Node") -> None:
+    """`node` was written: so are the array that it is a part of, and its own parts."""
+    if type(node.strides) is PartStrides:
+        node.strides.part.pass_on()
+    buffer = node.buffer
+    if buffer is not None and buffer.parts:
+        for one in list(buffer.parts):
+            one.refresh()
 
 
 _KINDS = {int: "i", float: "f", complex: "c"}
@@ -327,6 +366,12 @@ def _parts_long_expression(node: Node) -> bool:
     return False
 
 
+# What looks for floating-point errors of (name, inputs) and of (function, input, axes, dtype), while the program asks for
+# them (`_float_errors.py`).
+check_floats: Optional[Callable] = None
+check_reduction: Optional[Callable] = None
+
+
 def elementwise(name: str, inputs: tuple) -> Node:
     """A node for a function of the service on nodes and Numbers, at least one a node."""
     session = None
@@ -354,6 +399,8 @@ def elementwise(name: str, inputs: tuple) -> Node:
         )
     if name == "power" and loop.kind == "i":
         _check_exponent(inputs[1])
+    if check_floats is not None:
+        check_floats(name, inputs)
     node = Node(session, shape, dtype, name, inputs, caller())
     session._record(node)
     return node
@@ -453,7 +500,11 @@ isolation = _Isolation()
 
 
 def check_isolated(node: Node) -> None:
-    """Raises for a write that a branch would make whether or not it is taken."""
+    """Raises for a write that a branch would make whether or not it is taken, and for one into memory that is mapped."""
+    if node.buffer is not None and node.buffer.loans:
+        from stride import _mapping
+
+        _mapping.check_returned(node.buffer)
     if node.session._depth < isolation.depth:
         raise _errors.TracingError(
             "a branch of stride.lax.cond or switch cannot write into an array from outside it, since both branches "
@@ -477,6 +528,7 @@ def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
 
     session._flush((), add)
     node.origin = origin  # of what its next read may raise
+    passed_on(node)
 
 
 def spec_of(node: Node) -> array_pb2.ArraySpec:

@@ -99,7 +99,7 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
     if not isinstance(start, Array) and not isinstance(stop, Array) and not (first.ndim or last.ndim):
         return _geometric_between_numbers(first, last, num, endpoint, dtype, axis)
     first, last = _arguments.arrays(first, last)
-    kind = _inference.promote(first.dtype, last.dtype, float)
+    kind = _inference.promote(first.dtype, last.dtype, float, _dtypes.dtype_of(float if dtype is None else dtype))
     target = kind if dtype is None else _dtypes.dtype_of(dtype)
     first, last = _manipulation.broadcast_arrays(first.astype(kind), last.astype(kind))
     unit = _elementwise.sign(first)
@@ -118,7 +118,7 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
 
 def _geometric_between_numbers(first, last, num: int, endpoint: bool, dtype, axis: int) -> Array:
     _inference.normal_axis(axis, 1)
-    kind = np.result_type(first, last, float(num), np.zeros((), dtype or first.dtype))
+    kind = np.result_type(first, last, float(num), np.zeros((), dtype))
     first, last = first.astype(kind), last.astype(kind)
     unit = np.sign(first)
     begin, end = first / unit, last / unit

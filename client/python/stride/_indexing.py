@@ -8,7 +8,7 @@ import numpy as np
 
 from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, defer, write_in_place
+from stride._graph import FrozenStrides, Node, defer, strides_of_view, write_in_place
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -130,7 +130,7 @@ def make_view(node: Node, steps: list, shape, strides, host=None, offset: int = 
         flush.operation(view.handle, view.origin, view=pb.View(input=operands[0], steps=steps))
 
     view = defer(node.session, tuple(shape), node.dtype, build, (node,))
-    view.strides = FrozenStrides(strides) if type(node.strides) is FrozenStrides else tuple(strides)
+    view.strides = strides_of_view(node, strides)
     view.share_buffer(node, offset)
     view.device = node.device
     cached = node.cached()
@@ -330,12 +330,12 @@ def set(array: Array, key, value) -> None:  # noqa: A001
 
 
 def check_writable(array: Array) -> None:
-    """Raises for read-only arrays: broadcast arrays, diagonals, parts of complex numbers, and views of these."""
+    """Raises for read-only arrays: broadcast arrays, diagonals, parts in a trace, and views of these."""
     if type(array._node.strides) is FrozenStrides:
         raise ValueError(
-            "assignment destination is read-only: it is a broadcast array, a diagonal, or a copy for reading, which "
-            "`.real`, `.imag` and `.view(dtype)` are here; write the array itself (`x.real = values`), or a "
-            "copy of this"
+            "assignment destination is read-only: it is a broadcast array, a diagonal, the imaginary part of real "
+            "numbers, or made so by setflags; while a function is traced, `.real`, `.imag` and `.view(dtype)` are as "
+            "well. Write the array itself (`x.real = values`), or a copy of this"
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _errors, _launch, _origin, _signatures
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, check_isolated, elementwise
+from stride._graph import Node, Number, check_isolated, elementwise, passed_on
 from stride.v1 import operation_pb2 as pb
 
 Extents = Union[int, Tuple[int, ...]]
@@ -147,6 +147,7 @@ class RawKernel:
         session._flush((), add)
         for one in written:
             one._node.origin = origin
+            passed_on(one._node)
 
 
 _BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",

@@ -6,8 +6,8 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation, _ufunc
-from stride._array import _SCALARS, Array, array_of, node_of, wrap
+from stride import _core_axes, _dtypes, _errors, _graph, _inference, _manipulation, _ufunc
+from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
 
@@ -42,6 +42,10 @@ def matmul_nodes(left, right) -> Array:
         + (right.shape[-1:] if len(right.shape) > 1 else ())
     )
     dtype = _inference.promote(left.dtype, right.dtype)
+    if _graph.check_floats is not None:
+        from stride import _float_errors
+
+        _float_errors.of_product(left, right)
 
     def build(flush, node, operands):
         matmul = flush.begin(node.handle, node.origin).matmul
@@ -78,7 +82,21 @@ def _together(x1, x2):
     return array_of(x1, session), array_of(x2, session)
 
 
-def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
+def matmul(
+    x1,
+    x2,
+    /,
+    out: Optional[Array] = None,
+    *,
+    casting: str = "same_kind",
+    order: Optional[str] = "K",
+    dtype=None,
+    subok: bool = True,
+    signature=None,
+    axes=None,
+    axis: Optional[int] = None,
+    keepdims: bool = False,
+) -> Array:
     """Products of matrices, and of stacks of them.
 
     Parameters
@@ -86,7 +104,12 @@ def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
         x2: an array (..., k, n), or a vector (k,); the axes in front broadcast.
         out: an array of the result's shape that takes it.
         casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type of the computation; None for the common one.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and the result, as NumPy's, where they are one.
+        axes: a list of the axes that each input and the result have for themselves, by default the last.
+        axis, keepdims: refused with TypeError, as by NumPy.
     Returns
         An array (..., m, n), without the axes that vectors lack, or `out`.
     Raises
@@ -95,6 +118,11 @@ def matmul(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
         >>> st.matmul(st.ones((2, 3)), st.ones((3, 4))).shape
         (2, 4)
     """
+    if axes is not None or axis is not None or keepdims or signature is not None or order != "K":
+        dtype = _core_axes.check("matmul", order, dtype, signature, axis, keepdims)
+        if axes is not None:
+            x1, x2, placed = _core_axes.moved("matmul", *_together(x1, x2), axes)
+            return _given(placed(matmul(x1, x2, casting=casting, dtype=dtype)), out, casting)
     if dtype is not None:
         x1, x2 = _cast(_together(x1, x2), dtype, casting)
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
@@ -113,16 +141,14 @@ def dot(a, b, out: Optional[Array] = None) -> Array:
     """
     x1, x2 = a, b
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
-    if any(isinstance(x, _SCALARS) for x in (x1, x2)):
+    # A number is an array with a type here, as in NumPy.
+    x1, x2 = array_of(x1, session), array_of(x2, session)
+    if not x1.ndim or not x2.ndim:
         result = multiply(x1, x2)
+    elif x2.ndim <= 2:
+        result = matmul(x1, x2)
     else:
-        x1, x2 = array_of(x1, session), array_of(x2, session)
-        if not x1.ndim or not x2.ndim:
-            result = multiply(x1, x2)
-        elif x2.ndim <= 2:
-            result = matmul(x1, x2)
-        else:
-            result = tensordot(x1, x2, axes=((-1,), (-2,)))
+        result = tensordot(x1, x2, axes=((-1,), (-2,)))
     if out is not None and (out.shape, out.dtype) != (result.shape, result.dtype):
         raise _errors.ShapeMismatch(
             f"dot: out= is of {out.dtype} and shape {out.shape}, the result of {result.dtype} and {result.shape}",
@@ -157,16 +183,35 @@ def vdot(a, b, /) -> Array:
     return matmul(conjugate(a) if a.dtype.kind == "c" else a, b)
 
 
-def vecdot(x1, x2, /, out: Optional[Array] = None, *, axis: int = -1, casting: str = "same_kind", dtype=None) -> Array:
+def vecdot(
+    x1,
+    x2,
+    /,
+    out: Optional[Array] = None,
+    *,
+    casting: str = "same_kind",
+    order: Optional[str] = "K",
+    dtype=None,
+    subok: bool = True,
+    signature=None,
+    axes=None,
+    axis: int = -1,
+    keepdims: bool = False,
+) -> Array:
     """The sums of conj(x1) * x2 along an axis of both.
 
     Parameters
         x1: an array.
         x2: an array; the other axes broadcast.
         out: an array of the result's shape that takes it.
-        axis: the axis.
         casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type of the computation; None for the common one.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and the result, as NumPy's, where they are one.
+        axes: a list of the axes that each input and the result have for themselves, by default the last.
+        axis: the axis.
+        keepdims: whether the axis stays, with one element.
     Returns
         An array of the other axes, or `out`.
     Raises
@@ -175,6 +220,17 @@ def vecdot(x1, x2, /, out: Optional[Array] = None, *, axis: int = -1, casting: s
         >>> float(st.vecdot(st.ones(3), st.ones(3)))
         3.0
     """
+    if order != "K":
+        _core_axes.check("vecdot", order, None, None, None, False)
+    dtype = _core_axes.computing_type("vecdot", dtype, signature)
+    if axes is not None:
+        if axis != -1:
+            raise TypeError("cannot specify both 'axis' and 'axes'")
+        x1, x2, placed = _core_axes.moved("vecdot", *_together(x1, x2), axes)
+        result = placed(vecdot(x1, x2, casting=casting, dtype=dtype))
+        return _given(_core_axes.kept(result, -1) if keepdims else result, out, casting)
+    if keepdims:
+        return _given(_core_axes.kept(vecdot(x1, x2, axis=axis, casting=casting, dtype=dtype), axis), out, casting)
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     if not x1.ndim or not x2.ndim:
         raise ValueError("vecdot takes no scalars")
@@ -204,7 +260,21 @@ def _vector_and_matrix(name: str, vector: Array, matrix: Array, axis: int) -> No
         )
 
 
-def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
+def matvec(
+    x1,
+    x2,
+    /,
+    out: Optional[Array] = None,
+    *,
+    casting: str = "same_kind",
+    order: Optional[str] = "K",
+    dtype=None,
+    subok: bool = True,
+    signature=None,
+    axes=None,
+    axis: Optional[int] = None,
+    keepdims: bool = False,
+) -> Array:
     """Products of matrices and vectors.
 
     Parameters
@@ -212,7 +282,12 @@ def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
         x2: an array (..., n); the axes in front broadcast.
         out: an array of the result's shape that takes it.
         casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type of the computation; None for the common one.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and the result, as NumPy's, where they are one.
+        axes: a list of the axes that each input and the result have for themselves, by default the last.
+        axis, keepdims: refused with TypeError, as by NumPy.
     Returns
         An array (..., m), or `out`.
     Raises
@@ -221,12 +296,31 @@ def matvec(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
         >>> st.matvec(st.ones((2, 3)), st.ones(3)).tolist()
         [3.0, 3.0]
     """
+    if axes is not None or axis is not None or keepdims or signature is not None or order != "K":
+        dtype = _core_axes.check("matvec", order, dtype, signature, axis, keepdims)
+        if axes is not None:
+            x1, x2, placed = _core_axes.moved("matvec", *_together(x1, x2), axes)
+            return _given(placed(matvec(x1, x2, casting=casting, dtype=dtype)), out, casting)
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     _vector_and_matrix("matvec", x2, x1, -1)
     return _given(_manipulation.squeeze(matmul(x1, _manipulation.expand_dims(x2, axis=-1)), axis=-1), out, casting)
 
 
-def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind", dtype=None) -> Array:
+def vecmat(
+    x1,
+    x2,
+    /,
+    out: Optional[Array] = None,
+    *,
+    casting: str = "same_kind",
+    order: Optional[str] = "K",
+    dtype=None,
+    subok: bool = True,
+    signature=None,
+    axes=None,
+    axis: Optional[int] = None,
+    keepdims: bool = False,
+) -> Array:
     """Products of conjugated vectors and matrices.
 
     Parameters
@@ -234,7 +328,12 @@ def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
         x2: an array (..., n, m); the axes in front broadcast.
         out: an array of the result's shape that takes it.
         casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
+        order: C, F, A or K; the elements lie in C order.
         dtype: the type of the computation; None for the common one.
+        subok: accepted: arrays have no subclasses.
+        signature: the types of the inputs and the result, as NumPy's, where they are one.
+        axes: a list of the axes that each input and the result have for themselves, by default the last.
+        axis, keepdims: refused with TypeError, as by NumPy.
     Returns
         An array (..., m), or `out`.
     Raises
@@ -243,6 +342,11 @@ def vecmat(x1, x2, /, out: Optional[Array] = None, *, casting: str = "same_kind"
         >>> st.vecmat(st.ones(3), st.ones((3, 2))).tolist()
         [3.0, 3.0]
     """
+    if axes is not None or axis is not None or keepdims or signature is not None or order != "K":
+        dtype = _core_axes.check("vecmat", order, dtype, signature, axis, keepdims)
+        if axes is not None:
+            x1, x2, placed = _core_axes.moved("vecmat", *_together(x1, x2), axes)
+            return _given(placed(vecmat(x1, x2, casting=casting, dtype=dtype)), out, casting)
     x1, x2 = _cast(_together(x1, x2), dtype, casting)
     _vector_and_matrix("vecmat", x1, x2, -2)
     return _given(

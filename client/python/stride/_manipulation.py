@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _errors, _inference
+from stride import _arguments, _dtypes, _errors, _graph, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
 from stride._graph import FrozenStrides, Node, record, spec_of
 from stride._indexing import make_view
@@ -109,6 +109,10 @@ def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = Non
     if node.dtype == dtype and not copy:
         return x
     warn_of_complex(node.dtype, dtype)
+    if _graph.check_floats is not None:
+        from stride import _float_errors
+
+        _float_errors.of_cast(node, dtype)
     result = _copy(node, dtype)
     return result if device is None else result.to_device(device)
 
@@ -246,11 +250,12 @@ def ravel(a, order: Optional[str] = "C") -> Array:
         [1, 3, 2, 4]
     """
     array = array_of(a)
-    if order != "C" and _arguments.check_order(order or "C") == "K":
+    order = "C" if order is None else order
+    if order != "C" and _arguments.check_order(order) == "K":
         strides = _strides(array._node)
         axes = memory_order(strides)
         return reshape(permute_dims(array, axes), (array.size,))
-    return reshape(array, (array.size,), order or "C")
+    return reshape(array, (array.size,), order)
 
 
 def transpose(a, axes=None) -> Array:
@@ -597,6 +602,10 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     if not first.ndim:
         raise ValueError("arrays without axes cannot be put one after another; stack them")
     axis = _inference.normal_axis(axis, first.ndim)
+    if casting != "same_kind":
+        from stride import _arguments
+
+        _arguments.check_casting(casting)
     for array in arrays:
         if array.shape == first.shape:
             continue

@@ -19,6 +19,8 @@ def dirichlet(rng, alpha, size, dtype: np.dtype) -> Array:
         raise ValueError(f"alpha has one axis, not {alpha.ndim}")
     if not np.all(alpha >= 0):
         raise ValueError("alpha < 0")
+    if alpha.size and alpha.max() < 1e-280:
+        alpha = alpha * 2.0**300  # the same distribution, by logarithms that are within the range
     shape = (*shape_of(() if size is None else size), alpha.size)
     # By logarithms: small alphas give numbers below the range.
     logs = _sampling.sample("log_gammas", shape, _dtypes.float64, *rng._state(shape), alpha)
@@ -29,14 +31,29 @@ def multinomial(rng, n, pvals, size) -> Array:
     n, pvals = whole(n, "n"), pvals if isinstance(pvals, Array) else host_array(pvals).astype(float)
     if not pvals.ndim:
         raise ValueError("pvals has an axis of outcomes")
-    if not isinstance(pvals, Array):
-        if not np.all((pvals >= 0) & (pvals <= 1)):
-            raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
-        if pvals.size and pvals[..., :-1].sum(axis=-1).max(initial=0) > 1 + _TOLERANCE:
-            raise ValueError("sum(pvals[:-1]) > 1")
+    are_shares, is_whole = _judged(pvals)
+    if not are_shares:
+        raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
+    if not is_whole:
+        raise ValueError("sum(pvals[:-1]) > 1")
     rows = np.empty(pvals.shape[:-1])
     shape = shape_of(size, n, rows)
     return _sampling.multinomial(shape, n, pvals, rng._state(shape))
+
+
+def _judged(pvals) -> tuple:
+    """Whether all are within [0, 1], and whether all but the last of each row add up to 1 at most. For those on the
+    device, one round trip."""
+    known = pvals._node.cached() if isinstance(pvals, Array) else pvals
+    if known is not None:
+        sums = np.asarray(known, float)[..., :-1].sum(axis=-1)
+        return bool(np.all((known >= 0) & (known <= 1))), bool(sums.max(initial=0) <= 1 + _TOLERANCE)
+    if pvals._node.session._is_trace:
+        return True, True  # nothing is read while a function is recorded
+    pvals = pvals.astype(_dtypes.float64, copy=False)
+    sums = _reductions.sum(pvals[..., :-1], axis=-1)
+    both = (_reductions.all((pvals >= 0) & (pvals <= 1)), _reductions.all(sums <= 1 + _TOLERANCE))
+    return tuple(_manipulation.stack(both).tolist())
 
 
 def hypergeometric(rng, colors, nsample, size, method: str) -> Array:

@@ -150,7 +150,14 @@ def load(
     return array
 
 
-def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False, ttl: Optional[float] = None) -> str:
+def save(
+    file: Union[str, os.PathLike, IO[bytes]],
+    arr,
+    allow_pickle: bool = True,
+    *,
+    overwrite: bool = False,
+    ttl: Optional[float] = None,
+) -> str:
     """Computes an array and keeps it under a name, for good or for `ttl` seconds.
 
     A string that ends in `.npy`, a path object or an open file is NumPy's file instead, written by this program;
@@ -158,8 +165,9 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
     with its session.
 
     Parameters
-        name: a name, or a file.
-        x: an array, or what becomes one.
+        file: a name, or a file.
+        arr: an array, or what becomes one.
+        allow_pickle: accepted: no array of the service needs it.
         overwrite: whether an array of that name is replaced.
         ttl: seconds after which the daemon deletes the array.
     Returns
@@ -170,7 +178,7 @@ def save(name: Union[str, os.PathLike, IO[bytes]], x, *, overwrite: bool = False
         >>> st.save("doc_saved", st.arange(3), overwrite=True)
         'tenants/default/arrays/doc_saved'
     """
-    node = node_of(x)
+    name, node = file, node_of(arr)
     if _is_file(name):
         if ttl is not None:
             raise ValueError("ttl is of arrays kept by the daemon, not of files")

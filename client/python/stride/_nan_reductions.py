@@ -1,12 +1,12 @@
-"""Reductions that leave out NaN: one operation of the service each, but for variances. Warnings of slices with nothing
-but NaN, which NumPy gives, would need a read and are not given."""
+"""Reductions that leave out NaN: one operation of the service each, but for variances. NumPy's warnings of slices with
+nothing but NaN are given for elements that the host has; for others they would need a read."""
 
 import math
 from typing import Any, Optional
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _reductions, _routines
+from stride import _arguments, _dtypes, _elementwise, _float_errors, _inference, _manipulation, _reductions, _routines
 from stride._array import Array, array_of
 from stride._elementwise import isnan, where as choose
 
@@ -162,6 +162,8 @@ def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Ar
     if initial is None and any(array.shape[i] == 0 for i in axes):
         return plain(array, axis, out, keepdims)  # which raises, or has no element either
     function = _F.FUNCTION_MIN if name == "min" else _F.FUNCTION_MAX
+    if initial is None:
+        _float_errors.of_nan_slices(array, axes, "All-NaN slice encountered")
     result = _reductions.reduce_by(
         function, array._node, axes, keepdims, array.dtype, None, where, initial, skip_nan=True
     )
@@ -291,11 +293,18 @@ def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
     kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
     if kind.kind in "biu":
         raise TypeError("If a is inexact, then dtype must be inexact")
+    if where is True:
+        axes = _inference.normal_axes(axis, array.ndim)
+        _float_errors.of_nan_slices(array, axes, "Mean of empty slice")
     array = array.astype(kind, copy=False)
+    return _arguments.give(_nan_mean(array, axis, keepdims, kind, where), out, "unsafe")
+
+
+def _nan_mean(array: Array, axis, keepdims: bool, kind: np.dtype, where) -> Array:
     result = _skipping(_F.FUNCTION_MEAN, array, axis, keepdims, kind, None, where)
     if result is None:  # of single elements
-        result = _reductions.mean(array, axis, None, None, keepdims, where=where)
-    return _arguments.give(result, out, "unsafe")
+        result = _reductions._plain_mean(array, _inference.normal_axes(axis, array.ndim), keepdims, where)
+    return result
 
 
 def _divided(total: Array, count: Array) -> Array:
@@ -334,11 +343,14 @@ def nanvar(
     kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
     if kind.kind in "biu":
         raise TypeError("If a is inexact, then dtype must be inexact")
+    if where is True:
+        axes = _inference.normal_axes(axis, array.ndim)
+        _float_errors.of_nan_slices(array, axes, "Degrees of freedom <= 0 for slice.", most=ddof)
     taken = _counted(array, where)
     array = array.astype(kind, copy=False)
     count = _reductions.sum(taken, axis, None, None, True)
     if mean is None:
-        mean = nanmean(array, axis, None, None, True, where=where)
+        mean = _nan_mean(array, axis, True, kind, where)
     deviation = choose(taken, array - mean, np.zeros((), kind)[()])
     squares = _elementwise.square(_elementwise.absolute(deviation))
     total = _reductions.sum(squares, axis, None, None, keepdims)

@@ -16,7 +16,6 @@ from numpy import (  # noqa: F401
     csingle,
     double,
     dtype,
-    errstate,
     euler_gamma,
     floating,
     format_float_positional,
@@ -46,7 +45,6 @@ from numpy import (  # noqa: F401
     sctypeDict,
     set_printoptions,
     setbufsize,
-    seterr,
     seterrcall,
     short,
     signedinteger,
@@ -65,6 +63,7 @@ from numpy import (  # noqa: F401
 )
 
 from stride._array import Array, host_array
+from stride._float_errors import errstate, seterr  # noqa: F401
 
 ndarray = Array
 False_, True_ = np.False_, np.True_

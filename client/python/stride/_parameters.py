@@ -29,6 +29,11 @@ def parameter(value, name: str) -> Parameter:
     return host.astype(float) if host.ndim else float(host)
 
 
+def known(value: Parameter):
+    """The numbers, where the host has them; None for those that only the device has."""
+    return value._node.cached() if isinstance(value, Array) else value
+
+
 def _refuse(name: str, condition: str) -> None:
     raise ValueError(f"{name} {condition}")
 
@@ -36,7 +41,9 @@ def _refuse(name: str, condition: str) -> None:
 def non_negative(value, name: str) -> Parameter:
     """Not below 0; NaN is let through, as in NumPy, and negative zero is refused."""
     value = parameter(value, name)
-    if not isinstance(value, Array) and np.any(np.signbit(value) & ~np.isnan(value)):
+    numbers = known(value)
+    # Integers that are arrays have no sign bit.
+    if numbers is not None and np.any(np.signbit(np.multiply(numbers, 1.0)) & ~np.isnan(numbers)):
         _refuse(name, "< 0")
     return value
 
@@ -44,7 +51,8 @@ def non_negative(value, name: str) -> Parameter:
 def positive(value, name: str) -> Parameter:
     """Above 0, or NaN."""
     value = parameter(value, name)
-    if not isinstance(value, Array) and np.any(np.less_equal(value, 0)):
+    numbers = known(value)
+    if numbers is not None and np.any(np.less_equal(numbers, 0)):
         _refuse(name, "<= 0")
     return value
 
@@ -52,10 +60,11 @@ def positive(value, name: str) -> Parameter:
 def within(value, name: str, low: float, high: float, has_low: bool = True, has_high: bool = True) -> Parameter:
     """Between the bounds, with them unless they are excluded; NaN is refused."""
     value = parameter(value, name)
-    if not isinstance(value, Array):
-        inside = (np.greater_equal if has_low else np.greater)(value, low) & (np.less_equal if has_high else np.less)(
-            value, high
-        )
+    numbers = known(value)
+    if numbers is not None:
+        inside = (np.greater_equal if has_low else np.greater)(numbers, low) & (
+            np.less_equal if has_high else np.less
+        )(numbers, high)
         if not np.all(inside):
             _refuse(name, f"is not within {'[' if has_low else '('}{low:g}, {high:g}{']' if has_high else ')'}")
     return value
@@ -64,7 +73,11 @@ def within(value, name: str, low: float, high: float, has_low: bool = True, has_
 def whole(value, name: str) -> Parameter:
     """Counts: not below 0. A float is cut to a whole number, as NumPy does; one in an array must be one."""
     if isinstance(value, Array):
-        return parameter(value, name)
+        value = parameter(value, name)
+        numbers = known(value)
+        if numbers is not None and not np.all(numbers >= 0):
+            _refuse(name, "< 0")
+        return value
     host = host_array(value)
     if host.dtype.kind not in "biuf" or host.ndim and host.dtype.kind == "f" and not np.all(host == np.floor(host)):
         raise _errors.DataTypeMismatch(f"{name} is of whole numbers, not of {host.dtype}", reason="DATA_TYPE_MISMATCH")

@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference
+from stride import _dtypes, _errors, _graph, _inference
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import absolute, square, sqrt
 from stride._graph import Node, Number, Prepared, record
@@ -61,6 +61,8 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
               more: tuple = (), skip_nan: bool = False) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
+    if _graph.check_reduction is not None:
+        _graph.check_reduction(function, node, axes, data_type)
     whole = len(axes) == len(shape) and not keepdims
     shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
     prepared = _prepared(function, axes, keepdims, data_type, skip_nan)
@@ -299,8 +301,20 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=Tr
         if dtype.kind in "biu":
             return _whole_mean(array, axis, dtype, keepdims, where)
         array = array.astype(dtype, copy=False)
-    dtype = _dtypes.float64 if array.dtype.kind in "biu" else array.dtype
     axes = _inference.normal_axes(axis, array.ndim)
+    if 0 in array.shape:
+        _float_errors().of_mean(array.shape, axes)
+    return _plain_mean(array, axes, keepdims, where)
+
+
+def _float_errors():
+    from stride import _float_errors
+
+    return _float_errors
+
+
+def _plain_mean(array: Array, axes: tuple, keepdims: bool, where) -> Array:
+    dtype = _dtypes.float64 if array.dtype.kind in "biu" else array.dtype
     if not axes and array.ndim and where is True:
         return array.astype(dtype)
     if not axes and array.ndim:
@@ -374,7 +388,7 @@ def var(
         array = array.astype(dtype, copy=False)
     axes = _inference.normal_axes(axis, array.ndim)
     if mean is None:
-        mean = _mean(array, axis=axes, keepdims=True, where=where)
+        mean = _plain_mean(array, axes, True, where)
     deviations = square(absolute(array - mean))
     total = sum(deviations, axis=axes, keepdims=keepdims, where=where)
     if where is not True:
@@ -387,10 +401,9 @@ def var(
     count = math.prod(array.shape[i] for i in axes)
     # As NumPy: no degrees of freedom left give infinities and NaN.
     left = float(count - correction)
+    if left <= 0:
+        _float_errors().of_variance(count, correction)
     return total / (left if left > 0 else 0.0)
-
-
-_mean = mean  # where a parameter has the name
 
 
 def std(

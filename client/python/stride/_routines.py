@@ -38,10 +38,11 @@ __all__ = [
 _MODES = {"raise": pb.INDEX_MODE_RAISE, "wrap": pb.INDEX_MODE_WRAP, "clip": pb.INDEX_MODE_CLIP}
 
 
-def _mode(name: str) -> int:
-    if name not in _MODES:
-        raise ValueError(f"mode is one of {', '.join(_MODES)}, not {name!r}")
-    return _MODES[name]
+def _mode(name) -> int:
+    from stride import _arguments
+
+    return _MODES[_arguments.index_mode(name)]
+
 
 def _array(x) -> Array:
     return x if isinstance(x, Array) else wrap(node_of(x))
@@ -81,9 +82,10 @@ def _check_kind(kind, order, stable) -> None:
 
         _arguments.refuse_fields(order)
     if kind is not None and (
-        not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in "qhsm"
+        not isinstance(kind, str) or kind.lower() not in _KINDS and kind[:1].lower() not in tuple("qhsm")
     ):
-        raise ValueError(f"sort kind must be one of {', '.join(_KINDS)} (got {kind!r})")
+        refused = ValueError if isinstance(kind, str) else TypeError
+        raise refused(f"sort kind must be one of {', '.join(_KINDS)} (got {kind!r})")
     if kind is not None and stable is not None:
         raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
 
@@ -194,6 +196,8 @@ def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
         [1, 2]
     """
     x1, x2 = a, v
+    if not isinstance(side, str):
+        raise TypeError(f"side is left or right, not {type(side).__name__}")
     if side not in ("left", "right"):
         raise ValueError(f"side is left or right, not {side}")
     x1 = array_of(x1, x2.session if isinstance(x2, Array) else None)

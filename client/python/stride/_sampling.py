@@ -18,6 +18,9 @@ _MARKS = r"""
 __device__ bool is_rejected(double x) { return __double_as_longlong(x) == 0x7FF8000000000BADll; }
 __device__ bool is_rejected(long long x) { return x == -0x7FFFFFFFFFFFFFFFll - 1; }
 __device__ void store(double* to, double x, bool ok) { *to = ok ? x : __longlong_as_double(0x7FF8000000000BADll); }
+__device__ void store(double* to, double x) { *to = x; }
+// What is beyond the range is the greatest count, as in NumPy.
+__device__ void store(long long* to, double x) { *to = x < 9223372036854775808.0 ? (long long)x : 0x7FFFFFFFFFFFFFFFll; }
 __device__ void store(long long* to, double x, bool ok) { *to = ok ? (long long)x : -0x7FFFFFFFFFFFFFFFll - 1; }
 """
 _LOOP = (
@@ -40,7 +43,7 @@ def _text(name: str, dtype: np.dtype, singles: tuple) -> str:
     )
     value = f"{name}(s{values})"
     if name in _sampling_text.SIMPLE_NAMES:
-        body = f"  {_LOOP} {{\n    {_STREAM}\n    out[i] = ({c_type}){value};\n  }}\n"
+        body = f"  {_LOOP} {{\n    {_STREAM}\n    store(out + i, {value});\n  }}\n"
     else:
         body = f"""  {_LOOP} {{
     {_STREAM}

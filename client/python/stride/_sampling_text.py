@@ -35,7 +35,7 @@ __device__ double pareto(Stream& s, double a) { return natural_expm1(-natural_lo
 __device__ double power(Stream& s, double a) { return power_of(s.uniform(), 1 / a); }
 __device__ double geometric(Stream& s, double p) {
   double k = ceil(natural_log(s.uniform()) / natural_log1p(-p));
-  k = k < 1 ? 1 : k > 9223372036854774784.0 ? 9223372036854774784.0 : k;
+  k = k < 1 ? 1 : k;
   k = p == 1 ? 1 : k;
   return p > 0 && p <= 1 ? k : -1;
 }
@@ -111,24 +111,45 @@ __device__ double log_gammas(Stream& s, double shape) {
 }
 __device__ Try first_log_gammas(Stream& s, double shape) { return first_log_gamma(s, shape); }
 
+// Shapes this small together give what larger ones of the same ratio give, whose logarithms are within the range.
+__device__ double into_range(double a, double b) {
+  return a < 1e-280 && b < 1e-280 ? 2.037035976334486e90 : 1;
+}
 __device__ Try first_beta(Stream& s, double a, double b) {
+  double by = into_range(a, b);
+  a *= by;
+  b *= by;
   Try x = first_log_gamma(s, a), y = first_log_gamma(s, b);
   return {1 / (1 + natural_exp(y.value - x.value)), x.ok && y.ok};
 }
 __device__ double beta(Stream& s, double a, double b) {
   AFTER_FIRST
+  double by = into_range(a, b);
+  a *= by;
+  b *= by;
   double x = log_gamma_variate(s, a);
   return 1 / (1 + natural_exp(log_gamma_variate(s, b) - x));
 }
 
+// Neither 0 nor infinite, so that a product with what is one is no NaN.
+__device__ double finite_ratio(double a, double b) {
+  double ratio = a / b;
+  return ratio > 1.7976931348623157e308 ? 1.7976931348623157e308 : ratio == 0 ? 4.9406564584124654e-324 : ratio;
+}
 __device__ Try first_f(Stream& s, double above, double below) {
+  double by = into_range(above, below);
+  above *= by;
+  below *= by;
   Try x = first_log_gamma(s, above / 2), y = first_log_gamma(s, below / 2);
-  return {natural_exp(x.value - y.value) * (below / above), x.ok && y.ok};
+  return {natural_exp(x.value - y.value) * finite_ratio(below, above), x.ok && y.ok};
 }
 __device__ double f(Stream& s, double above, double below) {
   AFTER_FIRST
+  double by = into_range(above, below);
+  above *= by;
+  below *= by;
   double x = log_gamma_variate(s, above / 2);
-  return natural_exp(x - log_gamma_variate(s, below / 2)) * (below / above);
+  return natural_exp(x - log_gamma_variate(s, below / 2)) * finite_ratio(below, above);
 }
 
 __device__ double t_of(double normal, double gamma, double df) {

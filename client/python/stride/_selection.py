@@ -224,13 +224,11 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     if not arrays:
         raise ValueError("choose needs at least one array of choices")
     indices = indices.astype(_dtypes.int64, copy=False)
-    count = len(arrays)
+    count, mode = len(arrays), _arguments.index_mode(mode)
     if mode == "wrap":
         indices = indices % count
     elif mode == "clip":
         indices = _elementwise.clip(indices, 0, count - 1)
-    elif mode != "raise":
-        raise ValueError(f"mode is one of raise, wrap, clip, not {mode!r}")
     else:
         known = indices._node.cached()
         if known is not None and known.size and not (0 <= known.min() and known.max() < count):
@@ -373,9 +371,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def _strides(dims: Tuple[int, ...], order: Optional[str]) -> List[int]:
-    order = "C" if order is None else order
-    if order not in ("C", "F"):
-        raise ValueError(f"only 'C' or 'F' order is permitted, not {order!r}")
+    order = _arguments.check_order("C" if order is None else order, ("C", "F"))
     strides = [1] * len(dims)
     sequence = range(len(dims) - 2, -1, -1) if order == "C" else range(1, len(dims))
     for i in sequence:
@@ -408,11 +404,11 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         raise ValueError("invalid dims: array size defined by dims is larger than the maximum possible size.")
     if any(not extent for extent in dims) and any(one.size for one in indices):
         raise ValueError("cannot ravel indices into a shape without elements")
-    modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
+    modes = list(mode) if isinstance(mode, (tuple, list)) else [mode] * len(dims)
     if len(modes) != len(dims):
         raise ValueError("as many modes as axes are needed")
     total: Any = None
-    for one, extent, stride, how in zip(indices, dims, _strides(dims, order), modes):
+    for one, extent, stride, how in zip(indices, dims, _strides(dims, order), map(_arguments.index_mode, modes)):
         if one.dtype.kind not in "biu":
             raise TypeError("only int indices permitted")
         one = one.astype(_dtypes.int64, copy=False)
@@ -420,8 +416,6 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
             one = one % extent
         elif how == "clip":
             one = _elementwise.clip(one, 0, extent - 1)
-        elif how != "raise":
-            raise ValueError(f"mode is one of raise, wrap, clip, not {how!r}")
         else:
             one = _inside(one, extent, "invalid entry in coordinates array")
         total = one * stride if total is None else total + one * stride

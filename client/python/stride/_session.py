@@ -414,12 +414,14 @@ class Session:
                 node.returned(values)
         return values
 
+    def _may_hand_over(self, node: Node) -> bool:
+        """Whether the host keeps the elements, once read."""
+        return node.nbytes <= _CACHE_BYTES
+
     def _hand_over(self, node: Node) -> np.ndarray:
         """The elements kept on the host, which from now on are the caller's alone: writing them changes no array of the service."""
-        if node.nbytes > _CACHE_BYTES:
-            raise BufferError("the elements are on a device: reading so many is always a copy")
         values = self._read(node)
-        if not values.flags.owndata or node.buffer is not None and node.buffer.num_nodes > 1:
+        if not values.flags.owndata or node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts):
             return np.array(values)  # the host's elements of a view are part of another array's
         self._flush((node,))  # the service must have them
         node.host = None
@@ -517,6 +519,8 @@ class Session:
             host = np.array(values, dtype, order="C", copy=True)
             host.setflags(write=False)
             node.keep(host)
+            if not host.ndim:
+                node.strides = ()  # an array in NumPy too, where what is computed is a scalar: `isscalar` sees it
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
         if self._released:

@@ -28,7 +28,8 @@ __all__ = [
 def _partition(array: Array, kth: Any, axis: Optional[int], kind: str, order: Any, indices: bool) -> Array:
     _arguments.refuse_fields(order)
     if kind != "introselect":
-        raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
+        refused = ValueError if isinstance(kind, str) else TypeError
+        raise refused(f"select kind must be 'introselect' (got {kind!r})")
     places = host_array(kth)
     if places.dtype.kind not in "iu":
         raise TypeError("Partition index must be integer")
@@ -245,7 +246,9 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
         first, place1 = unique(first, return_index=True)
         second, place2 = unique(second, return_index=True)
     else:
-        first, second = unique(first), unique(second)
+        # One of them need not be unique: it is searched.
+        first, kind = unique(first), _inference.promote(first.dtype, second.dtype)
+        return take_masked(first, _routines.isin(first, second), 0).astype(kind, copy=False)
     both = concat([first, second])
     order = argsort(both)
     ordered = take(both, order)

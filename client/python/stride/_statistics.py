@@ -102,6 +102,12 @@ def median(
     return _arguments.give(slices.result(result, keepdims), out, "unsafe")
 
 
+def _warn_of_nan_slices(array: Array, axes: Sequence[int]) -> None:
+    from stride import _float_errors
+
+    _float_errors.of_nan_slices(array, axes, "All-NaN slice encountered", empty="Mean of empty slice")
+
+
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
@@ -124,6 +130,7 @@ def nanmedian(
     slices = _Slices(a, axis)
     if slices.array.dtype.kind not in "fc" or not slices.count:
         return median(a, axis, out, overwrite_input, keepdims)
+    _warn_of_nan_slices(slices.array, slices.axes if slices.array.ndim else ())
     count = _reductions.sum(~isnan(slices.lines), axis=-1, keepdims=True)
     middle = (_elementwise.maximum(count - 1, 0) // 2, _elementwise.minimum(count // 2, slices.count - 1))
     result = _reductions.mean(slices.ranked(_manipulation.concat(middle, -1)), axis=-1)
@@ -428,7 +435,10 @@ def nanquantile(
         >>> float(st.nanquantile(st.array([1.0, float("nan"), 3.0]), 0.5))
         2.0
     """
-    return _quantile(a, q, 1, axis, out, method, keepdims, weights, True)
+    array = array_of(a)
+    if array.dtype.kind == "f":
+        _warn_of_nan_slices(array, _inference.normal_axes(axis, array.ndim))
+    return _quantile(array, q, 1, axis, out, method, keepdims, weights, True)
 
 
 def nanpercentile(
@@ -462,7 +472,10 @@ def nanpercentile(
         >>> float(st.nanpercentile(st.array([1.0, float("nan"), 3.0]), 50))
         2.0
     """
-    return _quantile(a, q, 100, axis, out, method, keepdims, weights, True)
+    array = array_of(a)
+    if array.dtype.kind == "f":
+        _warn_of_nan_slices(array, _inference.normal_axes(axis, array.ndim))
+    return _quantile(array, q, 100, axis, out, method, keepdims, weights, True)
 
 
 # --- averages and covariance ---
@@ -482,8 +495,8 @@ def average(
     Returns
         An array, or with `returned` a tuple of two.
     Raises
-        TypeError where shapes differ and no axis is given; ValueError where weights do not fit. Where all weights are 0
-        the result is NaN: to raise as NumPy does would read them.
+        TypeError where shapes differ and no axis is given; ValueError where weights do not fit; ZeroDivisionError where
+        their sum is 0, for weights that the host has: for others the result is NaN, since they are not read.
     Example
         >>> float(st.average(st.array([1.0, 4.0]), weights=[3, 1]))
         1.75
@@ -508,6 +521,9 @@ def average(
         given = _manipulation.permute_dims(given, np.argsort(axes_given).tolist())
         given = reshape(given, tuple(n if i in axes else 1 for i, n in enumerate(array.shape)))
     wide = _manipulation.broadcast_to(given, array.shape)
+    known = given._node.cached()
+    if known is not None and known.size and not np.broadcast_to(known, array.shape).sum(axis=axes).all():
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     total = _reductions.sum(wide, axis=axes, dtype=kind, keepdims=keepdims)
     result = _reductions.sum(array * wide.astype(kind), axis=axes, dtype=kind, keepdims=keepdims) / total
     if returned:

@@ -5,7 +5,7 @@ from typing import List, Optional
 
 import numpy as np
 
-from stride import _array, _dtypes, _errors, _inference
+from stride import _arguments, _array, _dtypes, _errors, _graph, _inference
 from stride._array import _SCALARS, Array, host_array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_numbers, elementwise, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
@@ -28,8 +28,7 @@ def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tu
     if dtype is not None:
         # Of two results the second may be of another type: there it is the inputs' type.
         options["signature"] = (None,) * ufunc.nin + (dtype,) if ufunc.nout == 1 else (dtype,) * ufunc.nin + (None, None)
-    if casting not in _CASTINGS:
-        raise ValueError(f"casting is one of {', '.join(_CASTINGS)}, not {casting!r}")
+    _arguments.check_casting(casting)
     try:
         resolved = ufunc.resolve_dtypes((*types, *(None,) * ufunc.nout), casting=casting, **options)
     except (TypeError, ValueError):
@@ -41,6 +40,51 @@ def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tu
         if one not in _dtypes.NUMBERS:
             raise _errors.DataTypeMismatch(f"{name} would use {one}, which the service does not have")
     return resolved
+
+
+def computing_type(name: str, inputs: tuple, casting, order, dtype, signature):
+    """`dtype=` of a call that has `order=`, `signature=` and `dtype=`."""
+    if order != "K":
+        _arguments.check_order(order)
+    if signature is None:
+        return dtype
+    if dtype is not None:
+        raise TypeError("signature= names the types itself: leave dtype= out")
+    _arguments.check_casting(casting)
+    operands = operands_of(inputs)
+    ufunc, entries = getattr(np, name), _signature_types(name, signature)
+    try:
+        wanted = ufunc.resolve_dtypes(
+            (*_stand_ins(operands), *(None,) * ufunc.nout), casting=casting, signature=entries
+        )
+    except (TypeError, ValueError) as error:
+        raise _errors.DataTypeMismatch(f"{name}: signature= fits no loop: {error}", reason="DATA_TYPE_MISMATCH") from None
+    for one in (None, wanted[-1], wanted[0]):
+        try:
+            if _resolve(name, operands, one, casting) == wanted:
+                return one
+        except _errors.DataTypeMismatch:
+            pass  # not by this type
+    raise _arguments.unimplemented(
+        f"signature= of {name} with {', '.join(map(str, wanted))}", "convert the inputs, or give dtype="
+    )
+
+
+def _signature_types(name: str, signature) -> tuple:
+    ufunc = getattr(np, name)
+    count = ufunc.nin + ufunc.nout
+    if isinstance(signature, str) and (len(signature) > 1 or "->" in signature):
+        inputs, arrow, outputs = signature.partition("->")
+        if not arrow or (len(inputs), len(outputs)) != (ufunc.nin, ufunc.nout):
+            raise ValueError(f"signature= of {name} names {ufunc.nin} inputs and {ufunc.nout} results: {signature!r}")
+        signature = tuple(inputs + outputs)
+    if isinstance(signature, str):
+        signature = (None,) * ufunc.nin + (signature,) * ufunc.nout
+    if not isinstance(signature, tuple):
+        raise TypeError(f"signature= of {name} is a string or a tuple of types, not {type(signature).__name__}")
+    if len(signature) != count:
+        raise ValueError(f"signature= of {name} names {count} types, not {len(signature)}")
+    return tuple(None if one is None else _dtypes.dtype_of(one) for one in signature)
 
 
 def _mask_of(where, session) -> Optional[Node]:
@@ -94,6 +138,11 @@ def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_ki
     if mask is None and num_outputs == 1 and data_type is None:
         _check_outs(name, outs, types, casting)
         return _several([_give(wrap(elementwise(name, operands)), outs[0], None, casting)])
+    if mask is not None and _graph.check_floats is not None:
+        from stride import _float_errors
+
+        with _float_errors.masked(name, operands, mask):
+            return give_all(name, operands, types, data_type, casting, mask, outs)
     return give_all(name, operands, types, data_type, casting, mask, outs)
 
 
@@ -121,6 +170,8 @@ def _several(arrays: list):
 
 
 def _nodes(name: str, operands, types, data_type, casting: str, mask: Optional[Node]) -> List[Node]:
+    if _graph.check_floats is not None and mask is None:
+        _graph.check_floats(name, operands)
     inputs = operands if mask is None else (*operands, mask)
     shape = _shape_of(inputs)
     session = next(one.session for one in operands if type(one) is Node)
