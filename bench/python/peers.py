@@ -1,391 +1,184 @@
-"""What users would otherwise import, beside Stride: the same workloads in NumPy, numexpr, CuPy, Numba, JAX, PyTorch and Arrow Flight, as far as they are
-installed, in blocks of a few turns each, round after round in the same run.
+"""Stride next to the libraries that a user would otherwise import: NumPy, numexpr, CuPy, Numba, JAX, PyTorch, Arrow Flight.
 
-    PYTHONPATH=build/release/python:. python bench/python/peers.py [--only NAME] [--scale 0.1] [--repeats 15] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/peers.py [--only TEXT,...] [--libraries NAME,...] [--scale 0.1]
+        [--rounds 9] [--seconds 2] [--json FILE]
 
-A row is a workload; its times are in milliseconds, the median and the 99th percentile (of fewer than 100 repeats the longest); the ratio is ours by the
-peer's, below 1 where we are faster. `limit` is what the bytes that have to move take at the rate of a plain copy in the same memory, measured in the same
-run. Rows "one of 16 in a row" begin 16 operations and wait once: the rate at which work is done, where others have how long a program waits for one
-result. There only peers stand that begin work without waiting for it. Every peer's result is compared with NumPy's. Connects as stride.connect does; the
-devices beside which peers run are those of this machine."""
+Each library runs in a process of its own; in each round every library has a block of turns of the row. Times are in
+milliseconds: the first turn of a row in its process (`first`, with its compilation), the median and the 99th percentile
+of the later ones (of fewer than 100 turns the longest). A ratio is Stride's median by the peer's, below 1 where Stride
+is faster. `limit` is the time that the row's bytes take at the rate of a plain copy in the same memory, measured in the
+same run. Rows "one of 16" begin 16 operations before one wait; there only libraries stand that queue their work.
+Values are compared with NumPy's. Stride connects as stride.connect does."""
 
 import argparse
-import copy
+import json
 import os
+import pathlib
 import statistics
+import subprocess
 import sys
 import threading
 import time
 
 import numpy as np
 
-import stride as st
-from bench.report.devices import models
-from bench.report.rounds import measure, timed
-from bench.report.row import Result, Row
-
-
-def trigonometric(xp, x):
-    return xp.cos(x) ** 2 + xp.sin(x) ** 2
-
-
-class Peer:
-    """A library: arrays in, arrays out, and when its work is done. `fused` compiles a function of arrays, where the library can. It `queues` when calls
-    return before the work is done, so that several in a row take less than one by one."""
-
-    name = ""
-    xp = None
-    queues = False
-
-    def called(self, function):
-        """Its name in the row of this function."""
-        return self.name
-
-    def put(self, host):
-        return self.xp.asarray(host)
-
-    def get(self, array):
-        return np.asarray(array)
-
-    def sync(self, results):
-        """Waits for all that was begun, which made an array or a list of them."""
-
-    def fused(self, function):
-        return lambda *arrays: function(self.xp, *arrays)
-
-    def trim(self):
-        """Gives back memory that it keeps for later arrays."""
-
-
-class Stride(Peer):
-    name = "stride"
-    xp = st
-    queues = True
-
-    def sync(self, results=None):
-        st.current_session().synchronize()
-
-    def trim(self):
-        self.sync()  # tells the daemon what nobody holds any more
-
-    def put(self, host):
-        array = st.asarray(host)
-        self.sync()
-        return array
-
-
-class NumPy(Peer):
-    name = "NumPy"
-    xp = np
-
-
-class CuPy(Peer):
-    name = "CuPy"
-    queues = True
-
-    def called(self, function):
-        return "CuPy, fused kernel" if function in ELEMENTWISE else self.name
-
-    def __init__(self):
-        import cupy
-
-        if not cupy.cuda.runtime.getDeviceCount():
-            raise ImportError("no GPU")
-        self.xp = cupy
-
-    def get(self, array):
-        return self.xp.asnumpy(array)
-
-    def sync(self, results):
-        self.xp.cuda.get_current_stream().synchronize()
-
-    def trim(self):
-        self.xp.get_default_memory_pool().free_all_blocks()
-
-    def fused(self, function):
-        if function not in ELEMENTWISE:  # fuse knows few others
-            return super().fused(function)
-        xp = self.xp
-
-        def program(*arrays):
-            return function(xp, *arrays)
-
-        return xp.fuse(kernel_name="program")(program)
-
-
-class Jax(Peer):
-    name = "JAX"
-    queues = True
-
-    def __init__(self):
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
-        self.jax, self.xp = jax, jax.numpy
-
-    def put(self, host):
-        return self.jax.device_put(host)
-
-    def sync(self, results):
-        self.jax.block_until_ready(results)
-
-    def fused(self, function):
-        return self.jax.jit(lambda *arrays: function(self.xp, *arrays))
-
-
-class Torch(Peer):
-    name = "PyTorch"
-
-    def __init__(self):
-        import torch
-
-        self.xp, self.device = torch, "cuda" if torch.cuda.is_available() else "cpu"
-        self.queues = self.device == "cuda"
-
-    def put(self, host):
-        return self.xp.from_numpy(host).to(self.device)
-
-    def get(self, array):
-        return array.cpu().numpy()
-
-    def sync(self, results):
-        if self.device == "cuda":
-            self.xp.cuda.synchronize()
-
-    def trim(self):
-        if self.device == "cuda":
-            self.xp.cuda.empty_cache()
-
-
-class Numexpr(Peer):
-    """Expressions alone."""
-
-    name = "numexpr"
-
-    def __init__(self):
-        threads = len(os.sched_getaffinity(0))
-        os.environ.setdefault("NUMEXPR_MAX_THREADS", str(threads))
-        import numexpr
-
-        numexpr.set_num_threads(threads)  # as many as the CPU device has
-        self.xp = np
-        self.evaluate = numexpr.evaluate
-
-    def fused(self, function):
-        text = EXPRESSIONS.get(function)
-        if text is None:
-            return None
-        return lambda *arrays: self.evaluate(text, dict(zip("xyz", arrays)))
-
-
-class Numba(Peer):
-    """The expression of the first table as a ufunc: on the GPU where there is one, else on all cores."""
-
-    name = "Numba"
-
-    def __init__(self):
-        import math
-
-        if not hasattr(np, "row_stack"):
-            np.row_stack = np.vstack  # NumPy 2.5 has the function by this name alone; Numba still names both as it is imported
-        import numba
-        from numba import cuda
-
-        self.xp = np
-        self.on_gpu = self.queues = cuda.is_available()
-        self.cuda = cuda
-
-        def trigonometric_of_one(x):  # a lambda's name is none that numba's CUDA target can write down
-            return math.cos(x) ** 2 + math.sin(x) ** 2
-
-        self.ufunc = numba.vectorize(["float32(float32)"], target="cuda" if self.on_gpu else "parallel")(trigonometric_of_one)
-
-    def put(self, host):
-        return self.cuda.to_device(host) if self.on_gpu else host
-
-    def get(self, array):
-        return array.copy_to_host() if hasattr(array, "copy_to_host") else array
-
-    def sync(self, results):
-        if self.on_gpu:
-            self.cuda.synchronize()
-
-    def fused(self, function):
-        return self.ufunc if function is trigonometric else None
-
-
-def add(xp, x, y):
-    return x + y
-
-
-def multiply_add(xp, x, y, z):
-    return x + y * z
-
-
-def choose(xp, x, y, z):
-    return xp.where(x > 0.5, y, z)
-
-
-def selu(xp, x):
-    return 1.05 * xp.where(x > 0, x, 1.67 * xp.exp(x) - 1.67)
-
-
-def total(xp, x):
-    return xp.sum(x)
-
-
-def column_totals(xp, x):
-    return xp.sum(x, axis=0)
-
-
-def greatest(xp, x):
-    return xp.max(x)
-
-
-def place_of_greatest(xp, x):
-    return xp.argmax(x)
-
-
-def product(xp, x, y):
-    return x @ y
-
-
-ELEMENTWISE = {trigonometric, add, multiply_add, choose, selu}
-EXPRESSIONS = {trigonometric: "cos(x)**2 + sin(x)**2", add: "x + y", multiply_add: "x + y * z", choose: "where(x > 0.5, y, z)",
-               selu: "1.05 * where(x > 0, x, 1.67 * exp(x) - 1.67)", total: "sum(x)"}
-
-
-# Operations begun before one wait.
-IN_A_ROW = 16
-
-
-class Workload:
-    """`key` is its row's, stable; `copied` elements of 4 or 8 bytes have to be read or written at least; None: not bound by memory. `to_host`: the arrays come from NumPy and the
-    result goes back, inside the measured time; `number`: only the result does."""
-
-    def __init__(self, key, name, function, inputs, *, copied=None, to_host=False, number=False, tolerance=1e-5):
-        self.key, self.name, self.function, self.inputs, self.copied = key, name, function, inputs, copied
-        self.to_host, self.number, self.tolerance = to_host, number, tolerance
-        self.in_a_row = 1
-
-    def and_in_a_row(self):
-        row = copy.copy(self)
-        row.key, row.name, row.in_a_row = f"{self.key}_in_a_row", f"{self.name}, one of {IN_A_ROW} in a row", IN_A_ROW
-        return self, row
-
-
-def workloads(scale, gpu):
-    random = np.random.default_rng(1)
-
-    def floats(*shape, dtype=np.float32):
-        return random.random(shape, dtype)
-
-    def count(n):
-        return max(int(n * scale), 1)
-
-    n, big = count(1e7), count(1e8 if gpu else 1e7)
-    ramp = np.arange(n, dtype=np.float32)
-    yield Workload("trigonometric_to_host", "cos^2+sin^2 1e7 f32, NumPy in and out", trigonometric, [ramp], to_host=True)
-    yield from Workload("trigonometric", "cos^2+sin^2 1e7 f32, resident", trigonometric, [ramp], copied=2 * n).and_in_a_row()
-    yield Workload("small_add_to_host", "1000-element add, NumPy in and out", add, [floats(1000), floats(1000)], to_host=True)
-    yield from Workload("add", f"x+y {big:.0e} f32, resident", add, [floats(big), floats(big)], copied=3 * big).and_in_a_row()
-    yield from Workload("multiply_add", f"x+y*z {big:.0e} f32, resident", multiply_add, [floats(big), floats(big), floats(big)], copied=4 * big).and_in_a_row()
-    yield from Workload("choose", f"where(x>0.5,y,z) {big:.0e} f32, resident", choose, [floats(big), floats(big), floats(big)], copied=4 * big).and_in_a_row()
-    yield Workload("selu", "selu 1e6 f32, resident", selu, [floats(count(1e6)) - np.float32(0.5)], copied=2 * count(1e6))
-    yield Workload("sum", "sum 3e7 f32 to a number", total, [floats(count(3e7))], copied=count(3e7), number=True, tolerance=1e-4)
-    integers = random.integers(0, 1000, count(3e7), dtype=np.int32)
-    yield Workload("sum_int32", "sum 3e7 i32 to a number", total, [integers], copied=count(3e7), number=True)
-    yield Workload("max_int32", "max 3e7 i32 to a number", greatest, [integers], copied=count(3e7), number=True)
-    lines = floats(count(5e3), 5000)
-    yield Workload("sum_columns", f"{count(5e3)}x5000 f32, sums of columns", column_totals, [lines], copied=lines.size, tolerance=1e-4)
-    yield Workload("argmax", f"argmax of {lines.size:.1e} f32 to a number", place_of_greatest, [lines.reshape(-1)], copied=lines.size, number=True, tolerance=0)
-    rows, columns = count(1e4), 300_000 if gpu else 10_000
-    yield from Workload("matvec", f"{rows}x{columns} f32 by vector, resident", product, [floats(rows, columns), floats(columns)], copied=rows * columns, tolerance=1e-3).and_in_a_row()
-    yield Workload("vecmat", f"vector by {rows}x{rows} f32, resident", product, [floats(rows), floats(rows, rows)], copied=rows * rows, tolerance=1e-3)
-    for dtype in (np.float32, np.float64):
-        left, right = floats(1024, 2048, dtype=dtype), floats(2048, 512, dtype=dtype)
-        yield from Workload(f"matmul_{np.dtype(dtype)}", f"matmul 1024x2048x512 {np.dtype(dtype)}, resident", product, [left, right], tolerance=1e-3).and_in_a_row()
-        yield Workload(f"matmul_{np.dtype(dtype)}_to_host", f"matmul 1024x2048x512 {np.dtype(dtype)}, NumPy in and out", product, [left, right], to_host=True, tolerance=1e-3)
-    yield from Workload("matmul_square_float64", "matmul 1000x1000 f64, resident", product, [floats(1000, 1000, dtype=np.float64)] * 2).and_in_a_row()
-    side = count(3000)
-    square = floats(side, side)
-    yield from Workload("matmul_transpose_float32", f"{side}x{side} f32 by its transpose, resident", product, [square, np.ascontiguousarray(square.T)], tolerance=1e-3).and_in_a_row()
-
-
-def prepare(peer, workload):
-    """A turn of the workload: runs it and returns when its result is where it has to be; and how the result comes to NumPy."""
-    function = peer.fused(workload.function)
-    if function is None:
-        return None
-    if workload.to_host:
-        return lambda: peer.get(function(*(peer.put(one) for one in workload.inputs)))
-    arrays = [peer.put(one) for one in workload.inputs]
-    if workload.number:
-        return lambda: np.float64(peer.get(function(*arrays)))
-
-    def turn():
-        results = [function(*arrays) for _ in range(workload.in_a_row)]  # all are kept, so that all are computed
-        peer.sync(results)
-        return results
-
-    return turn
-
-
-def copy_rate(peers):
-    """Bytes read and written in a second by a plain copy, where the peers compute."""
-    for peer in peers:
-        if peer.name == "CuPy":
-            source = peer.xp.ones(100_000_000, np.float32)
-            target = peer.xp.empty_like(source)
-
-            def copy():
-                for _ in range(IN_A_ROW):
-                    target.data.copy_from_device_async(source.data, source.nbytes, peer.xp.cuda.get_current_stream())
-                peer.sync(target)
-
-            break
-    else:
-        source = np.ones(10_000_000, np.float32)
-        target = np.empty_like(source)
-
-        def copy():
-            for _ in range(IN_A_ROW):
-                np.copyto(target, source)
-
-    times = [timed(copy)[0] for _ in range(12)]
-    return IN_A_ROW * 2 * source.nbytes / statistics.median(times[2:])
-
-
-# OpenBLAS's threads, ours and NumPy's, watch for more work for 2^26 cycles: on cores that the next turn has to have.
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from bench.peers.libraries import LIBRARIES  # noqa: E402
+from bench.peers.workloads import IN_A_ROW, ROWS  # noqa: E402
+from bench.report.rounds import measure  # noqa: E402
+from bench.report.row import Result, Row, Times  # noqa: E402
+
+# OpenBLAS's threads watch for more work for 2^26 cycles, on cores that the next library needs.
 WATCHING_S = 0.04
+_WIDTH = 58
 
 
-def rows_of(key, what, times, device, *, called=None, limit=0, num_bytes=0):
-    """One for each peer, which the row's id knows by its own name and the row by what it is `called`."""
-    called = called or {}
-    ours = times.pop("stride")
-    fields = dict(bytes=num_bytes, limit_s=limit, limit_name="a plain copy" if limit else "")
-    if not times:
-        return [Row(f"peer/{key}/alone/{device}", what, ours, **fields)]
-    return [Row(f"peer/{key}/{name.lower().replace(' ', '_')}/{device}", what, ours, called.get(name, name), theirs, **fields) for name, theirs in times.items()]
+class Child:
+    """A library's process."""
+
+    def __init__(self, name, gpu, scale):
+        self.name, self.settings = name, {"gpu": gpu, "scale": scale}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bench.peers.process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment, cwd=ROOT,
+        )
+        self.facts = self.ask(open=name)
+
+    def ask(self, **request):
+        print(json.dumps({**request, **self.settings}), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            return {"missing": f"the process ended with {self.process.wait()}"}
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
-# Of the first column.
-_WIDTH = 62
+def reached(values, want, tolerance):
+    return np.allclose(values, want, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+class Table:
+    def __init__(self, options, gpu, children, device, rate):
+        self.options, self.gpu, self.children, self.device, self.rate = options, gpu, children, device, rate
+        self.rows, self.missing, self.wrong = [], {}, []
+
+    def prepared(self, workload):
+        """The children that have begun this row, with the time of the first turn, and the bytes that it moves."""
+        first, moved = {}, 0
+        for child in self.children:
+            if child.name == "NumPy" and workload.slow_in_numpy:
+                continue
+            answer = child.ask(prepare=workload.key)
+            if "missing" not in answer:
+                first[child], moved = answer["first_s"], answer["moved"]
+                continue
+            self.missing[f"{child.name}, {workload.what}"] = answer["missing"]
+            if child.name == "stride":
+                self.wrong.append(f"{workload.key}: {answer['missing']}")
+                return {}, 0
+        return first, moved
+
+    def times(self, workload, children, in_a_row):
+        """Seconds of the measured turns by child. A child with slow turns has fewer rounds."""
+        blocks = {}
+        on_gpu = [child for child in children if child.facts["queues"] and self.gpu]
+        # Threads of host libraries watch for more work: next to a GPU they have turns of their own, after the others.
+        for group in (on_gpu, [child for child in children if child not in on_gpu]):
+            blocks |= {child: [] for child in group}
+            spent, share = dict.fromkeys(group, 0.0), self.options.seconds / len(children)
+            for child in group * self.options.rounds:
+                if spent[child] > share:
+                    continue
+                if not self.gpu and workload.on_threads:
+                    time.sleep(WATCHING_S)
+                begin = time.monotonic()
+                blocks[child] += child.ask(block=5, in_a_row=in_a_row, seconds=share / self.options.rounds)["times"]
+                spent[child] += time.monotonic() - begin
+        return blocks
+
+    def check(self, workload, children):
+        if workload.tolerance is None:
+            return
+        samples = {child.name: child.ask(sample=4096)["values"] for child in children}
+        reference = next((name for name in ("NumPy", "CuPy", "JAX") if name in samples), None)
+        for name, values in samples.items():
+            if reference and not reached(values, samples[reference], workload.tolerance):
+                self.wrong.append(f"{workload.key}: {name} differs from {reference}")
+
+    def run(self, workload):
+        first, moved = self.prepared(workload)
+        if not first:
+            return
+        fields = dict(limit_s=moved / self.rate, limit_name="a plain copy") if moved else {}
+        self.add(workload.key, workload.what, self.times(workload, first, 1), fields, first)
+        self.check(workload, first)
+        if workload.in_a_row:
+            queueing = [child for child in first if child.facts["queues"]]
+            times = self.times(workload, queueing, IN_A_ROW)
+            self.add(f"{workload.key}_in_a_row", f"{workload.what}, one of {IN_A_ROW}", times, fields)
+        for child in first:
+            child.ask(release=True)
+
+    def add(self, key, what, times, fields, first=None):
+        named = {child.name: (Times.of(seconds), first[child] if first else 0) for child, seconds in times.items()}
+        ours, first_s = named.pop("stride")
+        rows = [
+            Row(f"peer/{key}/{name.lower()}/{self.device}", what, ours, name, theirs, first_s=first_s,
+                baseline_first_s=their_first, **fields)
+            for name, (theirs, their_first) in named.items()
+        ] or [Row(f"peer/{key}/alone/{self.device}", what, ours, first_s=first_s, **fields)]
+        show(rows)
+        self.rows += rows
 
 
 def show(rows):
-    for i, row in enumerate(rows):
-        if i == 0:
-            limit = f"{row.limit_s * 1e3:9.3f}" if row.limit_s else " " * 9
-            print(f"{row.what:{_WIDTH}}{row.ours.median_s * 1e3:10.3f}{row.ours.p99_s * 1e3:10.3f}{limit}", flush=True)
+    def line(name, times, first, rest):
+        first = f"{first * 1e3:10.2f}" if first else " " * 10
+        return f"{name:{_WIDTH}}{first}{times.median_s * 1e3:10.3f}{times.p99_s * 1e3:10.3f}{rest}"
+
+    one = rows[0]
+    limit = f"{one.limit_s * 1e3:9.3f}" if one.limit_s else ""
+    print(line(one.what, one.ours, one.first_s, limit), flush=True)
+    for row in rows:
         if row.baseline:
-            print(f"    {row.baseline_name:{_WIDTH - 4}}{row.baseline.median_s * 1e3:10.3f}{row.baseline.p99_s * 1e3:10.3f}{'':9}{row.ratio:8.2f}", flush=True)
+            print(line("    " + row.baseline_name, row.baseline, row.baseline_first_s, f"{'':9}{row.ratio:8.2f}"), flush=True)
+
+
+def copy_rate(gpu):
+    """Bytes read and written in a second by a plain copy, in a process of its own."""
+    program = _CUDA_COPY if gpu else _HOST_COPY
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return float(ended.stdout) if ended.returncode == 0 else 0.0
+
+
+_HOST_COPY = """
+import statistics, time
+import numpy as np
+source = np.ones(25_000_000, np.float32); target = np.empty_like(source); times = []
+for _ in range(12):
+    begin = time.perf_counter(); np.copyto(target, source); times.append(time.perf_counter() - begin)
+print(2 * source.nbytes / statistics.median(times[2:]))
+"""
+_CUDA_COPY = """
+import statistics, time
+import cupy as cp
+source = cp.ones(100_000_000, cp.float32); target = cp.empty_like(source); times = []; stream = cp.cuda.get_current_stream()
+for _ in range(12):
+    begin = time.perf_counter()
+    for _ in range(16): target.data.copy_from_device_async(source.data, source.nbytes, stream)
+    stream.synchronize(); times.append(time.perf_counter() - begin)
+print(16 * 2 * source.nbytes / statistics.median(times[2:]))
+"""
 
 
 class Flight:
-    """An Arrow Flight server in this process, as its users have it, and one table in and out."""
+    """An Arrow Flight server in this process, as its users have it, with one table in and out."""
 
     def __init__(self, transport):
         import pyarrow as pa
@@ -403,8 +196,7 @@ class Flight:
 
         self.server = Server(transport)
         threading.Thread(target=self.server.serve, daemon=True).start()
-        location = transport if transport.startswith("grpc+unix") else f"grpc://127.0.0.1:{self.server.port}"
-        self.client = flight.connect(location)
+        self.client = flight.connect(f"grpc://127.0.0.1:{self.server.port}")
 
     def put(self, host):
         table = self.pa.table({"x": host})
@@ -416,112 +208,124 @@ class Flight:
         return self.client.do_get(self.flight.Ticket(b"x")).read_all()
 
 
-def transfers(scale, repeats, device_name, missing):
-    """One array to the device and back beside Arrow Flight, which keeps it in host memory."""
+def transfers(scale, rounds, device, missing):
+    """One array to the device and back, next to Arrow Flight, which keeps it in host memory."""
+    import stride as st
+
     host = np.random.default_rng(2).random(max(int((256 << 20) / 4 * scale), 1), np.float32)
-    device = st.asarray(host)
-    st.current_session().synchronize()
-
-    def up():
+    with st.connect() as session:
         array = st.asarray(host)
-        st.current_session().synchronize()
-        return array
 
-    # Kept on the host once it was read: a new array each time, which shares nothing with the last.
-    def down():
-        return (device + 0).to_numpy()
+        def up():
+            new = st.asarray(host)
+            session.synchronize()
+            return new
 
-    mib = host.nbytes >> 20
-    for key, ours, theirs in (("upload", up, lambda flight: flight.put(host)), ("download", down, lambda flight: flight.get())):
-        turns = {"stride": ours}
-        try:
-            flight = Flight("grpc://127.0.0.1:0")
-            flight.put(host)
-            turns["Arrow Flight"] = lambda: theirs(flight)
-        except ImportError:
-            missing.setdefault("Arrow Flight", "not installed")
-        yield rows_of(key, f"{key} of {mib} MiB, Arrow Flight by TCP", measure(turns, repeats), device_name, num_bytes=host.nbytes)
+        def down():
+            return (array + 0).to_numpy()  # a new array each time: the client keeps the copy of one that was read
 
-
-def open_peers(missing):
-    """Those that are here; `missing` is told why the others are not."""
-    peers = []
-    for kind in (NumPy, Numexpr, CuPy, Numba, Jax, Torch):
-        try:
-            peers.append(kind())
-        except Exception as error:  # not installed, or without a device that it needs
-            missing[kind.name] = str(error).splitlines()[0] if str(error) else type(error).__name__
-            print(f"without {kind.name}: {missing[kind.name]}")
-    return peers
+        for key, ours, theirs in (("upload", up, lambda flight: flight.put(host)), ("download", down, lambda flight: flight.get())):
+            turns = {"stride": ours}
+            try:
+                flight = Flight("grpc://127.0.0.1:0")
+                flight.put(host)
+                turns["Arrow Flight"] = lambda: theirs(flight)
+            except ImportError:
+                missing.setdefault("Arrow Flight", "not installed")
+            times = measure(turns, rounds)
+            what = f"{key} of {host.nbytes >> 20} MiB, Arrow Flight by TCP"
+            mine = times.pop("stride")
+            for name, peer in times.items():
+                yield Row(f"peer/{key}/arrow_flight/{device}", what, mine, name, peer, bytes=host.nbytes)
+            if not times:
+                yield Row(f"peer/{key}/alone/{device}", what, mine, bytes=host.nbytes)
 
 
-def run(workload, peers, repeats, rate, device, missing):
-    turns, called = {}, {}
-    checked = slice(None) if workload.in_a_row == 1 else slice(1_000_000)  # the same was checked as a whole in the row before
+def starts(gpu, device, rounds, missing):
+    """From the start of a Python process to a first result; Stride with the daemon that stride.connect finds or starts."""
+    programs = {
+        "stride": "import numpy as np, stride as st; st.connect(); float(st.sum(st.asarray(np.ones(1000, np.float32)) * 2))",
+        "CuPy": "import numpy as np, cupy as cp; float(cp.sum(cp.asarray(np.ones(1000, np.float32)) * 2))",
+        "JAX": "import numpy as np, jax.numpy as jnp; float(jnp.sum(jnp.asarray(np.ones(1000, np.float32)) * 2))",
+        "NumPy": "import numpy as np; float(np.sum(np.ones(1000, np.float32) * 2))",
+    }
 
-    def comparable(values):
-        return np.asarray(np.atleast_1d(values)[checked], np.float64)
+    def turn(text):
+        return lambda: subprocess.run([sys.executable, "-c", text], check=True, capture_output=True)
 
-    want = comparable(workload.function(np, *workload.inputs)) if workload.inputs[0].size < 1e9 else None
+    for name in ("CuPy", "JAX"):
+        if not gpu and name == "CuPy" or subprocess.run([sys.executable, "-c", programs[name]], capture_output=True).returncode:
+            del programs[name]
+    times = measure({name: turn(text) for name, text in programs.items()}, max(rounds // 3, 1))
+    ours = times.pop("stride")
+    imports = measure({"stride": turn("import stride"), "NumPy and grpc": turn("import numpy, grpc")}, max(rounds // 3, 1))
+    for name, theirs in times.items():
+        yield Row(f"peer/start/{name.lower()}/{device}", "a process's start to its first result", ours, name, theirs)
+    yield Row(f"peer/import/numpy_grpc/{device}", "import stride", imports["stride"], "NumPy and grpc", imports["NumPy and grpc"])
 
-    def check(peer, result):
-        got = result if workload.to_host or workload.number else peer.get(result[-1])
-        if want is not None:
-            np.testing.assert_allclose(comparable(got), want, rtol=workload.tolerance, atol=workload.tolerance, err_msg=peer.name)
 
-    stride = Stride()
-    for peer in [stride, *peers]:
-        if workload.in_a_row > 1 and not peer.queues:
-            continue
-        try:
-            turn = prepare(peer, workload)
-            if turn is None:
-                continue
-            result = turn()
-        except Exception as error:
-            if peer.name == "stride":
-                raise
-            missing[f"{peer.name}, {workload.name}"] = (str(error).splitlines() or [type(error).__name__])[0][:90]
-            print(f"    {peer.name} does not do this: {missing[f'{peer.name}, {workload.name}']}")
-            continue
-        check(peer, result)
-        turns[peer.name], called[peer.name] = turn, peer.called(workload.function)
-    limit = workload.copied * workload.inputs[0].itemsize / rate if workload.copied else 0
-    pause_s = WATCHING_S if workload.function is product else 0.0
-    times = measure(turns, repeats, pause_s, workload.in_a_row)
-    check(stride, turns["stride"]())  # what cannot be computed is told by who reads it, and takes no time
-    return rows_of(workload.key, workload.name, times, device, called=called, limit=limit)
+def has_gpu():
+    return any(pathlib.Path("/dev").glob("nvidia[0-9]*"))
+
+
+def summary(rows):
+    """The median over rows of the ratio to the best peer, and how many rows are behind."""
+    best = {}
+    for row in rows:
+        if row.ratio is not None:
+            key = row.id.split("/")[1]
+            best[key] = max(best.get(key, 0), row.ratio)
+    if not best:
+        return "no row has a peer"
+    behind = sum(ratio > 1 for ratio in best.values())
+    return f"{len(best)} rows with a peer; ratio to the best peer: median {statistics.median(best.values()):.2f}, {behind} behind"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="workloads whose name has this in it")
+    parser.add_argument("--only", default="", help="rows whose key or text has one of these in it")
+    parser.add_argument("--libraries", default=",".join(LIBRARIES), help="which libraries, with commas between")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of elements")
-    parser.add_argument("--repeats", type=int, default=15, help="rounds, in each of which every library has one to five measured turns")
+    parser.add_argument("--rounds", type=int, default=9, help="in each, every library has one to five measured turns")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time that a row may take, over all libraries")
     parser.add_argument("--json", help="a file for the rows")
     options = parser.parse_args()
-    missing, result = {}, Result()
-    peers = open_peers(missing)
-    with st.connect() as session:
-        devices = session.devices()
-        result.devices = models(devices)
-        device = next(iter(result.devices))
-        print(f"{', '.join(result.devices)}; {options.repeats} rounds; ms")
-        print(f"{'':{_WIDTH}}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
-        rate = copy_rate(peers)
-        for workload in workloads(options.scale, any(device.kind == "cuda" for device in devices)):
-            if options.only in workload.name:
-                result.rows += run(workload, peers, options.repeats, rate, device, missing)
-                for peer in [Stride(), *peers]:
-                    peer.trim()
-                show([row for row in result.rows if row.id.startswith(f"peer/{workload.key}/")])
-        if options.only in "upload and download":
-            for rows in transfers(options.scale, options.repeats, device, missing):
-                result.rows += rows
-                show(rows)
-    result.missing = [f"{name}: {why}" for name, why in missing.items()]
+    wanted = options.only.split(",")
+    gpu, result = has_gpu(), Result()
+    children, missing = [], {}
+    for name in options.libraries.split(","):
+        child = Child(name, gpu, options.scale)
+        if "missing" in child.facts:
+            missing[name] = child.facts["missing"]
+            child.close()
+        else:
+            children.append(child)
+    ours = next((child for child in children if child.name == "stride"), None)
+    if ours is None:
+        parser.error(f"no stride: {missing.get('stride', 'not among --libraries')}")
+    device, result.devices = ours.facts["device"], ours.facts["models"]
+    table = Table(options, gpu, children, device, copy_rate(gpu) or float("inf"))
+    print(f"{', '.join(result.devices.values())}; next to {', '.join(c.name for c in children if c is not ours)}; ms")
+    print(f"{'':{_WIDTH}}{'first':>10}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
+    for workload in ROWS:
+        if any(text in workload.key or text in workload.what for text in wanted):
+            table.run(workload)
+    for name, rows in (
+        ("upload and download", lambda: transfers(options.scale, options.rounds, device, missing)),
+        ("start and import", lambda: starts(gpu, device, options.rounds, missing)),
+    ):
+        if any(text in name for text in wanted):
+            for one in rows():
+                show([one])
+                table.rows.append(one)
+    for child in children:
+        child.close()
+    result.rows = table.rows
+    result.missing = [f"{name}: {why}" for name, why in {**missing, **table.missing}.items()]
+    print(summary(table.rows), *result.missing, *(f"WRONG: {one}" for one in table.wrong), sep="\n")
     if options.json:
         result.write(options.json)
+    return 1 if table.wrong else 0
 
 
 if __name__ == "__main__":

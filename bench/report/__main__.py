@@ -1,6 +1,7 @@
-"""ci/bench BUILD_DIR [--only PART,...] [--quick] [--limit SECONDS] [--results FOLDER]: the benchmarks, then one table of all their rows.
+"""ci/bench BUILD_DIR [--only PART,...] [--quick] [--limit SECONDS] [--results FOLDER] [--update-reference]
 
-The table is printed and written beside bench.json, which has the rows, the machine, the devices and what was not measured."""
+Runs the benchmarks and prints one table of all their rows. bench.json, next to the table's file, has the rows, the
+machine, the devices and the missing parts. A row that lost against the GPU model's reference fails the run."""
 
 import argparse
 import json
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from bench.report import machine
+from bench.report import machine, reference
 from bench.report.parts import PARTS
 from bench.report.row import Result
 from bench.report.table import summary, table
@@ -24,8 +25,9 @@ def arguments(words):
     parser.add_argument("build", type=pathlib.Path, help="a build's folder, such as build/release")
     parser.add_argument("--only", default="", help=f"some parts, with commas between: {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="small sizes and few turns: whether it runs, not how fast it is")
-    parser.add_argument("--limit", type=float, default=600, help="seconds after which no further part is started, and the one under way is ended")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which no further part is started, and the running part is ended")
     parser.add_argument("--results", type=pathlib.Path, help="a folder for what is written (BUILD_DIR/bench)")
+    parser.add_argument("--update-reference", action="store_true", help="write the rows of `peers` as the model's reference")
     options = parser.parse_args(words)
     wanted = [name for name in options.only.split(",") if name]
     if unknown := [name for name in wanted if name not in names]:
@@ -81,6 +83,11 @@ def main(words=None):
         else:
             whole.add(result)
         print(f"{time.monotonic() - begin:.0f} s" + (f": {why}" if why else ""), flush=True)
+    model = next((name for label, name in whole.devices.items() if label.startswith("cuda")), "")
+    if model and options.update_reference:
+        reference.write(whole.rows, model, about)
+    elif model and not options.quick and (lines := reference.lost(whole.rows, model)):
+        failed["reference"] = f"rows that lost more than 10 % against {reference.path_of(model).name}:\n  " + "\n  ".join(lines)
     text = [table(whole.rows, not options.quick), "", summary(whole.rows, not options.quick)]
     text += [f"missing: {one}" for one in whole.missing]
     text += [f"FAILED: {name}: {why}" for name, why in failed.items()]

@@ -67,7 +67,7 @@ PARTS = [
     Part("operations", _operations, optional=True),
     Part("device", _device, optional=True),
     Part("workers", _workers, optional=True),
-    Part("peers", _script("peers", ["--repeats", "9"], ["--scale", "0.01", "--repeats", "3"]), limit_s=400),
+    Part("peers", _script("peers", [], ["--scale", "0.001", "--rounds", "1", "--seconds", "0.1", "--only", "trigonometric,sum,argsort,take,launch"]), limit_s=900),
     Part("shards", _script("shards", ["--columns", "20000"], ["--elements", "100000", "--rows", "64", "--columns", "4096", "--repeats", "3"]), limit_s=200),
     Part("chains", _script("chain", [], ["--length", "50", "--repeats", "2"])),
     Part("replay", _script("program", ["--repeats", "15"], ["--length", "8", "--repeats", "2", "--ahead", "2"])),

@@ -35,9 +35,12 @@ class Row:
     baseline_name: str = ""
     baseline: Times | None = None
     bytes: int = 0
-    # What the machine could do at best, and by which measure.
+    # The machine's best, and by which measure.
     limit_s: float = 0
     limit_name: str = ""
+    # The first turn in a new process, with its compilation.
+    first_s: float = 0
+    baseline_first_s: float = 0
 
     @property
     def ratio(self):

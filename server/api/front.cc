@@ -236,7 +236,10 @@ void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bo
       local->address.path,
       {.redeem = [this](std::string_view ticket) { return Redeem(ticket); },
        .hold = [this](const std::string& region) { engine_->HoldRegion(region); },
-       .let_go = [this](const std::string& region) { engine_->LetGoOfRegion(region); }});
+       .let_go =
+           [this](const std::string& region, std::shared_ptr<const void> connection) {
+             engine_->LetGoOfRegion(region, std::move(connection));
+           }});
   if (!socket.ok()) {
     LogWarning(
         absl::StrCat("no memory is shared with clients, and they have no local connections: ",
@@ -245,7 +248,7 @@ void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bo
   }
   ticket_socket_ = *std::move(socket);
   local_.set_socket_path(ticket_socket_->path());
-  if (share_regions) regions_.set_socket_path(ticket_socket_->path());
+  regions_.set_socket_path(ticket_socket_->path(), share_regions);
 }
 
 absl::StatusOr<TicketSocket::Redeemed> FrontImpl::Redeem(std::string_view ticket) {

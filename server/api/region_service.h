@@ -18,16 +18,22 @@ class RegionServiceAdapter final : public RawService<v1::RegionService::Service>
     AddMethods();
   }
 
-  // Where TicketSocket listens. Before the first call; without it none are made.
-  void set_socket_path(std::string path) { socket_path_ = std::move(path); }
+  // Where TicketSocket listens. Before the first call; without it no memory is shared, and without
+  // `share_regions` no regions are made.
+  void set_socket_path(std::string path, bool share_regions) {
+    socket_path_ = std::move(path);
+    share_regions_ = share_regions;
+  }
 
  private:
   void AddMethods();
   absl::StatusOr<v1::CreateRegionResponse> Create(Call& call,
                                                   const v1::CreateRegionRequest& request);
+  absl::StatusOr<v1::MapArrayResponse> Map(Call& call, const v1::MapArrayRequest& request);
 
   scheduler::Engine* const engine_;
   std::string socket_path_;
+  bool share_regions_ = false;
 };
 
 }  // namespace stride::api

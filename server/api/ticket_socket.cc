@@ -107,7 +107,7 @@ void TicketSocket::Run() {
     polled.assign({{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}});
     for (const Connection& connection : connections_)
       polled.push_back({connection.fd.get(), POLLIN, 0});
-    for (const Holder& holder : holders_) polled.push_back({holder.fd.get(), POLLIN, 0});
+    for (const Holder& holder : holders_) polled.push_back({holder.fd->get(), POLLIN, 0});
     absl::Duration wait = absl::InfiniteDuration();
     if (!connections_.empty()) wait = connections_.front().deadline - Now();
     const int timeout_ms =
@@ -123,7 +123,7 @@ void TicketSocket::Run() {
     size_t i = 2 + connections_.size();
     // Whatever comes: it is the end, or more than there is to say.
     for (auto it = holders_.begin(); it != holders_.end(); ++i) {
-      if (polled[i].revents != 0) calls_.let_go(it->region);
+      if (polled[i].revents != 0) calls_.let_go(it->region, std::move(it->fd));
       it = polled[i].revents != 0 ? holders_.erase(it) : std::next(it);
     }
     i = 2;
@@ -189,9 +189,10 @@ bool TicketSocket::Serve(Connection& connection) {
   const bool sent = SendDescriptor(connection.fd.get(), redeemed->fd);
   if (sent) ++stats_.handed_out;
   if (sent && holds) {
-    holders_.push_back({std::move(connection.fd), std::move(redeemed->region)});
+    holders_.push_back({std::make_shared<const UniqueFd>(std::move(connection.fd)),
+                        std::move(redeemed->region)});
   } else if (holds) {
-    calls_.let_go(redeemed->region);
+    calls_.let_go(redeemed->region, nullptr);
   }
   return true;
 }

@@ -47,7 +47,9 @@ class TicketSocket {
   struct Calls {
     std::function<absl::StatusOr<Redeemed>(std::string_view ticket)> redeem;
     std::function<void(const std::string& region)> hold;
-    std::function<void(const std::string& region)> let_go;
+    // `connection` stays open until the last copy goes: its end shows the client that what it held
+    // is given up.
+    std::function<void(const std::string& region, std::shared_ptr<const void> connection)> let_go;
   };
 
   // Beside the socket that calls come to, `calls_path`, and open to the same users: its group and
@@ -68,7 +70,7 @@ class TicketSocket {
   };
 
   struct Holder {
-    UniqueFd fd;
+    std::shared_ptr<const UniqueFd> fd;
     std::string region;
   };
 

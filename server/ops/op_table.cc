@@ -162,7 +162,7 @@ constexpr OpRow kTable[] = {
      "b where a, else c"},
 };
 
-// Of random.h: uint64 but for the last, which is float64.
+// Functions of random.h, over uint64. The last takes float64, or uint32 for a float32 result.
 constexpr OpRow kInternal[] = {
     {"random_philox_low", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
     {"random_philox_high", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},

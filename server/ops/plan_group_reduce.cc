@@ -133,7 +133,9 @@ absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs in
   spec.num_inputs = static_cast<int>(spec.operands.size()) - 1;
   spec.programs.push_back(CombineCode(*function));
   spec.programs.push_back(CastProgram({accumulator, dtype, output->dtype}));
-  spec.options = {values->array.has_value(), function->associative};
+  const bool counts =
+      !values->array && function->name == "add" && IsInteger(function->accumulator);
+  spec.options = {values->array.has_value(), function->associative, counts};
   spec.outputs = {*output};
   spec.label = absl::StrCat("group ", function->name);
   return MakeRoutinePlan(std::move(spec));

@@ -113,15 +113,18 @@ absl::StatusOr<Value> NormalValue(ProgramBuilder& builder, Words& words,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, FieldOf("normal.deviation"),
                         absl::StrCat("a deviation is not negative: ", deviation));
   }
-  // The middle of one of 2^52 or 2^32 equal parts of (0, 1).
-  const bool wide = dtype == DType::kFloat64;
-  Value whole = wide ? words.Shifted(words.Pair(), 12) : words.Word();
+  if (dtype != DType::kFloat64) {
+    return Scaled(builder, builder.Op("random_normal", {words.Word()}, DType::kFloat32),
+                  normal.mean(), deviation);
+  }
+  // The middle of one of 2^52 equal parts of (0, 1).
   auto constant = [&](double number) {
     return builder.Constant(*EncodeScalar(number, DType::kFloat64, ""));
   };
-  Value middle =
-      builder.Op("add", {builder.Cast(whole, DType::kFloat64), constant(0.5)}, DType::kFloat64);
-  Value place = Scaled(builder, middle, 0, wide ? 0x1p-52 : 0x1p-32);
+  Value middle = builder.Op(
+      "add", {builder.Cast(words.Shifted(words.Pair(), 12), DType::kFloat64), constant(0.5)},
+      DType::kFloat64);
+  Value place = Scaled(builder, middle, 0, 0x1p-52);
   return Scaled(builder, builder.Op("random_normal", {place}, DType::kFloat64), normal.mean(),
                 deviation);
 }

@@ -10,7 +10,10 @@ namespace {
 
 using Linalg = wire::LinalgLaunch;
 
-// Elements for one matrix: a worker takes one after another, or small ones side by side.
+// Small matrices of a batch are worked on together, as many as fit into this.
+constexpr double kBatchBytes = 32 << 20;
+
+// Elements for one matrix.
 double LinalgElements(const Linalg& launch) {
   const double m = static_cast<double>(launch.m()), n = static_cast<double>(launch.n()),
                least = std::min(m, n), vectors = launch.values_only() ? 0 : 1;
@@ -55,8 +58,12 @@ double ItemBytesOf(const wire::Operand& operand) {
 
 uint64_t ScratchBytes(const wire::Task& task) {
   double bytes = 0;
-  if (task.has_linalg() && task.linalg().inputs_size() > 0)
+  if (task.has_linalg() && task.linalg().inputs_size() > 0) {
     bytes = LinalgElements(task.linalg()) * ItemBytesOf(task.linalg().inputs(0));
+    double count = 1;
+    for (int64_t extent : task.linalg().batch_extents()) count *= static_cast<double>(extent);
+    bytes = std::max(bytes, std::min(bytes * count, kBatchBytes));
+  }
   if (task.has_fft())
     bytes = FftElements(task.fft()) *
             std::max(ItemBytesOf(task.fft().input()), ItemBytesOf(task.fft().output()));

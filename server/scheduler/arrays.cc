@@ -77,10 +77,8 @@ bool IsReceiving(const ArrayPtr& array) {
                      [](const ArrayPtr& part) { return part->receiving != nullptr; });
 }
 
-// When the access is granted, or has ended without that. Both may be told, by two threads and in
-// either order: each tells after it gave the lock back, and whoever waits may give up, which ends
-// the access, between its grant and the word of it. Calls that fetch do so again and again, since
-// they wait in short slices to notice clients that went away.
+}  // namespace
+
 void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
   auto told = std::make_shared<std::atomic_flag>();
   auto notify = [granted = std::move(granted), told] {
@@ -89,8 +87,6 @@ void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
   task.granted = std::make_unique<const std::function<void()>>(notify);
   task.on_done.push_back([notify](const absl::Status&) { notify(); });
 }
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Scheduler* scheduler,
                                                                 Operations* operations,

@@ -22,6 +22,12 @@ class ReceivingRecord;
 
 namespace stride::scheduler {
 
+// When the access is granted, or has ended without that. Both may be told, by two threads and in
+// either order: each tells after it gave the lock back, and whoever waits may give up, which ends
+// the access, between its grant and the word of it. Calls that fetch do so again and again, since
+// they wait in short slices to notice clients that went away.
+void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted);
+
 // Reads an array's content: holds off writers until the last copy of it is dropped. Any thread.
 class ReadAccess {
  public:

@@ -16,6 +16,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/exports.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
@@ -178,6 +179,7 @@ class EngineImpl : public Engine {
         scheduler_(&core_),
         operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
         regions_(&core_),
+        exports_(&core_, &scheduler_),
         arrays_(&core_, &scheduler_, &operations_, &regions_),
         modules_(&core_, &scheduler_),
         functions_(&core_),
@@ -295,11 +297,20 @@ class EngineImpl : public Engine {
   }
   absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) override {
     auto region = regions_.Redeem(ticket);
+    if (absl::IsNotFound(region.status())) return exports_.Redeem(ticket);
     if (!region.ok()) return region.status();
     return RedeemedRegion{*region, (*region)->fd(), (*region)->name()};
   }
+  absl::StatusOr<v1::MapArrayResponse> MapArray(const TenantId& tenant,
+                                                const v1::MapArrayRequest& request,
+                                                SteadyTime deadline) override {
+    return exports_.Map(tenant, request, deadline);
+  }
   void HoldRegion(const std::string& name) override { regions_.Hold(name); }
-  void LetGoOfRegion(const std::string& name) override { regions_.LetGo(name); }
+  void LetGoOfRegion(const std::string& name, std::shared_ptr<const void> connection) override {
+    if (!Exports::IsName(name)) return regions_.LetGo(name);
+    exports_.LetGo(name, std::move(connection));
+  }
   int64_t region_bytes() override { return regions_.bytes(); }
 
   std::unique_ptr<Together> BeginTogether(const TenantId& tenant) override {
@@ -444,6 +455,7 @@ class EngineImpl : public Engine {
   Scheduler scheduler_;
   Operations operations_;
   Regions regions_;
+  Exports exports_;
   Arrays arrays_;
   Modules modules_;
   Functions functions_;
@@ -623,6 +635,7 @@ void EngineImpl::ScheduleHousekeeping() {
       }
       core_.catalogue.TakeExpiredArrays(core_.Now());
       arrays_.EndLeases(core_.Now());
+      exports_.EndExpired(core_.Now());
       scheduler_.Housekeep();
     }
     ScheduleHousekeeping();

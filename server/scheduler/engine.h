@@ -227,7 +227,7 @@ class Download {
   }
 };
 
-// A region that a ticket was redeemed for. Its descriptor stays open as long as this lives.
+// A region, or an array's memory, that a ticket was redeemed for. Its descriptor stays open as long as this lives.
 struct RedeemedRegion {
   std::shared_ptr<const void> owner;
   int fd = -1;
@@ -296,14 +296,22 @@ class Engine {
   virtual absl::Status DeleteRegion(const TenantId& tenant, const std::string& name) {
     return absl::UnimplementedError("regions");
   }
-  // What a ticket of CreateRegion is good for, once and for a while. Does not block.
+  // All but `socket_path`. Waits for the array.
+  virtual absl::StatusOr<v1::MapArrayResponse> MapArray(const TenantId& tenant,
+                                                        const v1::MapArrayRequest& request,
+                                                        SteadyTime deadline) {
+    return absl::UnimplementedError("mapped arrays");
+  }
+  // What a ticket of CreateRegion or MapArray is good for, once and for a while. Does not block.
   virtual absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) {
     return absl::UnimplementedError("regions");
   }
   // While a client holds a region, the end of its session or of the daemon leaves the bytes as they
-  // are. Neither blocks.
+  // are. Who lets go of an array's memory ends its loan. Neither blocks.
   virtual void HoldRegion(const std::string& name) {}
-  virtual void LetGoOfRegion(const std::string& name) {}
+  // `connection` goes once that is done.
+  virtual void LetGoOfRegion(const std::string& name,
+                             std::shared_ptr<const void> connection = nullptr) {}
   // Of all regions.
   virtual int64_t region_bytes() { return 0; }
 

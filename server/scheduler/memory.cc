@@ -1,5 +1,7 @@
 #include "server/scheduler/memory.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -33,6 +35,10 @@ constexpr uint64_t kZeroCopyArenaBytes = uint64_t{2} << 20;
 // As long as those who then get an error are told to wait.
 constexpr absl::Duration kFullDiskPause = absl::Seconds(1);
 constexpr absl::Duration kFileLogInterval = absl::Seconds(10);
+
+void DropPages(int fd, uint64_t size) {
+  fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size));
+}
 
 }  // namespace
 
@@ -106,11 +112,22 @@ void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
     core_->recorder.Removed(*arena, lane);
+    // A client that keeps its mapping holds no memory that is not counted. It takes a while.
+    if (arena->lent && arena->map.data() != nullptr)
+      core_->starter.Run([arena = arena] { DropPages(arena->fd.get(), arena->size); });
     // Other devices' workers of the tenant may have it mapped too, for copies.
     for (int place = 0; place < core_->num_places(); ++place) {
       if (Lane* user = lanes_->Find(lane.tenant, place)) unmap(*user, *arena);
     }
   }
+}
+
+void Memory::Adopt(Lane& lane, const std::shared_ptr<store::Arena>& arena) {
+  core_->AssertAll();
+  GiveBackScratch(lane, arena->size);
+  reserved_[lane.device] += arena->size;
+  core_->recorder.Added(*arena, lane);
+  lane.pool.Add(arena);
 }
 
 void Memory::Restore(Lane& lane, std::shared_ptr<store::Arena> arena) {

@@ -67,6 +67,12 @@ class Memory {
   // Gives empty arenas back, all but `keep_bytes` of each lane.
   void Trim(Lane& lane, uint64_t keep_bytes);
 
+  // An arena for one block alone that is to be lent, counted as work memory of the lane's device
+  // until Adopt. Host memory; any thread.
+  absl::StatusOr<std::shared_ptr<store::Arena>> MakeHostArena(uint64_t size);
+  uint64_t NewArenaId() { return next_arena_++; }
+  void Adopt(Lane& lane, const std::shared_ptr<store::Arena>& arena);
+
   // An arena of an earlier daemon.
   void Restore(Lane& lane, std::shared_ptr<store::Arena> arena);
 
@@ -90,7 +96,6 @@ class Memory {
   bool MakeRoom(const Lane& lane, uint64_t size, uint64_t turn);
   Outcome Grow(Lane& lane, uint64_t size, uint64_t turn);
   Outcome AddHostArena(Lane& lane, uint64_t size);
-  absl::StatusOr<std::shared_ptr<store::Arena>> MakeHostArena(uint64_t size);
   Outcome Lacking(Lane& lane, const absl::Status& why);
   void RequestArena(Lane& lane, uint64_t size);
   // A file of `size` bytes; of `least` where the disk has no room for that.

@@ -368,19 +368,28 @@ absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadlin
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size,
                                                               SteadyTime deadline) {
-  bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
-  int num_workers = 0;
-  std::shared_ptr<broker::Worker> asked;
+  store::Allocation allocation;
   {
     // As a rule there is room where the lane's other arrays are: nobody else is concerned.
     Locked lock(*core_, lane.tenant);
-    store::Allocation allocation;
     if (lane.memory_queue.empty() && memory_.AllocateAtHand(lane, size, &allocation)) {
       lane.last_used = core_->Now();
       return allocation;
     }
   }
   Locked lock(*core_);
+  absl::Status status = AwaitMemory(lane, size, lock, deadline, [&](uint64_t turn) {
+    return Allocate(lane, size, turn, &allocation);
+  });
+  if (!status.ok()) return status;
+  return allocation;
+}
+
+absl::Status Scheduler::AwaitMemory(Lane& lane, uint64_t size, Locked& lock, SteadyTime deadline,
+                                    absl::FunctionRef<Memory::Outcome(uint64_t turn)> take) {
+  const bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
+  int num_workers = 0;
+  std::shared_ptr<broker::Worker> asked;
   const uint64_t turn = ++last_memory_turn_;
   SteadyTime give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
@@ -392,9 +401,8 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
       // Patience is for what others hold, not for a worker's start.
       give_up = core_->Now() + core_->options.memory_patience;
     }
-    store::Allocation allocation;
     uint64_t seen = memory_changes_;
-    Memory::Outcome outcome = Allocate(lane, size, turn, &allocation);
+    Memory::Outcome outcome = take(turn);
     // What others hold is let go when they end: worth a moment.
     bool wait = !ending_ && (outcome == Memory::Outcome::kLater || MayComeFree(lane.device));
     if (outcome != Memory::Outcome::kAllocated) {
@@ -402,7 +410,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
     }
     switch (outcome) {
       case Memory::Outcome::kAllocated:
-        return allocation;
+        return absl::OkStatus();
       case Memory::Outcome::kFull:
         if (!lane.grow_lack.ok()) return lane.grow_lack;
         return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));

@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
 #include "server/ops/scratch_bytes.h"
+#include "server/scheduler/lent_for_reading.h"
 #include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
 
@@ -71,6 +72,10 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
     return;
   }
   if (!HaveCode(task) || !HaveArguments(task)) return;
+  if (WritesLoan(*task)) {
+    EndUnrun(task, LentForReading());
+    return;
+  }
   if (!HaveWorker(lane) || !HaveMemory(task)) return;
   task->queued_ready = true;
   // What is ready depends on nothing else that is: its own kind may be overtaken by what matters
@@ -83,6 +88,13 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
     lane.ready.insert(place, task);
   }
   PumpSoon(lane);
+}
+
+bool Scheduler::WritesLoan(const Task& task) {
+  return std::any_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
+    return use.buffer != nullptr && use.buffer->num_loans > 0 &&
+           (use.write || task.drop_other_replicas);
+  });
 }
 
 void Scheduler::PrepareAll(Lane& lane) {

@@ -441,6 +441,7 @@ void Recorder::Added(const store::Arena& arena, const Lane& lane) {
   record.set_tenant(lane.tenant.value);
   record.set_device(lane.description.id());
   record.set_size(arena.size);
+  record.set_alone(arena.alone);
   Set(lane.tenant, Kind::kArena, arena.id, record);
 }
 

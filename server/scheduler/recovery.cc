@@ -320,6 +320,8 @@ void Recovery::RestoreArenas() {
     }
     auto arena =
         std::make_shared<store::Arena>(id, record.size(), std::move(fd->second), std::move(map));
+    arena->alone = record.alone();
+    arena->num_blocks = UINT64_MAX;  // not known
     Lane& lane = parts_.scheduler->LaneFor(TenantId{record.tenant()}, device);
     parts_.scheduler->memory().Restore(lane, arena);
     arenas_[id] = arena;

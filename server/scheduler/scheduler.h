@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
@@ -82,6 +83,13 @@ class Scheduler {
   absl::StatusOr<store::Allocation> BlockingAllocate(
       Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
 
+  // lend.cc
+  // Has the buffer's content on the device lie in an arena where nothing else does, nor did: where
+  // it lies now if that is so, else after one copy on the device. Caller has a host access that
+  // writes the buffer, and NOT the lock.
+  absl::StatusOr<store::Allocation> PutAlone(const std::shared_ptr<store::Buffer>& buffer,
+                                             int device, SteadyTime deadline);
+
   // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
   // the device, where idle arrays go.
   int HomeOf(int64_t bytes, int device) const;
@@ -138,6 +146,8 @@ class Scheduler {
   void Prepare(const std::shared_ptr<Task>& task);
   bool HaveCode(const std::shared_ptr<Task>& task);
   bool HaveArguments(const std::shared_ptr<Task>& task);
+  // Whether it is to write memory that a client has mapped.
+  static bool WritesLoan(const Task& task);
   bool HaveWorker(Lane& lane);
   bool HaveMemory(const std::shared_ptr<Task>& task);
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
@@ -216,6 +226,14 @@ class Scheduler {
   const store::Allocation* BlockFor(const Task& task, const Use& use, const Lane& lane) const;
   bool ReadsInPlace(const Lane& lane, int place, const store::Allocation& block) const;
   bool HasBlocks(const Task& task, const Lane& lane) const;
+
+  // lend.cc
+  absl::StatusOr<std::shared_ptr<store::Arena>> MakeArenaAlone(Lane& lane, uint64_t size,
+                                                               SteadyTime deadline);
+  absl::Status FillAlone(Lane& lane, const std::shared_ptr<store::Buffer>& buffer,
+                         const store::Allocation& target);
+  absl::Status CopyWithin(Lane& lane, const store::Allocation& source,
+                          const store::Allocation& target, uint64_t size, SteadyTime deadline);
 
   absl::Status CopyBlock(Lane* from, const store::Allocation& source, std::string_view bytes,
                          Lane& to, const store::Allocation& target, uint64_t size);
@@ -327,6 +345,11 @@ class Scheduler {
   void StopYielding();
   bool StartsSlowDown(int device) const;
   void TendWorkers();
+  // What `take` gives for a turn, once it is not kLater, as long as others may let memory go. On a
+  // device without host memory the lane has a worker then. Of a section of all, which it leaves
+  // while it waits.
+  absl::Status AwaitMemory(Lane& lane, uint64_t size, Locked& lock, SteadyTime deadline,
+                           absl::FunctionRef<Memory::Outcome(uint64_t turn)> take);
   // Until the lane has a worker, or none can be started, or the deadline.
   absl::Status AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline);
   // The lane's, with the arena mapped; null: there is none that lives.

@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/lent_for_reading.h"
 #include "server/store/spill_file.h"
 
 namespace stride::scheduler {
@@ -273,6 +274,7 @@ absl::Status OverwriteUpload::Open(SteadyTime deadline) {
   {
     Locked lock(*core_, array_->buffer->tenant);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
+    if (array_->buffer->num_loans > 0) return LentForReading();
     auto& replicas = array_->buffer->replicas;
     if (replicas.empty())
       return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,

@@ -21,6 +21,16 @@ struct Arena {
   const UniqueFd fd;
   const MemoryMap map;  // host memory only: the daemon's own mapping
   OffsetAllocator heap;
+
+  // How many blocks have lain in it, earlier ones included: their bytes may still be there.
+  uint64_t num_blocks = 0;
+  // A client has its memory mapped, or had: it takes no other block for the rest of its life, since
+  // the client would see it. Set by Lend.
+  bool alone = false;
+  // This daemon lent it, and so takes its pages back at its end. What an earlier daemon lent, a
+  // client may rightly have mapped still.
+  bool lent = false;
+  int num_loans = 0;  // clients that have it mapped now: it stays, empty or not
 };
 
 // A block within an arena. A plain value; whoever holds it frees it through the pool that made it.

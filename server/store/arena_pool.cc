@@ -29,6 +29,7 @@ std::optional<Allocation> ArenaPool::TryAllocate(uint64_t size) {
   // The arena whose largest gap is the tightest fit: small blocks stay out of the large arenas.
   Arena* best = nullptr;
   for (auto& [id, arena] : arenas_) {
+    if (arena->alone) continue;
     uint64_t gap = arena->heap.largest_gap();
     if (gap < std::max<uint64_t>(size, 1)) continue;
     if (!Suits(size, arena->size)) continue;
@@ -37,6 +38,7 @@ std::optional<Allocation> ArenaPool::TryAllocate(uint64_t size) {
   if (best == nullptr) return std::nullopt;
   std::optional<uint64_t> offset = best->heap.Allocate(size);
   if (!offset) return std::nullopt;
+  ++best->num_blocks;
   return Allocation{arenas_[best->id], *offset, size};
 }
 
@@ -49,9 +51,9 @@ std::vector<std::shared_ptr<Arena>> ArenaPool::TakeEmpty(uint64_t keep_bytes) {
   uint64_t kept = 0;
   for (auto it = arenas_.begin(); it != arenas_.end();) {
     const std::shared_ptr<Arena>& arena = it->second;
-    if (!arena->heap.empty()) {
+    if (!arena->heap.empty() || arena->num_loans > 0) {
       ++it;
-    } else if (kept + arena->size <= keep_bytes) {
+    } else if (!arena->alone && kept + arena->size <= keep_bytes) {
       kept += arena->size;
       ++it;
     } else {

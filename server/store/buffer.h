@@ -225,6 +225,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   absl::InlinedVector<std::shared_ptr<Access>, 1, PoolAllocator<std::shared_ptr<Access>>> readers;
   // Tasks and transfers that count on its blocks to stay where they are.
   int num_holders = 0;
+  // Clients that have its memory mapped: nothing writes it meanwhile.
+  int num_loans = 0;
   // When it was used last, as Reclaimer::NextUse counts.
   uint64_t last_use = 0;
   void Touch() { last_use = reclaimer_->NextUse(stripe); }

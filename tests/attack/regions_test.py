@@ -10,6 +10,7 @@ import threading
 import time
 
 import attack_case
+import grpc
 import stubs
 from attack_case import EVIL, AttackCase
 
@@ -25,6 +26,8 @@ class RegionsTest(AttackCase):
         self.array_service = stubs.module("array_service_pb2")
         self.regions = stubs.module("region_service_pb2")
         self.path = self.daemon.unix_path + ".regions"
+        self.local = grpc.insecure_channel(self.daemon.unix, options=[("grpc.use_local_subchannel_pool", 1)])
+        self.addCleanup(self.local.close)
 
     def state(self):
         return {**super().state(), "regions": self.region_bytes()}
@@ -81,7 +84,106 @@ class RegionsTest(AttackCase):
     def put(self, *arguments):
         return self.stub("ArrayService").PutArray(self.messages(*arguments), metadata=EVIL, timeout=30)
 
+    def map(self, name, hand_over=False):
+        request = self.regions.MapArrayRequest(name=name, hand_over=hand_over)
+        return self.stub("RegionService", self.local).MapArray(request, metadata=EVIL, timeout=60)
+
+    def put_inline(self, session, handle, data):
+        spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[len(data)])
+        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec)
+        messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=data)]
+        self.stub("ArrayService").PutArray(iter(messages), metadata=EVIL, timeout=30)
+        return f"{session}/arrays/{handle}"
+
+    def delete(self, name):
+        self.stub("ArrayService").DeleteArray(self.array_service.DeleteArrayRequest(name=name), metadata=EVIL, timeout=30)
+
     # --- attacks ---
+    def test_memory_of_arrays_that_are_not_the_callers(self):
+        def work(deadline):
+            session = self.session()
+            gone = self.put_inline(session, 1, bytes(100))
+            self.delete(gone)
+            ended = self.put_inline(self.session(), 1, bytes(100))
+            pb = stubs.module("session_service_pb2")
+            self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=ended.split("/arrays")[0]), metadata=EVIL)
+            while time.monotonic() < deadline:
+                for name in (gone, ended, f"{session}/arrays/77", "sessions/calm/arrays/1", "tenants/calm/arrays/x"):
+                    for hand_over in (False, True):
+                        code = self.code_of(lambda: self.map(name, hand_over))
+                        self.assertIn(code, ("NOT_FOUND", "INVALID_ARGUMENT"), name)
+
+        self.attack(work)
+
+    def test_loans_without_end(self):
+        def work(deadline):
+            session = self.session()
+            name = self.put_inline(session, 1, bytes(1000))
+            held = []
+            for _ in range(256):
+                reply = self.map(name)
+                held.append(self.connect())
+                held[-1].send(reply.ticket)
+                os.close(socket.recv_fds(held[-1], 1, 1)[1][0])
+            while time.monotonic() < deadline:
+                for hand_over in (False, True):
+                    code = self.code_of(lambda: self.map(name, hand_over))
+                    self.assertEqual(code, "FAILED_PRECONDITION" if hand_over else "RESOURCE_EXHAUSTED")
+            self.assertEqual(self.code_of(lambda: self.put_inline(session, 1, bytes(1000))), "FAILED_PRECONDITION")
+            for connection in held:
+                connection.close()
+
+        self.attack(work)
+
+    def test_mapping_by_tcp(self):
+        def work(deadline):
+            name = self.put_inline(self.session(), 1, bytes(1000))
+            request = self.regions.MapArrayRequest(name=name)
+            while time.monotonic() < deadline:
+                with self.assertRaises(grpc.RpcError) as raised:
+                    self.stub("RegionService").MapArray(request, metadata=EVIL, timeout=60)
+                self.assertEqual(raised.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+                self.assertIn("Unix socket", raised.exception.details())
+
+        self.attack(work)
+
+    def test_memory_kept_after_its_loan(self):
+        def work(deadline):
+            kept = []
+            session = self.session()
+            for handle in itertools.count(1):
+                if time.monotonic() > deadline:
+                    break
+                name = self.put_inline(session, handle, b"x" * MIB)
+                reply = self.map(name, hand_over=handle % 2 == 1)
+                connection = self.connect()
+                connection.send(reply.ticket)
+                fd = socket.recv_fds(connection, 1, 1)[1][0]
+                if handle % 2 == 1:
+                    kept.append(mmap.mmap(fd, reply.memory_bytes))
+                    with self.assertRaises(OSError):
+                        os.ftruncate(fd, 0)
+                else:
+                    kept.append(mmap.mmap(fd, reply.memory_bytes, prot=mmap.PROT_READ))
+                    with self.assertRaises(PermissionError):
+                        mmap.mmap(fd, reply.memory_bytes)
+                    self.delete(name)
+                os.close(fd)
+                self.assertEqual(kept[-1][reply.offset], ord("x"))
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)  # the loan has ended
+                connection.close()
+            # Another array's bytes never come there, and the daemon has the pages back.
+            self.put_inline(session, 1 << 40, b"y" * MIB)
+            for mapping in kept:
+                end = time.monotonic() + 60
+                while mapping[0] != 0:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.001)
+                mapping.close()
+
+        self.attack(work)
+
     def test_floods_of_the_socket(self):
         def work(deadline):
             silent = []

@@ -1,4 +1,4 @@
-"""The report of `make bench`: reading rows, joining them, judging them by their targets, and what it says of a part that fails."""
+"""The report of `make bench`: reading and joining rows, judging them by targets and references, and parts that fail."""
 
 import json
 import os
@@ -10,7 +10,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from unittest import mock
 
+from bench.peers import libraries, workloads
 from bench.report import __main__ as report
+from bench.report import reference
 from bench.report.devices import labels, models
 from bench.report.parts import Part
 from bench.report.rounds import measure
@@ -235,6 +237,62 @@ class RunTest(unittest.TestCase):
             with self.assertRaises(SystemExit) as ended:
                 self.run_report([part("one", self.ROW)], *words)
             self.assertEqual(ended.exception.code, 2)
+
+    def test_a_lost_row_fails_the_run_and_is_named(self):
+        row = """printf '{"devices": {"cuda:0": "GPU 9"}, "rows": [{"id": "peer/sort/cupy/cuda:0", "what": "sort",
+            "ours": {"median_s": %s, "p99_s": 2, "min_s": 1e-3, "count": 3},
+            "baseline": {"median_s": 1e-3, "p99_s": 2, "min_s": 1e-3, "count": 3}}]}' > $1"""
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(reference, "FOLDER", pathlib.Path(folder)):
+            lost = mock.patch.object(reference, "lost", lambda rows, model: _LOST(rows, model, pathlib.Path(folder)))
+            write = mock.patch.object(reference, "write", lambda *args: _WRITE(*args, pathlib.Path(folder)))
+            with lost, write:
+                code, said, _ = self.run_report([part("peers", row % "1e-3")], "--update-reference")
+                self.assertEqual(code, 0, said)
+                self.assertEqual(self.run_report([part("peers", row % "1.05e-3")])[0], 0)
+                code, said, content = self.run_report([part("peers", row % "1.2e-3")])
+        self.assertEqual(code, 1)
+        self.assertIn("sort: 1.000 ms to 1.200 ms, ratio 1.00 to 1.20", content["failed"]["reference"])
+        self.assertEqual(len(content["rows"]), 1)
+
+
+_LOST, _WRITE = reference.lost, reference.write
+
+
+class ReferenceTest(unittest.TestCase):
+    def lost(self, before, now):
+        with tempfile.TemporaryDirectory() as folder:
+            reference.write(before, "A 100", {}, pathlib.Path(folder))
+            return reference.lost(now, "A 100", pathlib.Path(folder))
+
+    def test_the_fastest_peer_counts(self):
+        rows = [row("peer/sort/cupy/cuda:0", 2, 1), row("peer/sort/jax/cuda:0", 2, 4), row("run/unix/cuda:0", 1)]
+        self.assertEqual(reference.measured(rows), {"sort": {"ours_s": 2, "ratio": 2}})
+
+    def test_time_and_ratio_together_are_a_loss(self):
+        before = [row("peer/sort/cupy/cuda:0", 2, 1)]
+        for ours, peer, count in ((2.1, 1, 0), (3, 1, 1), (3, 1.5, 0), (1.5, 0.5, 0)):
+            self.assertEqual(len(self.lost(before, [row("peer/sort/cupy/cuda:0", ours, peer)])), count, (ours, peer))
+
+    def test_a_row_without_a_peer_is_judged_by_its_time(self):
+        self.assertEqual(len(self.lost([row("peer/x/alone/cuda:0", 1)], [row("peer/x/alone/cuda:0", 1.2)])), 1)
+
+    def test_rows_and_models_without_a_reference_are_not_judged(self):
+        self.assertEqual(self.lost([row("peer/x/alone/cuda:0", 1)], [row("peer/y/alone/cuda:0", 9)]), [])
+        self.assertEqual(reference.lost([row("peer/x/alone/cuda:0", 1)], "no such model"), [])
+
+
+class WorkloadTest(unittest.TestCase):
+    def test_every_workload_runs_with_numpy(self):
+        library, sizes = libraries.NumPy(), workloads.Sizes(1e-4, gpu=False)
+        keys = [one.key for one in workloads.ROWS]
+        self.assertEqual(len(keys), len(set(keys)))
+        for one in workloads.ROWS:
+            if any(one.key.endswith(f"_{n}") for n in (512, 1024, 2048, 4096, "batch")) or one.key == "launch":
+                continue
+            with self.subTest(one.key):
+                inputs = one.inputs(sizes)
+                self.assertGreaterEqual(one.moved(*inputs), 0)
+                self.assertIsNotNone(library.compiled(one.function)(*inputs))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Writes tests/conformance/device/random_answers.h: random numbers as the contract defines them, computed here step by step in Python.
+"""Writes tests/conformance/device/random_answers.h: random numbers as the contract defines them, step by step in Python.
 
-The generators are checked against their authors' known answers, and the normal quantile against the standard library's. Run by hand:
+The generators are checked against their authors' known answers, and the normal quantiles against the standard library's.
+Run by hand:
 python3 tests/cases/make_random.py
 """
 
@@ -140,10 +141,48 @@ def numbers(distribution, dtype, source):
             b, width = {"float64": (53, 64), "float32": (24, 32)}[dtype]
             real = np.dtype(dtype).type
             yield bits_of(real(-3) + real(10.5) * real((x >> (width - b)) / 2.0**b), dtype)
-    else:  # normal, mean 2.5, deviation 3
-        for x in source if dtype != "float64" else pairs(source):
-            u = ((x >> 12) + 0.5) * 2.0**-52 if dtype == "float64" else (x + 0.5) * 2.0**-32
-            yield bits_of(2.5 + 3.0 * quantile(u), dtype)
+    elif dtype == "float64":  # normal, mean 2.5, deviation 3
+        for x in pairs(source):
+            yield bits_of(2.5 + 3.0 * quantile(((x >> 12) + 0.5) * 2.0**-52), dtype)
+    else:
+        for x in source:
+            yield bits_of(np.float32(2.5) + np.float32(3) * quantile_of_word(x), dtype)
+
+
+def quantile_of_word(word):
+    """PPND7 of the middle of one of 2^32 parts of (0, 1), each step rounded to float32."""
+    f = np.float32
+
+    def polynomial(coefficients, x):
+        total = f(coefficients[-1])
+        for one in reversed(coefficients[:-1]):
+            total = f(f(total * x) + f(one))
+        return total
+
+    signed = word - (1 << 31)
+    q = f(f(f(signed) + f(0.5)) * f(2.0**-32))
+    if abs(q) <= f(0.425):
+        r = f(f(0.180625) - f(q * q))
+        above = polynomial([3.3871327179e0, 5.0434271938e1, 1.5929113202e2, 5.9109374720e1], r)
+        z = f(f(q * above) / polynomial([1.0, 1.7895169469e1, 7.8757757664e1, 6.7187563600e1], r))
+    else:
+        p = f(f(f(word if signed < 0 else MASK - word) + f(0.5)) * f(2.0**-32))
+        mantissa, exponent = math.frexp(float(p))
+        m = f(mantissa)
+        if m < f(0.70710678):
+            m, exponent = f(m * f(2)), exponent - 1
+        g = f(f(m - f(1)) / f(m + f(1)))
+        square = f(g * g)
+        rest = f(polynomial([1 / f(3), 1 / f(5), 1 / f(7), 1 / f(9)], square) * square)
+        twice = f(f(2) * g)
+        log = f(f(f(exponent) * f(0.69314718)) + f(twice + f(twice * rest)))
+        r = f(np.sqrt(-log) - f(1.6))
+        above = polynomial([1.4234372777e0, 2.7568153900e0, 1.3067284816e0, 1.7023821103e-1], r)
+        z = f(above / polynomial([1.0, 7.3700164250e-1, 1.2021132975e-1], r))
+        z = -z if signed < 0 else z
+    exact = statistics.NormalDist().inv_cdf((word + 0.5) * 2.0**-32)
+    assert abs(float(z) - exact) <= 1e-6 * abs(exact) + 1e-9, (word, z, exact)
+    return z
 
 
 def main():

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "gmock/gmock.h"
+#include "stride/mapped_array.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/region_service.pb.h"
 #include "stride/v1/session_service.pb.h"
@@ -75,13 +76,78 @@ TEST(RegionTest, LargeArraysTravelByItThroughAUnixSocket) {
   }
 }
 
-TEST(RegionTest, NotByTcp) {
-  Daemon daemon({"--listen=tcp:127.0.0.1:0"});
+std::string TcpAddressOf(const Daemon& daemon) {
   const std::string log = daemon.Log();
   const size_t at = log.find("tcp:127.0.0.1:");
-  ASSERT_NE(at, std::string::npos) << log;
-  const std::string address = log.substr(at, log.find_first_not_of("0123456789", at + 14) - at);
-  Client client = Must(Client::Connect({.address = address}));
+  EXPECT_NE(at, std::string::npos) << log;
+  return log.substr(at, log.find_first_not_of("0123456789", at + 14) - at);
+}
+
+TEST(MappedArrayTest, MemoryIsTheArraysOwn) {
+  Daemon daemon;
+  Client client = daemon.Connect();
+  const auto numbers = Iota<float>(10 * kMiB);
+  Array array = client.Ufunc("negative", {Must(client.Put(numbers, {1024, 10240}))});
+  MappedArray mapped = Must(MappedArray::Map(array));
+  EXPECT_EQ(mapped.strides(), (std::vector<int64_t>{40960, 4}));
+  EXPECT_GE(mapped.memory_bytes(), 40 * kMiB);
+  ASSERT_EQ(mapped.device_kind(), DeviceKind());
+  if (mapped.device_kind() != "cpu") {
+    EXPECT_EQ(mapped.data(), nullptr);
+    EXPECT_GE(mapped.descriptor(), 0);
+    return;
+  }
+  const auto elements = mapped.as<float>(numbers.size());
+  for (size_t i = 0; i < numbers.size(); i += 101) ASSERT_EQ(elements[i], -numbers[i]);
+  // The service reads it, and does not write it.
+  const auto got = Must(client.Fetch<float>(client.Ufunc("add", {array, array})));
+  EXPECT_EQ(got[77], -2 * numbers[77]);
+  Must(client.Assign(array, client.Ufunc("square", {array})));
+  EXPECT_TRUE(IsError(MustFail(client.Fetch<float>(array)), Code::kFailedPrecondition, "WRONG_STATE"));
+  EXPECT_EQ(elements[77], -numbers[77]);
+  elements[77] = 5;  // is this process's own
+}
+
+TEST(MappedArrayTest, WriteAfterItsEndIsDone) {
+  Daemon daemon;
+  Client client = daemon.Connect();
+  Array array = Must(client.Put(Iota<float>(1000), {1000}));
+  for (int i = 0; i < 20; ++i) {
+    { MappedArray mapped = Must(MappedArray::Map(array)); }
+    Must(client.Assign(array, client.Ufunc("negative", {array})));
+    Must(array.Wait());
+  }
+  EXPECT_EQ(Must(client.Fetch<float>(array))[3], 3.0f);
+}
+
+TEST(MappedArrayTest, HandedOverMemoryOutlivesItsClient) {
+  Daemon daemon;
+  std::optional<MappedArray> mapped;
+  {
+    Client client = daemon.Connect();
+    Array array = Must(client.Put(Iota<float>(1000), {1000}));
+    mapped.emplace(Must(MappedArray::Map(array, {.hand_over = true})));
+    EXPECT_TRUE(IsError(MustFail(client.Fetch<float>(array)), Code::kNotFound, "ARRAY_NOT_FOUND"));
+  }
+  if (mapped->data() == nullptr) return;
+  const auto elements = mapped->as<float>(1000);
+  elements[5] = 7;
+  EXPECT_EQ(elements[5], 7.0f);
+  EXPECT_EQ(elements[999], 999.0f);
+}
+
+TEST(MappedArrayTest, NotByTcp) {
+  Daemon daemon({"--listen=tcp:127.0.0.1:0"});
+  Client client = Must(Client::Connect({.address = TcpAddressOf(daemon)}));
+  Array array = Must(client.Put(Iota<float>(1000), {1000}));
+  Error error = MustFail(MappedArray::Map(array));
+  EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "WRONG_STATE"));
+  EXPECT_THAT(error.message, ::testing::HasSubstr("Unix socket"));
+}
+
+TEST(RegionTest, NotByTcp) {
+  Daemon daemon({"--listen=tcp:127.0.0.1:0"});
+  Client client = Must(Client::Connect({.address = TcpAddressOf(daemon)}));
   ExpectRoundTrip(client, 5 * kMiB, 1);
   EXPECT_FALSE(HasRegion());
   EXPECT_TRUE(IsError(MustFail(client.AllocateShared(4096)), Code::kUnimplemented, ""));

@@ -54,6 +54,23 @@ class ArrayTest(client_case.ClientCase):
         self.same(copy.copy(x), np.arange(3.0))
         self.same(copy.deepcopy(x), np.arange(3.0))
 
+    def test_array_interface(self):
+        """Libraries that ask for it, such as Pillow, get a copy on the host."""
+        for host in (np.arange(6.0).reshape(2, 3), np.zeros((0, 3), np.int8), np.array(2.5), np.array([True, False]),
+                     np.array([1 + 2j]), np.arange(3, dtype=np.uint16)):  # fmt: skip
+            for x, theirs in ((st.asarray(host), host), (np.transpose(st.asarray(host)), host.T)):
+                interface = x.__array_interface__
+                self.assertEqual((interface["shape"], interface["typestr"]), (theirs.shape, theirs.dtype.str))
+                self.assertIsNotNone(interface["strides"])
+                read = np.asarray(x)
+                np.testing.assert_array_equal(read, theirs)
+                self.assertTrue(read.flags.writeable)
+        x = st.arange(4)
+        np.asarray(x)[...] = 9
+        self.same(x, np.arange(4))
+        x[0] = 5
+        self.same(np.asarray(x) + st.zeros(4, np.int64), [5, 1, 2, 3])
+
     def test_dlpack(self):
         x = st.arange(6.0).reshape(2, 3)
         np.testing.assert_array_equal(np.from_dlpack(x), np.arange(6.0).reshape(2, 3))

@@ -54,6 +54,26 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.asarray(x) > st.asarray(y), x > y)
         self.same(st.asarray(x.astype(np.complex64)) + 1j, x.astype(np.complex64) + np.complex64(1j))
 
+    def test_transposed_operands_of_any_size(self):
+        """Inputs whose elements lie along another axis than the result's, of sizes around those of a GPU's tiles."""
+        random = np.random.default_rng(3)
+        for shape in ((31, 40), (32, 32), (33, 65), (100, 129), (3, 33, 70), (40, 2, 50), (2, 35, 1, 34)):
+            axes = list(range(len(shape)))
+            for order in (axes[::-1], axes[1:] + axes[:1], axes[:-2] + axes[:-3:-1]):
+                turned = tuple(shape[axis] for axis in order)
+                plain, other = random.integers(0, 100, shape), random.integers(0, 100, turned)
+                for dtype in (np.int8, np.float16, np.float32, np.float64, np.complex128):
+                    x, y = plain.astype(dtype), other.astype(dtype)
+                    ours_x, ours_y = st.asarray(x), st.asarray(y)
+                    with self.subTest(shape=shape, order=order, dtype=dtype.__name__):
+                        self.same(ours_x.transpose(order).copy(), x.transpose(order).copy())
+                        self.same(ours_x.transpose(order) + ours_y, x.transpose(order) + y)
+                        self.same(ours_y - ours_x.transpose(order) + ours_y[:1], y - x.transpose(order) + y[:1])
+                        self.same(ours_x.transpose(order)[1:, ::-1] + ours_y[1:], x.transpose(order)[1:, ::-1] + y[1:])
+        mixed = [random.integers(0, 100, (50, 60)).astype(dtype) for dtype in (np.int16, np.float32, np.float64)]
+        ours = [st.asarray(one) for one in mixed]
+        self.same(ours[0].T * 2.0 + ours[1].T + ours[2].T, mixed[0].T * 2.0 + mixed[1].T + mixed[2].T)
+
     def test_one_input(self):
         for name in _elementwise.UNARY:
             for dtype in client_case.DTYPES:
@@ -250,6 +270,26 @@ class ElementwiseTest(client_case.ClientCase):
         st.add(1, 2, out=out)
         self.same(out, [3.0, 3.0])
         self.same(st.add(1, 2), 3)
+        self.same(st.sqrt(np.float32(2)), np.sqrt(np.float32(2)))
+        self.same(st.floor(7), np.floor(7))
+        for call in (lambda: st.negative(True), lambda: st.subtract(True, False), lambda: st.power(2, -1)):
+            with self.assertRaises((TypeError, ValueError)):
+                call()
+
+    def test_functions_of_numbers_alone_ask_the_service_nothing(self):
+        """A loop over pixels computes with numbers: each would be a round trip."""
+        session = st.current_session()
+        with client_case.Sent(session) as sent:
+            total = 0.0
+            for i in range(10):
+                distance = st.sqrt((i - 3) ** 2 + 4)
+                total += int(128 + 127 * st.sin(distance * 0.1)) + float(st.maximum(i, 2.5)) + st.floor(i / 2)
+            value = float(total)
+        self.assertEqual(sent.num_messages, 0)
+        self.assertEqual(value, sum(
+            int(128 + 127 * np.sin(np.sqrt((i - 3) ** 2 + 4) * 0.1)) + max(i, 2.5) + i // 2 for i in range(10)
+        ))
+        self.same(st.jit(lambda x: x * st.sqrt(2.0))(st.ones(2)), np.full(2, np.sqrt(2.0)))
 
 
 if __name__ == "__main__":

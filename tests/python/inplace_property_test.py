@@ -8,13 +8,14 @@ import operator
 import pickle
 import random
 import threading
+import unittest.mock
 import warnings
 
 import numpy as np
 
 import client_case
 import stride as st
-from stride import _copies
+from stride import _copies, _elements
 
 SHAPES = ((5,), (4, 6), (2, 3, 4), ())
 DTYPES = (np.float64, np.int8)
@@ -564,6 +565,33 @@ class ElementTest(client_case.ClientCase):
                         np.testing.assert_array_equal(ours.to_numpy(), theirs)
                         if wanted is not None:
                             self.assertEqual(float(result), wanted)
+
+    def test_loops_over_rows_write_to_the_open_copy(self):
+        """Rows given as lists, tuples, arrays of the host and rows of another array: no write looks at other arrays."""
+        def paint(image, source):
+            for y in range(12):
+                for x in range(12):
+                    image[y, x] = (x, y, 3)
+                    image[y, x] = [x % 5, 2, image[y, x, 1]] if x == y else [x, y, 7]
+                    if x % 2:
+                        image[y, x] = source[x, y]
+                    image[y, :x] = np.arange(3)
+                image[y] = 4
+
+        host = np.arange(432, dtype=np.uint8).reshape(12, 12, 3)
+        theirs, ours = np.zeros_like(host), st.zeros((12, 12, 3), np.uint8)
+        source = st.asarray(host) + 0
+        for i in range(20):
+            ours[i % 12, 0, 0], source[0, 0, 0] = 1, 0
+        paint(theirs, host)
+        with unittest.mock.patch.object(_elements, "write", wraps=_elements.write) as general:
+            paint(ours, source)
+        self.assertLess(general.call_count, 20)
+        self.same(ours, theirs)
+        for wrong in ([300, 0, 0], [1, 2], np.ones((2, 3))):
+            with self.assertRaises((OverflowError, ValueError)):
+                ours[0, 0] = wrong
+        self.same(ours, theirs)
 
     def test_two_threads_write_elements_of_one_array_and_use_it(self):
         array = st.zeros(4000)

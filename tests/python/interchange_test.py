@@ -1,13 +1,23 @@
 """Arrays of other libraries: by DLPack, ml_dtypes' bfloat16, and memory on a GPU of this machine."""
 
 import array
+import contextlib
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import client_case
 import stride as st
-from stride import _cuda_memory, _interchange
+from stride import _cuda_memory, _dlpack, _interchange, _mapping
+from stride.v1 import region_service_pb2
 
 try:
     import ml_dtypes
@@ -21,6 +31,17 @@ try:
     import jax
 except ImportError:
     jax = None
+try:
+    import cupy
+except ImportError:
+    cupy = None
+try:
+    import numba.cuda
+except ImportError:
+    numba = None
+
+_ON_HOST = client_case.DEVICE_KIND == "cpu"
+_PATIENCE = 100  # seconds, which a starved machine does not reach
 
 
 class _Exporter:
@@ -236,7 +257,7 @@ class InterchangeTest(client_case.ClientCase):
         values = np.arange(6, dtype=np.float32).reshape(2, 3).astype(ml_dtypes.bfloat16)
 
         def renamed(tensor):
-            tensor.dtype.code = _interchange._BFLOAT
+            tensor.dtype.code = _dlpack.BFLOAT
 
         self.same(st.from_dlpack(_Exporter(values.view(np.uint16), change=renamed)), values)
         with self.assertRaisesRegex(BufferError, "to_torch"):
@@ -260,6 +281,409 @@ class InterchangeTest(client_case.ClientCase):
         self.same(st.concat([x, x])[::2], np.concatenate([host, host])[::2])
         self.assertEqual(st.result_type(st.bfloat16, st.int8), st.bfloat16)
         self.assertTrue(st.isdtype(st.bfloat16, "real floating"))
+
+
+def read_back(mapping):
+    """The elements, by whatever library reads memory of that device."""
+    if _ON_HOST:
+        return np.asarray(mapping)
+    return _interchange.read(mapping)
+
+
+def workers_of(daemon):
+    """Process ids."""
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            if int(parent) == daemon._process.pid and b"stride-worker" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
+
+
+_MAPS_AND_WAITS = """
+import sys
+import stride as st
+session = st.connect(sys.argv[1], timeout=100).__enter__()
+mapping = st.load(sys.argv[2]).map_memory()
+print("mapped", flush=True)
+sys.stdin.read()
+"""
+
+
+class MappedMemoryTest(client_case.ClientCase):
+    def test_elements_and_layouts(self):
+        base = np.arange(24)
+        for dtype in client_case.DTYPES:
+            x = st.asarray(base.astype(dtype).reshape(4, 6))
+            for view in (x, x.T, x[::-1, ::2], x[1], x[2, 3], st.broadcast_to(x[0], (3, 6))):
+                with view.map_memory() as mapping:
+                    self.assertEqual((mapping.shape, mapping.dtype), (view.shape, view.dtype))
+                    self.assertTrue(mapping.read_only)
+                    np.testing.assert_array_equal(read_back(mapping), view.to_numpy())
+        with self.assertRaisesRegex(st.FailedPrecondition, "without elements"):
+            st.zeros((0, 3)).map_memory()
+
+    def test_result_of_recorded_work_is_mapped_when_it_is_there(self):
+        x = st.arange(1000, dtype=st.float64)
+        for _ in range(20):
+            x = x * 1.5 - 1
+        np.testing.assert_array_equal(read_back(x.map_memory()), x.to_numpy())
+        large = st.ones((3000, 2000)) * 3
+        mapping = large.map_memory()
+        self.assertEqual(read_back(mapping).sum(), 18e6)
+        self.same(large[0, :3] + 1, np.full(3, 4.0))  # the service reads it as before
+
+    def test_memory_shows_no_other_array(self):
+        pattern = np.full(4096, 0x5A, np.uint8)
+        others = [st.asarray(pattern) + 0 for _ in range(5)]
+        x = st.asarray(np.arange(100, dtype=np.uint8)) + 0
+        st.current_session().synchronize()
+        reply, memory = [], _mapping._HostMemory
+        if not _ON_HOST:
+            self.skipTest("looks at the bytes of host memory")
+        with unittest.mock.patch.object(_mapping, "_HostMemory", lambda *a: reply.append(memory(*a)) or reply[-1]):
+            mapping = x.map_memory()
+        others += [st.asarray(pattern) + 0 for _ in range(5)]
+        st.current_session().synchronize()
+        everything = reply[0]._bytes
+        self.assertNotIn(pattern[:64].tobytes(), everything.tobytes())
+        np.testing.assert_array_equal(np.asarray(mapping), np.arange(100, dtype=np.uint8))
+
+    def test_write_is_refused_while_mapped_and_done_afterwards(self):
+        x = st.asarray(np.arange(6.0)) + 0
+        mapping = x.map_memory()
+        values = read_back(mapping)
+        for write in (lambda: x.__setitem__(0, 7), lambda: x.__iadd__(1), lambda: x[1:].fill(2)):
+            with self.assertRaisesRegex(st.FailedPrecondition, "mapped"):
+                write()
+        self.same(x, np.arange(6.0))
+        again = x.map_memory()
+        mapping.close()
+        if _ON_HOST:
+            with self.assertRaises(st.FailedPrecondition):  # `values` is left
+                x[0] = 7
+        del values, mapping
+        with self.assertRaises(st.FailedPrecondition):
+            x[0] = 7
+        again.close()
+        gc.collect()
+        x[0] = 7
+        self.same(x, np.array([7, 1, 2, 3, 4, 5.0]))
+
+    def test_service_refuses_what_the_client_lets_through(self):
+        x = st.asarray(np.arange(6.0)) + 0
+        mapping = x.map_memory()
+        loans, x._node.buffer.loans = x._node.buffer.loans, None
+        x[0] = 7
+        with self.assertRaisesRegex(st.FailedPrecondition, "mapped"):
+            x.to_numpy()
+        self.assertEqual(read_back(mapping)[0], 0)
+        x._node.buffer.loans = loans
+
+    def test_elements_written_one_by_one_come_before(self):
+        x = st.zeros(8)
+        for _ in range(3):
+            for i in range(8):
+                x[i] = float(x[i]) + i
+        mapping = x.map_memory()
+        np.testing.assert_array_equal(read_back(mapping), 3.0 * np.arange(8))
+        with self.assertRaises(st.FailedPrecondition):
+            for i in range(40):
+                x[i % 8] = 1
+
+    @unittest.skipUnless(_ON_HOST, "only a CPU device's memory can be protected")
+    def test_reading_only(self):
+        x = st.asarray(np.arange(6.0)) + 0
+        mapping = x.map_memory()
+        values = np.asarray(mapping)
+        self.assertFalse(values.flags.writeable)
+        with self.assertRaises(ValueError):
+            values[0] = 7
+        # A library without DLPack's flag may write: it writes its own.
+        capsule = mapping.__dlpack__()
+        tensor = _interchange._tensor_in(capsule)
+        (_dlpack.ctypes.c_double * 6).from_address(tensor.data)[0] = 7
+        self.assertEqual(values[0], 7)
+        self.same(x, np.arange(6.0))
+        np.testing.assert_array_equal(np.asarray(x.map_memory()), np.arange(6.0))
+        self.assertIn("versioned", repr(mapping.__dlpack__(max_version=(1, 1))))
+        with self.assertRaises(BufferError):
+            mapping.__dlpack__(copy=True)
+        with self.assertRaises(BufferError):
+            mapping.__dlpack__(stream=5)
+        with self.assertRaises(BufferError):
+            mapping.__dlpack__(dl_device=(2, 0))
+        mapping.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            mapping.__dlpack__()
+
+    def test_capsules_keep_the_memory_and_give_it_back(self):
+        x = st.asarray(np.arange(6.0)) + 0
+        before = len(_dlpack._given)
+        capsules = [x.map_memory().__dlpack__(max_version=version) for version in (None, (1, 0), (0, 8))]
+        self.assertEqual(len(_dlpack._given), before + 3)
+        if _ON_HOST:
+            taken = np.from_dlpack(x.map_memory())
+            np.testing.assert_array_equal(taken, np.arange(6.0))
+            gc.collect()
+            self.assertEqual(len(_dlpack._given), before + 4)
+            del taken
+        del capsules
+        gc.collect()
+        self.assertEqual(len(_dlpack._given), before)
+        x[0] = 7
+        self.same(x, np.array([7, 1, 2, 3, 4, 5.0]))
+
+    def test_hand_over(self):
+        x = st.asarray(np.arange(6.0)) * 2
+        later = x + 1
+        mapping = x.map_memory(hand_over=True)
+        self.assertFalse(mapping.read_only)
+        with self.assertRaises(st.ArrayDeleted):
+            x + 1
+        self.same(later, np.arange(6.0) * 2 + 1)
+        if _ON_HOST:
+            values = np.asarray(mapping)
+            values[...] = 5
+            self.assertEqual(np.asarray(mapping).sum(), 30)
+        y = st.asarray(np.arange(6.0)) * 2
+        view = y[1:]
+        st.current_session().synchronize()
+        view.to_numpy()
+        view.map_memory().close()
+        with self.assertRaisesRegex(st.FailedPrecondition, "share"):
+            y.map_memory(hand_over=True)
+        self.same(view, np.arange(1, 6.0) * 2)
+        del view
+        gc.collect()
+        y.map_memory(hand_over=True).close()
+
+    def test_memory_outlives_the_session(self):
+        with st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL):
+            x = st.asarray(np.arange(6.0)) * 2
+            mapping = x.map_memory()
+            moved = (x + 1).map_memory(hand_over=True)
+        np.testing.assert_array_equal(read_back(mapping), np.arange(6.0) * 2)
+        np.testing.assert_array_equal(read_back(moved), np.arange(6.0) * 2 + 1)
+
+    def test_worker_that_dies_loses_nothing(self):
+        x = st.asarray(np.arange(1 << 16, dtype=np.float64)) * 2
+        mapping = x.map_memory()
+        workers = workers_of(self.daemon)
+        self.assertTrue(workers)
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        np.testing.assert_array_equal(read_back(mapping), np.arange(1 << 16) * 2.0)
+        self.same(x, np.arange(1 << 16) * 2.0)
+        self.same(x + 1, np.arange(1 << 16) * 2.0 + 1)
+        np.testing.assert_array_equal(read_back(mapping), np.arange(1 << 16) * 2.0)
+
+    def test_client_that_dies_gives_back(self):
+        name = st.save("mapped_elsewhere", st.zeros(1000))
+        command = [sys.executable, "-c", _MAPS_AND_WAITS, self.daemon.address, name]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            try:
+                self.assertEqual(other.stdout.readline(), "mapped\n")
+                self.assertFalse(self._can_write(name))
+            finally:
+                other.kill()
+        end = time.monotonic() + _PATIENCE
+        while not self._can_write(name):
+            self.assertLess(time.monotonic(), end)
+        self.same(st.load(name), np.ones(1000))
+        st.delete_array(name)
+
+    def _can_write(self, name):
+        with st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL):
+            x = st.load(name)
+            x[...] = 1
+            try:
+                x.to_numpy()
+            except st.FailedPrecondition as error:
+                self.assertIn("mapped", str(error))
+                return False
+        return True
+
+    def test_loans_are_bounded(self):
+        x = st.ones(4) + 0
+        x.to_numpy()
+        mappings = []
+        with self.assertRaisesRegex(st.ResourceExhausted, "too many arrays mapped"):
+            for _ in range(10000):
+                mappings.append(x.map_memory())
+        self.assertEqual(len(mappings), 256)
+        for mapping in mappings:
+            mapping.close()
+        del mapping, mappings
+        gc.collect()
+        x[0] = 3  # once the daemon knows that all have ended
+        x.map_memory().close()
+
+    def test_names_that_are_not_the_callers(self):
+        stub = self.session._shared.stub
+        x = st.ones(4) + 0
+        x.to_numpy()
+        name = f"{self.session.name}/arrays/{x._node.handle}"
+        for wrong in (name + "9", "sessions/none/arrays/1", "tenants/other/arrays/x"):
+            with self.assertRaises(st.NotFound):
+                self.session._call(stub.MapArray, region_service_pb2.MapArrayRequest(name=wrong))
+        for wrong in ("", "sessions/none", "nonsense"):
+            with self.assertRaises(st.InvalidArgument) as raised:
+                self.session._call(stub.MapArray, region_service_pb2.MapArrayRequest(name=wrong))
+            self.assertEqual(raised.exception.fields[0][0], "name")
+        del x
+        self.session.synchronize()
+        with self.assertRaises(st.NotFound):
+            self.session._call(stub.MapArray, region_service_pb2.MapArrayRequest(name=name))
+
+    def test_ticket_is_good_once(self):
+        x = st.ones(4) + 0
+        x.to_numpy()
+        stub = self.session._shared.stub
+        request = region_service_pb2.MapArrayRequest(name=f"{self.session.name}/arrays/{x._node.handle}")
+        reply = self.session._call(stub.MapArray, request)
+        target = self.session._channels.target
+        descriptor, connection = _mapping.fetch_descriptor(target, reply.socket_path, reply.ticket)
+        os.close(descriptor)
+        with self.assertRaises(OSError):
+            _mapping.fetch_descriptor(target, reply.socket_path, reply.ticket)
+        connection.close()
+
+    def test_dlpack_without_a_copy(self):
+        x = st.ones((512, 512)) * 2
+        if _ON_HOST:
+            capsule = x.__dlpack__(copy=False, max_version=(1, 0))
+            self.assertEqual(_interchange.read(capsule).sum(), 2 * 512 * 512)
+            with self.assertRaises(BufferError):
+                x.__dlpack__(dl_device=(2, 0))
+        else:
+            with self.assertRaises(BufferError):
+                x.__dlpack__(copy=False)
+
+    def test_examples(self):
+        if not _ON_HOST:
+            self.skipTest("the examples read host memory")
+        self.run_examples(_mapping)
+
+    @unittest.skipIf(torch is None, "PyTorch is not installed")
+    def test_torch(self):
+        values = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
+        x = st.asarray(values) * 2
+        if _ON_HOST:
+            tensor = x.to_torch(copy=False)
+            np.testing.assert_array_equal(tensor.numpy(), values * 2)
+            tensor[0, 0] = 7  # is this process's own
+            self.same(x, values * 2)
+        else:
+            tensor = x.to_torch(device="cuda")
+            self.assertEqual(tensor.device.type, "cuda")
+            np.testing.assert_array_equal(tensor.cpu().numpy(), values * 2)
+            self.assertEqual(float((tensor + 1).sum()), float((values * 2 + 1).sum(dtype=np.float64)))
+        for read_only in (torch.from_dlpack(x.map_memory()), torch.from_dlpack(x.T.map_memory()).T):
+            np.testing.assert_array_equal(read_only.cpu().numpy()[1:], (values * 2)[1:])
+        handed = torch.from_dlpack((x + 1).map_memory(hand_over=True))
+        handed += 1
+        np.testing.assert_array_equal(handed.cpu().numpy(), values * 2 + 2)
+        if ml_dtypes is not None:
+            half = st.asarray(values.astype(ml_dtypes.bfloat16)) + 0
+            tensor = torch.from_dlpack(half.map_memory())
+            self.assertEqual(tensor.dtype, torch.bfloat16)
+            np.testing.assert_array_equal(tensor.float().cpu().numpy(), half.to_numpy().astype(np.float32))
+        del tensor, read_only
+        gc.collect()
+        x[0, 0] = 1
+
+    @unittest.skipIf(jax is None, "JAX is not installed")
+    def test_jax(self):
+        values = np.arange(1024, dtype=np.float32).reshape(32, 32)
+        x = st.asarray(values) * 2
+        np.testing.assert_array_equal(np.asarray(jax.dlpack.from_dlpack(x.map_memory())), values * 2)
+
+    @unittest.skipIf(_ON_HOST or cupy is None, "CuPy is not installed, or no GPU is asked for")
+    def test_cupy(self):
+        values = np.arange(1024, dtype=np.float32).reshape(32, 32)
+        x = st.asarray(values) * 2
+        for view, expected in ((x, values * 2), (x.T, values.T * 2), (x[::2, 1:], values[::2, 1:] * 2)):
+            array = cupy.from_dlpack(view.map_memory())
+            np.testing.assert_array_equal(cupy.asnumpy(array + 1), expected + 1)
+            np.testing.assert_array_equal(cupy.asnumpy(cupy.asarray(view.map_memory())), expected)
+        del array
+        gc.collect()
+        x[0] = 1
+
+    @unittest.skipIf(_ON_HOST or numba is None, "Numba is not installed, or no GPU is asked for")
+    def test_numba(self):
+        values = np.arange(1024, dtype=np.float32)
+        x = st.asarray(values) * 2
+        array = numba.cuda.as_cuda_array(x.map_memory())
+        np.testing.assert_array_equal(array.copy_to_host(), values * 2)
+
+    @unittest.skipIf(_cuda_memory.load_driver() is not None, "this machine has a CUDA driver")
+    def test_without_a_driver(self):
+        reply = region_service_pb2.MapArrayResponse(device="devices/GPU-0", device_kind="cuda", memory_bytes=1 << 21)
+        with self.assertRaisesRegex(st.Unavailable, "CUDA driver"):
+            _mapping._DeviceMemory(0, reply, None)
+
+
+class FakeCuda:
+    """libcuda as `Driver` calls it: notes the calls, and fails at the one that is asked for."""
+
+    def __init__(self, fails=""):
+        self.calls, self.fails = [], fails
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append(name)
+            if name == self.fails:
+                return 999
+            if name == "cuDeviceGetCount":
+                arguments[0]._obj.value = 2
+            elif name == "cuDeviceGet":
+                arguments[0]._obj.value = arguments[1]
+            elif name == "cuDeviceGetUuid":
+                arguments[0]._obj[:] = [arguments[1].value] * 16
+            elif name == "cuMemAddressReserve":
+                arguments[0]._obj.value = 1 << 30
+            return 0
+
+        return call
+
+
+class MapSharedTest(unittest.TestCase):
+    """What of it needs no GPU: the order of calls, and what becomes of what was taken when one fails."""
+
+    UUID = "GPU-01010101-0101-0101-0101-010101010101"
+
+    def test_calls(self):
+        cuda = FakeCuda()
+        mapped = _cuda_memory.Driver(cuda).map_shared(5, 1 << 21, self.UUID)
+        self.assertEqual((mapped.ordinal, mapped.address), (1, 1 << 30))
+        self.assertEqual(cuda.calls[-7:], ["cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve",
+                                           "cuMemMap", "cuMemSetAccess", "cuMemRelease", "cuCtxPopCurrent_v2"])
+        cuda.calls.clear()
+        mapped.close()
+        mapped.close()
+        self.assertEqual(cuda.calls, ["cuCtxPushCurrent_v2", "cuCtxSynchronize", "cuMemUnmap", "cuMemAddressFree",
+                                      "cuCtxPopCurrent_v2"])
+
+    def test_failures(self):
+        for fails in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2",
+                      "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"):
+            cuda = FakeCuda(fails)
+            with self.assertRaises(st.FailedPrecondition):
+                _cuda_memory.Driver(cuda).map_shared(5, 1 << 21, self.UUID)
+            pushed = cuda.calls.count("cuCtxPushCurrent_v2") - (fails == "cuCtxPushCurrent_v2")
+            self.assertEqual(cuda.calls.count("cuCtxPopCurrent_v2"), pushed, fails)
+            imported = "cuMemImportFromShareableHandle" in cuda.calls and fails != "cuMemImportFromShareableHandle"
+            self.assertEqual(cuda.calls.count("cuMemRelease"), imported, fails)
+            self.assertEqual(cuda.calls.count("cuMemAddressFree"), fails in ("cuMemMap", "cuMemSetAccess"), fails)
+            self.assertEqual(cuda.calls.count("cuMemUnmap"), fails == "cuMemSetAccess", fails)
+        with self.assertRaisesRegex(st.FailedPrecondition, "CUDA_VISIBLE_DEVICES"):
+            _cuda_memory.Driver(FakeCuda()).map_shared(5, 1 << 21, "GPU-none")
 
 
 if __name__ == "__main__":

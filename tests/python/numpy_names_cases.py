@@ -1240,3 +1240,64 @@ m.quantile(i, 0.37, method='{}')
 m.quantile(a, [0.3, 0.7], axis=1, method='{}')
 m.nanquantile(n, [0.0, 0.3, 0.5, 1.0], axis=1, method='{}')
 """
+
+# Windows and layouts, functions with complex results, polynomials as objects, and loops over elements.
+MODULES = """
+= m.lib.stride_tricks.sliding_window_view(i, 3)
+= m.lib.stride_tricks.sliding_window_view(a, (2, 3))
+= m.lib.stride_tricks.sliding_window_view(a.T, 2, axis=0)
+= m.lib.stride_tricks.sliding_window_view(a, (2, 2), (1, 1))
+= m.lib.stride_tricks.sliding_window_view(a, (3, 4))
+= m.lib.stride_tricks.sliding_window_view(e, 0)
+m.lib.stride_tricks.sliding_window_view(i, 6)
+m.lib.stride_tricks.sliding_window_view(i, -1)
+m.lib.stride_tricks.sliding_window_view(a, 2)
+m.lib.stride_tricks.sliding_window_view(a, 2, axis=(0, 1))
+m.lib.stride_tricks.sliding_window_view(a, 2, axis=2)
+= m.emath.sqrt(a)
+= m.emath.sqrt(abs(a))
+m.emath.sqrt(u)
+m.emath.sqrt(z)
+m.emath.sqrt(-1)
+m.emath.log(i - 2)
+m.emath.log2(a + 3)
+m.emath.log10(f - 1)
+m.emath.logn(2, a)
+m.emath.logn(-2, a + 3)
+m.emath.power(a, 0.5)
+m.emath.power(i + 1, -2)
+m.emath.power(a + 2, a)
+m.emath.arccos(a)
+m.emath.arcsin(a / 2)
+m.emath.arctanh(a)
+m.emath.arctanh(a / 4)
+m.poly1d([1, 2, 3])(i)
+m.poly1d([1.5, 2])(2)
+m.poly1d(f).deriv().c
+m.poly1d(f[:3], r=True)(a)
+str(m.poly1d(m.asarray([1, 2])))
+(m.poly1d(f) * m.poly1d([1, 2]))(a)
+m.polyval(m.poly1d([1, 2, 3]), a)
+m.poly1d(m.polyfit(f, 2 * f + 1, 1))(f[:3]) - (2 * f[:3] + 1) < 1e-5
+m.polynomial.Polynomial([1, 2, 3]).deriv().coef
+m.polynomial.polynomial.polyval(f, [1, 2, 3])
+m.asarray(m.polynomial.Polynomial.fit(f, 2 * f, 1)(f)) - 2 * f < 1e-5
+"""
+
+# Loops over elements, which NumPy's own iterator cannot do to arrays of the service.
+ITERATORS = """
+[one.item() for one in m.nditer(a)]
+[one.item() for one in m.nditer(a.T)]
+[one.item() for one in m.nditer(a, order='F')]
+[one.size for one in m.nditer(a, flags=['external_loop'], order='F')]
+[(one.item(), two.item()) for one, two in m.nditer([i[:, None], i])]
+it = m.nditer(a, flags=['multi_index']); [(it.multi_index, one.item()) for one in it]
+it = m.nditer(a, flags=['f_index']); [(it.index, one.item()) for one in it]
+it = m.nditer(i, op_flags=['readwrite']); [one.__setitem__(..., 2 * one) for one in it]; i + 0
+it = m.nditer([i, None]); [two.__setitem__(..., 2 * one) for one, two in it]; it.operands[1]
+it = m.nditer([i, None], [], [['readonly'], ['writeonly', 'allocate']]); len(it.operands)
+it = m.nditer(i, op_flags=['readwrite']); it[0] = 9; it.close(); i + 0
+it = m.nditer(i); [one.__setitem__(..., 1) for one in it]
+m.nditer(i, flags=['invented'])
+m.nditer([i, i[:2]])
+"""

@@ -174,10 +174,10 @@ def expressions(text):
 
 
 class NamesTest(NamesCase):
-    def family(self, text, loose=0.0):
+    def family(self, text, loose=0.0, protocol=True):
         for expression, exact in expressions(text):
             names = {name: one for name, one in ARRAYS.items() if re.search(rf"\b{name}\b", expression)}
-            self.both(expression, exact, loose=loose, **names)
+            self.both(expression, exact, protocol, loose, **names)
 
     def of_one(self, a, protocol):
         for expression, exact in expressions(cases.OF_ONE):
@@ -252,6 +252,48 @@ class NamesTest(NamesCase):
 
     def test_ufuncs(self):
         self.family(cases.UFUNCS)
+
+    def test_modules_and_polynomials(self):
+        self.family(cases.MODULES, loose=1e-13)
+
+    def test_iterators(self):
+        self.family(cases.ITERATORS, protocol=False)
+
+    def test_strided_layouts_are_copies_for_reading(self):
+        values = np.arange(12.0).reshape(3, 4)
+        for array, host in ((st.asarray(values), values), (st.asarray(values).T.copy(), values.T.copy())):
+            for shape, strides in (((2, 2, 2), (8, 16, 8)), ((4,), (24,)), ((5, 2), (0, 8)), ((0, 3), (8, 8)), ((), ())):
+                ours = st.lib.stride_tricks.as_strided(array, shape, strides)
+                self.same(ours, np.lib.stride_tricks.as_strided(host, shape, strides))
+                self.assertFalse(ours.flags.writeable)
+            for shape, strides in (((13,), (8,)), ((2,), (-8,)), ((2,), (4,)), ((2, 2), (8,)), ((-1,), (8,))):
+                with self.assertRaises(ValueError):
+                    st.lib.stride_tricks.as_strided(array, shape, strides)
+        with self.assertRaisesRegex(ValueError, "contiguous in C order"):
+            st.lib.stride_tricks.as_strided(st.asarray(values).T, (2,), (8,))
+        with self.assertRaisesRegex(st.Unimplemented, "writeable=True"):
+            st.lib.stride_tricks.as_strided(array, (2,), (8,), writeable=True)
+
+    def test_modules_are_imported_by_their_names(self):
+        import stride.lib.scimath
+        import stride.polynomial.chebyshev
+        from stride.exceptions import AxisError
+        from stride.lib.stride_tricks import sliding_window_view
+        from stride.typing import NDArray
+
+        self.assertIs(AxisError, np.exceptions.AxisError)
+        self.assertIs(st.ndarray[NDArray[np.float64], np.dtype], st.Array)
+        self.assertIs(stride.lib.scimath, st.emath)
+        self.assertIs(stride.polynomial.chebyshev, np.polynomial.chebyshev)
+        self.assertIs(sliding_window_view, st.lib.stride_tricks.sliding_window_view)
+        self.assertEqual(cp.poly1d([1, 2])(2), 4)
+
+    def test_legacy_uniform_between_numbers_in_either_order(self):
+        numbers = np.asarray(st.random.uniform(10, 1, 1000))
+        self.assertTrue(np.all((numbers > 1) & (numbers <= 10)))
+        self.assertLess(abs(numbers.mean() - 5.5), 0.5)
+        with self.assertRaises(ValueError):
+            st.random.default_rng(0).uniform(10, 1)
 
 
 class ClosedTest(NamesCase):
@@ -374,8 +416,8 @@ class ClosedTest(NamesCase):
             "numpy.dstack": lambda: np.dstack([x, [1, 2, 3]]),
         }
         table = _numpy_protocol._table()
-        ours = table.pop(np.dstack)
-        self.addCleanup(table.__setitem__, np.dstack, ours)
+        for theirs in (np.dstack, np.emath.sqrt, np.emath.logn, np.lib.stride_tricks.sliding_window_view):
+            self.addCleanup(table.__setitem__, theirs, table.pop(theirs))
         for name, call in cases.items():
             with self.subTest(name), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")

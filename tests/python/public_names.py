@@ -12,10 +12,11 @@ MODULES = (
     "stride.cupy.cuda.device", "stride.cupy.cuda.memory", "stride.cupy.cuda.nvtx", "stride.cupy.cuda.profiler",
     "stride.cupy.cuda.runtime", "stride.cupy.cuda.stream", "stride.cupy.fft", "stride.cupy.linalg",
     "stride.cupy.random", "stride.cupy.testing", "stride.cupyx", "stride.cupyx.jit", "stride.cupyx.linalg",
-    "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.fft",
-    "stride.lax", "stride.linalg", "stride.numba", "stride.numba.core", "stride.numba.core.config",
-    "stride.numba.core.errors", "stride.numba.types", "stride.random", "stride.testing",
-    "stride.tree", "stride.tree_util",
+    "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.dtypes",
+    "stride.emath", "stride.exceptions", "stride.fft", "stride.lax", "stride.lib", "stride.lib.stride_tricks",
+    "stride.linalg", "stride.numba", "stride.numba.core", "stride.numba.core.config",
+    "stride.numba.core.errors", "stride.numba.types", "stride.polynomial", "stride.random", "stride.testing",
+    "stride.tree", "stride.tree_util", "stride.typing",
 )
 # Modules that are others': stride.numba enters them in sys.modules.
 ALIASES = {

@@ -38,6 +38,7 @@ class ArrayState {
   Result<void> Wait(const CallOptions& options) const;
   Result<stride::Timeline> Timeline(const CallOptions& options) const;
   Result<ArrayInfo> Describe(const CallOptions& options) const;
+  Result<std::shared_ptr<Core>> core() const { return LockedCore(); }
 
  private:
   Result<std::shared_ptr<Core>> LockedCore() const;

@@ -47,6 +47,13 @@ Result<Descriptor> Connect(const std::string& path) {
 
 Result<Descriptor> FetchDescriptor(const Channels& channels, const std::string& socket_path,
                                    const std::string& ticket) {
+  auto fetched = FetchWithConnection(channels, socket_path, ticket);
+  if (!fetched) return fetched.error();
+  return std::move(fetched->descriptor);
+}
+
+Result<Ticketed> FetchWithConnection(const Channels& channels, const std::string& socket_path,
+                                     const std::string& ticket) {
   auto socket = Connect(socket_path);
   if (!socket) socket = Connect(BesideCalls(channels, socket_path));
   if (!socket) return socket.error();
@@ -67,7 +74,7 @@ Result<Descriptor> FetchDescriptor(const Channels& channels, const std::string& 
     return LocalError(Code::kUnavailable, "The daemon did not hand out the descriptor");
   int fd = -1;
   std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
-  return Descriptor(fd);
+  return Ticketed{Descriptor(fd), *std::move(socket)};
 }
 
 }  // namespace stride::internal

@@ -16,4 +16,11 @@ namespace stride::internal {
 Result<Descriptor> FetchDescriptor(const Channels& channels, const std::string& socket_path,
                                    const std::string& ticket);
 
+// The same, with the connection that it came by, for what lasts as long as that is open.
+struct Ticketed {
+  Descriptor descriptor, connection;
+};
+Result<Ticketed> FetchWithConnection(const Channels& channels, const std::string& socket_path,
+                                     const std::string& ticket);
+
 }  // namespace stride::internal

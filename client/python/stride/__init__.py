@@ -32,6 +32,7 @@ from stride import (
     _manipulation,
     _named,
     _nan_reductions,
+    _nditer,
     _numpy_names,
     _polynomials,
     _reductions,
@@ -62,10 +63,12 @@ from stride._kernel import RawKernel, vectorize
 from stride._launch import Struct
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
+from stride._mapping import Mapping
 from stride._metrics import Device, DeviceSample
 from stride._module import Global, RawModule
 from stride._named import *  # noqa: F401,F403
 from stride._nan_reductions import *  # noqa: F401,F403
+from stride._nditer import *  # noqa: F401,F403
 from stride._numpy_names import *  # noqa: F401,F403
 from stride._polynomials import *  # noqa: F401,F403
 from stride._python_kernel import Kernel, guvectorize, kernel
@@ -87,7 +90,7 @@ __array_api_version__ = "2025.12"
 
 # In a form that type checkers read: what a typed package imports is its own business unless it says so.
 __all__ = [
-    "Array", "Device", "DeviceSample", "Global", "Kernel", "RawKernel", "RawModule", "Session", "Sharding",
+    "Array", "Device", "DeviceSample", "Global", "Kernel", "Mapping", "RawKernel", "RawModule", "Session", "Sharding",
     "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
     "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
     "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "lax", "linalg", "local",
@@ -112,6 +115,7 @@ __all__ += _linear_algebra.__all__
 __all__ += _manipulation.__all__
 __all__ += _named.__all__
 __all__ += _nan_reductions.__all__
+__all__ += _nditer.__all__
 __all__ += _numpy_names.__all__
 __all__ += _polynomials.__all__
 __all__ += _reductions.__all__

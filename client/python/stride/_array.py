@@ -380,14 +380,31 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             return self._read().astype(dtype)
         return self._node.session._read_own(self._node)
 
+    @property
+    def __array_interface__(self) -> dict:
+        """A copy on the host, for libraries that take memory in this way, as Pillow does. The strides are always
+        there: such a library then asks for `tobytes`, since an array has no buffer of the host."""
+        host = self.__array__()
+        if host.dtype.kind not in "biufc":
+            raise AttributeError(f"the array interface has no element type {host.dtype}")
+        if not (host.flags.c_contiguous or host.flags.f_contiguous):
+            host = np.ascontiguousarray(host)
+        data = host.ravel("K").data  # a view: the elements as they lie
+        return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
+
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over."""
+        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over; of others
+        on a CPU device of this machine the mapped memory, for reading. With a GPU as `dl_device`: the mapped memory of an array there."""
         from stride import _interchange
 
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"only host memory is given, not device {tuple(dl_device)}")
+            if copy or tuple(dl_device)[0] != 2:  # kDLCUDA
+                raise BufferError(f"only host memory and a GPU's are given, not device {tuple(dl_device)}")
+            return self.map_memory().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
         if stream not in (None, -1):
             raise BufferError(f"host memory has no streams: stream must be None, not {stream!r}")
+        if copy is False and not self._node.session._may_hand_over(self._node):
+            return _interchange.mapped_on_host(self).__dlpack__(max_version=max_version)
         values = self._node.session._hand_over(self._node) if copy is False else self.to_numpy()
         return _interchange.exported(values, max_version)
 
@@ -514,6 +531,11 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         """The elements' bytes in C order; of an integer so many zeros, as of NumPy's."""
         values = self._read()
         return bytes(values) if self.ndim else bytes(values[()])
+
+    @classmethod
+    def __class_getitem__(cls, _: Any) -> type:
+        """The class: annotations such as `ndarray[Any, dtype]` say nothing more here."""
+        return cls
 
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)

@@ -42,7 +42,7 @@ def _can_have_copy(node: Node) -> bool:
         not node.session._is_trace
         and node.nbytes <= MAX_BYTES
         and node.dtype.type in NUMBERS
-        and (buffer is None or not buffer.is_shared)
+        and (buffer is None or not buffer.is_shared and not buffer.loans)
     )
 
 
@@ -161,6 +161,7 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
     if kind in numbers:
         return value
     if kind in (list, tuple):
+        value = [one._host if type(one) is Element else one for one in value]
         return value if all(type(one) in numbers for one in value) else None
     if isinstance(value, Array):
         node = get_node(value)
@@ -363,7 +364,10 @@ class LocalArray(Array):
                 kind = type(value)
             if type(key) is not int and not _is_plain(key):
                 key = _as_plain(key)
-            if kind in self._copy.numbers and (type(key) is int or _is_plain(key)):  # type: ignore[attr-defined]
+            numbers = self._copy.numbers  # type: ignore[attr-defined]
+            if kind not in numbers and (known := _value_for(value, numbers)) is not None:
+                value, kind = known, int
+            if kind in numbers and (type(key) is int or _is_plain(key)):  # type: ignore[attr-defined]
                 try:
                     target[key] = value
                     if self._target is target:  # type: ignore[attr-defined]
@@ -458,12 +462,27 @@ class Element(Array):
         return Array.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
 
 
+def _home_of_numbers() -> Optional[Tuple]:
+    """The current session, where a number that is made in it has no device of its own. A trace records operations."""
+    from stride._session import current_session
+
+    session = current_session()
+    if session._is_trace or session.device:
+        return None
+    session._check_open()
+    return session, None
+
+
+# What `of_elements` takes.
+HOST_NUMBERS = NUMBERS | {Element}
+
 # Functions whose results here differ from NumPy's for some types or numbers.
 _OTHERS = frozenset(("floor_divide", "ceil", "floor", "trunc"))
 
 
 def of_elements(name: str, *inputs: Any) -> Optional[Element]:
-    """A function of Elements and numbers by NumPy; None where another kind of value is among them."""
+    """A function of Elements and numbers by NumPy; None where another kind of value is among them. The result of
+    numbers alone belongs to the current session, which is not asked to compute it."""
     values, home = [], None
     for one in inputs:
         if type(one) is Element:
@@ -473,6 +492,8 @@ def of_elements(name: str, *inputs: Any) -> Optional[Element]:
             return None
         values.append(one)
     function = getattr(np, name, None)
+    if home is None:
+        home = _home_of_numbers()
     if home is None or not isinstance(function, np.ufunc):
         return None
     if name in _OTHERS and not all(np.isfinite(one) for one in values):

@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _errors, _graph, _ufunc
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
-from stride._elements import Element, of_elements
+from stride._elements import HOST_NUMBERS, of_elements
 from stride._elementwise_text import described
 from stride._graph import Number, elementwise
 
@@ -19,7 +19,7 @@ def _unary(name: str):
         x, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
     ) -> Array:
         if out is None and where is True and dtype is signature is None and casting == "same_kind" and order == "K":
-            if type(x) is Element and (result := of_elements(name, x)) is not None:
+            if type(x) in HOST_NUMBERS and (result := of_elements(name, x)) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x,))))
         dtype = _ufunc.computing_type(name, (x,), casting, order, dtype, signature)
@@ -36,7 +36,9 @@ def _binary(name: str):
         x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
     ) -> Array:
         if out is None and where is True and dtype is signature is None and casting == "same_kind" and order == "K":
-            if (type(x1) is Element or type(x2) is Element) and (result := of_elements(name, x1, x2)) is not None:
+            if type(x1) in HOST_NUMBERS and type(x2) in HOST_NUMBERS and (
+                result := of_elements(name, x1, x2)
+            ) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x1, x2))))
         dtype = _ufunc.computing_type(name, (x1, x2), casting, order, dtype, signature)

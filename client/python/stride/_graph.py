@@ -36,10 +36,10 @@ class Buffer:
     """What views share: how many values stand on it, how often it was written, the array that views were made of
     first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
     `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
-    name, so that the host keeps none of them. `parts`: the parts of the elements that have arrays of their own
-    (`_parts.py`)."""
+    name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
+    meanwhile. `parts`: the parts of the elements that have arrays of their own (`_parts.py`)."""
 
-    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "parts")
+    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts")
 
     def __init__(self):
         self.num_nodes = 1
@@ -48,6 +48,7 @@ class Buffer:
         self.copy: Optional["HostCopy"] = None
         self.touches = 0
         self.is_shared = False
+        self.loans: Optional[list] = None
         self.parts: Optional[weakref.WeakSet] = None
 
     def end_copy(self) -> None:
@@ -499,7 +500,11 @@ isolation = _Isolation()
 
 
 def check_isolated(node: Node) -> None:
-    """Raises for a write that a branch would make whether or not it is taken."""
+    """Raises for a write that a branch would make whether or not it is taken, and for one into memory that is mapped."""
+    if node.buffer is not None and node.buffer.loans:
+        from stride import _mapping
+
+        _mapping.check_returned(node.buffer)
     if node.session._depth < isolation.depth:
         raise _errors.TracingError(
             "a branch of stride.lax.cond or switch cannot write into an array from outside it, since both branches "

@@ -7,49 +7,13 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from stride import _cuda_memory, _dtypes, _errors, _inference
+from stride import _cuda_memory, _dlpack, _dtypes, _errors, _inference
 
 if TYPE_CHECKING:
     from stride._array import Array
+    from stride._mapping import Mapping
 
-# DLDeviceType
-_CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
-_HOST = (_CPU, _CUDA_HOST)
-# DLDataTypeCode, with the kinds of NumPy's types.
-_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_BFLOAT = 4
-_NEWEST = (1, 0)  # of the versions that are understood
-
-
-class _Device(ctypes.Structure):
-    _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
-
-
-class _DataType(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", _Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", _DataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("manager", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
-    ]
+_HOST = (_dlpack.CPU, _dlpack.CUDA_HOST)
 
 
 def read(source: Any, driver: Optional[_cuda_memory.Driver] = None) -> np.ndarray:
@@ -74,14 +38,14 @@ def read(source: Any, driver: Optional[_cuda_memory.Driver] = None) -> np.ndarra
 
 def _capsule_of(source: Any, kind: int) -> Any:
     # Stream 1 is CUDA's default one; the driver waits for the whole context.
-    stream = 1 if kind in (_CUDA, _CUDA_MANAGED) else None
+    stream = 1 if kind in (_dlpack.CUDA, _dlpack.CUDA_MANAGED) else None
     try:
-        return source.__dlpack__(stream=stream, max_version=_NEWEST)
+        return source.__dlpack__(stream=stream, max_version=_dlpack.NEWEST)
     except TypeError:  # of a library that knows no versions
         return source.__dlpack__(stream=stream) if stream is not None else source.__dlpack__()
 
 
-def _tensor_in(capsule: Any) -> _Tensor:
+def _tensor_in(capsule: Any) -> _dlpack.Tensor:
     """The tensor lives as long as the capsule."""
     api = ctypes.pythonapi
     for name in (b"dltensor_versioned", b"dltensor"):
@@ -90,21 +54,21 @@ def _tensor_in(capsule: Any) -> _Tensor:
         api.PyCapsule_GetPointer.restype = ctypes.c_void_p
         pointer = api.PyCapsule_GetPointer(ctypes.py_object(capsule), name)
         if name == b"dltensor":
-            return _Tensor.from_address(pointer)
-        versioned = _Versioned.from_address(pointer)
-        if versioned.major > _NEWEST[0]:
+            return _dlpack.Tensor.from_address(pointer)
+        versioned = _dlpack.Versioned.from_address(pointer)
+        if versioned.major > _dlpack.NEWEST[0]:
             raise BufferError(
-                f"DLPack {versioned.major}.{versioned.minor} is newer than what is understood here, {_NEWEST[0]}"
+                f"DLPack {versioned.major}.{versioned.minor} is newer than what is understood here, {_dlpack.NEWEST[0]}"
             )
         return versioned.tensor
     raise BufferError("the capsule holds no DLPack tensor, or one that was taken before")
 
 
-def _dtype_of(data_type: _DataType) -> np.dtype:
+def _dtype_of(data_type: _dlpack.DataType) -> np.dtype:
     size = data_type.bits // 8
-    if data_type.lanes == 1 and data_type.code == _BFLOAT and size == 2 and _dtypes.bfloat16 is not None:
+    if data_type.lanes == 1 and data_type.code == _dlpack.BFLOAT and size == 2 and _dtypes.bfloat16 is not None:
         return _dtypes.bfloat16
-    kind = _KINDS.get(data_type.code)
+    kind = _dlpack.KINDS.get(data_type.code)
     if data_type.lanes == 1 and kind is not None and not data_type.bits % 8:
         try:
             return _dtypes.dtype_of(f"{kind}{size}")
@@ -116,14 +80,14 @@ def _dtype_of(data_type: _DataType) -> np.dtype:
     )
 
 
-def _copied(tensor: _Tensor, driver: Optional[_cuda_memory.Driver]) -> np.ndarray:
+def _copied(tensor: _dlpack.Tensor, driver: Optional[_cuda_memory.Driver]) -> np.ndarray:
     dtype = _dtype_of(tensor.dtype)
     shape = tuple(tensor.shape[: tensor.ndim])
     address = (tensor.data or 0) + tensor.byte_offset
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _inference.contiguous_strides(shape)
     strides = tuple(one * dtype.itemsize for one in strides)
     kind = tensor.device.device_type
-    if kind in (_CUDA, _CUDA_MANAGED):
+    if kind in (_dlpack.CUDA, _dlpack.CUDA_MANAGED):
         interface = {"typestr": dtype, "shape": shape, "data": (address, True), "strides": strides}
         return _cuda_memory.read(interface, driver)
     if kind not in _HOST:
@@ -136,25 +100,43 @@ def _copied(tensor: _Tensor, driver: Optional[_cuda_memory.Driver]) -> np.ndarra
     return np.ndarray(shape, dtype, memory, -first, strides).copy()
 
 
-def _is_bfloat16(dtype: np.dtype) -> bool:
-    # NumPy takes None, where the type is missing, for float64.
-    return _dtypes.bfloat16 is not None and dtype == _dtypes.bfloat16
-
-
 def exported(values: np.ndarray, max_version: Any) -> Any:
     """A capsule with an array of the host, which is handed over."""
-    if _is_bfloat16(values.dtype):
+    if _dlpack.is_bfloat16(values.dtype):
         raise BufferError("NumPy exports no bfloat16 by DLPack: use x.to_torch(), or x.astype(stride.float32)")
     if max_version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0":
         return values.__dlpack__()
     return values.__dlpack__(max_version=max_version)
 
 
-def to_torch(array: "Array", copy: Optional[bool] = None) -> Any:
-    """A tensor on the host."""
+def mapped_on_host(array: "Array") -> "Mapping":
+    """The array's memory, on a CPU device of this machine."""
+    try:
+        mapping = array.map_memory()
+    except (_errors.FailedPrecondition, _errors.Unimplemented, _errors.ResourceExhausted, _errors.Unavailable) as error:
+        raise BufferError(f"reading so many elements without a copy needs their memory mapped: {error}") from error
+    if mapping.__dlpack_device__()[0] != _dlpack.CPU:
+        raise BufferError(
+            f"the elements are on {mapping.device}: ask for memory of that device (x.map_memory(), or dl_device), or copy"
+        )
+    return mapping
+
+
+def to_torch(array: "Array", copy: Optional[bool] = None, device: Any = None) -> Any:
+    """A tensor on the host, or in the mapped memory of a GPU."""
     import torch
 
+    if device is not None and torch.device(device).type == "cuda":
+        if copy:
+            raise ValueError("a tensor on a GPU is mapped memory: clone it for a copy")
+        capsule = array.map_memory().__dlpack__(stream=1)
+        tensor = torch.utils.dlpack.from_dlpack(capsule)
+        if tensor.device.type != "cuda" or torch.device(device).index not in (None, tensor.device.index):
+            raise BufferError(f"the array is on {tensor.device}, not on {device}")
+        return tensor
+    if copy is False and not array._node.session._may_hand_over(array._node):
+        return torch.utils.dlpack.from_dlpack(mapped_on_host(array).__dlpack__())
     values = array._node.session._hand_over(array._node) if copy is False else array.to_numpy()
-    if _is_bfloat16(values.dtype):
+    if _dlpack.is_bfloat16(values.dtype):
         return torch.from_numpy(values.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(values)

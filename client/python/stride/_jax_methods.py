@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stride._array import Array
     from stride._at import At
+    from stride._mapping import Mapping
 
 
 class JaxMethods:
@@ -77,20 +78,52 @@ class JaxMethods:
             >>> st.ones(2).copy_to_host_async()
         """
 
-    def to_torch(self, *, copy: Any = None) -> Any:
+    def map_memory(self, *, hand_over: bool = False) -> "Mapping":
+        """The array's own memory, on a device of this machine, mapped into this process: no copy.
+
+        For reading: until the mapping and all arrays made of it are gone, the service cannot write the array. With
+        `hand_over` the array leaves the service: its use raises ArrayDeleted, and the memory is this process's to read
+        and write. It counts as the tenant's until the mapping ends. An array that shares its memory with small others
+        is first copied on its device.
+
+        Parameters
+            hand_over: whether the array leaves the service. None of its views may be left.
+        Returns
+            A Mapping, for `numpy.asarray`, and `from_dlpack` of PyTorch, CuPy and JAX.
+        Raises
+            FailedPrecondition for a daemon that is not reached by its Unix socket, or an array that cannot be mapped;
+            ResourceExhausted where too much is mapped; Unavailable where the memory cannot be mapped here; the error of
+            the operation that computes the array.
+        Example
+            >>> with st.arange(3).map_memory() as mapping:
+            ...     print(np.asarray(mapping))
+            ...
+            [0 1 2]
+        """
+        from stride import _mapping
+
+        return _mapping.map_memory(self, hand_over)  # type: ignore[arg-type]
+
+    def to_torch(self, *, copy: Any = None, device: Any = None) -> Any:
         """A PyTorch tensor of a copy on the host, in memory of its own.
 
         From 1 MiB on, with a daemon on this machine, the daemon writes the elements into memory that it shares with
-        this process, and the tensor lies there: this process copies nothing.
+        this process, and the tensor lies there: this process copies nothing. A GPU of this machine as `device`, or
+        `copy=False`, has the tensor lie in the array's own memory (`map_memory`). Writes to such a tensor on the host
+        stay in this process; a GPU's tensor is not to be written, which nothing prevents.
 
         Parameters
-            copy: None or True copies; False has the elements handed over in shared memory, or raises.
+            copy: None or True copies; False takes elements that the host has, or maps the memory of a CPU device, or
+                raises.
+            device: None for the host; else PyTorch's name of a GPU that the array is on, such as `cuda`.
         Returns
             A torch.Tensor.
+        Raises
+            BufferError where that cannot be without a copy; what `map_memory` raises.
         Example
             >>> callable(st.ones(2).to_torch)
             True
         """
         from stride import _interchange
 
-        return _interchange.to_torch(self, copy)  # type: ignore[arg-type]
+        return _interchange.to_torch(self, copy, device)  # type: ignore[arg-type]

@@ -232,12 +232,15 @@ def common_type(*arrays: Any) -> type:
 
 # --- modules of NumPy's own ---
 
-# They work on types and on arrays of the host; `testing` has a namesake here, which reads arrays.
+# They work on types and on arrays of the host, but for those that have a namesake here.
 _MODULES = {
-    "dtypes": "numpy.dtypes",
-    "exceptions": "numpy.exceptions",
+    "dtypes": "stride.dtypes",
+    "emath": "stride.emath",
+    "exceptions": "stride.exceptions",
+    "lib": "stride.lib",
+    "polynomial": "stride.polynomial",
     "testing": "stride.testing",
-    "typing": "numpy.typing",
+    "typing": "stride.typing",
 }
 
 # --- names that are refused ---
@@ -265,7 +268,6 @@ REFUSED: Dict[str, str] = {
     "datetime64": _DATES,
     "datetime_as_string": _DATES,
     "datetime_data": _DATES,
-    "emath": "write the complex number: stride.sqrt(x + 0j)",
     "f2py": "it is NumPy's own tool; use numpy.f2py itself",
     "flatiter": "it is made by x.flat, which has a class of its own here",
     "flexible": _STRINGS,
@@ -276,16 +278,12 @@ REFUSED: Dict[str, str] = {
     "info": "use help",
     "is_busday": _DATES,
     "isnat": _DATES,
-    "lib": "it is NumPy's own inside; use numpy.lib itself",
     "longdouble": _WIDE,
     "ma": "the service has no masks; use where= or the nan functions",
     "matrix": _MATRIX,
     "memmap": "a file is not mapped to a device; use stride.fromfile or stride.load",
-    "nditer": "an element at a time is slow on a device; use whole arrays, or iterate over stride.asnumpy(x)",
     "nested_iters": "an element at a time is slow on a device; use whole arrays",
     "object_": "the service has no objects; use numpy.object_ on the host",
-    "poly1d": "use the functions stride.polyval, stride.polyfit and so on of coefficients",
-    "polynomial": "use the functions stride.polyval, stride.polyfit and so on of coefficients",
     "rec": _STRUCTURED,
     "recarray": _STRUCTURED,
     "record": _STRUCTURED,

@@ -99,6 +99,8 @@ def _save(file, arr, allow_pickle=True):
 def _table() -> Dict[Callable, Callable]:
     """NumPy's functions and what they call here."""
     import stride
+    from stride import emath
+    from stride.lib import stride_tricks
 
     table: Dict[Callable, Callable] = {}
     for name in stride.__all__:
@@ -111,6 +113,9 @@ def _table() -> Dict[Callable, Callable]:
         if callable(theirs) and not isinstance(theirs, type):
             table[theirs] = getattr(linalg, name)
     table[np.linalg.eig], table[np.linalg.eigvals] = linalg.eig_as_numpy, linalg.eigvals_as_numpy
+    for name in emath.__all__:
+        table[getattr(np.emath, name)] = getattr(emath, name)
+    table[np.lib.stride_tricks.sliding_window_view] = stride_tricks.sliding_window_view
     for name in fft.__all__:
         if name not in ("fftfreq", "rfftfreq"):  # which take no arrays
             table[getattr(np.fft, name)] = getattr(fft, name)

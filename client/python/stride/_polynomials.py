@@ -1,5 +1,5 @@
-"""NumPy's functions of polynomials, whose coefficients are arrays from the highest power to the lowest. The class
-poly1d is not there."""
+"""NumPy's functions of polynomials, whose coefficients are arrays from the highest power to the lowest. Coefficients of
+the class poly1d are on the host."""
 
 from typing import Any, Optional
 
@@ -10,7 +10,7 @@ from stride._array import Array, array_of
 from stride._calculus import convolve
 from stride._manipulation import concat, reshape
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+__all__ = ["poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
 
 def _coefficients(*given: Any):
@@ -335,3 +335,24 @@ def polyfit(
     if values.ndim == 1:
         return solution, base * factor
     return solution, reshape(base, (*base.shape, 1)) * factor
+
+
+class poly1d(np.poly1d):  # noqa: N801
+    """A polynomial as a value: NumPy's class, whose coefficients are on the host. Its values at an array of the service
+    are computed by the service.
+
+    Parameters
+        c_or_r: the coefficients from the highest power on, or with `r` the zeros; an array is read.
+        r: whether `c_or_r` are zeros.
+        variable: the name of the variable in its text; None for `x`.
+    Returns
+        A numpy.poly1d.
+    Example
+        >>> p = st.poly1d([1.0, 2.0])
+        >>> p(st.asarray([1.0, 2.0])).tolist()
+        [3.0, 4.0]
+    """
+
+    def __init__(self, c_or_r: Any, r: bool = False, variable: Optional[str] = None) -> None:
+        given = c_or_r if isinstance(c_or_r, np.poly1d) else np.asarray(c_or_r)
+        super().__init__(given, r, variable)

@@ -7,6 +7,7 @@ from typing import Optional
 import numpy as np
 
 from stride import _dtypes
+from stride import _parameters as _p
 from stride._array import Array
 from stride._bit_generator import MASK, Philox
 from stride._generator import Generator
@@ -102,6 +103,23 @@ class RandomState(Generator):
         low, high = (1, low) if high is None else (low, high)
         warnings.warn("random_integers is deprecated: use randint(low, high + 1)", DeprecationWarning, stacklevel=2)
         return self.integers(low, high, size, endpoint=True)
+
+    def uniform(self, low=0.0, high=1.0, size=None) -> Array:
+        """Uniform numbers between `low` and `high`, whichever is the greater, as NumPy's older functions have it.
+
+        Parameters: `low` and `high`, numbers or arrays; `size`, the result's shape, by default theirs. Returns an array
+        of float64. Raises OverflowError where their difference is not finite.
+
+        >>> stride.random.RandomState(7).uniform(-1.0, 1.0, 4).shape
+        (4,)
+        """
+        low, high = _p.parameter(low, "low"), _p.parameter(high, "high")
+        if _p.are_numbers(low, high) and low > high:
+            with np.errstate(over="ignore"):
+                if not np.isfinite(np.subtract(high, low)):
+                    raise OverflowError("Range exceeds valid bounds")
+            return low + (high - low) * self.random(size)
+        return super().uniform(low, high, size)
 
     def random_sample(self, size=None) -> Array:
         """Uniform numbers in [0, 1).

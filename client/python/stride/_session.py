@@ -414,10 +414,12 @@ class Session:
                 node.returned(values)
         return values
 
+    def _may_hand_over(self, node: Node) -> bool:
+        """Whether the host keeps the elements, once read."""
+        return node.nbytes <= _CACHE_BYTES
+
     def _hand_over(self, node: Node) -> np.ndarray:
         """The elements kept on the host, which from now on are the caller's alone: writing them changes no array of the service."""
-        if node.nbytes > _CACHE_BYTES:
-            raise BufferError("the elements are on a device: reading so many is always a copy")
         values = self._read(node)
         if not values.flags.owndata or node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts):
             return np.array(values)  # the host's elements of a view are part of another array's

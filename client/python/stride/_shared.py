@@ -191,6 +191,10 @@ class SharedMemory:
         except Exception:  # also: the channel is closed
             pass
 
+    @property
+    def stub(self) -> region_service_pb2_grpc.RegionServiceStub:
+        return self._stub
+
     def empty(self, shape, dtype: np.dtype) -> np.ndarray:
         """An array of zeros in a region of its own."""
         if not is_unix(self._channels.target):

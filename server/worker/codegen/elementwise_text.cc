@@ -10,7 +10,7 @@ namespace {
 std::string LaunchStruct(int rank, size_t num_operands, int num_scalars) {
   return absl::StrCat(
       "struct Operand {\n  char* data;\n  st_i64 strides[", rank,
-      "];\n};\nstruct Launch {\n  st_i64 count;\n", "  st_i64 extents[", rank,
+      "];\n};\nstruct Launch {\n  st_i64 count, tile_axis;\n", "  st_i64 extents[", rank,
       "];\n  Operand operands[", num_operands, "];\n",
       num_scalars == 0 ? "" : absl::StrCat("  alignas(16) char scalars[", num_scalars, "][16];\n"),
       "};\n");

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/worker/codegen/elementwise_text.h"
 #include "server/worker/codegen/emit.h"
+#include "server/worker/codegen/launch_abi.h"
 
 namespace stride::codegen {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 using Layout = wire::Layout;
 
 constexpr int kVectorBytes = 16;
+// Of all tiles of a kernel; several blocks run on a multiprocessor.
+constexpr uint64_t kMostSharedBytes = 36 << 10;
 constexpr char kEnd[] = "  st_tell_end(mark, gridDim.x);\n}\n";
 
 class Emitter {
@@ -59,14 +62,22 @@ class Emitter {
         "  const Index threads = (Index)gridDim.x * blockDim.x;\n");
   }
 
-  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest
-  // operand, if all addresses allow.
-  std::string FlatKernel() const {
+  int PackWidth() const {
     int64_t widest = 1;
     for (size_t i = 0; i < num_operands(); ++i) {
       if (!IsRepeated(i)) widest = std::max(widest, ItemSize(text_.dtypes[i]));
     }
-    int width = static_cast<int>(kVectorBytes / widest);
+    return static_cast<int>(kVectorBytes / widest);
+  }
+
+  static std::string PackType() {
+    return "template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n";
+  }
+
+  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest
+  // operand, if all addresses allow.
+  std::string FlatKernel() const {
+    const int width = PackWidth();
     std::string setup, aligned = "true", packs, reads, stores, out_packs, scalar_reads,
                        scalar_writes;
     for (size_t i = 0; i < num_operands(); ++i) {
@@ -97,9 +108,9 @@ class Emitter {
       }
     }
     return absl::StrCat(
-        "template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n", Head(),
-        setup, "  Index done = 0;\n  if (", aligned, ") {\n  const Index packs = count / ", width,
-        ";\n", "  for (Index i = thread; i < packs; i += threads) {\n", out_packs,
+        PackType(), Head(), setup, "  Index done = 0;\n  if (", aligned,
+        ") {\n  const Index packs = count / ", width, ";\n",
+        "  for (Index i = thread; i < packs; i += threads) {\n", out_packs,
         "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
         OutputVariables("      "), "      ", Call(absl::StrCat("(st_i64)i * ", width, " + k")),
         stores, "    }\n", packs, "  }\n  done = packs * ", width, ";\n  }\n",
@@ -145,9 +156,157 @@ class Emitter {
       }
       absl::StrAppend(&divide, "    }\n");
     }
+    const std::string packs = PackLoop(offsets, divide);
+    const std::string loop =
+        absl::StrCat(packs, "  for (Index i = ", packs.empty() ? "" : "done + ",
+                     "thread; i < count; i += threads) {\n    Index rest = i;\n", offsets, divide,
+                     reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n");
+    const std::string tiles = TileLoop();
+    if (tiles.empty()) return absl::StrCat(PackType(), Head(), setup, loop, kEnd);
+    return absl::StrCat(PackType(), Head(), setup, "  if (launch.tile_axis >= 0) {\n", tiles,
+                        "  } else {\n", loop, "  }\n", kEnd);
+  }
+
+  // As many elements at once as fill 16 bytes of the widest operand, at most 8, where the last
+  // axis is a multiple of them: one division for each axis finds the place of all. Empty where an
+  // output has gaps.
+  std::string PackLoop(const std::string& offsets, const std::string& divide) const {
+    const int width = std::min(PackWidth(), 8), last = text_.rank - 1;
+    if (width < 2) return "";
+    std::string condition = absl::StrCat("launch.extents[", last, "] % ", width, " == 0");
+    std::string loads, reads, declare, keep, store;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      if (IsRepeated(i)) continue;
+      const std::string type = TypeName(text_.dtypes[i]);
+      const std::string pack = absl::StrCat("Pack<", Stored(i), ", ", width, ">");
+      const int64_t item = ItemSize(text_.dtypes[i]);
+      const bool strided = text_.access[i] == Layout::ACCESS_STRIDED;
+      if (IsOutput(i)) {
+        if (strided) return "";
+        const size_t j = i - text_.num_inputs;
+        absl::StrAppend(&condition, " && (st_u64)launch.operands[", i, "].data % ", width * item,
+                        " == 0");
+        absl::StrAppend(&declare, "    ", pack, " pack", i, ";\n");
+        absl::StrAppend(&keep, "      pack", i, ".v[k] = out", j, ";\n");
+        absl::StrAppend(&store, "    ((", pack, "*)launch.operands[", i, "].data)[p] = pack", i,
+                        ";\n");
+        continue;
+      }
+      const std::string step = strided
+                                   ? absl::StrCat("launch.operands[", i, "].strides[", last, "]")
+                                   : absl::StrCat("(st_i64)", item);
+      absl::StrAppend(
+          &loads, "    const st_i64 step", i, " = ", step, ";\n    const char* const at", i,
+          " = launch.operands[", i, "].data + ",
+          strided ? absl::StrCat("offset", i) : absl::StrCat("(st_i64)i * ", item), ";\n    ", pack,
+          " pack", i, ";\n    if (step", i, " == ", item, " && (st_u64)at", i, " % ", width * item,
+          " == 0) {\n      pack", i, " = *(const ", pack, "*)at", i,
+          ";\n    } else {\n#pragma unroll\n      for (int k = 0; k < ", width, "; ++k) pack", i,
+          ".v[k] = *(const ", Stored(i), "*)(at", i, " + k * step", i, ");\n    }\n");
+      absl::StrAppend(&reads, "      const ", type, " in", i, " = st_from_stored<", type, ">(pack",
+                      i, ".v[k]);\n");
+    }
     return absl::StrCat(
-        Head(), setup, "  for (Index i = thread; i < count; i += threads) {\n    Index rest = i;\n",
-        offsets, divide, reads, OutputVariables("    "), "    ", Call("i"), writes, "  }\n", kEnd);
+        "  Index done = 0;\n  if (", condition, ") {\n  const Index packs = count / ", width,
+        ";\n  for (Index p = thread; p < packs; p += threads) {\n", "    const Index i = p * ",
+        width, ";\n    Index rest = i;\n", offsets, divide, loads, declare,
+        "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
+        OutputVariables("      "), "      ", Call("(st_i64)i + k"), keep, "    }\n", store,
+        "  }\n  done = count;\n  }\n");
+  }
+
+  // Inputs whose tiles may be read along another axis than the last.
+  bool IsStaged(size_t i) const {
+    return !IsOutput(i) && text_.access[i] == Layout::ACCESS_STRIDED;
+  }
+
+  // A block takes a tile of the last axis and of `launch.tile_axis` at a time. An input whose
+  // elements lie along the latter goes through shared memory: neighbouring threads read
+  // neighbouring elements there, and write neighbouring elements of the output. Empty where no
+  // input can be one, or the tiles of all would not fit.
+  std::string TileLoop() const {
+    uint64_t shared = 0;
+    for (size_t i = 0; i < num_operands(); ++i)
+      if (IsStaged(i)) shared += kTileSide * (kTileSide + 1) * ItemSize(text_.dtypes[i]);
+    if (text_.rank < 2 || shared == 0 || shared > kMostSharedBytes) return "";
+    const int last = text_.rank - 1;
+    std::string tiles, bases, steps, stage, reads, writes;
+    for (size_t i = 0; i < num_operands(); ++i) {
+      if (IsRepeated(i)) continue;
+      const std::string type = TypeName(text_.dtypes[i]);
+      const bool strided = text_.access[i] == Layout::ACCESS_STRIDED;
+      const std::string at =
+          strided ? absl::StrCat("base", i, " + (st_i64)t * along", i, " + (st_i64)l * across", i)
+                  : absl::StrCat("launch.operands[", i, "].data + (st_i64)flat * ",
+                                 ItemSize(text_.dtypes[i]));
+      if (strided) {
+        absl::StrAppend(&steps, "    const st_i64 along", i, " = launch.operands[", i,
+                        "].strides[launch.tile_axis], across", i, " = launch.operands[", i,
+                        "].strides[", last, "];\n");
+        absl::StrAppend(&bases, "      char* base", i, " = launch.operands[", i, "].data;\n");
+      }
+      if (IsOutput(i)) {
+        absl::StrAppend(&writes, "        st_store<", type, ">(", at, ", out", i - text_.num_inputs,
+                        ");\n");
+      } else if (!strided) {
+        absl::StrAppend(&reads, "        const ", type, " in", i, " = st_load<", type, ">(", at,
+                        ");\n");
+      } else {
+        absl::StrAppend(&tiles, "    __shared__ ", Stored(i), " tile", i, "[kSide][kSide + 1];\n");
+        absl::StrAppend(&steps, "    const bool staged", i, " = along", i,
+                        " == ", ItemSize(text_.dtypes[i]), " && across", i,
+                        " != ", ItemSize(text_.dtypes[i]), ";\n");
+        absl::StrAppend(&stage, "      if (staged", i, ") {\n",
+                        "        const Index t = begin_t + x;\n",
+                        "        for (int k = y; k < kSide; k += kRows) {\n",
+                        "          const Index l = begin_l + k;\n",
+                        "          if (t < extent_t && l < extent_l) tile", i, "[k][x] = *(const ",
+                        Stored(i), "*)(", at, ");\n        }\n      }\n");
+        absl::StrAppend(&reads, "        const ", type, " in", i, " = staged", i,
+                        " ? st_from_stored<", type, ">(tile", i, "[x][k]) : st_load<", type, ">(",
+                        at, ");\n");
+      }
+    }
+    return absl::StrCat(
+        "    constexpr int kSide = ", kTileSide, ", kRows = 256 / kSide;\n", tiles, steps,
+        "    const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;\n",
+        "    const Index extent_l = (Index)launch.extents[", last,
+        "], extent_t = (Index)launch.extents[launch.tile_axis];\n",
+        "    const Index tiles_l = (extent_l + kSide - 1) / kSide, tiles_t = (extent_t + kSide - "
+        "1) "
+        "/ kSide;\n",
+        "    const Index planes = count / extent_l / extent_t;\n",
+        "    for (Index tile = blockIdx.x; tile < planes * tiles_t * tiles_l; tile += gridDim.x) "
+        "{\n",
+        "      const Index begin_l = tile % tiles_l * kSide, begin_t = tile / tiles_l % tiles_t * "
+        "kSide;\n",
+        "      Index rest = tile / tiles_l / tiles_t, first = 0, inner = extent_l, inner_t = 0;\n",
+        bases, PlaneOffsets(), stage, "      __syncthreads();\n",
+        "      for (int k = y; k < kSide; k += kRows) {\n",
+        "        const Index t = begin_t + k, l = begin_l + x;\n",
+        "        if (t >= extent_t || l >= extent_l) continue;\n",
+        "        const Index flat = first + t * inner_t + l;\n", reads, OutputVariables("        "),
+        "        ", Call("flat"), writes, "      }\n      __syncthreads();\n    }\n");
+  }
+
+  // The other axes' part of a tile's offsets: in bytes of strided operands, in elements (`first`)
+  // of the rest. `inner_t`: elements from one index of the tile's axis to the next.
+  std::string PlaneOffsets() const {
+    std::string text;
+    for (int axis = text_.rank - 2; axis >= 0; --axis) {
+      absl::StrAppend(&text, "      if (launch.tile_axis == ", axis,
+                      ") {\n        inner_t = inner;\n      } else {\n",
+                      "        const Index extent = (Index)launch.extents[", axis,
+                      "], index = rest % extent;\n        rest /= extent;\n",
+                      "        first += index * inner;\n");
+      for (size_t i = 0; i < num_operands(); ++i) {
+        if (text_.access[i] != Layout::ACCESS_STRIDED) continue;
+        absl::StrAppend(&text, "        base", i, " += (st_i64)index * launch.operands[", i,
+                        "].strides[", axis, "];\n");
+      }
+      absl::StrAppend(&text, "      }\n      inner *= (Index)launch.extents[", axis, "];\n");
+    }
+    return text;
   }
 
   const ElementwiseText& text_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/codegen/client_text.h"
@@ -14,6 +15,73 @@ using Code = wire::RoutineCode;
 
 absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("the plan's routine is broken: ", what));
+}
+
+// Functions of the texts as phases, from `first` on. Without `has` they do nothing.
+std::string NamedPhases(int first, std::initializer_list<const char*> names, bool has) {
+  std::string text;
+  for (const char* name : names) {
+    absl::StrAppend(&text, "ST_FN void phase", first++, "(const Launch& launch, st_i64 item) {",
+                    has ? absl::StrCat(" ", name, "(launch, item); ") : "", "}\n");
+  }
+  return text;
+}
+
+// A GPU sorts long rows of numbers by digits. Complex numbers and several keys are merged.
+std::string RadixSortText(const Code& code) {
+  const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
+                   code.options_size() > 3 && code.options(3) == 0;
+  const bool kept = code.routine() == Code::ROUTINE_SELECT;
+  return absl::StrCat(
+      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kKeysRoutine, kRadixRoutine)
+          : "",
+      NamedPhases(FirstRadixPhase(code.routine()),
+                  {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
+}
+
+// A GPU counts, or sorts by group.
+std::string GroupText(const Code& code) {
+  const bool counts = CountsGroups(code.routine(), code.options());
+  const bool sorts = SortsGroups(code.routine(), code.options());
+  const int radix = FirstRadixPhase(code.routine());
+  return absl::StrCat(
+      counts ? kTallyRoutine : NamedPhases(4, {"", "", ""}, false),
+      sorts ? absl::StrCat(kGroupingRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
+                           kSegmentsRoutine)
+            : "",
+      NamedPhases(radix,
+                  {"radix_clear", "radix_count", "radix_plan", "radix_pass", "short_runs",
+                   "long_runs", "fill", "segments", "joins"},
+                  sorts));
+}
+
+// What there is on one kind of device alone.
+std::string DeviceText(const Code& code, Target target) {
+  const bool is_cuda = target == Target::kCuda;
+  switch (code.routine()) {
+    case Code::ROUTINE_ACCUMULATE:
+      return is_cuda ? kTilesRoutine : kChunksRoutine;
+    case Code::ROUTINE_COMPRESS:
+      return is_cuda ? kMarksRoutine : kCountsRoutine;
+    case Code::ROUTINE_SORT:
+    case Code::ROUTINE_TOP_K:
+    case Code::ROUTINE_SELECT:
+    case Code::ROUTINE_PARTITION:
+      return is_cuda ? RadixSortText(code) : "";
+    case Code::ROUTINE_GROUP_REDUCE:
+      return is_cuda ? GroupText(code) : "";
+    case Code::ROUTINE_HISTOGRAM:
+      return is_cuda ? GroupText(code) : kTallyRoutine;
+    case Code::ROUTINE_APPLY_AT:
+      if (!is_cuda) return "";
+      return absl::StrCat(kTargetsRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
+                          NamedPhases(FirstRadixPhase(code.routine()),
+                                      {"radix_clear", "radix_count", "radix_plan", "radix_pass",
+                                       "short_runs", "long_runs"},
+                                      true));
+    default:
+      return "";
+  }
 }
 
 std::string BodyText(Code::Routine routine) {
@@ -40,9 +108,9 @@ std::string BodyText(Code::Routine routine) {
     case Code::ROUTINE_CORRELATE:
       return kCorrelateRoutine;
     case Code::ROUTINE_GROUP_REDUCE:
-      return absl::StrCat(kMembersRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
+      return absl::StrCat(kMembersRoutine, kGroupRoutine);
     case Code::ROUTINE_HISTOGRAM:
-      return absl::StrCat(kHistogramRoutine, kGroupRoutine, kMergeRoutine, kGroupingRoutine);
+      return absl::StrCat(kHistogramRoutine, kGroupRoutine);
     case Code::ROUTINE_SEARCH:
       return absl::StrCat(kOrderRoutine, kSearchRoutine);
     case Code::ROUTINE_FOLD:
@@ -159,10 +227,17 @@ absl::StatusOr<std::string> CallText(const Code& code) {
                       ClientName(code.function()), "(", arguments, ");\n}\n");
 }
 
+// Blocks of a multiprocessor at once, for which the compiler uses fewer registers: phases that wait
+// for other blocks need enough others to run then.
+int LeastBlocks(Code::Routine routine, int phase) {
+  if (routine == Code::ROUTINE_ACCUMULATE) return 4;
+  return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 3 : 1;
+}
+
 std::string EntriesText(Code::Routine routine, Target target) {
   std::string text;
   int phase = 0;
-  for (PhaseKind kind : RoutinePhases(routine)) {
+  for (PhaseKind kind : RoutinePhases(routine, {target == Target::kCuda ? 1 : 0})) {
     if (target == Target::kCpu) {
       absl::StrAppend(&text, "ST_ENTRY void ", PhaseEntry(phase),
                       "(const Launch* launch, st_i64 begin, st_i64 end) {\n  for (st_i64 item = "
@@ -175,9 +250,10 @@ std::string EntriesText(Code::Routine routine, Target target) {
                       "launch.items; item += (st_i64)gridDim.x * blockDim.x) phase",
                       phase, "(launch, item);\n}\n");
     } else {
+      const int least = LeastBlocks(routine, phase);
       absl::StrAppend(
-          &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads, ") ",
-          PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
+          &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads,
+          least > 1 ? absl::StrCat(", ", least) : "", ") ", PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
           "  for (st_i64 item = blockIdx.x; item < launch.items; item += gridDim.x) {\n    phase",
           phase, "(launch, item);\n    __syncthreads();\n  }\n}\n");
     }
@@ -187,7 +263,7 @@ std::string EntriesText(Code::Routine routine, Target target) {
 }
 
 absl::Status Check(const Code& code) {
-  if (RoutinePhases(code.routine()).empty()) return Broken("no such routine");
+  if (RoutinePhases(code.routine(), {}).empty()) return Broken("no such routine");
   if (code.rank() < 1 || code.rank() > kMaxRank) return Broken("rank");
   const int least = code.routine() == Code::ROUTINE_GUFUNC ? 1 : 2;
   if (code.operands_size() < least || code.operands_size() > kMaxOperands)
@@ -214,7 +290,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), *call, EntriesText(code.routine(), target));
+                      BodyText(code.routine()), DeviceText(code, target), *call, EntriesText(code.routine(), target));
 }
 
 }  // namespace

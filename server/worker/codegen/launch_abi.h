@@ -15,9 +15,9 @@
 // EndMark as well. Every address is of the operand's FIRST ELEMENT (arena base + Operand.offset);
 // all strides are in bytes.
 //
-//   elementwise   count | extents[rank] | for each operand, inputs then outputs: address,
-//   strides[rank] | to 16 bytes | scalars[] of 16 bytes
-//   reduce        kept_count, reduced_count, splits, chunk, scratch, arrivals | extents[kept +
+//   elementwise   count, tile axis | extents[rank] | for each operand, inputs then outputs:
+//   address, strides[rank] | to 16 bytes | scalars[] of 16 bytes reduce        kept_count,
+//   reduced_count, splits, chunk, scratch, arrivals | extents[kept +
 //                 reduced] | for each input: address, strides[kept + reduced]
 //                 | output address, strides[kept] | to 16 bytes | map scalars[] of 16 bytes |
 //                 finish scalars[] of 16 bytes
@@ -82,6 +82,11 @@ struct ReduceShape {
   int64_t kept_count = 0;   // CPU: the second pass covers [0, kept_count)
 };
 
+// The axis along which an input's elements lie one after another, where that is not the last: a
+// CUDA launch reads such inputs by tiles over both axes. -1: none.
+int TileAxis(const wire::ElementwiseLaunch& launch);
+// Rows and columns of a tile; shorter axes are not cut into tiles.
+inline constexpr int kTileSide = 32;
 // `addresses`: of the first element of each operand, inputs first, then outputs.
 LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
                             absl::Span<const uint64_t> addresses);
@@ -105,7 +110,6 @@ int64_t MatmulRows(const wire::MatmulLaunch& launch);
 // A routine (routines/*.h). Its phases run one after another, some of them several times; each time
 // is a pass.
 enum class PhaseKind { kThread, kBlock };
-absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine);
 // `stride_phase0`: as kElementwiseEntry on CUDA, kRunEntry over any split of [0, items) on CPU.
 std::string PhaseEntry(int phase);
 inline constexpr int kRoutineThreads = 256;
@@ -113,6 +117,14 @@ inline constexpr int kRoutineThreads = 256;
 struct RoutineTarget {
   int num_multiprocessors = 0;  // 0: a CPU device
 };
+absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine,
+                                          const RoutineTarget& target);
+// The first of radix.h's phases on a GPU; -1 where a routine has none.
+int FirstRadixPhase(wire::RoutineCode::Routine routine);
+using RoutineOptions = google::protobuf::RepeatedField<int64_t>;
+// Whether a GPU counts the elements of groups (tally.h), and whether it sorts elements by group.
+bool CountsGroups(wire::RoutineCode::Routine routine, const RoutineOptions& options);
+bool SortsGroups(wire::RoutineCode::Routine routine, const RoutineOptions& options);
 struct RoutinePass {
   int phase = 0;
   int64_t items = 0;

@@ -64,12 +64,25 @@ void AppendMatrix(LaunchBlock& block, uint64_t address, const wire::Operand& ope
 
 }  // namespace
 
+int TileAxis(const wire::ElementwiseLaunch& launch) {
+  const int last = launch.extents_size() - 1;
+  if (last < 1 || launch.extents(last) < kTileSide) return -1;
+  for (const wire::Operand& input : launch.inputs()) {
+    const int64_t item = ItemSize(static_cast<DType>(input.dtype()));
+    if (input.strides(last) == 0 || input.strides(last) == item) continue;
+    for (int axis = 0; axis < last; ++axis)
+      if (input.strides(axis) == item && launch.extents(axis) >= kTileSide) return axis;
+  }
+  return -1;
+}
+
 LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
                             absl::Span<const uint64_t> addresses) {
   LaunchBlock block;
-  block.reserve(2 + launch.extents_size() + addresses.size() * (1 + launch.extents_size()) +
+  block.reserve(3 + launch.extents_size() + addresses.size() * (1 + launch.extents_size()) +
                 2 * launch.scalars_size());
   block.push_back(Product(launch.extents()));
+  block.push_back(static_cast<uint64_t>(static_cast<int64_t>(TileAxis(launch))));
   Append(block, launch.extents());
   size_t next = 0;
   for (const wire::Operand& input : launch.inputs()) AppendOperand(block, addresses[next++], input);

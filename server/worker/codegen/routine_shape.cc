@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/dtype.h"
@@ -18,12 +19,21 @@ constexpr int64_t kMaxChunks = 1024;      // whose totals one thread adds up
 constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
+constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
+constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
+
+// Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
+constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
+constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
 constexpr int64_t kGroupPlaces = 512;      // that a processor's core takes together
-constexpr int64_t kEnoughGrouping = 2048;  // threads of a GPU, below which sorting does better
+constexpr int64_t kLeastSorted = 16384;    // elements that a GPU sorts by group
+constexpr int64_t kFewIndices = 16;        // that a GPU's thread goes through
+constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // as entries.h's kRadixItems
+constexpr int64_t kShortRun = 32;          // as runs.h has it
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
 // Bounds of seek.h: the ranks that it finds at once, as its kMostRanks; the rows from which on each
@@ -108,19 +118,16 @@ class Planner {
   void Add(int phase, int64_t items, std::array<int64_t, 4> arguments = {}) {
     if (items > 0) shape_.passes.push_back({phase, items, arguments});
   }
+  int64_t Scratch() const { return static_cast<int64_t>(shape_.scratch_bytes); }
   void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
 
   // Option 1: combining in any grouping is allowed.
   void Accumulate() {
     if (count_ == 0) return;
     const int64_t n = operand(0).own_extents(0);
-    const int64_t enough = is_cuda() ? kEnoughRowsCuda : kEnoughRowsCpu;
-    if (launch_.options(1) == 0 || count_ >= enough || n <= kBlockElements) {
-      // Short rows too, but where a block does better than its one thread would.
-      const bool block = is_cuda() && launch_.options(1) != 0 && count_ < enough && n > 64;
-      Add(block ? 3 : 0, count_, {std::max<int64_t>(n, 1), 1});
-      return;
-    }
+    if (is_cuda()) return AccumulateTiles(n);
+    if (launch_.options(1) == 0 || count_ >= kEnoughRowsCpu || n <= kBlockElements)
+      return Add(0, count_);
     const int64_t wanted = std::max<int64_t>(kMaxChunks / count_, 1);
     const int64_t chunk = DivideUp(DivideUp(n, wanted), kBlockElements) * kBlockElements;
     const int64_t chunks = DivideUp(n, chunk);
@@ -130,6 +137,27 @@ class Planner {
       Add(2, count_, {chunk, chunks});
     }
     Add(3, count_ * chunks, {chunk, chunks});
+  }
+
+  // As tiles.h's kTile.
+  int64_t AccumulateTile() const {
+    const int64_t item = ItemSize(static_cast<DType>(last().operand().dtype()));
+    return kRoutineThreads * (item > 8 ? 4 : item > 4 ? 8 : 16);
+  }
+
+  void AccumulateTiles(int64_t n) {
+    // Threads that go through rows do well where neighbouring rows are neighbours in memory.
+    const bool along = std::abs(operand(0).own_strides(0)) ==
+                       ItemSize(static_cast<DType>(operand(0).operand().dtype()));
+    const bool many = count_ >= kEnoughRowsCuda && !(along && n >= kLeastTiled);
+    if (launch_.options(1) == 0 || many || n <= 64) return Add(0, count_);
+    const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kRoutineThreads);
+    if (tiles > 1) {
+      const int64_t words = 1 + count_ * (tiles + groups) * 4;  // of a complex128
+      AddScratch(words * 8);
+      Add(1, words);
+    }
+    Add(2, count_ * tiles, {0, tiles});
   }
 
   void Scatter() {
@@ -166,22 +194,27 @@ class Planner {
       if (last().operand().strides(axis) == 0) among *= launch_.extents(axis);
     }
     const int64_t elsewhere = count_ / among;
-    Add(0, count_);
-    if (!is_cuda()) return Add(4, elsewhere, {0, 0, among});
-    const int64_t targets = Product(last().own_extents());
-    const bool direct = targets / 4 <= among;
-    const int64_t slots =
-        direct ? targets : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(among) * 2));
-    AddScratch(slots * 16 + among * 8);
-    Add(1, slots, {slots, direct, among});
-    Add(2, among, {slots, direct, among});
-    Add(3, slots, {slots, direct, among});
-    Add(5, slots * elsewhere, {slots, direct, among});
+    if (!is_cuda() || among <= kFewIndices || among > kMostRadix) {
+      Add(0, count_);
+      return Add(1, elsewhere, {0, 0, among});
+    }
+    Runs(among, elsewhere, SortEntries(among, Product(last().own_extents())));
   }
 
   void Compress() {
     shape_.may_fault = true;
     const int64_t n = Product(operand(0).own_extents()), count = last().own_extents(0);
+    const bool indices = launch_.options(0) != 0;
+    if (is_cuda()) {
+      const int64_t tiles = std::max<int64_t>(DivideUp(n, kMarksTile), 1);
+      const bool listed = !indices && count_ != 1;
+      AddScratch((2 + tiles + (listed ? count : 0)) * 8);
+      Add(0, 2 + tiles);
+      Add(1, tiles, {0, tiles});
+      Add(2, tiles, {0, tiles});
+      if (listed) Add(3, count * count_, {0, tiles});
+      return;
+    }
     const int64_t chunk =
         DivideUp(std::max<int64_t>(DivideUp(n, kMaxChunks), 1), kBlockElements) * kBlockElements;
     const int64_t chunks = DivideUp(n, chunk);
@@ -189,7 +222,7 @@ class Planner {
     Add(0, chunks, {chunk, chunks});
     Add(1, 1, {chunk, chunks});
     Add(2, chunks, {chunk, chunks});
-    if (launch_.options(0) == 0) Add(3, count * count_, {chunk, chunks});
+    if (!indices) Add(3, count * count_, {chunk, chunks});
   }
 
   // As the compiled code's struct Entry; 8 bytes for the place, which takes 4 where it can.
@@ -198,10 +231,51 @@ class Planner {
     return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
   }
 
+  // As keys.h's kRadixItems.
+  static int64_t KeysTile(int64_t item_bytes, bool places) {
+    return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 20);
+  }
+  bool CanRadixSort(int64_t n) const {
+    return is_cuda() && n > kLeastRadix && n <= kMostRadix && launch_.options(3) == 0 &&
+           !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
+  }
+  // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
+  // Returns the arguments of a pass. One more word is cleared.
+  std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t tile, int64_t digits,
+                                   int64_t item_bytes, int64_t place_bytes,
+                                   bool keeps) {
+    const int64_t tiles = DivideUp(n, tile);
+    const int64_t halves = std::min<int64_t>(digits - 1, 2), at = Scratch();
+    const int64_t counts = rows * digits * kRadixBins * 4 + 64;
+    const int64_t cleared = counts + rows * tiles * kRadixBins * 8 + 8;
+    AddScratch(rows * kRadixPlanBytes + DivideUp(cleared, 16) * 16);
+    if (keeps) AddScratch(DivideUp(rows * n * item_bytes, 16) * 16);
+    AddScratch(DivideUp(halves * rows * n * item_bytes, 16) * 16);
+    AddScratch(DivideUp(halves * rows * n * place_bytes, 16) * 16);
+    const int64_t wanted = DivideUp(int64_t{target_.num_multiprocessors} * 8, rows);
+    const int64_t part = std::max(DivideUp(n, wanted), kBlockElements);
+    const int64_t parts = DivideUp(n, part);
+    const int phase = FirstRadixPhase(launch_.routine());
+    Add(phase, cleared / 8, {0, 0, at, digits});
+    Add(phase + 1, rows * parts, {part, parts, at, digits});
+    Add(phase + 2, rows, {0, 0, at, digits});
+    for (int64_t digit = 0; digit < digits; ++digit)
+      Add(phase + 3, rows * tiles, {digit, tiles, at, digits});
+    return {0, tiles, at, digits};
+  }
+
   // Returns the half of the scratch memory that has the result, where that is not the output.
   int64_t Sort(bool into_output = true) {
     const int64_t n = operand(0).own_extents(0);
     if (n == 0 || count_ == 0) return 0;
+    const int64_t item = ItemSize(static_cast<DType>(operand(0).operand().dtype()));
+    if (CanRadixSort(n)) {
+      if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
+      // Places take 4 bytes where they can.
+      const bool places = launch_.options(1) != 0;
+      RadixSort(count_, n, KeysTile(item, places), item, item, places ? 8 : 0, false);
+      return 0;
+    }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
     Add(0, count_ * DivideUp(n, kSortTile), {0, n <= kSortTile ? 2 : 0});
     // An item of a GPU's thread is short, so that there are enough of them.
@@ -280,7 +354,7 @@ class Planner {
     Seek(n, places);
     const int64_t size = std::max(is_cuda() ? int64_t{64} : kLeastSoughtCpu,
                                   DivideUp(n, is_cuda() ? kRunsCuda : kGroupChunksCpu));
-    const int64_t runs = DivideUp(n, size), at = static_cast<int64_t>(shape_.scratch_bytes);
+    const int64_t runs = DivideUp(n, size), at = Scratch();
     AddScratch(count_ * runs * (2 * places + 1) * 8);
     const std::array<int64_t, 4> arguments = {size, runs, 0, at};
     Add(7, count_ * runs, arguments);
@@ -299,6 +373,10 @@ class Planner {
     shape_.may_fault = true;
     const int64_t groups = last().own_extents(0);
     if (count_ == 0 || groups == 0) return;
+    if (is_cuda() && CountsGroups(launch_.routine(), launch_.options())) return Tally(n, groups);
+    // The threads of a block go through sorted elements, not through places.
+    if (is_cuda() && n >= kLeastSorted && n <= kMostRadix && count_ < 32)
+      return GroupBySorting(n, may_be_cut);
     const int64_t places = is_cuda() ? 1 : std::min(count_, kGroupPlaces);
     const int64_t parts = DivideUp(count_, places);
     const int64_t row = groups * count_ * PartBytes();
@@ -310,50 +388,65 @@ class Planner {
       chunks = std::max<int64_t>(chunks, 1);
     }
     const int64_t size = std::max<int64_t>(DivideUp(n, chunks), 1);
-    if (is_cuda() && chunks * parts < kEnoughGrouping && size > 4 * kLeastGroupedCuda)
-      return GroupBySorting(n, may_be_cut);
     chunks = std::max<int64_t>(DivideUp(n, size), 1);
     AddScratch(chunks * row);
     const std::array<int64_t, 4> arguments = {size, chunks, places, parts};
     Add(0, chunks * groups * count_, arguments);
     Add(1, chunks * parts, arguments);
-    Add(is_cuda() && chunks > 64 ? 7 : 2, groups * count_, arguments);
+    Add(is_cuda() && chunks > 64 ? 3 : 2, groups * count_, arguments);
+  }
+
+  // Sorts n entries by group into the beginning of the scratch memory.
+  std::array<int64_t, 4> SortEntries(int64_t n, int64_t groups) {
+    int64_t digits = 1;
+    while (digits < 8 && groups >> (8 * digits) != 0) ++digits;
+    // Groups and places in order.
+    AddScratch(DivideUp(n * 8, 16) * 16 * 2);
+    return RadixSort(1, n, kEntriesTile, digits, 8, 8, true);
+  }
+
+  void Runs(int64_t n, int64_t elsewhere, const std::array<int64_t, 4>& arguments) {
+    AddScratch((n / kShortRun + 2) * 8);
+    const int phase = FirstRadixPhase(launch_.routine()) + 4;
+    Add(phase, n * elsewhere, arguments);
+    Add(phase + 1, int64_t{target_.num_multiprocessors} * 16, arguments);
   }
 
   void GroupBySorting(int64_t n, bool may_be_cut) {
-    // What one thread goes through: part of a chunk, then one result of each.
-    int64_t size = n;
-    if (may_be_cut) {
-      size = 64;
-      while (size * size < n) size *= 2;
-    }
-    const int64_t chunks = DivideUp(n, size), entries = 2 * n * 16;
-    AddScratch(entries + chunks * count_ * PartBytes());
-    Add(3, DivideUp(n, kSortTile));
-    int64_t half = 0;
-    for (int64_t width = kSortTile; width < n; width *= 2, half = 1 - half)
-      Add(4, DivideUp(n, 16), {width, half, 0, 16});
-    if (chunks > 1) Add(5, chunks * count_, {size, 0, half, entries});
-    Add(6, last().own_extents(0) * count_, {size, 0, half, entries});
+    const int64_t groups = last().own_extents(0);
+    const std::array<int64_t, 4> sorted = SortEntries(n, groups);
+    const int fill = FirstRadixPhase(launch_.routine()) + 6;
+    Add(fill, groups * count_);
+    if (!may_be_cut) return Runs(n, count_, sorted);
+    const int64_t item = ItemSize(static_cast<DType>(launch_.scalars(0).dtype()));
+    const int64_t tiles = DivideUp(n, kRoutineThreads * (item > 4 ? 4 : 8)), at = Scratch();
+    AddScratch(2 * tiles * count_ * PartBytes());
+    Add(fill + 1, tiles * count_, {at, tiles});
+    Add(fill + 2, tiles * count_, {at, tiles});
   }
 
   void Histogram() {
     const int64_t n = Product(operand(0).own_extents()), bins = last().own_extents(0);
     if (launch_.options(1) != 0) return Group(n, true);
+    Tally(n, bins);
+  }
+
+  // Counts the elements of groups.
+  void Tally(int64_t n, int64_t groups) {
     // Counts may be added in any order: a GPU's blocks share a row.
     int64_t chunks =
         std::min<int64_t>(DivideUp(n, kBlockElements), target_.num_multiprocessors * 8);
     int64_t rows = 1;
     if (!is_cuda()) {
       chunks = std::min(
-          {kGroupChunksCpu, DivideUp(n, kLeastGroupedCpu), std::max<int64_t>(n / bins, 1)});
+          {kGroupChunksCpu, DivideUp(n, kLeastGroupedCpu), std::max<int64_t>(n / groups, 1)});
       rows = std::max<int64_t>(chunks, 1);
     }
-    AddScratch(rows * bins * 8);
+    AddScratch(rows * groups * 8);
     const int64_t size = chunks == 0 ? 0 : DivideUp(n, chunks);
-    Add(8, rows * bins);
-    Add(9, chunks, {size, rows, is_cuda()});
-    Add(10, bins, {size, rows});
+    Add(4, rows * groups);
+    Add(5, chunks, {size, rows, is_cuda()});
+    Add(6, groups, {size, rows});
   }
 
   const Launch& launch_;
@@ -364,15 +457,71 @@ class Planner {
 
 }  // namespace
 
-absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine) {
+int FirstRadixPhase(Code::Routine routine) {
+  switch (routine) {
+    case Code::ROUTINE_SORT:
+    case Code::ROUTINE_TOP_K:
+      return 3;
+    case Code::ROUTINE_SELECT:
+      return 9;
+    case Code::ROUTINE_PARTITION:
+      return 10;
+    case Code::ROUTINE_GROUP_REDUCE:
+    case Code::ROUTINE_HISTOGRAM:
+      return 7;
+    case Code::ROUTINE_APPLY_AT:
+      return 2;
+    default:
+      return -1;
+  }
+}
+
+bool CountsGroups(Code::Routine routine, const RoutineOptions& options) {
+  if (routine == Code::ROUTINE_HISTOGRAM) return options.size() > 1 && options[1] == 0;
+  return options.size() > 2 && options[2] != 0;
+}
+
+bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
+  return !CountsGroups(routine, options);
+}
+
+absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kCompressCuda[] = {T, B, B, T},
+                             kSortCuda[] = {B, T, B, T, B, B, B},
+                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
+                             kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
+                             kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
+                             kApplyAtCuda[] = {T, T, T, B, B, B, T, B};
+  if (target.num_multiprocessors > 0) {
+    switch (routine) {
+      case Code::ROUTINE_ACCUMULATE:
+        return kAccumulateCuda;
+      case Code::ROUTINE_COMPRESS:
+        return kCompressCuda;
+      case Code::ROUTINE_SORT:
+      case Code::ROUTINE_TOP_K:
+        return kSortCuda;
+      case Code::ROUTINE_SELECT:
+        return kSelectCuda;
+      case Code::ROUTINE_PARTITION:
+        return kPartitionCuda;
+      case Code::ROUTINE_GROUP_REDUCE:
+      case Code::ROUTINE_HISTOGRAM:
+        return kGroupCuda;
+      case Code::ROUTINE_APPLY_AT:
+        return kApplyAtCuda;
+      default:
+        break;
+    }
+  }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B}, kApplyAt[] = {T, T, T, T, T, T},
-                             kGroup[] = {T, T, T, B, T, T, T, B},
+                             kSort[] = {B, T, B}, kApplyAt[] = {T, T},
+                             kGroup[] = {T, T, T, B},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
                              kPartition[] = {B, T, B, B, T, B, B, T, B, T},
-                             kHistogram[] = {T, T, T, B, T, T, T, B, T, B, T};
+                             kHistogram[] = {T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulate;
@@ -412,7 +561,7 @@ RoutineShape PlanRoutine(const Launch& launch, const RoutineTarget& target) {
 }
 
 LaunchShape PassShape(const Launch& launch, const RoutinePass& pass, const RoutineTarget& target) {
-  const bool block = RoutinePhases(launch.routine())[pass.phase] == PhaseKind::kBlock;
+  const bool block = RoutinePhases(launch.routine(), target)[pass.phase] == PhaseKind::kBlock;
   const int64_t blocks = block ? pass.items : DivideUp(pass.items, kRoutineThreads);
   const int64_t limit = int64_t{std::max(target.num_multiprocessors, 1)} * 32;
   LaunchShape shape;

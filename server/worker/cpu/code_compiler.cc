@@ -40,7 +40,7 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
   if (code.has_reduce()) {
     request.entries = {codegen::kReduceEntry, codegen::kReduceFinishEntry};
   } else if (code.has_routine()) {
-    const auto phases = codegen::RoutinePhases(code.routine().routine());
+    const auto phases = codegen::RoutinePhases(code.routine().routine(), {});
     for (size_t i = 0; i < phases.size(); ++i)
       request.entries.push_back(codegen::PhaseEntry(static_cast<int>(i)));
   } else {

@@ -26,6 +26,7 @@ CudaDevice::~CudaDevice() {
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
   side_marks_.reset();
   values_.reset();
+  item_copies_ = cuda::Gather();
   modules_.clear();
   if (copy_marks_ != nullptr) {
     copy_marks_region_ = PinnedRegion();

@@ -19,6 +19,7 @@
 #include "server/worker/cuda/kernel_module.h"
 #include "server/worker/cuda/launch_batch.h"
 #include "server/worker/cuda/lower/fft.h"
+#include "server/worker/cuda/lower/gather.h"
 #include "server/worker/cuda/lower/linalg.h"
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/matmul.h"
@@ -72,6 +73,9 @@ class CudaDevice : public worker::Device {
   static constexpr uint32_t kMaxFaults = 4096;
   static constexpr uint64_t kFaultsBytes = kMaxFaults * sizeof(codegen::RoutineFault);
 
+  // Smaller copies take the driver no longer than a kernel's launch.
+  static constexpr uint64_t kLeastItemCopy = 256 << 10;
+
   // An arena of this device's own, which no command can name: what is between the steps of programs
   // lies there, in all replays at the same place, up to so much of it.
   static constexpr uint64_t kProgramScratch = std::numeric_limits<uint64_t>::max();
@@ -108,7 +112,7 @@ class CudaDevice : public worker::Device {
   // row.
   absl::StatusOr<codegen::RoutineFault*> NewFaults(uint32_t count);
   absl::Status LowerZeroFill(const wire::ZeroFill& fill, CUstream stream);
-  absl::Status LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream);
+  absl::Status LowerCopyBytes(const Lowering& lowering, const wire::CopyBytes& copy);
   void CopyRegion(const wire::Copy& copy);
   absl::Status LaunchCopy(const wire::Copy& copy, CUstream stream);
   absl::Status LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr target, CUstream stream);
@@ -155,6 +159,8 @@ class CudaDevice : public worker::Device {
   std::vector<EmittedLaunch> gathered_;
   std::optional<SideMarks> side_marks_;  // of long products
   std::optional<Matmul> matmul_;
+  // Copies of bytes whose addresses allow no item of 16 bytes.
+  cuda::Gather item_copies_;
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;
   std::optional<CompletionPoller> poller_;

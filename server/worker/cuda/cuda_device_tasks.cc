@@ -234,7 +234,7 @@ absl::Status CudaDevice::Lower(const wire::Task& task, CUstream stream,
     case wire::Task::kZeroFill:
       return LowerZeroFill(task.zero_fill(), stream);
     case wire::Task::kCopyBytes:
-      return LowerCopyBytes(task.copy_bytes(), stream);
+      return LowerCopyBytes(lowering, task.copy_bytes());
     case wire::Task::kGraph:
     case wire::Task::KIND_NOT_SET:
       break;
@@ -267,14 +267,23 @@ absl::Status CudaDevice::LowerZeroFill(const wire::ZeroFill& fill, CUstream stre
   return ToStatus(driver_->cuMemsetD8Async(*address, 0, fill.size(), stream), "filling with zeros");
 }
 
-absl::Status CudaDevice::LowerCopyBytes(const wire::CopyBytes& copy, CUstream stream) {
+absl::Status CudaDevice::LowerCopyBytes(const Lowering& lowering, const wire::CopyBytes& copy) {
   absl::StatusOr<CUdeviceptr> from =
       arenas_.Range(copy.from_arena(), copy.from_offset(), copy.size());
   if (!from.ok()) return from.status();
   absl::StatusOr<CUdeviceptr> to = arenas_.Range(copy.to_arena(), copy.to_offset(), copy.size());
   if (!to.ok()) return to.status();
   if (copy.size() == 0) return absl::OkStatus();
-  return ToStatus(driver_->cuMemcpyDtoDAsync(*to, *from, copy.size(), stream),
+  // The driver copies at a tenth of the memory's rate between addresses that are not aligned.
+  const uint64_t places = *from | *to | copy.size(), item = places & (~places + 1);
+  if (copy.size() >= kLeastItemCopy && item >= 2 && item < 16) {
+    GatherSource source;
+    source.address = *from;
+    source.rows = source.column_stride = 1;
+    source.columns = static_cast<int64_t>(copy.size() / item);
+    return item_copies_.Run(lowering, source, static_cast<int64_t>(item), *to);
+  }
+  return ToStatus(driver_->cuMemcpyDtoDAsync(*to, *from, copy.size(), lowering.stream),
                   "copying on the device");
 }
 

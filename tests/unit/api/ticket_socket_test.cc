@@ -48,7 +48,7 @@ class TicketSocketTest : public ::testing::Test {
     auto socket = TicketSocket::Start(folder_.Path("calls"),
                                       {.redeem = redeem,
                                        .hold = [this](const std::string&) { ++num_held_; },
-                                       .let_go = [this](const std::string&) { --num_held_; }});
+                                       .let_go = [this](const std::string&, auto) { --num_held_; }});
     ASSERT_TRUE(socket.ok()) << socket.status();
     socket_ = *std::move(socket);
   }

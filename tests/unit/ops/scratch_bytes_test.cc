@@ -38,6 +38,19 @@ TEST(ScratchBytes, HoldsTheMatrixInTheLibrarysOrderAndItsWorkMemory) {
   EXPECT_GE(ScratchBytes(LinalgOf(Linalg::FUNCTION_EIGH, 512, 512)), 512 * 512 * 8 + 4981132u);
 }
 
+TEST(ScratchBytes, SmallMatricesOfABatchAreTogether) {
+  wire::Task one = LinalgOf(Linalg::FUNCTION_INVERSE, 32, 32), many = one;
+  many.mutable_linalg()->add_batch_extents(10);
+  many.mutable_linalg()->add_batch_extents(10);
+  EXPECT_EQ(ScratchBytes(many), 100 * ScratchBytes(one));
+  many.mutable_linalg()->add_batch_extents(1'000'000);
+  EXPECT_EQ(ScratchBytes(many), uint64_t{32} << 20);
+  wire::Task large = LinalgOf(Linalg::FUNCTION_INVERSE, 4096, 4096);
+  const uint64_t alone = ScratchBytes(large);
+  large.mutable_linalg()->add_batch_extents(1000);
+  EXPECT_EQ(ScratchBytes(large), alone);
+}
+
 TEST(ScratchBytes, HugeMatricesDoNotOverflow) {
   const int64_t most = 0x7fffffff;
   for (auto function : {Linalg::FUNCTION_SVD, Linalg::FUNCTION_EIGH, Linalg::FUNCTION_QR})

@@ -34,12 +34,7 @@ REFUSED = {
     "_core": "it is CuPy's own machinery",
     "create_ufunc": "use ElementwiseKernel or stride.vectorize",
     "create_reduction_func": "use ReductionKernel",
-    "poly1d": (
-        "polynomials as objects are not there; use polyval, polyadd and the like, or numpy.poly1d with " "cp.asnumpy"
-    ),
-    "polynomial": "polynomials as objects are not there; use numpy.polynomial with cp.asnumpy",
     "flatiter": "arrays are walked over by x.ravel()",
-    "nditer": "element loops belong on the host or in a kernel",
     "char": "the service has no strings",
     "str_": "the service has no strings",
     "object_": "the service has no objects",

@@ -7,12 +7,74 @@
   ST_FN float st_##op(float a, float b) { return single(a, b); } \
   ST_FN double st_##op(double a, double b) { return wide(a, b); }
 
+#if ST_CUDA
+// CUDA reduces |a| beyond 105,615 by 192 bits of 2 / pi in a loop over local memory. Below 2^30 the
+// sum of k times two doubles for pi / 2 is exact enough; below 48,000 three floats are, whose first
+// product is exact. sin and cos are then within 1.52 units in the last place (2e8 arguments).
+constexpr float kStReducible = 0x1p+30f;
+// r = a - k pi / 2 within pi / 4 of 0; `quadrant` is k.
+ST_FN void st_reduce(float a, float& r, int& quadrant) {
+  if (fabsf(a) < 48000.0f) {
+    const float k = rintf(a * 0x1.45f306p-1f);
+    r = fmaf(k, -0x1.84698ap-48f, fmaf(k, -0x1.4442dp-24f, fmaf(k, -0x1.921fb4p+0f, a)));
+    quadrant = (int)k;
+    if (k == 0) r = a;  // keeps the sign of zero
+  } else {
+    const double k = rint(a * 0x1.45f306dc9c883p-1);
+    r = (float)fma(k, -0x1.1a62633145c07p-54, fma(k, -0x1.921fb54442d18p+0, (double)a));
+    quadrant = (int)k;
+  }
+}
+// Polynomials in r^2 of least greatest relative error over |r| <= pi / 4, by Lawson's iteration.
+ST_FN float st_sine_near_zero(float r) {
+  const float s = r * r;
+  const float p = fmaf(fmaf(-0x1.994222p-13f, s, 0x1.110736p-7f), s, -0x1.555546p-3f);
+  return s == 0 ? r : fmaf(p * s, r, r);
+}
+ST_FN float st_cosine_near_zero(float r) {
+  const float s = r * r;
+  const float p = fmaf(fmaf(0x1.99ea04p-16f, s, -0x1.6c0c2ep-10f), s, 0x1.55554ap-5f);
+  return fmaf(fmaf(p, s, -0.5f), s, 1.0f);
+}
+ST_FN void st_sincos(float a, float& s, float& c) {
+  if (!(fabsf(a) < kStReducible)) {
+    sincosf(a, &s, &c);
+    return;
+  }
+  float r;
+  int quadrant;
+  st_reduce(a, r, quadrant);
+  const float sine = st_sine_near_zero(r), cosine = st_cosine_near_zero(r);
+  s = quadrant & 1 ? cosine : sine;
+  c = quadrant & 1 ? sine : cosine;
+  if (quadrant & 2) s = -s;
+  if ((quadrant + 1) & 2) c = -c;
+}
+ST_FN void st_sincos(double a, double& s, double& c) { sincos(a, &s, &c); }
+// One of the two polynomials, whichever the quadrant takes.
+ST_FN float st_sine_in(float r, int quadrant) {
+  const float value = quadrant & 1 ? st_cosine_near_zero(r) : st_sine_near_zero(r);
+  return quadrant & 2 ? -value : value;
+}
+ST_FN float st_sin(float a) {
+  if (!(fabsf(a) < kStReducible)) return sinf(a);
+  float r;
+  int quadrant;
+  st_reduce(a, r, quadrant);
+  return st_sine_in(r, quadrant);
+}
+ST_FN float st_cos(float a) {
+  if (!(fabsf(a) < kStReducible)) return cosf(a);
+  float r;
+  int quadrant;
+  st_reduce(a, r, quadrant);
+  return st_sine_in(r, quadrant + 1);
+}
+ST_FN double st_sin(double a) { return sin(a); }
+ST_FN double st_cos(double a) { return cos(a); }
+#else
 ST_FLOAT1(sin, sinf, sin)
 ST_FLOAT1(cos, cosf, cos)
-#if ST_CUDA
-ST_FN void st_sincos(float a, float& s, float& c) { sincosf(a, &s, &c); }
-ST_FN void st_sincos(double a, double& s, double& c) { sincos(a, &s, &c); }
-#else
 template <typename T>
 ST_FN void st_sincos(T a, T& s, T& c) {
   s = st_sin(a);

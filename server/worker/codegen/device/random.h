@@ -162,3 +162,39 @@ ST_FN double st_random_normal(double u) {
   const double z = above / below;
   return q < 0 ? -z : z;
 }
+
+// As above, in float.
+ST_FN float st_random_log(float x) {
+  const st_u32 bits = st_bits(x);
+  int exponent = (int)(bits >> 23) - 126;
+  float m = st_float_of((bits & 0x007FFFFFu) | 0x3F000000u);
+  if (m < 0.70710678f) {
+    m = m * 2;
+    exponent -= 1;
+  }
+  const float f = (m - 1) / (m + 1), s = f * f, twice = 2 * f;
+  const float rest = (((1.0f / 9 * s + 1.0f / 7) * s + 1.0f / 5) * s + 1.0f / 3) * s;
+  return exponent * 0.69314718f + (twice + twice * rest);
+}
+
+// The quantile at the middle of one of 2^32 equal parts of (0, 1): Wichura's PPND7 of the same
+// paper, within 1e-6 of itself. Its last case, below 1.4e-11, does not occur.
+ST_FN float st_random_normal(st_u32 word) {
+  const int part = (int)(word ^ 0x80000000u);
+  const float q = ((float)part + 0.5f) * 0x1p-32f;
+  if (q >= -0.425f && q <= 0.425f) {
+    const float r = 0.180625f - q * q;
+    const float above =
+        ((5.9109374720e+1f * r + 1.5929113202e+2f) * r + 5.0434271938e+1f) * r + 3.3871327179e+0f;
+    const float below =
+        ((6.7187563600e+1f * r + 7.8757757664e+1f) * r + 1.7895169469e+1f) * r + 1.0f;
+    return q * above / below;
+  }
+  const float tail = ((float)(part < 0 ? word : ~word) + 0.5f) * 0x1p-32f;
+  const float r = st_sqrt(-st_random_log(tail)) - 1.6f;
+  const float above =
+      ((1.7023821103e-1f * r + 1.3067284816e+0f) * r + 2.7568153900e+0f) * r + 1.4234372777e+0f;
+  const float below = (1.2021132975e-1f * r + 7.3700164250e-1f) * r + 1.0f;
+  const float z = above / below;
+  return part < 0 ? -z : z;
+}

@@ -71,12 +71,12 @@ ST_FN st_i64 st_own_offset(const O& operand, st_i64 number) {
   st_i64 offset = 0;
   Index rest = (Index)number;
 #pragma unroll
-  for (int axis = O::kOwn - 1; axis >= 0; --axis) {
+  for (int axis = O::kOwn - 1; axis > 0; --axis) {
     const Index extent = (Index)operand.own_extents[axis], next = rest / extent;
     offset += (st_i64)(rest - next * extent) * operand.own_strides[axis];
     rest = next;
   }
-  return offset;
+  return O::kOwn > 0 ? offset + (st_i64)rest * operand.own_strides[0] : 0;
 }
 
 template <class A, class B>

@@ -5,16 +5,12 @@
 //   st_i64 group_of(launch, i)       of element i; num_groups(launch) or more: in none
 //   Acc element(launch, place, i)    mapped; place: in the loop of the other axes
 // Groups are along the last operand's own axis. Passes, where the other axes have pass[3] items of
-// pass[2] places each: either
+// pass[2] places each:
 //   0 clears a table of partial results, pass[1] of each group;
 //   1 combines chunks of pass[0] elements into it, an item for each chunk and part of the places;
-//   2, or by blocks 7, combines what a group has, an item for each group and place;
-// or, where that table would be large beside the elements,
-//   3 and 4 sort the elements by group, as sort.h's passes 0 and 1 do;
-//   5 combines what the first group of each chunk of pass[0] has in it, where it began before;
-//   6 combines each group: to the end of its first chunk, then these, an item for each group and
-//   place. pass[2]: the sorted half; pass[3]: where in the scratch memory 5 leaves its results.
-// Where elements may not be grouped there is one chunk.
+//   2, or by blocks 3, combines what a group has, an item for each group and place.
+// Where elements may not be grouped there is one chunk. A GPU sorts the elements of few places by
+// group (grouping.h).
 
 typedef Program0 Acc;
 
@@ -39,8 +35,6 @@ ST_FN void store_group(const Launch& launch, const Place& place, st_i64 group, P
   st_store<TLast>(st_at(launch.ST_LAST, place) + group * launch.ST_LAST.own_strides[0],
                   run2(part.value));
 }
-
-// --- a table ---
 
 ST_FN Part* part_of(const Launch& launch, st_i64 chunk, st_i64 group, st_i64 place) {
   return (Part*)launch.scratch + (chunk * num_groups(launch) + group) * launch.count + place;
@@ -75,7 +69,7 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   store_group(launch, st_place(launch, place), group, sum);
 }
 
-ST_FN void phase7(const Launch& launch, st_i64 item) {
+ST_FN void phase3(const Launch& launch, st_i64 item) {
   if (launch.fault[0] != 0) return;
   ST_SHARED Part sums[ST_THREADS];
   const st_i64 group = item / launch.count, place = item % launch.count;
@@ -93,23 +87,4 @@ ST_FN void phase7(const Launch& launch, st_i64 item) {
   }
   ST_SYNC();
   if (ST_THREAD == 0) store_group(launch, st_place(launch, place), group, sums[0]);
-}
-
-// --- in order of groups ---
-
-struct Entry {
-  Index group, place;
-};
-struct Row {
-  Entry* sorted;
-};
-ST_FN bool before(const Launch&, const Row&, const Entry& a, const Entry& b) {
-  return a.group < b.group;
-}
-ST_FN Entry read(const Launch& launch, const Row&, st_i64 i) {
-  const st_i64 group = group_of(launch, i), groups = num_groups(launch);
-  return Entry{(Index)(group < groups ? group : groups), (Index)i};
-}
-ST_FN void put(const Launch&, const Row& row, st_i64 i, const Entry& entry) {
-  row.sorted[i] = entry;
 }

@@ -2,10 +2,8 @@
 // given the input stands. Option 0: the bins are of one width, between scalars 1 and 2; 1: there
 // are weights, which group.h adds up. Programs: weight's type to the accumulator's, addition,
 // accumulator's to the output's, then input's and edges' type to the one in which they are
-// compared. Without weights pass 8 clears pass[1] rows of counts, 9 counts chunks of pass[0]
-// elements, and 10 adds rows up. pass[2]: the chunks share one row.
+// compared. Without weights the passes are tally.h's.
 constexpr bool kUniform = kOption0 != 0;
-constexpr int kSharedBins = 4096;
 
 ST_FN st_i64 num_elements(const Launch& launch) { return st_own_count(launch.operand0); }
 
@@ -90,58 +88,7 @@ ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
 ST_FN Program0 element(const Launch& launch, const Place&, st_i64 i) {
   return run0(st_load<T2>(launch.operand2.data + st_own_offset(launch.operand2, i)));
 }
-
-// --- counts ---
-
-#if ST_CUDA
-ST_FN void count_one(st_u64* at) { atomicAdd(at, 1ull); }
-#else
-ST_FN void count_one(st_u64* at) { ++*at; }
-#endif
-
-ST_FN void phase8(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
-
-ST_FN void phase9(const Launch& launch, st_i64 item) {
-  const st_i64 count = launch.ST_LAST.own_extents[0], n = num_elements(launch);
-  const st_i64 begin = item * launch.pass[0];
-  const st_i64 end = begin + launch.pass[0] < n ? begin + launch.pass[0] : n;
-  st_u64* const row = (st_u64*)launch.scratch + (launch.pass[2] ? 0 : item * count);
-#if ST_CUDA
-  __shared__ st_u32 counts[kSharedBins];
-  const bool shared = count <= kSharedBins;
-  if (shared) {
-    for (int i = ST_THREAD; i < count; i += ST_THREADS) counts[i] = 0;
-    ST_SYNC();
-  }
-  for (st_i64 i = begin + ST_THREAD; i < end; i += ST_THREADS) {
-    const st_i64 bin = bin_of(launch, i);
-    if (bin < 0) continue;
-    if (shared) {
-      atomicAdd(&counts[bin], 1u);
-    } else {
-      count_one(row + bin);
-    }
-  }
-  if (shared) {
-    ST_SYNC();
-    for (int i = ST_THREAD; i < count; i += ST_THREADS) {
-      if (counts[i] != 0) atomicAdd(row + i, (st_u64)counts[i]);
-    }
-    ST_SYNC();
-  }
-#else
-  for (st_i64 i = begin; i < end; ++i) {
-    const st_i64 bin = bin_of(launch, i);
-    if (bin >= 0) count_one(row + bin);
-  }
-#endif
-}
-
-ST_FN void phase10(const Launch& launch, st_i64 item) {
-  const st_i64 count = launch.ST_LAST.own_extents[0];
-  st_u64 sum = 0;
-  for (st_i64 row = 0; row < launch.pass[1]; ++row)
-    sum += ((const st_u64*)launch.scratch)[row * count + item];
-  st_store<TLast>(launch.ST_LAST.data + item * launch.ST_LAST.own_strides[0],
-                  st_cast<TLast>((st_i64)sum));
+ST_FN void store_count(const Launch& launch, st_i64 bin, st_u64 count) {
+  st_store<TLast>(launch.ST_LAST.data + bin * launch.ST_LAST.own_strides[0],
+                  st_cast<TLast>((st_i64)count));
 }

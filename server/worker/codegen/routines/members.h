@@ -1,7 +1,8 @@
 // GroupReduce. Operands: groups (own axis), with option 0 values (the same own axis), output (own
 // axis: the groups). Programs: value's type to the accumulator's, combination of two, accumulator's
 // to the output's. Scalars: what a group without elements has, and without values the one value.
-// Passes: those of group.h.
+// Passes: those of group.h. Option 1: combining in any grouping is allowed; 2: integers are added,
+// and without values, so that a GPU counts (tally.h).
 constexpr bool kValues = kOption0 != 0;
 
 ST_FN st_i64 num_elements(const Launch& launch) { return launch.operand0.own_extents[0]; }
@@ -28,4 +29,18 @@ ST_FN Program0 value_of(const Launch& launch, const Place& place, st_i64 i) {
 }
 ST_FN Program0 element(const Launch& launch, const Place& place, st_i64 i) {
   return value_of<kValues>(launch, place, i);
+}
+template <class T>
+ST_FN T times(T value, st_u64 count) {
+  if constexpr (st_traits<T>::kind == ST_INT) {
+    return (T)((st_u64)value * count);
+  } else {
+    return value;
+  }
+}
+ST_FN void store_count(const Launch& launch, st_i64 group, st_u64 count) {
+  if (launch.fault[0] != 0) return;
+  const Program0 value = st_load<Program0>(launch.scalars[ST_SCALARS - 1]);
+  st_store<TLast>(launch.ST_LAST.data + group * launch.ST_LAST.own_strides[0],
+                  run2(times(value, count)));
 }

@@ -15,7 +15,7 @@ int64_t Grain(const wire::RoutineLaunch& launch, const codegen::RoutinePass& pas
   // Merged groups and rows are long; single elements are short. Threads take the items as they
   // come, and what is short is taken by many at once.
   const bool many = pass.items >= kLeastItems;
-  const auto kind = codegen::RoutinePhases(launch.routine())[pass.phase];
+  const auto kind = codegen::RoutinePhases(launch.routine(), {})[pass.phase];
   if (kind == codegen::PhaseKind::kBlock || !many)
     return pass.items / (int64_t{num_threads} * 8) + 1;
   return GrainFor(pass.items, kLeastItems, num_threads);
@@ -68,7 +68,7 @@ absl::Status CheckLimits(const wire::RoutineLaunch& launch) {
   bool good = launch.extents_size() <= codegen::kMaxRank &&
               launch.operands_size() <= codegen::kMaxOperands &&
               launch.scalars_size() <= codegen::kMaxScalars &&
-              !codegen::RoutinePhases(launch.routine()).empty();
+              !codegen::RoutinePhases(launch.routine(), {}).empty();
   for (const wire::RoutineOperand& operand : launch.operands())
     good = good && operand.own_extents_size() <= codegen::kMaxRank &&
            operand.own_extents_size() == operand.own_strides_size() &&

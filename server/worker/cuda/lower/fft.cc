@@ -201,17 +201,60 @@ struct Fft::Job {
                                                           : shape.passes.back();
   }
   int64_t half() const { return RealPass().length / 2 + 1; }
+  int rank() const { return static_cast<int>(shape.input_extents.size()); }
   // The library may write straight to the output: its lines lie there without gaps, and begin where
   // a complex number could.
-  bool RealIsLast() const {
-    return RealPass().axis + 1 == static_cast<int>(shape.input_extents.size()) &&
-           output % complex_item == 0;
+  bool RealIsLast() const { return RealPass().axis + 1 == rank() && output % complex_item == 0; }
+  // The library may read the input: it lies without gaps, is neither cut nor continued, and begins
+  // where a complex number could. From complex to real numbers the library overwrites its input.
+  bool ReadsInput() const {
+    if (launch.kind() == Request::KIND_COMPLEX_TO_REAL || padded != shape.input_extents ||
+        input % complex_item != 0)
+      return false;
+    const Extents strides = ContiguousStrides(padded, ItemSize(shape.input_dtype));
+    for (int axis = 0; axis < rank(); ++axis)
+      if (padded[axis] != 1 && launch.input().strides(axis) != strides[axis]) return false;
+    return true;
+  }
+  // The library's plans take at most three axes.
+  static constexpr int kMostTogether = 3;
+  // How many of the last axes are transformed by one call; 0 where the last one is not, or an axis
+  // is named twice.
+  int Together() const {
+    if (launch.kind() != Request::KIND_COMPLEX && !RealIsLast()) return 0;
+    std::vector<int> times(rank());
+    for (const auto& pass : shape.passes) ++times[pass.axis];
+    if (std::any_of(times.begin(), times.end(), [](int one) { return one > 1; })) return 0;
+    // A transform from real numbers has the forward sign on all its axes.
+    const bool alone = launch.kind() == Request::KIND_REAL_TO_COMPLEX && launch.inverse();
+    const int most = std::min(rank(), alone ? 1 : kMostTogether);
+    int together = 0;
+    while (together < most && times[rank() - 1 - together] == 1) ++together;
+    return together;
+  }
+  bool IsTogether(int axis) const { return axis >= rank() - Together(); }
+  // The last axes in one call, of real numbers on one side unless all are complex.
+  FourierLines TogetherLines() const {
+    const int together = Together();
+    const bool from_real = launch.kind() == Request::KIND_REAL_TO_COMPLEX,
+               to_real = launch.kind() == Request::KIND_COMPLEX_TO_REAL;
+    FourierLines lines;
+    lines.input = from_real ? shape.input_dtype : shape.complex_dtype;
+    lines.output = to_real ? shape.output_dtype : shape.complex_dtype;
+    lines.length = from_real || to_real ? RealPass().length : padded.back();
+    lines.outer.assign(padded.end() - together, padded.end() - 1);
+    lines.count = Product({padded.begin(), padded.end() - together});
+    const int64_t outer = Product({padded.end() - together, padded.end() - 1});
+    lines.input_distance = outer * (to_real ? half() : lines.length);
+    lines.output_distance = outer * (from_real ? half() : lines.length);
+    return lines;
   }
   FourierLines RealLines() const {
+    if (Together() > 0) return TogetherLines();
     const int64_t length = RealPass().length;
     if (launch.kind() == Request::KIND_REAL_TO_COMPLEX)
-      return {shape.input_dtype, shape.complex_dtype, length, outer_size, 1, length, 1, half()};
-    return {shape.complex_dtype, shape.output_dtype, length, outer_size, 1, half(), 1, length};
+      return {shape.input_dtype, shape.complex_dtype, length, outer_size, 1, length, 1, half(), {}};
+    return {shape.complex_dtype, shape.output_dtype, length, outer_size, 1, half(), 1, length, {}};
   }
   // Lines along an axis in place, and how they are taken: `loops` calls, `step` elements apart.
   struct ComplexLines {
@@ -225,8 +268,9 @@ struct Fft::Job {
     const DType dtype = shape.complex_dtype;
     // A plan knows one distance between lines: the other is gone through by calls.
     if (outer <= inner)
-      return {{dtype, dtype, length, inner, inner, 1, inner, 1}, outer, length * inner};
-    return {{dtype, dtype, length, outer, inner, length * inner, inner, length * inner}, inner, 1};
+      return {{dtype, dtype, length, inner, inner, 1, inner, 1, {}}, outer, length * inner};
+    return {
+        {dtype, dtype, length, outer, inner, length * inner, inner, length * inner, {}}, inner, 1};
   }
 };
 
@@ -305,8 +349,12 @@ absl::Status Fft::ReserveScratch(Job& job) {
   // Complex passes see the output, or what the last pass makes it of.
   const Extents& extents =
       job.launch.kind() == Request::KIND_COMPLEX_TO_REAL ? job.padded : job.shape.output_extents();
+  if (job.Together() > 0) {
+    if (absl::Status s = add(job.TogetherLines()); !s.ok()) return s;
+  }
   for (const auto& pass : job.shape.passes) {
-    if (pass.kind == Request::KIND_COMPLEX && pass.length == 1) continue;
+    if (pass.kind == Request::KIND_COMPLEX && (pass.length == 1 || job.IsTogether(pass.axis)))
+      continue;
     absl::Status s = pass.kind == Request::KIND_COMPLEX ? add(job.LinesOf(extents, pass.axis).lines)
                                                         : add(job.RealLines());
     if (!s.ok()) return s;
@@ -314,7 +362,7 @@ absl::Status Fft::ReserveScratch(Job& job) {
   uint64_t real = 0, complex = 0;
   if (is_real) {
     const bool to_real = job.launch.kind() == Request::KIND_COMPLEX_TO_REAL;
-    if (!to_real || !job.RealIsLast())
+    if (to_real ? !job.RealIsLast() : !job.RealIsLast() || !job.ReadsInput())
       real = job.outer_size * job.RealPass().length * job.real_item;
     if (to_real || !job.RealIsLast()) complex = job.outer_size * job.half() * job.complex_item;
     // The axis is brought to the end and back by way of two such arrays.
@@ -366,51 +414,73 @@ absl::Status Fft::CopyInput(Job& job, CUdeviceptr to, const Extents& strides,
   return Copy(job, box);
 }
 
-absl::Status Fft::TransformComplex(Job& job, CUdeviceptr data, const Extents& extents, int axis) {
-  if (extents[axis] == 1) return absl::OkStatus();  // its own transform
+absl::Status Fft::TransformComplex(Job& job, CUdeviceptr from, CUdeviceptr to,
+                                   const Extents& extents, int axis) {
   const Job::ComplexLines lines = job.LinesOf(extents, axis);
   for (int64_t i = 0; i < lines.loops; ++i) {
-    const CUdeviceptr at = data + i * lines.step * job.complex_item;
-    absl::Status s = fourier_->Run(lines.lines, job.inverse(), at, at, job.work);
+    const int64_t offset = i * lines.step * job.complex_item;
+    absl::Status s =
+        fourier_->Run(lines.lines, job.inverse(), from + offset, to + offset, job.work);
     if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Fft::TransformOthers(Job& job, CUdeviceptr* from, CUdeviceptr to,
+                                  const Extents& extents) {
+  for (const auto& pass : job.shape.passes) {
+    // An axis of one element is its own transform.
+    if (pass.kind != Request::KIND_COMPLEX || extents[pass.axis] == 1 || job.IsTogether(pass.axis))
+      continue;
+    absl::Status s = TransformComplex(job, *from, to, extents, pass.axis);
+    if (!s.ok()) return s;
+    *from = to;
   }
   return absl::OkStatus();
 }
 
 absl::Status Fft::RunComplex(Job& job) {
-  const Extents strides = ContiguousStrides(job.padded, job.complex_item);
-  if (absl::Status s = CopyInput(job, job.output, strides, job.padded); !s.ok()) return s;
-  for (const auto& pass : job.shape.passes) {
-    absl::Status s = TransformComplex(job, job.output, job.padded, pass.axis);
-    if (!s.ok()) return s;
+  CUdeviceptr from = job.input;
+  if (!job.ReadsInput()) {
+    const Extents strides = ContiguousStrides(job.padded, job.complex_item);
+    if (absl::Status s = CopyInput(job, job.output, strides, job.padded); !s.ok()) return s;
+    from = job.output;
   }
-  return absl::OkStatus();
+  if (job.Together() > 0) {
+    absl::Status s = fourier_->Run(job.TogetherLines(), job.inverse(), from, job.output, job.work);
+    if (!s.ok()) return s;
+    from = job.output;
+  }
+  if (absl::Status s = TransformOthers(job, &from, job.output, job.padded); !s.ok()) return s;
+  if (from == job.output) return absl::OkStatus();
+  return CopyInput(job, job.output, ContiguousStrides(job.padded, job.complex_item), job.padded);
 }
 
 absl::Status Fft::RunToComplex(Job& job) {
   const int axis = job.RealPass().axis;
   const Extents& extents = job.shape.output_extents();
-  const Extents real_strides = StridesWithLast(job.padded, axis, job.real_item);
-  if (absl::Status s = CopyInput(job, job.real, real_strides, job.padded); !s.ok()) return s;
+  const bool reads_input = job.RealIsLast() && job.ReadsInput();
+  if (!reads_input) {
+    const Extents real_strides = StridesWithLast(job.padded, axis, job.real_item);
+    if (absl::Status s = CopyInput(job, job.real, real_strides, job.padded); !s.ok()) return s;
+  }
   const CUdeviceptr to = job.RealIsLast() ? job.output : job.complex;
-  absl::Status s = fourier_->Run(job.RealLines(), false, job.real, to, job.work);
+  absl::Status s =
+      fourier_->Run(job.RealLines(), false, reads_input ? job.input : job.real, to, job.work);
   if (s.ok() && !job.RealIsLast()) {
     s = Copy(job, {to, job.output, extents, StridesWithLast(extents, axis, job.complex_item),
                    ContiguousStrides(extents, job.complex_item), job.complex_item});
   }
-  for (size_t i = 1; s.ok() && i < job.shape.passes.size(); ++i)
-    s = TransformComplex(job, job.output, extents, job.shape.passes[i].axis);
-  return s;
+  CUdeviceptr from = job.output;
+  return s.ok() ? TransformOthers(job, &from, job.output, extents) : s;
 }
 
 absl::Status Fft::RunToReal(Job& job) {
   const int axis = job.RealPass().axis;
   const Extents strides = ContiguousStrides(job.padded, job.complex_item);
   if (absl::Status s = CopyInput(job, job.complex, strides, job.padded); !s.ok()) return s;
-  for (size_t i = 0; i + 1 < job.shape.passes.size(); ++i) {
-    absl::Status s = TransformComplex(job, job.complex, job.padded, job.shape.passes[i].axis);
-    if (!s.ok()) return s;
-  }
+  CUdeviceptr from = job.complex;
+  if (absl::Status s = TransformOthers(job, &from, job.complex, job.padded); !s.ok()) return s;
   if (job.RealIsLast())
     return fourier_->Run(job.RealLines(), true, job.complex, job.output, job.work);
   const CUdeviceptr turned = job.complex + Aligned(job.outer_size * job.half() * job.complex_item);

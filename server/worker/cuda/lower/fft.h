@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/wire/plan.pb.h"
@@ -11,9 +12,9 @@
 
 namespace stride::cuda {
 
-// Fourier transforms by cuFFT. The input is copied first, since a view may have any strides and
-// lines are cut or continued with zeros; then axis after axis is transformed, complex ones in
-// place, and last comes the scale. Opens the library when it is first needed. Not thread-safe.
+// Fourier transforms by cuFFT. The input is copied first where it is a view with gaps or its lines
+// are cut or continued with zeros. One call transforms the last one to three axes, further calls
+// the others, in place; the scale is last. Opens the library at first use. Not thread-safe.
 class Fft {
  public:
   absl::Status Lower(const Lowering& lowering, const wire::FftLaunch& launch);
@@ -31,8 +32,12 @@ class Fft {
   absl::Status Copy(Job& job, const Box& box);
   absl::Status CopyInput(Job& job, CUdeviceptr to, const std::vector<int64_t>& strides,
                          const std::vector<int64_t>& extents);
-  absl::Status TransformComplex(Job& job, CUdeviceptr data, const std::vector<int64_t>& extents,
-                                int axis);
+  absl::Status TransformComplex(Job& job, CUdeviceptr from, CUdeviceptr to,
+                                const std::vector<int64_t>& extents, int axis);
+  // The complex axes that no call has together with the last one. `from` becomes `to` with the
+  // first.
+  absl::Status TransformOthers(Job& job, CUdeviceptr* from, CUdeviceptr to,
+                               const std::vector<int64_t>& extents);
   absl::Status RunComplex(Job& job);
   absl::Status RunToComplex(Job& job);
   absl::Status RunToReal(Job& job);

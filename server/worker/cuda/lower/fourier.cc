@@ -80,13 +80,19 @@ absl::Status Fourier::Make(Plan* plan) {
   status = check(functions_->cufftSetAutoAllocation(plan->handle, 0));
   if (status.ok()) status = check(functions_->cufftSetStream(plan->handle, stream_));
   if (status.ok()) {
-    // Without these the library would leave strides and distances out of account.
-    long long length = lines.length, embedded = lines.length;
+    std::vector<long long> lengths = lines.outer;
+    lengths.push_back(lines.length);
+    // Without extents of the arrays the library ignores strides and distances. Of real
+    // numbers and their transforms the last extents differ.
+    std::vector<long long> from = lengths, to = lengths;
+    if (!lines.outer.empty() && !IsComplex(lines.input)) to.back() = lines.length / 2 + 1;
+    if (!lines.outer.empty() && !IsComplex(lines.output)) from.back() = lines.length / 2 + 1;
     size_t work_bytes = 0;
     status = check(functions_->cufftXtMakePlanMany(
-        plan->handle, 1, &length, &embedded, lines.input_stride, lines.input_distance,
-        LibraryTypeOf(lines.input), &embedded, lines.output_stride, lines.output_distance,
-        LibraryTypeOf(lines.output), lines.count, &work_bytes, ComplexTypeOf(lines.input)));
+        plan->handle, static_cast<int>(lengths.size()), lengths.data(), from.data(),
+        lines.input_stride, lines.input_distance, LibraryTypeOf(lines.input), to.data(),
+        lines.output_stride, lines.output_distance, LibraryTypeOf(lines.output), lines.count,
+        &work_bytes, ComplexTypeOf(lines.input)));
     plan->work_bytes = work_bytes;
   }
   if (!status.ok()) functions_->cufftDestroy(plan->handle);
@@ -101,7 +107,7 @@ absl::StatusOr<Fourier::Plan*> Fourier::Find(const FourierLines& lines) {
     return &plans_.front();
   }
   if (plans_.size() >= kMaxPlans) {
-    // What is enqueued may still read its tables.
+    // Enqueued transforms may still read its tables.
     driver_.cuStreamSynchronize(stream_);
     functions_->cufftDestroy(plans_.back().handle);
     plans_.pop_back();

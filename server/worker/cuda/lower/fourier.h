@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/store/dtype.h"
@@ -20,6 +21,9 @@ struct FourierLines {
   int64_t count = 0;
   int64_t input_stride = 1, input_distance = 0;
   int64_t output_stride = 1, output_distance = 0;
+  // Not empty: transforms over these axes and the lines' own, which is the last. Both sides lie
+  // without gaps then, and both strides are 1.
+  std::vector<long long> outer;
   bool operator==(const FourierLines&) const = default;
 };
 
@@ -33,7 +37,8 @@ class Fourier {
 
   // Makes the plan; the bytes of work memory that Run needs for it.
   absl::StatusOr<uint64_t> WorkBytes(const FourierLines& lines);
-  // Not scaled. `from` may be `to` where both sides are laid out the same.
+  // Not scaled. `from` may be `to` where both sides are laid out the same. From complex to real
+  // numbers `from` may be overwritten.
   absl::Status Run(const FourierLines& lines, bool inverse, CUdeviceptr from, CUdeviceptr to,
                    CUdeviceptr work);
 

@@ -8,13 +8,13 @@
 #include "absl/strings/str_replace.h"
 #include "server/worker/cuda/cuda_status.h"
 #include "server/worker/cuda/lower/element_types.h"
+#include "server/worker/cuda/lower/linalg_layout.h"
 
 namespace stride::cuda {
 namespace {
 
 using Request = wire::LinalgLaunch;
 
-constexpr uint64_t kAlignment = 256;
 constexpr uint64_t kFaultBytes = 64;
 constexpr char kNoteEntry[] = "stride_note_info";
 constexpr uint32_t kThreads = 256;
@@ -210,43 +210,6 @@ codegen::RoutineFault::Kind FaultKind(Request::Function function) {
   }
 }
 
-// Pieces of one reservation, handed out in order.
-class Layout {
- public:
-  uint64_t Add(uint64_t bytes) {
-    const uint64_t offset = size_;
-    // Sizes of arrays that are there, or that the device will refuse to reserve: no sum of a few
-    // overflows but by this.
-    if (__builtin_add_overflow(size_, bytes, &size_) ||
-        __builtin_add_overflow(size_, kAlignment - 1, &size_))
-      size_ = ~uint64_t{0} / kAlignment * kAlignment;
-    size_ = size_ / kAlignment * kAlignment;
-    return offset;
-  }
-  uint64_t size() const { return size_; }
-
- private:
-  uint64_t size_ = 0;
-};
-
-uint64_t Bytes(int64_t rows, int64_t columns, int64_t item) {
-  uint64_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), &bytes) ||
-      __builtin_mul_overflow(bytes, static_cast<uint64_t>(item), &bytes))
-    return ~uint64_t{0};
-  return bytes;
-}
-
-// Where matrix `index` of a batch begins, in bytes.
-int64_t OffsetOf(const wire::Operand& operand, const std::vector<int64_t>& extents, int64_t index) {
-  int64_t offset = 0;
-  for (size_t i = extents.size(); i-- > 0;) {
-    offset += index % extents[i] * operand.strides(static_cast<int>(i));
-    index /= extents[i];
-  }
-  return offset;
-}
-
 // A zeroed n x n matrix without gaps becomes the identity: the upper half of each diagonal
 // element's first number is the upper half of 1.
 absl::Status SetDiagonal(const Lowering& lowering, CUdeviceptr matrix, int64_t n, DType dtype) {
@@ -353,15 +316,30 @@ absl::Status Linalg::Lower(const Lowering& lowering, const Request& launch,
   }
   if (job.shape.num_matrices == 0) return absl::OkStatus();
   if (absl::Status s = Prepare(lowering); !s.ok()) return s;
-  if (absl::Status s = ReserveScratch(job); !s.ok()) return s;
-  for (int64_t i = 0; i < job.shape.num_matrices; ++i) {
-    if (absl::Status s = RunMatrix(job, i); !s.ok()) return s;
-  }
+  if (absl::Status s = RunMatrices(job); !s.ok()) return s;
   if (FaultKind(launch.function()) == codegen::RoutineFault::kNone) return absl::OkStatus();
   if (absl::Status s = NoteFaults(job); !s.ok()) return s;
   return ToStatus(
       lowering.driver.cuMemcpyDtoHAsync(fault, job.fault, sizeof(*fault), lowering.stream),
       "fetching a fault");
+}
+
+absl::Status Linalg::RunMatrices(Job& job) {
+  const LinalgBatch::Task task{job.lowering, job.launch, job.shape, job.inputs, job.outputs};
+  absl::StatusOr<bool> takes = batch_.Takes(task);
+  if (!takes.ok()) return takes.status();
+  if (*takes) {
+    absl::StatusOr<LinalgBatch::Notes> notes = batch_.Run(task, gather_, kFaultBytes);
+    if (!notes.ok()) return notes.status();
+    job.fault = notes->fault;
+    job.infos = notes->infos;
+    return absl::OkStatus();
+  }
+  if (absl::Status s = ReserveScratch(job); !s.ok()) return s;
+  for (int64_t i = 0; i < job.shape.num_matrices; ++i) {
+    if (absl::Status s = RunMatrix(job, i); !s.ok()) return s;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Linalg::ReserveScratch(Job& job) {

@@ -9,14 +9,15 @@
 #include "server/worker/codegen/linalg_shape.h"
 #include "server/worker/codegen/routine_fault.h"
 #include "server/worker/cuda/lower/gather.h"
+#include "server/worker/cuda/lower/linalg_batch.h"
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/solver.h"
 
 namespace stride::cuda {
 
-// Decompositions and linear systems by cuSOLVER, one matrix after another. Arrays are row-major,
-// the library is column-major: each matrix is copied into its order and back. Opens the library
-// when it is first needed. Not thread-safe.
+// Decompositions and linear systems by cuSOLVER, one matrix after another, or many small ones
+// together (LinalgBatch). Arrays are row-major, the library is column-major: each matrix is copied
+// into its order and back. Opens the library at first use. Not thread-safe.
 class Linalg {
  public:
   // `fault` is host memory that the device writes: what is wrong with the data, once the task has
@@ -30,6 +31,7 @@ class Linalg {
  private:
   struct Job;
   absl::Status Prepare(const Lowering& lowering);
+  absl::Status RunMatrices(Job& job);
   absl::Status ReserveScratch(Job& job);
   absl::Status RunMatrix(Job& job, int64_t index);
   absl::Status Cholesky(Job& job);
@@ -49,6 +51,7 @@ class Linalg {
   absl::Status NoteFaults(Job& job);
 
   std::unique_ptr<Solver> solver_;
+  LinalgBatch batch_;
   Gather gather_;
   KernelModule module_;
   bool prepared_ = false;

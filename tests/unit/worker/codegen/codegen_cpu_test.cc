@@ -188,6 +188,25 @@ std::vector<T> Create(const v1::Creation& creation) {
 
 // Beyond 16 MiB a result goes past the cache, block by block: from wherever it begins, in ranges of
 // any size, with nothing written outside, and in place too.
+TEST(LaunchBlockTest, TheTilesAxisIsThatOfATransposedInput) {
+  auto axis_of = [](std::vector<int64_t> extents, std::vector<int64_t> strides) {
+    wire::ElementwiseLaunch launch;
+    for (int64_t extent : extents) launch.add_extents(extent);
+    wire::Operand* input = launch.add_inputs();
+    input->set_dtype(static_cast<int>(DType::kFloat32));
+    for (int64_t stride : strides) input->add_strides(stride);
+    return TileAxis(launch);
+  };
+  EXPECT_EQ(axis_of({64, 64}, {4, 256}), 0);
+  EXPECT_EQ(axis_of({7, 64, 64}, {16384, 4, 256}), 1);
+  EXPECT_EQ(axis_of({64, 64}, {256, 4}), -1);  // along the last axis
+  EXPECT_EQ(axis_of({64, 64}, {4, 0}), -1);    // repeated along the last axis
+  EXPECT_EQ(axis_of({31, 64}, {4, 124}), -1);  // shorter than a tile
+  EXPECT_EQ(axis_of({64, 31}, {4, 256}), -1);
+  EXPECT_EQ(axis_of({64, 64}, {8, 512}), -1);  // every other element
+  EXPECT_EQ(axis_of({4096}, {4}), -1);
+}
+
 TEST(CodegenCpu, LargeResults) {
   constexpr int64_t kCount = (16 << 20) / 4 + 1037;
   auto plan = ops::PlanOperation(

@@ -54,7 +54,7 @@ class Compiled {
     auto text = EmitRoutineCuda(code);
     EXPECT_TRUE(text.ok()) << text.status();
     cpu::CompileRequest request{.source = WithoutPtx(*text)};
-    for (size_t i = 0; i < RoutinePhases(code.routine()).size(); ++i)
+    for (size_t i = 0; i < RoutinePhases(code.routine(), kTarget).size(); ++i)
       request.entries.push_back(PhaseEntry(static_cast<int>(i)));
     auto result = cpu::Compile(request);
     EXPECT_TRUE(result.ok()) << result.status();

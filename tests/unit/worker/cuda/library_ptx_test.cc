@@ -3,6 +3,7 @@
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/lower/fft.h"
 #include "server/worker/cuda/lower/linalg.h"
+#include "server/worker/cuda/lower/linalg_batch.h"
 
 namespace stride::cuda {
 namespace {
@@ -29,6 +30,16 @@ TEST(LibraryPtxTest, LinearAlgebraNotesItsFaultsAndJoinsEigenvectors) {
   EXPECT_EQ((*kernels)[1].parameters.size(), 3u);
   EXPECT_EQ((*kernels)[4].symbol, "stride_join_vectors_8");
   EXPECT_EQ((*kernels)[4].parameters.size(), 4u);
+}
+
+TEST(LibraryPtxTest, BatchesHavePointersAndWidePivots) {
+  auto kernels = ReadPtx(LinalgBatch::Ptx());
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  ASSERT_EQ(kernels->size(), 2u);
+  EXPECT_EQ((*kernels)[0].symbol, "stride_matrix_pointers");
+  EXPECT_EQ((*kernels)[0].parameters.size(), 4u);
+  EXPECT_EQ((*kernels)[1].symbol, "stride_widen_pivots");
+  EXPECT_EQ((*kernels)[1].parameters.size(), 3u);
 }
 
 }  // namespace

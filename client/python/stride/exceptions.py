@@ -1,0 +1,19 @@
+"""NumPy's errors and warnings. The service's own are in the namespace `stride`."""
+
+from numpy.exceptions import (
+    AxisError,
+    ComplexWarning,
+    DTypePromotionError,
+    ModuleDeprecationWarning,
+    TooHardError,
+    VisibleDeprecationWarning,
+)
+
+__all__ = [
+    "AxisError",
+    "ComplexWarning",
+    "DTypePromotionError",
+    "ModuleDeprecationWarning",
+    "TooHardError",
+    "VisibleDeprecationWarning",
+]

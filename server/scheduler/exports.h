@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/base/ids.h"
+#include "server/base/steady_time.h"
+#include "server/base/unique_fd.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/engine.h"
+#include "server/scheduler/scheduler.h"
+#include "server/session/array.h"
+#include "stride/v1/region_service.pb.h"
+
+namespace stride::scheduler {
+
+// Arrays whose memory a client of this host maps. Each lies in an arena of its own (Scheduler::
+// PutAlone), so that the descriptor shows nothing else. While it is exported it is not moved, freed
+// or written, and counts as its tenant's; what an export is for ends when its ticket expires unused
+// or when the client closes the connection that the descriptor came by. None is recorded: they end
+// with the daemon. Thread-safe, except where said.
+class Exports {
+ public:
+  // A ticket is good for so long, and once.
+  static constexpr absl::Duration kTicketLife = absl::Seconds(30);
+  // Each takes descriptors of the daemon, however small it is.
+  static constexpr int64_t kMaxExports = 1024;
+  static constexpr int64_t kMaxExportsOfTenant = 256;
+  // Of a device's memory: the rest can always leave for who needs it.
+  static constexpr double kMaxShare = 0.75;
+  static constexpr double kMaxShareOfTenant = 0.5;
+
+  Exports(Core* core, Scheduler* scheduler, absl::Duration ticket_life = kTicketLife)
+      : core_(core), scheduler_(scheduler), ticket_life_(ticket_life) {}
+
+  // All but `socket_path`. Waits for what was accepted before and writes the array. The lock must
+  // not be held.
+  absl::StatusOr<v1::MapArrayResponse> Map(const TenantId& tenant,
+                                           const v1::MapArrayRequest& request, SteadyTime deadline);
+  // The export that the ticket was made for; from now on LetGo ends it. NOT_FOUND: it is none, was
+  // used or is too old.
+  absl::StatusOr<RedeemedRegion> Redeem(std::string_view ticket);
+  static bool IsName(std::string_view name);
+  // `connection` goes once the loan has ended.
+  void LetGo(const std::string& name, std::shared_ptr<const void> connection);
+  // Ends those whose ticket expired. Caller has all locks.
+  void EndExpired(SteadyTime now);
+
+ private:
+  struct Use {
+    int64_t exports = 0;
+    std::map<int, int64_t> bytes;  // by device
+  };
+  // An arena with clients that have it mapped.
+  struct Loan {
+    TenantId tenant;
+    int device = 0;
+    std::shared_ptr<store::Buffer> buffer;
+    store::Allocation block;
+    int num_exports = 0;
+  };
+  struct Export {
+    TenantId tenant;
+    uint64_t arena = 0;  // of its loan
+    std::shared_ptr<const UniqueFd> fd;
+    std::string ticket;  // empty: it was redeemed
+    SteadyTime expire_time;
+  };
+
+  absl::StatusOr<std::shared_ptr<session::Array>> Find(const TenantId& tenant,
+                                                       const session::ArrayName& name,
+                                                       bool hand_over);
+  int DeviceFor(const TenantId& tenant, const session::ArrayName& name,
+                const store::Buffer& buffer);
+  absl::StatusOr<v1::MapArrayResponse> Lend(const TenantId& tenant, const session::ArrayName& name,
+                                            const std::shared_ptr<session::Array>& array,
+                                            const store::Allocation& block, int device,
+                                            bool hand_over, std::shared_ptr<const UniqueFd> fd,
+                                            int64_t* reserved)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One more export, and bytes of the device. The first checks.
+  absl::Status Take(const TenantId& tenant, int device, int64_t exports, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Return(const TenantId& tenant, int device, int64_t exports, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Caller has all locks.
+  void End(const Export& ended);
+
+  Core* const core_;
+  Scheduler* const scheduler_;
+  const absl::Duration ticket_life_;
+  // Taken under the engine's lock, never the other way round.
+  absl::Mutex mutex_;
+  Use all_ ABSL_GUARDED_BY(mutex_);
+  std::map<TenantId, Use> tenants_ ABSL_GUARDED_BY(mutex_);  // none has no export
+  std::map<uint64_t, Loan> loans_ ABSL_GUARDED_BY(mutex_);   // by arena
+  std::map<std::string, Export, std::less<>> exports_ ABSL_GUARDED_BY(mutex_);   // by name
+  std::map<std::string, std::string, std::less<>> tickets_ ABSL_GUARDED_BY(mutex_);  // to names
+};
+
+}  // namespace stride::scheduler

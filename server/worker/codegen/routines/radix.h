@@ -1,0 +1,289 @@
+// A stable radix sort of rows by a GPU: one pass for each digit of 8 bits, from the lowest. A tile
+// takes the sums of the tiles before it from what these publish (decoupled look-back), so that a
+// pass reads and writes each element once. A digit that all elements of a row share costs nothing.
+// Before this text its user defines
+//   RadixItem                           what is moved
+//   kRadixItems                         of a thread
+//   kRadixPlaces                        each item's place in the row is moved with it
+//   kRadixKeeps                         the count keeps what it reads: reading is costly
+//   kRadixPut                           the result has the items; with places it may do without
+//   radix_digit(launch, item, digit)    in [0, 256)
+//   radix_rows(launch), radix_length(launch), RadixRow, radix_row(launch, number)
+//   radix_read(launch, row, i)          the row's item i
+//   radix_put(launch, row, i, item), radix_put_place(launch, row, i, place)
+//                                       item i of the result
+// The emitter numbers the phases: clear, count (an item for each part of pass[0] elements, of which
+// a row has pass[1]), plan (an item for each row), and for each digit a pass, pass[0] (an item for
+// each tile, of which a row has pass[1]). pass[2]: where in the scratch memory; pass[3]: digits.
+
+constexpr int kRadixBins = 256, kRadixWarps = ST_THREADS / 32;
+constexpr int kRadixItemBytes = (int)sizeof(RadixItem);
+constexpr int kRadixTile = kRadixItems * ST_THREADS;
+constexpr int kRadixMostDigits = 8;
+constexpr st_u32 kRadixSkipped = 0xFFFFFFFFu;
+
+// The scratch memory: rows' plans; the items, and the places, in up to two halves; what the count
+// has read; then what is cleared: counts, a ticket for each digit, and what tiles publish, a word for each digit's value.
+struct RadixPlan {
+  st_u32 turns[kRadixMostDigits];  // of each digit among the passes that move
+  st_u32 num_turns, unused[7];
+};
+struct RadixMemory {
+  RadixPlan* plans;
+  char *items, *places, *read;
+  st_u32 *counts, *tickets;
+  st_u64* published;
+  st_i64 half;  // elements
+};
+ST_FN RadixMemory radix_memory(const Launch& launch) {
+  const st_i64 rows = radix_rows(launch), digits = launch.pass[3];
+  const st_i64 halves = digits > 2 ? 2 : digits - 1;
+  RadixMemory memory;
+  memory.half = rows * radix_length(launch);
+  memory.plans = (RadixPlan*)(launch.scratch + launch.pass[2]);
+  memory.items = (char*)(memory.plans + rows);
+  memory.places = memory.items + (halves * memory.half * kRadixItemBytes + 15) / 16 * 16;
+  const st_i64 places = kRadixPlaces ? halves * memory.half * (st_i64)sizeof(Index) : 0;
+  memory.read = memory.places + (places + 15) / 16 * 16;
+  const st_i64 read = kRadixKeeps ? memory.half * kRadixItemBytes : 0;
+  memory.counts = (st_u32*)(memory.read + (read + 15) / 16 * 16);
+  memory.tickets = memory.counts + rows * digits * kRadixBins;
+  memory.published = (st_u64*)(memory.tickets + 16);
+  return memory;
+}
+
+ST_FN void radix_clear(const Launch& launch, st_i64 item) {
+  ((st_u64*)radix_memory(launch).counts)[item] = 0;
+}
+
+// Neighbouring lanes count apart, since neighbours are often equal.
+ST_FN void radix_count(const Launch& launch, st_i64 item) {
+  constexpr int kApart = 4;
+  __shared__ st_u32 counts[kRadixMostDigits / 2][kRadixBins][kApart];
+  const int digits = (int)launch.pass[3];
+  const st_i64 number = item / launch.pass[1], n = radix_length(launch);
+  const st_i64 begin = item % launch.pass[1] * launch.pass[0];
+  const st_i64 end = begin + launch.pass[0] < n ? begin + launch.pass[0] : n;
+  const RadixRow row = radix_row(launch, number);
+  const RadixMemory memory = radix_memory(launch);
+  st_u32* const to = memory.counts + number * digits * kRadixBins;
+  RadixItem* const kept = (RadixItem*)memory.read + number * n;
+  for (int first = 0; first < digits; first += kRadixMostDigits / 2) {
+    const int some = digits - first < kRadixMostDigits / 2 ? digits - first : kRadixMostDigits / 2;
+    for (int i = ST_THREAD; i < some * kRadixBins * kApart; i += ST_THREADS)
+      (&counts[0][0][0])[i] = 0;
+    ST_SYNC();
+#pragma unroll 4
+    for (st_i64 i = begin + ST_THREAD; i < end; i += ST_THREADS) {
+      const RadixItem value = radix_read(launch, row, i);
+      if (kRadixKeeps) kept[i] = value;
+#pragma unroll
+      for (int k = 0; k < kRadixMostDigits / 2; ++k) {
+        if (k < some)
+          atomicAdd(&counts[k][radix_digit(launch, value, first + k)][ST_THREAD % kApart], 1u);
+      }
+    }
+    ST_SYNC();
+    for (int i = ST_THREAD; i < some * kRadixBins; i += ST_THREADS) {
+      const st_u32* const apart = counts[i / kRadixBins][i % kRadixBins];
+      const st_u32 sum = apart[0] + apart[1] + apart[2] + apart[3];
+      if (sum != 0) atomicAdd(to + first * kRadixBins + i, sum);
+    }
+    ST_SYNC();
+  }
+}
+
+// The sum of the threads before. `sums` is the block's.
+ST_FN st_u32 radix_sum_before(st_u32 value, st_u32* sums) {
+  const int lane = ST_THREAD % 32;
+  st_u32 sum = value;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const st_u32 other = __shfl_up_sync(~0u, sum, step);
+    if (lane >= step) sum += other;
+  }
+  if (lane == 31) sums[ST_THREAD / 32] = sum;
+  ST_SYNC();
+  st_u32 before = sum - value;
+  for (int warp = 0; warp < ST_THREAD / 32; ++warp) before += sums[warp];
+  return before;
+}
+
+// From counts to where each digit's items begin, and which digits move.
+ST_FN void radix_plan(const Launch& launch, st_i64 item) {
+  __shared__ st_u32 sums[kRadixWarps];
+  const int digits = (int)launch.pass[3];
+  const st_u32 n = (st_u32)radix_length(launch);
+  const RadixMemory memory = radix_memory(launch);
+  st_u32* const counts = memory.counts + item * digits * kRadixBins;
+  st_u32 turn = 0;
+  for (int digit = 0; digit < digits; ++digit) {
+    const st_u32 count = counts[digit * kRadixBins + ST_THREAD];
+    // One pass there must be.
+    const bool needless = __syncthreads_or(count == n) && (digit < digits - 1 || turn > 0);
+    counts[digit * kRadixBins + ST_THREAD] = radix_sum_before(count, sums);
+    if (ST_THREAD == 0) memory.plans[item].turns[digit] = needless ? kRadixSkipped : turn;
+    if (!needless) ++turn;
+    ST_SYNC();
+  }
+  if (ST_THREAD == 0) memory.plans[item].num_turns = turn;
+}
+
+// The lanes whose digit is the same.
+ST_FN st_u32 radix_peers(int digit) {
+  st_u32 peers = ~0u;
+#pragma unroll
+  for (int bit = 0; bit < 8; ++bit) {
+    const bool set = (digit >> bit & 1) != 0;
+    const st_u32 with = __ballot_sync(~0u, set);
+    peers &= set ? with : ~with;
+  }
+  return peers;
+}
+
+// The items with this digit in the tiles before; what a tile publishes is marked with the digit's
+// number, so that words of an earlier pass do not count. A thread's, for each digit's value. It
+// reads several tiles' words at once, since one after another they would take longer than all else.
+ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit, st_u32 count) {
+  constexpr int kShift = 48, kAtOnce = 8;
+  const st_u64 mark = (st_u64)(2 * digit + 2) << kShift, summed = (st_u64)1 << kShift;
+  volatile st_u64* const own = published + tile * kRadixBins;
+  if (tile == 0) {
+    *own = (mark | summed) + count;
+    return 0;
+  }
+  *own = mark + count;
+  st_u64 before = 0;
+  bool done = false;
+  for (st_i64 last = tile - 1; !done; last -= kAtOnce) {
+    st_u64 words[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      words[k] = last >= k ? published[(last - k) * kRadixBins] : mark | summed;
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      while (!done && words[k] < mark) words[k] = published[(last - k) * kRadixBins];
+      if (!done) before += words[k] & (summed - 1);
+      done = done || (words[k] & summed) != 0;
+    }
+  }
+  *own = (mark | summed) + before + count;
+  return before;
+}
+
+ST_FN void radix_pass(const Launch& launch, st_i64) {
+  constexpr int kLargest = kRadixPlaces && sizeof(Index) > sizeof(RadixItem) ? (int)sizeof(Index)
+                                                                            : kRadixItemBytes;
+  __shared__ __align__(16) char exchange[kRadixTile * kLargest];
+  __shared__ st_u32 counters[kRadixWarps][kRadixBins], targets[kRadixBins];
+  __shared__ st_u32 sums[kRadixWarps], ticket;
+  const RadixMemory memory = radix_memory(launch);
+  const int digit = (int)launch.pass[0], warp = ST_THREAD / 32, lane = ST_THREAD % 32;
+  // Tiles are taken in their order, so that those before are done or have blocks that run.
+  if (ST_THREAD == 0) ticket = atomicAdd(memory.tickets + digit, 1u);
+#pragma unroll
+  for (int i = 0; i < kRadixWarps; ++i) counters[i][ST_THREAD] = 0;
+  ST_SYNC();
+  const st_i64 number = ticket / (st_u32)launch.pass[1], tile = ticket % (st_u32)launch.pass[1];
+  const RadixPlan& plan = memory.plans[number];
+  const st_u32 turn = plan.turns[digit];
+  if (turn == kRadixSkipped) return;
+  const bool last = turn + 1 == plan.num_turns;
+  const st_i64 n = radix_length(launch), begin = tile * kRadixTile;
+  const int valid = n - begin < kRadixTile ? (int)(n - begin) : kRadixTile;
+  const RadixRow row = radix_row(launch, number);
+  const st_i64 from = memory.half * ((turn + 1) % 2) + number * n;
+  const st_i64 to = memory.half * (turn % 2) + number * n;
+
+  const int first = warp * kRadixItems * 32 + lane;
+  RadixItem items[kRadixItems];
+  if (turn == 0 && !kRadixKeeps) {
+#pragma unroll
+    for (int k = 0; k < kRadixItems; ++k) {
+      if (first + k * 32 < valid) items[k] = radix_read(launch, row, begin + first + k * 32);
+    }
+  } else {
+    const RadixItem* const read =
+        turn == 0 ? (const RadixItem*)memory.read + number * n + begin
+                  : (const RadixItem*)memory.items + from + begin;
+#pragma unroll
+    for (int k = 0; k < kRadixItems; ++k) {
+      if (first + k * 32 < valid) items[k] = read[first + k * 32];
+    }
+  }
+  // Each item's digit, and its rank among those of its warp with the same one, which is below 2^16.
+  // What is beyond the row counts as the highest digit: it is last in any case.
+  st_u32 ranks[kRadixItems];
+#pragma unroll
+  for (int k = 0; k < kRadixItems; ++k) {
+    const int value =
+        first + k * 32 < valid ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
+    const st_u32 peers = radix_peers(value), before = peers & ((1u << lane) - 1);
+    const st_u32 count = counters[warp][value];
+    __syncwarp();
+    if (before == 0) counters[warp][value] = count + (st_u32)__popc(peers);
+    __syncwarp();
+    ranks[k] = (st_u32)value << 16 | (count + (st_u32)__popc(before));
+  }
+  ST_SYNC();
+  // By warps, then by digits: where each warp's items of each digit begin in the tile.
+  st_u32 count = 0;
+#pragma unroll
+  for (int i = 0; i < kRadixWarps; ++i) {
+    const st_u32 some = counters[i][ST_THREAD];
+    counters[i][ST_THREAD] = count;
+    count += some;
+  }
+  const st_u32 start = radix_sum_before(count, sums);
+#pragma unroll
+  for (int i = 0; i < kRadixWarps; ++i) counters[i][ST_THREAD] += start;
+  ST_SYNC();
+#pragma unroll
+  for (int k = 0; k < kRadixItems; ++k) {
+    ranks[k] = (ranks[k] & 0xFFFF) + counters[warp][ranks[k] >> 16];
+    if (first + k * 32 < valid) ((RadixItem*)exchange)[ranks[k]] = items[k];
+  }
+  if (ST_THREAD == kRadixBins - 1) count -= (st_u32)(kRadixTile - valid);
+  const st_u64 before =
+      radix_look_back(memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD, tile,
+                      digit, count);
+  const st_u32* const starts = memory.counts + (number * launch.pass[3] + digit) * kRadixBins;
+  targets[ST_THREAD] = starts[ST_THREAD] + (st_u32)before - start;
+  ST_SYNC();
+
+  st_u32 places_to[kRadixItems];
+#pragma unroll
+  for (int k = 0; k < kRadixItems; ++k) {
+    const int i = ST_THREAD + k * ST_THREADS;
+    if (i >= valid) break;
+    const RadixItem item = ((const RadixItem*)exchange)[i];
+    const st_u32 place = targets[radix_digit(launch, item, digit)] + (st_u32)i;
+    places_to[k] = place;
+    if (!last) {
+      ((RadixItem*)memory.items + to)[place] = item;
+    } else if (kRadixPut) {
+      radix_put(launch, row, place, item);
+    }
+  }
+  if constexpr (kRadixPlaces) {
+    ST_SYNC();
+    const Index* const read = (const Index*)memory.places + from + begin;
+#pragma unroll
+    for (int k = 0; k < kRadixItems; ++k) {
+      const int i = first + k * 32;
+      if (i < valid) ((Index*)exchange)[ranks[k]] = turn == 0 ? (Index)(begin + i) : read[i];
+    }
+    ST_SYNC();
+#pragma unroll
+    for (int k = 0; k < kRadixItems; ++k) {
+      const int i = ST_THREAD + k * ST_THREADS;
+      if (i >= valid) break;
+      const Index place = ((const Index*)exchange)[i];
+      if (last) {
+        radix_put_place(launch, row, places_to[k], place);
+      } else {
+        ((Index*)memory.places + to)[places_to[k]] = place;
+      }
+    }
+  }
+}

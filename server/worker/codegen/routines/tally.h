@@ -1,0 +1,58 @@
+// How many elements each group has, after its user's num_elements(), group_of() and
+//   store_count(launch, group, count)
+// Pass 4 clears pass[1] rows of counts, 5 counts chunks of pass[0] elements, and 6 adds rows up.
+// pass[2]: the chunks share one row.
+constexpr int kSharedCounts = 4096;
+
+#if ST_CUDA
+ST_FN void count_one(st_u64* at) { atomicAdd(at, 1ull); }
+#else
+ST_FN void count_one(st_u64* at) { ++*at; }
+#endif
+
+ST_FN void phase4(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
+
+ST_FN void phase5(const Launch& launch, st_i64 item) {
+  const st_i64 groups = launch.ST_LAST.own_extents[0], n = num_elements(launch);
+  const st_i64 begin = item * launch.pass[0];
+  const st_i64 end = begin + launch.pass[0] < n ? begin + launch.pass[0] : n;
+  st_u64* const row = (st_u64*)launch.scratch + (launch.pass[2] ? 0 : item * groups);
+#if ST_CUDA
+  __shared__ st_u32 counts[kSharedCounts];
+  const bool shared = groups <= kSharedCounts;
+  if (shared) {
+    for (int i = ST_THREAD; i < groups; i += ST_THREADS) counts[i] = 0;
+    ST_SYNC();
+  }
+#pragma unroll 4
+  for (st_i64 i = begin + ST_THREAD; i < end; i += ST_THREADS) {
+    const st_i64 group = group_of(launch, i);
+    if (group >= groups) continue;
+    if (shared) {
+      atomicAdd(&counts[group], 1u);
+    } else {
+      count_one(row + group);
+    }
+  }
+  if (shared) {
+    ST_SYNC();
+    for (int i = ST_THREAD; i < groups; i += ST_THREADS) {
+      if (counts[i] != 0) atomicAdd(row + i, (st_u64)counts[i]);
+    }
+    ST_SYNC();
+  }
+#else
+  for (st_i64 i = begin; i < end; ++i) {
+    const st_i64 group = group_of(launch, i);
+    if (group < groups) count_one(row + group);
+  }
+#endif
+}
+
+ST_FN void phase6(const Launch& launch, st_i64 item) {
+  const st_i64 groups = launch.ST_LAST.own_extents[0];
+  st_u64 sum = 0;
+  for (st_i64 row = 0; row < launch.pass[1]; ++row)
+    sum += ((const st_u64*)launch.scratch)[row * groups + item];
+  store_count(launch, item, sum);
+}

@@ -1,0 +1,150 @@
+// accumulate.h's long rows on a GPU, in tiles that are read and written once: pass 1 clears what
+// tiles publish, and 2 goes through the tiles, of which a row has pass[1]. Each publishes its total.
+// A tile combines the totals of those before it in its group of kGroupTiles, and what the group
+// before ends with. So the order in which values are combined depends on places alone, and results
+// repeat, unlike those of a look-back to whatever tile has its result first. pass[0]: words to clear.
+
+constexpr int kLane = 32, kWarps = ST_THREADS / kLane, kGroupTiles = ST_THREADS;
+// As AccumulateTile() in routine_shape.cc, which does not know the accumulator's type.
+constexpr int kItems = sizeof(T1) > 8 ? 4 : sizeof(T1) > 4 ? 8 : 16, kTile = kItems * ST_THREADS;
+constexpr int kWords = ((int)sizeof(Acc) + 3) / 4;
+
+// A value as words of 32 bits, which are published each with a mark, so that no fence is needed.
+union Words {
+  Acc value;
+  st_u32 words[kWords];
+};
+ST_FN void publish(volatile st_u64* to, Acc value) {
+  Words pieces = {};
+  pieces.value = value;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) to[i] = (st_u64)1 << 32 | pieces.words[i];
+}
+ST_FN Acc await(const volatile st_u64* from) {
+  Words pieces = {};
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    st_u64 word;
+    do word = from[i];
+    while (word == 0);
+    pieces.words[i] = (st_u32)word;
+  }
+  return pieces.value;
+}
+
+// What the thread that many lanes before has.
+ST_FN Part shifted(Part part, int lanes) {
+  Words pieces = {};
+  pieces.value = part.value;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i)
+    pieces.words[i] = __shfl_up_sync(~0u, pieces.words[i], lanes);
+  return Part{pieces.value, __shfl_up_sync(~0u, (int)part.some, lanes) != 0};
+}
+// What the threads before have, and what all have. `warps` is the block's, and free when all
+// threads have come to a barrier after this.
+ST_FN Part combine_threads(Part part, Part* total, Part* warps) {
+  const int lane = ST_THREAD % kLane;
+#pragma unroll
+  for (int step = 1; step < kLane; step *= 2) {
+    const Part other = shifted(part, step);
+    if (lane >= step) part = join(other, part);
+  }
+  if (lane == kLane - 1) warps[ST_THREAD / kLane] = part;
+  Part before = shifted(part, 1);
+  if (lane == 0) before.some = false;
+  ST_SYNC();
+  Part sum;
+  sum.some = false;
+#pragma unroll
+  for (int warp = 0; warp < kWarps; ++warp) {
+    if (warp == ST_THREAD / kLane) before = join(sum, before);
+    sum = join(sum, warps[warp]);
+  }
+  *total = sum;
+  return before;
+}
+
+// Room between runs, so that threads which go through theirs meet different banks.
+constexpr int kBankValues = sizeof(Acc) >= 16 ? 8 : 128 / (int)sizeof(Acc);
+ST_FN int padded(int i) { return i + i / kBankValues; }
+
+ST_FN void phase1(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
+
+ST_FN void phase2(const Launch& launch, st_i64 item) {
+  __shared__ Acc values[kTile + kTile / kBankValues];
+  __shared__ Part warps[kWarps], others[kWarps], ended;
+  __shared__ st_u32 ticket;
+  const st_i64 tiles = launch.pass[1];
+  // Tiles are taken in their order, so that those before are done or have blocks that run.
+  if (tiles > 1) {
+    if (ST_THREAD == 0) ticket = atomicAdd((st_u32*)launch.scratch, 1u);
+    ST_SYNC();
+    item = ticket;
+  }
+  const st_i64 number = item / tiles, tile = item % tiles, begin = tile * kTile;
+  const Row row = row_of(launch, number);
+  const int valid = row.n - begin < kTile ? (int)(row.n - begin) : kTile;
+  if (ST_THREAD == 0 && tile == 0) store_initial(launch, row);
+  T0 loaded[kItems];
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const int i = k * ST_THREADS + ST_THREAD;
+    if (i < valid) loaded[k] = st_load<T0>(row.in + (begin + i) * row.in_step);
+  }
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const int i = k * ST_THREADS + ST_THREAD;
+    if (i < valid) values[padded(i)] = run0(loaded[k]);
+  }
+  ST_SYNC();
+  const int first = ST_THREAD * kItems;
+  Acc mine[kItems];
+  Part part;
+  part.some = false;
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (first + k < valid) {
+      mine[k] = values[padded(first + k)];
+      part = join(part, Part{mine[k], true});
+    }
+  }
+  Part total;
+  Part before = combine_threads(part, &total, warps);
+
+  if (tiles > 1) {
+    const st_i64 groups = (tiles + kGroupTiles - 1) / kGroupTiles, group = tile / kGroupTiles;
+    const int place = (int)(tile % kGroupTiles);
+    volatile st_u64* const totals = (volatile st_u64*)launch.scratch + 1 + number * tiles * kWords;
+    volatile st_u64* const ends = (volatile st_u64*)launch.scratch + 1 +
+                                  (launch.count * tiles + number * groups) * kWords;
+    if (ST_THREAD == 0) {
+      publish(totals + tile * kWords, total.value);
+      ended.some = group > 0;
+      if (group > 0) ended.value = await(ends + (group - 1) * kWords);
+    }
+    Part earlier;
+    earlier.some = ST_THREAD < place;
+    if (earlier.some) earlier.value = await(totals + (tile - place + ST_THREAD) * kWords);
+    Part sum;
+    combine_threads(earlier, &sum, others);
+    sum = join(ended, sum);
+    if (ST_THREAD == 0 && place == kGroupTiles - 1)
+      publish(ends + group * kWords, join(sum, total).value);
+    before = join(sum, before);
+  }
+
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    if (first + k < valid) {
+      before = join(before, Part{mine[k], true});
+      values[padded(first + k)] = before.value;
+    }
+  }
+  ST_SYNC();
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {
+    const int i = k * ST_THREADS + ST_THREAD;
+    if (i < valid) store(row, begin + i, values[padded(i)]);
+  }
+}

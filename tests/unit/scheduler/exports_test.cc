@@ -1,0 +1,323 @@
+// Arrays whose memory clients map: what their descriptors show, and what becomes of them.
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/scheduler/exports.h"
+#include "tests/support/await.h"
+#include "tests/support/end_engine.h"
+#include "tests/support/fake_broker.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::Eventually;
+using ::stride::testing::FakeBroker;
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+
+const TenantId kA{"a"}, kB{"b"};
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+SteadyTime Soon() { return Now() + absl::Seconds(100); }
+
+// An array's memory as its client has it.
+struct Mapped {
+  v1::MapArrayResponse response;
+  std::string name;
+  MemoryMap map;
+  std::string bytes(int64_t size) const {
+    return std::string(reinterpret_cast<const char*>(map.data()) + response.offset(), size);
+  }
+};
+
+class ExportsTest : public ::testing::TestWithParam<bool> {
+ protected:
+  void Start(wire::DeviceDescription device) {
+    broker_ = std::make_unique<FakeBroker>(std::vector<wire::DeviceDescription>{device});
+    EngineOptions options;
+    options.housekeeping_interval = absl::Milliseconds(5);
+    engine_ = Engine::Create(std::move(options), broker_.get());
+    for (const TenantId& tenant : {kA, kB}) {
+      v1::CreateSessionRequest request;
+      request.set_session_id("s");
+      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+    }
+  }
+  void SetUp() override { Start(GetParam() ? HostDevice(0) : StagedDevice(0)); }
+  void TearDown() override {
+    EXPECT_TRUE(EndEngine(*broker_, *engine_));
+    engine_.reset();
+  }
+
+  static std::string Content(int64_t size, char first) {
+    std::string content(static_cast<size_t>(size), '\0');
+    std::iota(content.begin(), content.end(), first);
+    return content;
+  }
+  absl::Status Put(int handle, const std::string& content, const TenantId& tenant = kA) {
+    v1::PutArrayRequest::Header header;
+    header.set_parent("sessions/s");
+    header.set_array_id(absl::StrCat(handle));
+    header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
+    header.mutable_spec()->add_shape(static_cast<int64_t>(content.size()));
+    auto upload = engine_->BeginUpload(tenant, header, Soon());
+    if (!upload.ok()) return upload.status();
+    if (absl::Status status = (*upload)->Write(content); !status.ok()) return status;
+    return (*upload)->Finish().status();
+  }
+  absl::StatusOr<v1::MapArrayResponse> Map(int handle, bool hand_over = false,
+                                           const TenantId& tenant = kA) {
+    v1::MapArrayRequest request;
+    request.set_name(absl::StrCat("sessions/s/arrays/", handle));
+    request.set_hand_over(hand_over);
+    return engine_->MapArray(tenant, request, Soon());
+  }
+  Mapped MustMap(int handle, bool hand_over = false) {
+    auto response = Map(handle, hand_over);
+    EXPECT_TRUE(response.ok()) << response.status();
+    Mapped mapped{*response, "", {}};
+    auto redeemed = engine_->RedeemRegion(response->ticket());
+    EXPECT_TRUE(redeemed.ok()) << redeemed.status();
+    mapped.name = redeemed->name;
+    engine_->HoldRegion(mapped.name);
+    mapped.map = *MemoryMap::Map(redeemed->fd, response->memory_bytes(), hand_over);
+    return mapped;
+  }
+  std::string Fetch(int handle) {
+    v1::FetchArrayRequest request;
+    request.set_name(absl::StrCat("sessions/s/arrays/", handle));
+    auto download = engine_->BeginDownload(kA, request, Soon());
+    EXPECT_TRUE(download.ok()) << download.status();
+    std::string content;
+    for (;;) {
+      auto chunk = (*download)->Next(kMiB);
+      EXPECT_TRUE(chunk.ok()) << chunk.status();
+      if (!chunk.ok() || chunk->bytes.empty()) return content;
+      content.append(chunk->bytes);
+    }
+  }
+  int64_t ArrayBytes(const TenantId& tenant) {
+    for (const v1::QuotaUsage& line : engine_->GetUsage(tenant).quotas()) {
+      if (line.name() == "array-bytes") return line.used();
+    }
+    return -1;
+  }
+  absl::Status Delete(int handle) {
+    return engine_->DeleteArray(kA, absl::StrCat("sessions/s/arrays/", handle));
+  }
+  bool WriteSucceedsEventually(int handle, const std::string& content) {
+    return Eventually([&] { return Put(handle, content).ok(); });
+  }
+
+  std::unique_ptr<FakeBroker> broker_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
+  const std::string mine = Content(5000, 3), other(3000, '\x7f');
+  ASSERT_TRUE(Put(1, other).ok());
+  ASSERT_TRUE(Put(2, mine).ok());
+  ASSERT_TRUE(Put(3, other).ok());
+  Mapped mapped = MustMap(2);
+  EXPECT_EQ(mapped.bytes(5000), mine);
+  // Nor do arrays that come later.
+  ASSERT_TRUE(Put(4, other).ok());
+  const std::string all(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
+  EXPECT_EQ(all.find(other.substr(0, 64)), std::string::npos);
+  EXPECT_EQ(Fetch(1), other);
+  EXPECT_EQ(Fetch(2), mine);
+  ASSERT_TRUE(Delete(2).ok());
+  ASSERT_TRUE(Put(5, other).ok());
+  EXPECT_EQ(mapped.bytes(5000), mine);
+  engine_->LetGoOfRegion(mapped.name);
+  EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 4 * 3000; }));
+  ASSERT_TRUE(Put(6, other).ok());
+  const std::string after(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
+  EXPECT_EQ(after.find(other.substr(0, 64)), std::string::npos);
+}
+
+TEST_P(ExportsTest, LargeArray_IsMappedWhereItLies) {
+  const std::string content = Content(40 * kMiB, 1);
+  ASSERT_TRUE(Put(1, content).ok());
+  auto before = engine_->SampleDevices();
+  Mapped mapped = MustMap(1), again = MustMap(1);
+  EXPECT_TRUE(mapped.bytes(40 * kMiB) == content);
+  EXPECT_TRUE(again.bytes(40 * kMiB) == content);
+  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), before[0].arena_bytes());
+}
+
+TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
+  const std::string content = Content(4096, 5), changed = Content(4096, 9);
+  ASSERT_TRUE(Put(1, content).ok());
+  Mapped first = MustMap(1), second = MustMap(1);
+  absl::Status refused = Put(1, changed);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_WRONG_STATE);
+  EXPECT_EQ(first.bytes(4096), content);
+  engine_->LetGoOfRegion(first.name);
+  // The other one has it still, whatever came before.
+  engine_->LetGoOfRegion(first.name);
+  engine_->LetGoOfRegion("exports/none");
+  ASSERT_TRUE(engine_->Responds(absl::Seconds(100)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Put(1, changed)));
+  engine_->LetGoOfRegion(second.name);
+  EXPECT_TRUE(WriteSucceedsEventually(1, changed));
+  EXPECT_EQ(Fetch(1), changed);
+}
+
+TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
+  ASSERT_TRUE(Put(1, Content(100, 0)).ok());
+  Mapped mapped = MustMap(1);
+  auto connection = std::make_shared<int>(1);
+  std::weak_ptr<int> open = connection;
+  engine_->LetGoOfRegion(mapped.name, std::move(connection));
+  EXPECT_TRUE(Eventually([&] { return open.expired(); }));
+  EXPECT_TRUE(Put(1, Content(100, 1)).ok());
+}
+
+TEST_P(ExportsTest, HandedOver_LeavesTheServiceAndStaysCharged) {
+  const std::string content = Content(4096, 5);
+  ASSERT_TRUE(Put(1, content).ok());
+  const int64_t before = engine_->SampleDevices()[0].arena_bytes();
+  Mapped mapped = MustMap(1, /*hand_over=*/true);
+  EXPECT_GT(engine_->SampleDevices()[0].arena_bytes(), before);
+  EXPECT_EQ(mapped.bytes(4096), content);
+  mapped.map.data()[0] = std::byte{77};
+  EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/1").status()));
+  EXPECT_EQ(ArrayBytes(kA), 4096);
+  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  EXPECT_EQ(ArrayBytes(kA), 4096);
+  engine_->LetGoOfRegion(mapped.name);
+  EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 0; }));
+  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == before; }));
+}
+
+TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
+  ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
+  v1::Operation view;
+  view.mutable_view()->mutable_input()->set_handle(1);
+  view.add_outputs()->set_handle(2);
+  auto ticket = engine_->Submit(kA, "sessions/s", view, Soon());
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status())) << Map(1, true).status();
+  EXPECT_TRUE(Map(2).ok());
+  // Mapped for reading, by the ticket alone.
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status()));
+  v1::MapArrayRequest named;
+  named.set_name("tenants/a/arrays/x");
+  named.set_hand_over(true);
+  EXPECT_TRUE(absl::IsInvalidArgument(engine_->MapArray(kA, named, Soon()).status()));
+}
+
+TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
+  ASSERT_TRUE(Put(1, Content(64, 5), kB).ok());
+  absl::Status theirs = Map(1).status(), none = Map(2).status();
+  EXPECT_TRUE(absl::IsNotFound(theirs)) << theirs;
+  EXPECT_EQ(theirs.code(), none.code());
+  ASSERT_TRUE(Put(3, Content(64, 5)).ok());
+  ASSERT_TRUE(Delete(3).ok());
+  EXPECT_TRUE(absl::IsNotFound(Map(3).status()));
+  ASSERT_TRUE(Put(4, Content(64, 5)).ok());
+  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  EXPECT_TRUE(absl::IsNotFound(Map(4).status()));
+  EXPECT_TRUE(Map(1, false, kB).ok());
+}
+
+TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
+  ASSERT_TRUE(Put(1, Content(64, 5)).ok());
+  ASSERT_TRUE(Put(1, Content(64, 5), kB).ok());
+  std::vector<std::string> names;
+  for (int i = 0; i < Exports::kMaxExportsOfTenant; ++i) {
+    auto mapped = Map(1);
+    ASSERT_TRUE(mapped.ok()) << mapped.status();
+    auto redeemed = engine_->RedeemRegion(mapped->ticket());
+    ASSERT_TRUE(redeemed.ok());
+    names.push_back(redeemed->name);
+  }
+  for (int i = 0; i < 100; ++i) {
+    absl::Status over = Map(1).status();
+    ASSERT_TRUE(absl::IsResourceExhausted(over)) << over;
+    EXPECT_EQ(MetadataOf(over, "quota"), "mapped-arrays");
+  }
+  EXPECT_TRUE(Map(1, false, kB).ok());
+  engine_->LetGoOfRegion(names[0]);
+  EXPECT_TRUE(Eventually([&] { return Map(1).ok(); }));
+}
+
+TEST_P(ExportsTest, Bytes_AreBoundedByTheDevicesMemory) {
+  TearDown();
+  Start(GetParam() ? HostDevice(0, 100 * kMiB) : StagedDevice(0, 100 * kMiB));
+  ASSERT_TRUE(Put(1, Content(40 * kMiB, 1)).ok());
+  ASSERT_TRUE(Put(2, Content(33 * kMiB, 1)).ok());
+  Mapped mapped = MustMap(1);
+  absl::Status over = Map(2).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(over)) << over;
+  EXPECT_EQ(MetadataOf(over, "quota"), "mapped-bytes");
+  // The same memory counts once.
+  EXPECT_TRUE(Map(1).ok());
+}
+
+TEST_P(ExportsTest, DescriptorForReading_CannotBeMappedForWriting) {
+  if (!GetParam()) GTEST_SKIP() << "a GPU's handle has one kind";
+  ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
+  auto response = Map(1);
+  ASSERT_TRUE(response.ok());
+  auto redeemed = engine_->RedeemRegion(response->ticket());
+  ASSERT_TRUE(redeemed.ok());
+  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(response->ticket()).status()));
+  const auto size = static_cast<size_t>(response->memory_bytes());
+  EXPECT_EQ(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, redeemed->fd, 0), MAP_FAILED);
+  struct stat info;
+  ASSERT_EQ(fstat(redeemed->fd, &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_TRUE(CheckMemoryFile(redeemed->fd, size).ok());
+}
+
+TEST(ExportTicketTest, UnusedTicket_EndsTheLoan) {
+  FakeBroker broker({HostDevice(0)});
+  Core core({}, &broker);
+  Scheduler scheduler(&core);
+  {
+    Exports exports(&core, &scheduler, absl::Milliseconds(1));
+    auto array = std::make_shared<session::Array>();
+    array->info = Contiguous(DType::kUInt8, {4});
+    array->buffer = std::make_shared<store::Buffer>(kA, 4, core.reclaimer);
+    array->buffer->inline_bytes = std::make_shared<const std::string>("abcd");
+    {
+      Locked lock(core);
+      auto session = core.catalogue.CreateSession(kA, "s", absl::Hours(1), core.Now(), 10);
+      ASSERT_TRUE(session.ok());
+      ASSERT_TRUE(core.catalogue.AddArray(**session, 1, array).ok());
+    }
+    v1::MapArrayRequest request;
+    request.set_name("sessions/s/arrays/1");
+    auto used = exports.Map(kA, request, Soon()), unused = exports.Map(kA, request, Soon());
+    ASSERT_TRUE(used.ok() && unused.ok()) << used.status() << unused.status();
+    EXPECT_EQ(array->buffer->num_loans, 1);
+    // As late as it likes: who waits for a clock waits for luck.
+    Locked lock(core);
+    exports.EndExpired(core.Now() + absl::Hours(1));
+    EXPECT_EQ(array->buffer->num_loans, 0);
+    EXPECT_EQ(array->buffer->num_holders, 0);
+    EXPECT_TRUE(absl::IsNotFound(exports.Redeem(used->ticket()).status()));
+  }
+  core.Stop();
+}
+
+INSTANTIATE_TEST_SUITE_P(HostAndStaged, ExportsTest, ::testing::Bool(), [](const auto& kind) {
+  return kind.param ? "Host" : "Staged";
+});
+
+}  // namespace
+}  // namespace stride::scheduler
