@@ -524,6 +524,11 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         number = self._one("a rounded number")
         return round(number) if ndigits is None else round(number, ndigits)
 
+    @classmethod
+    def __class_getitem__(cls, _: Any) -> type:
+        """The class: annotations such as `ndarray[Any, dtype]` say nothing more here."""
+        return cls
+
     def __trunc__(self) -> int:
         return int(self._one("int"))
 
@@ -531,11 +536,6 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         """The elements' bytes in C order; of an integer so many zeros, as of NumPy's."""
         values = self._read()
         return bytes(values) if self.ndim else bytes(values[()])
-
-    @classmethod
-    def __class_getitem__(cls, _: Any) -> type:
-        """The class: annotations such as `ndarray[Any, dtype]` say nothing more here."""
-        return cls
 
     def __copy__(self) -> "Array":
         return _manipulation.copy(self)

@@ -36,9 +36,7 @@ def _binary(name: str):
         x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
     ) -> Array:
         if out is None and where is True and dtype is signature is None and casting == "same_kind" and order == "K":
-            if type(x1) in HOST_NUMBERS and type(x2) in HOST_NUMBERS and (
-                result := of_elements(name, x1, x2)
-            ) is not None:
+            if type(x1) in HOST_NUMBERS and type(x2) in HOST_NUMBERS and (result := of_elements(name, x1, x2)) is not None:
                 return result
             return wrap(elementwise(name, operands_of((x1, x2))))
         dtype = _ufunc.computing_type(name, (x1, x2), casting, order, dtype, signature)

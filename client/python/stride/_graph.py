@@ -37,7 +37,7 @@ class Buffer:
     first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
     `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
     name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
-    meanwhile. `parts`: the parts of the elements that have arrays of their own (`_parts.py`)."""
+    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`)."""
 
     __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts")
 
