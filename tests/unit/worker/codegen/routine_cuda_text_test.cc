@@ -165,7 +165,7 @@ TEST(RoutineCudaText, AccumulatesByTiles) {
 TEST(RoutineCudaText, SortsByMergesAndByDigits) {
   for (bool descending : {false, true}) {
     for (bool indices : {false, true}) {
-      for (int64_t n : {1, 5, 256, 1000, 1024, 1025, 4000, 9973, 30000}) {
+      for (int64_t n : {1, 5, 256, 1024, 1025, 4000, 12000}) {
         v1::Operation operation;
         operation.mutable_sort()->mutable_input()->set_handle(1);
         operation.mutable_sort()->set_descending(descending);
