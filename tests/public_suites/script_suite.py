@@ -3,7 +3,7 @@
     python script_suite.py STRIDED FOLDER [--seconds N] [--json FILE] [part of a path ...]
 
 Programs are Python files, notebooks, and texts with code blocks. A program works if each statement that runs with NumPy
-runs, and values, printed numbers, shapes and types agree. Random numbers are NumPy's in both runs (paired_random.py)."""
+runs, and values, printed numbers, shapes and types agree. Random numbers are NumPy's in both (paired_random.py)."""
 
 import argparse
 import ast
