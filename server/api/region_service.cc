@@ -22,8 +22,8 @@ absl::StatusOr<v1::CreateRegionResponse> RegionServiceAdapter::Create(
   return response;
 }
 
-absl::StatusOr<v1::MapArrayResponse> RegionServiceAdapter::Map(
-    Call& call, const v1::MapArrayRequest& request) {
+absl::StatusOr<v1::MapArrayResponse> RegionServiceAdapter::Map(Call& call,
+                                                               const v1::MapArrayRequest& request) {
   if (socket_path_.empty())
     return NotImplemented("mapped arrays", "this daemon listens on no Unix socket");
   if (!call.peer().starts_with(kUnixPeer)) {

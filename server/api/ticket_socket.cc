@@ -189,8 +189,8 @@ bool TicketSocket::Serve(Connection& connection) {
   const bool sent = SendDescriptor(connection.fd.get(), redeemed->fd);
   if (sent) ++stats_.handed_out;
   if (sent && holds) {
-    holders_.push_back({std::make_shared<const UniqueFd>(std::move(connection.fd)),
-                        std::move(redeemed->region)});
+    holders_.push_back(
+        {std::make_shared<const UniqueFd>(std::move(connection.fd)), std::move(redeemed->region)});
   } else if (holds) {
     calls_.let_go(redeemed->region, nullptr);
   }

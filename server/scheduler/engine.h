@@ -227,7 +227,8 @@ class Download {
   }
 };
 
-// A region, or an array's memory, that a ticket was redeemed for. Its descriptor stays open as long as this lives.
+// A region, or an array's memory, that a ticket was redeemed for. Its descriptor stays open as long
+// as this lives.
 struct RedeemedRegion {
   std::shared_ptr<const void> owner;
   int fd = -1;

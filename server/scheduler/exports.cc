@@ -148,14 +148,12 @@ absl::Status Exports::Take(const TenantId& tenant, int device, int64_t exports, 
                          kRetryDelay);
   }
   if (used(mine) + bytes > most_of_tenant) {
-    return QuotaExceeded(v1::ERROR_REASON_QUOTA, tenant.value,
-                         "the tenant's mapped arrays would take more than half of the device's "
-                         "memory; close some mappings, or copy",
-                         {.quota = "mapped-bytes",
-                          .limit = most_of_tenant,
-                          .used = used(mine),
-                          .asked = bytes},
-                         kRetryDelay);
+    return QuotaExceeded(
+        v1::ERROR_REASON_QUOTA, tenant.value,
+        "the tenant's mapped arrays would take more than half of the device's "
+        "memory; close some mappings, or copy",
+        {.quota = "mapped-bytes", .limit = most_of_tenant, .used = used(mine), .asked = bytes},
+        kRetryDelay);
   }
   if (all_.exports + exports > kMaxExports || used(all_) + bytes > most) {
     return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,

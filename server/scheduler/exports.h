@@ -102,7 +102,7 @@ class Exports {
   Use all_ ABSL_GUARDED_BY(mutex_);
   std::map<TenantId, Use> tenants_ ABSL_GUARDED_BY(mutex_);  // none has no export
   std::map<uint64_t, Loan> loans_ ABSL_GUARDED_BY(mutex_);   // by arena
-  std::map<std::string, Export, std::less<>> exports_ ABSL_GUARDED_BY(mutex_);   // by name
+  std::map<std::string, Export, std::less<>> exports_ ABSL_GUARDED_BY(mutex_);       // by name
   std::map<std::string, std::string, std::less<>> tickets_ ABSL_GUARDED_BY(mutex_);  // to names
 };
 

@@ -51,8 +51,7 @@ absl::StatusOr<store::Allocation> Scheduler::PutAlone(const std::shared_ptr<stor
   if (!arena.ok()) return give_back(arena.status());
   (*arena)->heap.Reserve(0, size);
   const store::Allocation target{*arena, 0, size};
-  absl::Status filled =
-      CopyWithSuccessors([&] { return FillAlone(*lane, buffer, target); });
+  absl::Status filled = CopyWithSuccessors([&] { return FillAlone(*lane, buffer, target); });
   Locked lock(*core_);
   memory_.Adopt(*lane, *arena);
   if (filled.ok()) filled = buffer->error;

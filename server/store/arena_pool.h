@@ -32,8 +32,8 @@ class ArenaPool {
   std::optional<Allocation> TryAllocate(uint64_t size);
   void Free(const Allocation& allocation);
 
-  // Takes out arenas with nothing in them until at most `keep_bytes` of such stay. One that is alone
-  // goes at once, but not while a client has it mapped.
+  // Takes out arenas with nothing in them until at most `keep_bytes` of such stay. One that is
+  // alone goes at once, but not while a client has it mapped.
   std::vector<std::shared_ptr<Arena>> TakeEmpty(uint64_t keep_bytes);
 
   uint64_t arena_bytes() const { return arena_bytes_; }

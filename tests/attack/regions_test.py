@@ -88,9 +88,9 @@ class RegionsTest(AttackCase):
         request = self.regions.MapArrayRequest(name=name, hand_over=hand_over)
         return self.stub("RegionService", self.local).MapArray(request, metadata=EVIL, timeout=60)
 
-    def put_inline(self, session, handle, data):
+    def put_inline(self, session, handle, data, overwrite=False):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[len(data)])
-        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec)
+        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec, overwrite=overwrite)
         messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=data)]
         self.stub("ArrayService").PutArray(iter(messages), metadata=EVIL, timeout=30)
         return f"{session}/arrays/{handle}"
@@ -129,7 +129,7 @@ class RegionsTest(AttackCase):
                 for hand_over in (False, True):
                     code = self.code_of(lambda: self.map(name, hand_over))
                     self.assertEqual(code, "FAILED_PRECONDITION" if hand_over else "RESOURCE_EXHAUSTED")
-            self.assertEqual(self.code_of(lambda: self.put_inline(session, 1, bytes(1000))), "FAILED_PRECONDITION")
+            self.assertEqual(self.code_of(lambda: self.put_inline(session, 1, bytes(1000), True)), "FAILED_PRECONDITION")
             for connection in held:
                 connection.close()
 

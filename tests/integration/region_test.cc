@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -83,6 +84,10 @@ std::string TcpAddressOf(const Daemon& daemon) {
   return log.substr(at, log.find_first_not_of("0123456789", at + 14) - at);
 }
 
+void WriteNegative(Client& client, const Array& array) {
+  client.Compute(Operation::Ufunc("negative", {array}).ToExisting(array));
+}
+
 TEST(MappedArrayTest, MemoryIsTheArraysOwn) {
   Daemon daemon;
   Client client = daemon.Connect();
@@ -102,8 +107,9 @@ TEST(MappedArrayTest, MemoryIsTheArraysOwn) {
   // The service reads it, and does not write it.
   const auto got = Must(client.Fetch<float>(client.Ufunc("add", {array, array})));
   EXPECT_EQ(got[77], -2 * numbers[77]);
-  Must(client.Assign(array, client.Ufunc("square", {array})));
-  EXPECT_TRUE(IsError(MustFail(client.Fetch<float>(array)), Code::kFailedPrecondition, "WRONG_STATE"));
+  WriteNegative(client, array);
+  Error refused = MustFail(client.Fetch<float>(array));
+  EXPECT_TRUE(IsError(refused, Code::kFailedPrecondition, "WRONG_STATE"));
   EXPECT_EQ(elements[77], -numbers[77]);
   elements[77] = 5;  // is this process's own
 }
@@ -114,7 +120,7 @@ TEST(MappedArrayTest, WriteAfterItsEndIsDone) {
   Array array = Must(client.Put(Iota<float>(1000), {1000}));
   for (int i = 0; i < 20; ++i) {
     { MappedArray mapped = Must(MappedArray::Map(array)); }
-    Must(client.Assign(array, client.Ufunc("negative", {array})));
+    WriteNegative(client, array);
     Must(array.Wait());
   }
   EXPECT_EQ(Must(client.Fetch<float>(array))[3], 3.0f);
@@ -134,6 +140,29 @@ TEST(MappedArrayTest, HandedOverMemoryOutlivesItsClient) {
   elements[5] = 7;
   EXPECT_EQ(elements[5], 7.0f);
   EXPECT_EQ(elements[999], 999.0f);
+}
+
+TEST(MappedArrayTest, MemoryShowsNoOtherArrayAfterTheDaemonIsReplaced) {
+  Daemon daemon({"--supervise"});
+  Client client = daemon.Connect();
+  const auto numbers = Iota<float>(1000);
+  Array array = Must(client.Put(numbers, {1000}));
+  MappedArray mapped = Must(MappedArray::Map(array));
+  const int times = daemon.TimesReady();
+  kill(daemon.ServingPid(), SIGKILL);
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
+  ASSERT_TRUE(Eventually([&] { return bool(client.Fetch<float>(array)); }));
+  EXPECT_EQ(Must(client.Fetch<float>(array)), numbers);
+  if (mapped.data() == nullptr) return;
+  EXPECT_EQ(mapped.as<float>(1000)[999], 999.0f);
+  const std::vector<float> pattern(600, 77.25f);
+  std::vector<Array> others;
+  for (int i = 0; i < 100; ++i) others.push_back(Must(client.Put(pattern, {600})));
+  const auto* memory = reinterpret_cast<const float*>(mapped.data() - mapped.offset());
+  EXPECT_EQ(std::count(memory, memory + mapped.memory_bytes() / 4, 77.25f), 0);
+  // The new daemon knows of no loan.
+  WriteNegative(client, array);
+  EXPECT_EQ(Must(client.Fetch<float>(array))[3], -3.0f);
 }
 
 TEST(MappedArrayTest, NotByTcp) {

@@ -67,8 +67,7 @@ class Loan {
 }  // namespace internal
 
 Result<MappedArray> MappedArray::Map(const Array& array, const MapOptions& options) {
-  if (!array)
-    return internal::LocalError(Code::kInvalidArgument, "This Array stands for nothing");
+  if (!array) return internal::LocalError(Code::kInvalidArgument, "This Array stands for nothing");
   auto core = array.state()->core();
   if (!core) return core.error();
   // What computes it, by another connection, is known to the daemon.

@@ -24,16 +24,17 @@ constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
 
 // Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
+constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
-constexpr int64_t kGroupPlaces = 512;      // that a processor's core takes together
-constexpr int64_t kLeastSorted = 16384;    // elements that a GPU sorts by group
-constexpr int64_t kFewIndices = 16;        // that a GPU's thread goes through
+constexpr int64_t kGroupPlaces = 512;                   // that a processor's core takes together
+constexpr int64_t kLeastSorted = 16384;                 // elements that a GPU sorts by group
+constexpr int64_t kFewIndices = 16;                     // that a GPU's thread goes through
 constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // as entries.h's kRadixItems
-constexpr int64_t kShortRun = 32;          // as runs.h has it
+constexpr int64_t kShortRun = 32;                       // as runs.h has it
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
 // Bounds of seek.h: the ranks that it finds at once, as its kMostRanks; the rows from which on each
@@ -231,6 +232,14 @@ class Planner {
     return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
   }
 
+  // At least those of the compiled code's Index (ops/routine_plan.cc: narrow).
+  int64_t IndexBytes() const {
+    bool narrow = count_ < kSurelyNarrow;
+    for (const wire::RoutineOperand& operand : launch_.operands())
+      narrow = narrow && Product(operand.own_extents()) < kSurelyNarrow;
+    return narrow ? 4 : 8;
+  }
+
   // As keys.h's kRadixItems.
   static int64_t KeysTile(int64_t item_bytes, bool places) {
     return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 20);
@@ -242,8 +251,7 @@ class Planner {
   // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
   // Returns the arguments of a pass. One more word is cleared.
   std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t tile, int64_t digits,
-                                   int64_t item_bytes, int64_t place_bytes,
-                                   bool keeps) {
+                                   int64_t item_bytes, int64_t place_bytes, bool keeps) {
     const int64_t tiles = DivideUp(n, tile);
     const int64_t halves = std::min<int64_t>(digits - 1, 2), at = Scratch();
     const int64_t counts = rows * digits * kRadixBins * 4 + 64;
@@ -271,9 +279,8 @@ class Planner {
     const int64_t item = ItemSize(static_cast<DType>(operand(0).operand().dtype()));
     if (CanRadixSort(n)) {
       if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
-      // Places take 4 bytes where they can.
       const bool places = launch_.options(1) != 0;
-      RadixSort(count_, n, KeysTile(item, places), item, item, places ? 8 : 0, false);
+      RadixSort(count_, n, KeysTile(item, places), item, item, places ? IndexBytes() : 0, false);
       return 0;
     }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
@@ -401,8 +408,8 @@ class Planner {
     int64_t digits = 1;
     while (digits < 8 && groups >> (8 * digits) != 0) ++digits;
     // Groups and places in order.
-    AddScratch(DivideUp(n * 8, 16) * 16 * 2);
-    return RadixSort(1, n, kEntriesTile, digits, 8, 8, true);
+    AddScratch(DivideUp(n * 2 * IndexBytes(), 16) * 16);
+    return RadixSort(1, n, kEntriesTile, digits, IndexBytes(), IndexBytes(), true);
   }
 
   void Runs(int64_t n, int64_t elsewhere, const std::array<int64_t, 4>& arguments) {
@@ -517,8 +524,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
   }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B}, kApplyAt[] = {T, T},
-                             kGroup[] = {T, T, T, B},
+                             kSort[] = {B, T, B}, kApplyAt[] = {T, T}, kGroup[] = {T, T, T, B},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
                              kPartition[] = {B, T, B, B, T, B, B, T, B, T},
                              kHistogram[] = {T, T, T, B, T, B, T};

@@ -45,10 +45,10 @@ class TicketSocketTest : public ::testing::Test {
       if (ticket == "passing") redeemed = TicketSocket::Redeemed{nullptr, file_.get(), ""};
       return redeemed;
     };
-    auto socket = TicketSocket::Start(folder_.Path("calls"),
-                                      {.redeem = redeem,
-                                       .hold = [this](const std::string&) { ++num_held_; },
-                                       .let_go = [this](const std::string&, auto) { --num_held_; }});
+    auto socket = TicketSocket::Start(
+        folder_.Path("calls"), {.redeem = redeem,
+                                .hold = [this](const std::string&) { ++num_held_; },
+                                .let_go = [this](const std::string&, auto) { --num_held_; }});
     ASSERT_TRUE(socket.ok()) << socket.status();
     socket_ = *std::move(socket);
   }

@@ -64,10 +64,12 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     std::iota(content.begin(), content.end(), first);
     return content;
   }
-  absl::Status Put(int handle, const std::string& content, const TenantId& tenant = kA) {
+  absl::Status Put(int handle, const std::string& content, const TenantId& tenant = kA,
+                   bool overwrite = false) {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
     header.set_array_id(absl::StrCat(handle));
+    header.set_overwrite(overwrite);
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(static_cast<int64_t>(content.size()));
     auto upload = engine_->BeginUpload(tenant, header, Soon());
@@ -107,7 +109,8 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     }
   }
   int64_t ArrayBytes(const TenantId& tenant) {
-    for (const v1::QuotaUsage& line : engine_->GetUsage(tenant).quotas()) {
+    const v1::Usage usage = engine_->GetUsage(tenant);
+    for (const v1::QuotaUsage& line : usage.quotas()) {
       if (line.name() == "array-bytes") return line.used();
     }
     return -1;
@@ -115,8 +118,11 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
   absl::Status Delete(int handle) {
     return engine_->DeleteArray(kA, absl::StrCat("sessions/s/arrays/", handle));
   }
+  absl::Status Write(int handle, const std::string& content) {
+    return Put(handle, content, kA, /*overwrite=*/true);
+  }
   bool WriteSucceedsEventually(int handle, const std::string& content) {
-    return Eventually([&] { return Put(handle, content).ok(); });
+    return Eventually([&] { return Write(handle, content).ok(); });
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -160,7 +166,7 @@ TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
   const std::string content = Content(4096, 5), changed = Content(4096, 9);
   ASSERT_TRUE(Put(1, content).ok());
   Mapped first = MustMap(1), second = MustMap(1);
-  absl::Status refused = Put(1, changed);
+  absl::Status refused = Write(1, changed);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_WRONG_STATE);
   EXPECT_EQ(first.bytes(4096), content);
@@ -169,7 +175,7 @@ TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
   engine_->LetGoOfRegion(first.name);
   engine_->LetGoOfRegion("exports/none");
   ASSERT_TRUE(engine_->Responds(absl::Seconds(100)));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Put(1, changed)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Write(1, changed)));
   engine_->LetGoOfRegion(second.name);
   EXPECT_TRUE(WriteSucceedsEventually(1, changed));
   EXPECT_EQ(Fetch(1), changed);
@@ -182,7 +188,7 @@ TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
   std::weak_ptr<int> open = connection;
   engine_->LetGoOfRegion(mapped.name, std::move(connection));
   EXPECT_TRUE(Eventually([&] { return open.expired(); }));
-  EXPECT_TRUE(Put(1, Content(100, 1)).ok());
+  EXPECT_TRUE(Write(1, Content(100, 1)).ok());
 }
 
 TEST_P(ExportsTest, HandedOver_LeavesTheServiceAndStaysCharged) {
@@ -315,9 +321,8 @@ TEST(ExportTicketTest, UnusedTicket_EndsTheLoan) {
   core.Stop();
 }
 
-INSTANTIATE_TEST_SUITE_P(HostAndStaged, ExportsTest, ::testing::Bool(), [](const auto& kind) {
-  return kind.param ? "Host" : "Staged";
-});
+INSTANTIATE_TEST_SUITE_P(HostAndStaged, ExportsTest, ::testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "Host" : "Staged"; });
 
 }  // namespace
 }  // namespace stride::scheduler
