@@ -1,9 +1,9 @@
 """Runs programs of public collections with their import lines replaced, and compares each statement with NumPy's run.
 
-    python script_suite.py STRIDED FOLDER [--seconds N] [--json FILE] [--like CODE] [part of a path ...]
+    python script_suite.py STRIDED FOLDER [--seconds N] [--json FILE] [part of a path ...]
 
 Programs are Python files, notebooks, and texts with code blocks. A program works if each statement that runs with NumPy
-runs, and values, printed numbers, shapes and types agree. Random numbers are NumPy's in both runs (paired_random.py)."""
+runs, and values, printed numbers, shapes and types agree. Random numbers are NumPy's in both (paired_random.py)."""
 
 import argparse
 import ast
@@ -29,11 +29,13 @@ _ANY = re.compile(r"\bempty(_like)?\(|time\.(time|perf_counter|monotonic)\(|\bti
 _TYPE = re.compile(r"(dtype=)?(np\.)?(u?int|float|complex)\d+|0x[0-9a-f]+")
 # Types of elements that the service does not have, by what the program or the error says.
 _EXCLUDED = re.compile(
-    r"dtype\s*=\s*(object|str|np\.str_|np\.object_?|'[USOaV]|\"[USOaV]|\[)|datetime64|timedelta64|np\.ma\b|import ma\b|np\.char\b|np\.rec|"
+    r"dtype\s*=\s*(object|str|np\.str_|np\.object_?|'[USOaV]|\"[USOaV]|\[)|datetime64|timedelta64|"
+    r"np\.ma\b|import ma\b|np\.char\b|np\.rec|"
     r"np\.matrix|np\.mat\(|longdouble|recarray|__version__|show_config|timeit"
 )
 _EXCLUDED_ERROR = re.compile(
-    r"dtype (object|<U\d+|\|S\d+|<M8|<m8|\[\()|structured|masked arrays|strings|datetime|DataTypeMismatch: .*(object|<U|\|S)"
+    r"dtype (object|<U\d+|\|S\d+|<M8|<m8|\[\()|structured|masked arrays|strings|datetime|"
+    r"DataTypeMismatch: .*(object|<U|\|S)"
 )
 
 

@@ -36,7 +36,7 @@ PROGRAMS = {
             return numpy.add(x, x)
     """,
     "stops.py": "import numpy as np\nx = np.info\ny = np.get_include()\nz = y + 'a'\n",
-    "differs.py": "import numpy as np\nx = np.arange(3)\ny = x + (type(x) is type(np.zeros(1)) and 'stride' in str(type(x)))\n",
+    "differs.py": "import numpy as np\ny = np.arange(3) + ('stride' in str(np.ndarray))\n",
     "prints.py": "import numpy as np\nprint(1 if 'stride' in str(np.ndarray) else 2)\n",
     "excluded.py": "import numpy as np\nx = np.array([1, 'a'], dtype=object)\ny = x[0]\n",
     "fails_itself.py": "import numpy.nothing\n",
@@ -46,7 +46,8 @@ PROGRAMS = {
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "source": ["text"]},
-        {"cell_type": "code", "source": ["%matplotlib inline\n", "import numpy as np\n", "f = np.vectorize(lambda x: x + 1)"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "import numpy as np\n"]},
+        {"cell_type": "code", "source": ["f = np.vectorize(lambda x: x + 1)"]},
         {"cell_type": "code", "source": ["f(np.arange(3.0)).sum()"]},
     ]
 }
@@ -74,7 +75,8 @@ class PublicSuitesTest(client_case.ClientCase):
     def suite(self, name, *arguments):
         process = subprocess.run(
             [sys.executable, str(SUITES / name), client_case.strided(), *map(str, arguments)],
-            capture_output=True, text=True, timeout=800, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])},
+            capture_output=True, text=True, timeout=800,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])},
         )  # fmt: skip
         return process.returncode, process.stdout, process.stderr
 
