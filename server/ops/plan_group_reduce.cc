@@ -133,8 +133,7 @@ absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs in
   spec.num_inputs = static_cast<int>(spec.operands.size()) - 1;
   spec.programs.push_back(CombineCode(*function));
   spec.programs.push_back(CastProgram({accumulator, dtype, output->dtype}));
-  const bool counts =
-      !values->array && function->name == "add" && IsInteger(function->accumulator);
+  const bool counts = !values->array && function->name == "add" && IsInteger(function->accumulator);
   spec.options = {values->array.has_value(), function->associative, counts};
   spec.outputs = {*output};
   spec.label = absl::StrCat("group ", function->name);

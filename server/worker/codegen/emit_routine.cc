@@ -44,15 +44,14 @@ std::string GroupText(const Code& code) {
   const bool counts = CountsGroups(code.routine(), code.options());
   const bool sorts = SortsGroups(code.routine(), code.options());
   const int radix = FirstRadixPhase(code.routine());
-  return absl::StrCat(
-      counts ? kTallyRoutine : NamedPhases(4, {"", "", ""}, false),
-      sorts ? absl::StrCat(kGroupingRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
-                           kSegmentsRoutine)
-            : "",
-      NamedPhases(radix,
-                  {"radix_clear", "radix_count", "radix_plan", "radix_pass", "short_runs",
-                   "long_runs", "fill", "segments", "joins"},
-                  sorts));
+  return absl::StrCat(counts ? kTallyRoutine : NamedPhases(4, {"", "", ""}, false),
+                      sorts ? absl::StrCat(kGroupingRoutine, kEntriesRoutine, kRadixRoutine,
+                                           kRunsRoutine, kSegmentsRoutine)
+                            : "",
+                      NamedPhases(radix,
+                                  {"radix_clear", "radix_count", "radix_plan", "radix_pass",
+                                   "short_runs", "long_runs", "fill", "segments", "joins"},
+                                  sorts));
 }
 
 // What there is on one kind of device alone.
@@ -253,7 +252,8 @@ std::string EntriesText(Code::Routine routine, Target target) {
       const int least = LeastBlocks(routine, phase);
       absl::StrAppend(
           &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads,
-          least > 1 ? absl::StrCat(", ", least) : "", ") ", PhaseEntry(phase), "(const __grid_constant__ Launch launch) {\n",
+          least > 1 ? absl::StrCat(", ", least) : "", ") ", PhaseEntry(phase),
+          "(const __grid_constant__ Launch launch) {\n",
           "  for (st_i64 item = blockIdx.x; item < launch.items; item += gridDim.x) {\n    phase",
           phase, "(launch, item);\n    __syncthreads();\n  }\n}\n");
     }
@@ -290,7 +290,8 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), DeviceText(code, target), *call, EntriesText(code.routine(), target));
+                      BodyText(code.routine()), DeviceText(code, target), *call,
+                      EntriesText(code.routine(), target));
 }
 
 }  // namespace

@@ -29,11 +29,11 @@ constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
-constexpr int64_t kGroupPlaces = 512;      // that a processor's core takes together
-constexpr int64_t kLeastSorted = 16384;    // elements that a GPU sorts by group
-constexpr int64_t kFewIndices = 16;        // that a GPU's thread goes through
+constexpr int64_t kGroupPlaces = 512;                   // that a processor's core takes together
+constexpr int64_t kLeastSorted = 16384;                 // elements that a GPU sorts by group
+constexpr int64_t kFewIndices = 16;                     // that a GPU's thread goes through
 constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // as entries.h's kRadixItems
-constexpr int64_t kShortRun = 32;          // as runs.h has it
+constexpr int64_t kShortRun = 32;                       // as runs.h has it
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
 // Bounds of seek.h: the ranks that it finds at once, as its kMostRanks; the rows from which on each
@@ -242,8 +242,7 @@ class Planner {
   // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
   // Returns the arguments of a pass. One more word is cleared.
   std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t tile, int64_t digits,
-                                   int64_t item_bytes, int64_t place_bytes,
-                                   bool keeps) {
+                                   int64_t item_bytes, int64_t place_bytes, bool keeps) {
     const int64_t tiles = DivideUp(n, tile);
     const int64_t halves = std::min<int64_t>(digits - 1, 2), at = Scratch();
     const int64_t counts = rows * digits * kRadixBins * 4 + 64;
@@ -517,8 +516,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
   }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B}, kApplyAt[] = {T, T},
-                             kGroup[] = {T, T, T, B},
+                             kSort[] = {B, T, B}, kApplyAt[] = {T, T}, kGroup[] = {T, T, T, B},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
                              kPartition[] = {B, T, B, B, T, B, B, T, B, T},
                              kHistogram[] = {T, T, T, B, T, B, T};

@@ -1,7 +1,7 @@
 // Elements where a mask is not zero. Operands: the mask (own axes), then either input (the mask's
 // own axes, and the loop's) and output (one own axis and the loop's), or, with option 0, one output
-// for each axis of the mask, which takes the indices. On a CPU counts.h finds the elements, on a GPU
-// marks.h.
+// for each axis of the mask, which takes the indices. On a CPU counts.h finds the elements, on a
+// GPU marks.h.
 constexpr bool kIndices = kOption0 != 0;
 
 ST_FN bool is_set(const Launch& launch, st_i64 number) {

@@ -1,6 +1,6 @@
 // compress.h on a CPU. Passes: 0 counts in each of pass[1] chunks of pass[0] elements, 1 sums the
-// counts and compares them with the output's length, 2 lists the elements, 3 copies them. Scratch: a
-// count for each chunk, then the list.
+// counts and compares them with the output's length, 2 lists the elements, 3 copies them. Scratch:
+// a count for each chunk, then the list.
 
 ST_FN st_i64* list_of(const Launch& launch) { return (st_i64*)launch.scratch + launch.pass[1]; }
 ST_FN st_i64 chunk_end(const Launch& launch, st_i64 begin) {
@@ -36,6 +36,4 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   }
 }
 
-ST_FN void phase3(const Launch& launch, st_i64 item) {
-  copy_listed(launch, list_of(launch), item);
-}
+ST_FN void phase3(const Launch& launch, st_i64 item) { copy_listed(launch, list_of(launch), item); }

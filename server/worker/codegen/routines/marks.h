@@ -1,13 +1,12 @@
-// compress.h on a GPU. Passes: 0 clears what tiles publish; 1 counts, so that nothing is written where
-// the count is wrong; 2 goes through the tiles: each takes the count before it from what the tiles
-// before publish (look-back; counts are whole numbers, so the result is the same whichever they take
-// it from), and moves the elements; where these are rows, it lists them in the scratch memory and 3
-// copies them. pass[1]: tiles. Scratch: a ticket, the count of all, what tiles publish, the list.
+// compress.h on a GPU. Passes: 0 clears what tiles publish; 1 counts, so that nothing is written
+// where the count is wrong; 2 goes through the tiles: each takes the count before it from what the
+// tiles before publish (look-back; counts are whole numbers, so the result is the same whichever
+// they take it from), and moves the elements; where these are rows, it lists them in the scratch
+// memory and 3 copies them. pass[1]: tiles. Scratch: a ticket, the count of all, what tiles
+// publish, the list.
 constexpr int kItems = 16, kTile = kItems * ST_THREADS, kWarps = ST_THREADS / 32;
 
-ST_FN st_i64* list_of(const Launch& launch) {
-  return (st_i64*)launch.scratch + 2 + launch.pass[1];
-}
+ST_FN st_i64* list_of(const Launch& launch) { return (st_i64*)launch.scratch + 2 + launch.pass[1]; }
 
 ST_FN void phase0(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
 
@@ -135,6 +134,4 @@ ST_FN void phase2(const Launch& launch, st_i64) {
   }
 }
 
-ST_FN void phase3(const Launch& launch, st_i64 item) {
-  copy_listed(launch, list_of(launch), item);
-}
+ST_FN void phase3(const Launch& launch, st_i64 item) { copy_listed(launch, list_of(launch), item); }

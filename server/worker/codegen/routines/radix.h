@@ -23,7 +23,8 @@ constexpr int kRadixMostDigits = 8;
 constexpr st_u32 kRadixSkipped = 0xFFFFFFFFu;
 
 // The scratch memory: rows' plans; the items, and the places, in up to two halves; what the count
-// has read; then what is cleared: counts, a ticket for each digit, and what tiles publish, a word for each digit's value.
+// has read; then what is cleared: counts, a ticket for each digit, and what tiles publish, a word
+// for each digit's value.
 struct RadixPlan {
   st_u32 turns[kRadixMostDigits];  // of each digit among the passes that move
   st_u32 num_turns, unused[7];
@@ -172,8 +173,8 @@ ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit,
 }
 
 ST_FN void radix_pass(const Launch& launch, st_i64) {
-  constexpr int kLargest = kRadixPlaces && sizeof(Index) > sizeof(RadixItem) ? (int)sizeof(Index)
-                                                                            : kRadixItemBytes;
+  constexpr int kLargest =
+      kRadixPlaces && sizeof(Index) > sizeof(RadixItem) ? (int)sizeof(Index) : kRadixItemBytes;
   __shared__ __align__(16) char exchange[kRadixTile * kLargest];
   __shared__ st_u32 counters[kRadixWarps][kRadixBins], targets[kRadixBins];
   __shared__ st_u32 sums[kRadixWarps], ticket;
@@ -203,9 +204,8 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
       if (first + k * 32 < valid) items[k] = radix_read(launch, row, begin + first + k * 32);
     }
   } else {
-    const RadixItem* const read =
-        turn == 0 ? (const RadixItem*)memory.read + number * n + begin
-                  : (const RadixItem*)memory.items + from + begin;
+    const RadixItem* const read = turn == 0 ? (const RadixItem*)memory.read + number * n + begin
+                                            : (const RadixItem*)memory.items + from + begin;
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
       if (first + k * 32 < valid) items[k] = read[first + k * 32];
@@ -244,9 +244,8 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
     if (first + k * 32 < valid) ((RadixItem*)exchange)[ranks[k]] = items[k];
   }
   if (ST_THREAD == kRadixBins - 1) count -= (st_u32)(kRadixTile - valid);
-  const st_u64 before =
-      radix_look_back(memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD, tile,
-                      digit, count);
+  const st_u64 before = radix_look_back(
+      memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD, tile, digit, count);
   const st_u32* const starts = memory.counts + (number * launch.pass[3] + digit) * kRadixBins;
   targets[ST_THREAD] = starts[ST_THREAD] + (st_u32)before - start;
   ST_SYNC();

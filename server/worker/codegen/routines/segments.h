@@ -56,8 +56,8 @@ ST_FN void segments(const Launch& launch, st_i64 item) {
   ST_SYNC();
   // The groups around: those before the tile and after it have other numbers where there are none.
   const bool has_before = begin > 0 && groups[0] == sorted.groups[begin - 1];
-  const bool goes_on = begin + valid < n && sorted.groups[begin + valid] ==
-                                                groups[valid - 1 + (valid - 1) / 8];
+  const bool goes_on =
+      begin + valid < n && sorted.groups[begin + valid] == groups[valid - 1 + (valid - 1) / 8];
   const int first = ST_THREAD * kSegmentItems;
   const Index* const mine = groups + first + first / 8;
   const Acc* const terms = values + first + first / 8;

@@ -1,8 +1,9 @@
 // accumulate.h's long rows on a GPU, in tiles that are read and written once: pass 1 clears what
-// tiles publish, and 2 goes through the tiles, of which a row has pass[1]. Each publishes its total.
-// A tile combines the totals of those before it in its group of kGroupTiles, and what the group
-// before ends with. So the order in which values are combined depends on places alone, and results
-// repeat, unlike those of a look-back to whatever tile has its result first. pass[0]: words to clear.
+// tiles publish, and 2 goes through the tiles, of which a row has pass[1]. Each publishes its
+// total. A tile combines the totals of those before it in its group of kGroupTiles, and what the
+// group before ends with. So the order in which values are combined depends on places alone, and
+// results repeat, unlike those of a look-back to whatever tile has its result first. pass[0]: words
+// to clear.
 
 constexpr int kLane = 32, kWarps = ST_THREADS / kLane, kGroupTiles = ST_THREADS;
 // As AccumulateTile() in routine_shape.cc, which does not know the accumulator's type.
@@ -37,8 +38,7 @@ ST_FN Part shifted(Part part, int lanes) {
   Words pieces = {};
   pieces.value = part.value;
 #pragma unroll
-  for (int i = 0; i < kWords; ++i)
-    pieces.words[i] = __shfl_up_sync(~0u, pieces.words[i], lanes);
+  for (int i = 0; i < kWords; ++i) pieces.words[i] = __shfl_up_sync(~0u, pieces.words[i], lanes);
   return Part{pieces.value, __shfl_up_sync(~0u, (int)part.some, lanes) != 0};
 }
 // What the threads before have, and what all have. `warps` is the block's, and free when all
@@ -116,8 +116,8 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
     const st_i64 groups = (tiles + kGroupTiles - 1) / kGroupTiles, group = tile / kGroupTiles;
     const int place = (int)(tile % kGroupTiles);
     volatile st_u64* const totals = (volatile st_u64*)launch.scratch + 1 + number * tiles * kWords;
-    volatile st_u64* const ends = (volatile st_u64*)launch.scratch + 1 +
-                                  (launch.count * tiles + number * groups) * kWords;
+    volatile st_u64* const ends =
+        (volatile st_u64*)launch.scratch + 1 + (launch.count * tiles + number * groups) * kWords;
     if (ST_THREAD == 0) {
       publish(totals + tile * kWords, total.value);
       ended.some = group > 0;
