@@ -1,7 +1,8 @@
-// cuda_operations_bench: products, expressions and reductions as the CUDA device runs them in a
-// worker, without a daemon, beside what bounds them: cuBLAS called directly on the same memory, or
-// the driver's copy of as many bytes. A turn is so many in a row, of which the last is waited for;
-// its time is that of one. Ours and the baseline's in turns. Every result is checked.
+// cuda_operations_bench: products, expressions, reductions, sorts, scans, masks and groups as the
+// CUDA device runs them in a worker, without a daemon, beside what bounds them: cuBLAS called
+// directly on the same memory, or the driver's copy of as many bytes. A turn is so many in a row,
+// of which the last is waited for; its time is that of one. Ours and the baseline's in turns. Every
+// result is checked.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -99,12 +100,16 @@ class Bench {
 
   void Run() {
     report_.AddDevice("cuda:0", harness_.description().model());
-    report_.Section("Products, expressions and reductions on the CUDA device, without a daemon");
+    report_.Section("Operations on the CUDA device, without a daemon");
     Products<float>();
     Products<double>();
     Expressions();
     Sum();
     MatrixByVector();
+    Sorts();
+    RunningSums();
+    Masked();
+    Groups();
   }
 
  private:
@@ -287,6 +292,121 @@ class Bench {
         want += static_cast<double>(matrix[(row * columns + i) % kPeriod]) * factors[i];
       CheckClose(id, row, got[row], want, 1e-4);
     }
+  }
+
+  int64_t Count(int64_t count) const { return options_.quick ? count / 10 : count; }
+
+  // One operation beside the copy of the bytes that it has to read and write at least.
+  template <typename T>
+  std::vector<T> Routine(const std::string& id, const v1::Operation& described,
+                         const std::vector<ArrayInfo>& inputs,
+                         const std::vector<std::string_view>& patterns, int64_t num_results) {
+    auto operation = Expect(CudaOperation::Create(harness_, DeviceOperation(described, inputs)));
+    int64_t bytes = num_results * static_cast<int64_t>(sizeof(T));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      harness_.Fill(operation->Input(static_cast<int>(i)), inputs[i].size_bytes(), patterns[i]);
+      bytes += inputs[i].size_bytes();
+    }
+    Compare(
+        id, id + ", " + std::to_string(inputs[0].num_elements()) + " elements",
+        [&](int times) { operation->Run(times); }, CopyOf(bytes), bytes);
+    return Results<T>(operation->Output(), num_results);
+  }
+
+  // Elements without a pattern, as a sort sees them.
+  template <typename T>
+  std::vector<T> Shuffled(int64_t count) {
+    std::vector<T> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = static_cast<T>(static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 40);
+    return values;
+  }
+
+  void Sorts() {
+    const int64_t count = Count(10'000'000);
+    const std::vector<float> values = Shuffled<float>(count);
+    const ArrayInfo array = Contiguous(DType::kFloat32, {count});
+    v1::Operation sort;
+    sort.mutable_sort()->mutable_input()->set_handle(1);
+    sort.add_outputs()->set_handle(100);
+    if (options_.Wants("sort")) {
+      const auto got = Routine<float>("sort", sort, {array}, {BytesOf(values)}, count);
+      for (int64_t i = 1; i < count; ++i)
+        if (!(got[i - 1] <= got[i])) Die("sort: result " + std::to_string(i) + " is less");
+    }
+    if (options_.Wants("argsort")) {
+      sort.mutable_sort()->set_indices(true);
+      const auto got = Routine<int64_t>("argsort", sort, {array}, {BytesOf(values)}, count);
+      for (int64_t i = 1; i < count; ++i) {
+        const float before = values[got[i - 1]], after = values[got[i]];
+        if (before > after || (before == after && got[i - 1] > got[i]))
+          Die("argsort: result " + std::to_string(i) + " is out of order");
+      }
+    }
+  }
+
+  void RunningSums() {
+    if (!options_.Wants("cumsum")) return;
+    const int64_t count = Count(30'000'000);
+    const std::vector<float> pattern = PatternOf<float>(0);
+    v1::Operation operation;
+    operation.mutable_accumulation()->set_function("add");
+    operation.mutable_accumulation()->mutable_input()->set_handle(1);
+    operation.add_outputs()->set_handle(100);
+    const auto got = Routine<float>("cumsum", operation, {Contiguous(DType::kFloat32, {count})},
+                                    {BytesOf(pattern)}, count);
+    double want = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      want += pattern[i % kPeriod];
+      if (i % 1000 == 0) CheckClose("cumsum", i, got[i], want, 1e-4);
+    }
+  }
+
+  void Masked() {
+    if (!options_.Wants("compress")) return;
+    const int64_t count = Count(10'000'000);
+    const std::vector<float> values = Shuffled<float>(count);
+    std::vector<uint8_t> mask(count);
+    std::vector<float> want;
+    for (int64_t i = 0; i < count; ++i) {
+      mask[i] = static_cast<int64_t>(values[i]) % 2 != 0;
+      if (mask[i] != 0) want.push_back(values[i]);
+    }
+    v1::Operation operation;
+    operation.mutable_compress()->mutable_input()->set_handle(1);
+    operation.mutable_compress()->mutable_mask()->set_handle(2);
+    operation.mutable_compress()->set_count(static_cast<int64_t>(want.size()));
+    operation.add_outputs()->set_handle(100);
+    const auto got =
+        Routine<float>("compress", operation,
+                       {Contiguous(DType::kFloat32, {count}), Contiguous(DType::kBool, {count})},
+                       {BytesOf(values), BytesOf(mask)}, static_cast<int64_t>(want.size()));
+    if (got != want) Die("compress: the elements differ");
+  }
+
+  void Groups() {
+    if (!options_.Wants("group_sum")) return;
+    constexpr int64_t kGroups = 1000;
+    const int64_t count = Count(10'000'000);
+    std::vector<int64_t> groups = Shuffled<int64_t>(count);
+    std::vector<double> want(kGroups);
+    const std::vector<float> pattern = PatternOf<float>(0);
+    for (int64_t i = 0; i < count; ++i) {
+      groups[i] %= kGroups;
+      want[groups[i]] += pattern[i % kPeriod];
+    }
+    v1::Operation operation;
+    auto* reduce = operation.mutable_group_reduce();
+    reduce->set_function("add");
+    reduce->mutable_values()->set_handle(1);
+    reduce->mutable_groups()->set_handle(2);
+    reduce->set_num_groups(kGroups);
+    operation.add_outputs()->set_handle(100);
+    const auto got =
+        Routine<float>("group_sum", operation,
+                       {Contiguous(DType::kFloat32, {count}), Contiguous(DType::kInt64, {count})},
+                       {BytesOf(pattern), BytesOf(groups)}, kGroups);
+    for (int64_t i = 0; i < kGroups; ++i) CheckClose("group_sum", i, got[i], want[i], 1e-4);
   }
 
   CudaHarness& harness_;

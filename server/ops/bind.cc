@@ -59,6 +59,7 @@ void MapPlaces(wire::Task* task, Map map) {
     case wire::Task::kKernel:
       for (auto& argument : *task->mutable_kernel()->mutable_arguments()) {
         if (argument.has_array()) Replace(argument.mutable_array(), map);
+        if (argument.has_texture()) Replace(argument.mutable_texture()->mutable_array(), map);
         if (!argument.has_aggregate()) continue;
         for (auto& pointer : *argument.mutable_aggregate()->mutable_pointers())
           Replace(pointer.mutable_array(), map);

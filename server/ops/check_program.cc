@@ -50,13 +50,30 @@ absl::Status CheckOutput(const v1::Output& output, const std::string& field, Kno
              : Wrong(field, "what a program writes in place it has made itself");
 }
 
-absl::Status CheckOperation(const v1::Operation& operation, const std::string& prefix,
+absl::Status CheckCount(const std::string& field, int count, int least, int most) {
+  if (count >= least && count <= most) return absl::OkStatus();
+  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
+                      absl::StrCat("from ", least, " to ", most, ", not ", count));
+}
+
+absl::Status CheckBodies(const v1::Operation& operation, const std::string& prefix, int depth);
+
+// `depth`: how many bodies it lies in.
+absl::Status CheckOperation(const v1::Operation& operation, const std::string& prefix, int depth,
                             Known* known) {
   if (operation.has_copy() && operation.copy().move())
     return NotImplemented(
         "copy.move", "a move within a program is not implemented: a program runs on one device");
   if (!operation.device().empty() || operation.priority() != 0)
     return Wrong(absl::StrCat(prefix, "device"), "device and priority are the call's to tell");
+  if (depth > 0 && operation.has_program_call()) {
+    return NotImplemented("program_call in a body",
+                          absl::StrCat("a call of a program within a loop or a branch is not "
+                                       "implemented; put its operations there: ",
+                                       prefix, "program_call"));
+  }
+  absl::Status bodies = CheckBodies(operation, prefix, depth);
+  if (!bodies.ok()) return bodies;
   for (const OperandField& field : CollectOperands(operation)) {
     absl::Status status = CheckOperand(*field.operand, prefix + field.field, *known);
     if (!status.ok()) return status;
@@ -74,10 +91,66 @@ absl::Status CheckOperation(const v1::Operation& operation, const std::string& p
   return absl::OkStatus();
 }
 
-absl::Status CheckCount(const char* field, int count, int least, int most) {
-  if (count >= least && count <= most) return absl::OkStatus();
-  return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, field,
-                      absl::StrCat("from ", least, " to ", most, ", not ", count));
+// Outputs, of what the operations have made.
+absl::Status CheckOutputs(const google::protobuf::RepeatedField<uint64_t>& outputs,
+                          const std::string& prefix, const Known& known) {
+  for (int i = 0; i < outputs.size(); ++i) {
+    if (known.made.count(outputs[i]) > 0) continue;
+    return Wrong(absl::StrCat(prefix, "outputs[", i, "]"),
+                 absl::StrCat("no operation makes it: ", outputs[i]));
+  }
+  const std::set<uint64_t> distinct(outputs.begin(), outputs.end());
+  if (distinct.size() != static_cast<size_t>(outputs.size()))
+    return Wrong(prefix + "outputs", "a result is returned once");
+  return absl::OkStatus();
+}
+
+absl::Status CheckBody(const v1::Body& body, const std::string& prefix, int depth) {
+  absl::Status counts =
+      CheckCount(prefix + "operations", body.operations_size(), 1, kMaxProgramOperations);
+  counts.Update(CheckCount(prefix + "inputs", body.inputs_size(), 0, kMaxInputs));
+  counts.Update(CheckCount(prefix + "outputs", body.outputs_size(), 1, kMaxOutputs));
+  if (!counts.ok()) return counts;
+  Known known;
+  for (int i = 0; i < body.inputs_size(); ++i) {
+    if (body.inputs(i) == 0 || !known.inputs.insert(body.inputs(i)).second) {
+      return Wrong(absl::StrCat(prefix, "inputs[", i, "]"),
+                   "an input's handle is not 0, and no other input's");
+    }
+  }
+  for (int i = 0; i < body.operations_size(); ++i) {
+    absl::Status status = CheckOperation(
+        body.operations(i), absl::StrCat(prefix, "operations[", i, "]."), depth, &known);
+    if (!status.ok()) return status;
+  }
+  return CheckOutputs(body.outputs(), prefix, known);
+}
+
+absl::Status CheckBodies(const v1::Operation& operation, const std::string& prefix, int depth) {
+  if (!operation.has_loop() && !operation.has_branch()) return absl::OkStatus();
+  if (depth >= kMaxBodyDepth) {
+    return InvalidField(
+        v1::ERROR_REASON_SIZE_LIMIT, prefix + "loop",
+        absl::StrCat("bodies lie within each other at most ", kMaxBodyDepth, " deep"));
+  }
+  if (operation.has_loop()) {
+    const v1::Loop& loop = operation.loop();
+    if (loop.trips_case() == v1::Loop::TRIPS_NOT_SET)
+      return Wrong(prefix + "loop.trips", "a loop has a count or a condition");
+    if (loop.count() < 0) {
+      return Wrong(prefix + "loop.count",
+                   absl::StrCat("how many trips there are, not ", loop.count()));
+    }
+    return CheckBody(loop.body(), prefix + "loop.body.", depth + 1);
+  }
+  const v1::Branch& branch = operation.branch();
+  absl::Status status =
+      CheckCount(prefix + "branch.bodies", branch.bodies_size(), 1, kMaxProgramOperations);
+  for (int k = 0; status.ok() && k < branch.bodies_size(); ++k) {
+    status =
+        CheckBody(branch.bodies(k), absl::StrCat(prefix, "branch.bodies[", k, "]."), depth + 1);
+  }
+  return status;
 }
 
 }  // namespace
@@ -99,15 +172,15 @@ absl::Status CheckProgram(const v1::Program& program) {
                    "either all inputs say what they are, or none");
     }
   }
+  if (const int all = NumOperations(program); all > kMaxNestedOperations) {
+    return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "operations",
+                        absl::StrCat("at most ", kMaxNestedOperations,
+                                     " with those of loops and branches, not ", all));
+  }
   for (int i = 0; i < program.operations_size(); ++i) {
     absl::Status status =
-        CheckOperation(program.operations(i), absl::StrCat("operations[", i, "]."), &known);
+        CheckOperation(program.operations(i), absl::StrCat("operations[", i, "]."), 0, &known);
     if (!status.ok()) return status;
-  }
-  for (int i = 0; i < program.outputs_size(); ++i) {
-    if (known.made.count(program.outputs(i)) > 0) continue;
-    return Wrong(absl::StrCat("outputs[", i, "]"),
-                 absl::StrCat("no operation makes it: ", program.outputs(i)));
   }
   if (program.has_batching()) {
     const v1::Batching& batching = program.batching();
@@ -116,10 +189,24 @@ absl::Status CheckProgram(const v1::Program& program) {
     if (batching.outputs_size() != 0 && batching.outputs_size() != program.outputs_size())
       return Wrong("batching.outputs", "one for each output of the program, or none");
   }
-  const std::set<uint64_t> distinct(program.outputs().begin(), program.outputs().end());
-  if (distinct.size() != static_cast<size_t>(program.outputs_size()))
-    return Wrong("outputs", "a result is returned once");
-  return absl::OkStatus();
+  return CheckOutputs(program.outputs(), "", known);
+}
+
+void ForEachOperation(const v1::Operation& operation,
+                      absl::FunctionRef<void(const v1::Operation&)> visit) {
+  visit(operation);
+  for (const v1::Operation& one : operation.loop().body().operations())
+    ForEachOperation(one, visit);
+  for (const v1::Body& body : operation.branch().bodies()) {
+    for (const v1::Operation& one : body.operations()) ForEachOperation(one, visit);
+  }
+}
+
+int NumOperations(const v1::Program& program) {
+  int count = 0;
+  for (const v1::Operation& operation : program.operations())
+    ForEachOperation(operation, [&](const v1::Operation&) { ++count; });
+  return count;
 }
 
 }  // namespace stride::ops

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/kernel_aggregate.h"
+#include "server/ops/kernel_texture.h"
 #include "server/ops/plan.h"
 #include "server/ops/scalar.h"
 #include "server/ops/scalar_fit.h"
@@ -14,6 +15,7 @@ namespace {
 using Parameter = wire::Parameter;
 
 constexpr uint32_t kPointerBytes = 8;
+constexpr uint32_t kHandleBytes = 8;
 
 // How a CUDA programmer writes the type.
 const char* CudaName(DType dtype) {
@@ -208,6 +210,31 @@ absl::Status CheckStruct(const Place& place, uint32_t size) {
                    place.kernel, " has ", size, " bytes, the parameter ", parameter->size()));
 }
 
+// A texture's handle is an integer of 8 bytes.
+absl::Status CheckHandle(const Place& place) {
+  const Parameter* parameter = place.parameter;
+  if (parameter == nullptr) return absl::OkStatus();
+  const bool is_integer = parameter->kind() == Parameter::KIND_INTEGER ||
+                          parameter->kind() == Parameter::KIND_UNSPECIFIED;
+  if (is_integer && parameter->size() == kHandleBytes) return absl::OkStatus();
+  return place.Mismatch("texture",
+                        "a texture was given where the kernel takes no `cudaTextureObject_t`");
+}
+
+absl::Status BindTexture(const v1::Texture& texture, absl::Span<const Input> inputs,
+                         const std::string& field, uint32_t* next_array, wire::Texture* bound) {
+  if (*next_array >= inputs.size() || !inputs[*next_array]) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field + ".texture.array",
+                        "the texture's array is missing");
+  }
+  const ArrayInfo& array = *inputs[*next_array];
+  auto read = ReadTexture(texture, array, field);
+  if (!read.ok()) return read.status();
+  *bound = *std::move(read);
+  *bound->mutable_array() = PointerTo(array, (*next_array)++);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<const Input> inputs,
@@ -261,10 +288,20 @@ absl::Status BindKernelArguments(const v1::KernelLaunch& launch, absl::Span<cons
         if (!status.ok()) return status;
         break;
       }
+      case v1::KernelArgument::kTexture: {
+        absl::Status status = CheckHandle(place);
+        if (status.ok()) {
+          status = BindTexture(argument.texture(), inputs,
+                               absl::StrCat("kernel_launch.arguments[", i, "]"), &next_array,
+                               bound->mutable_texture());
+        }
+        if (!status.ok()) return status;
+        break;
+      }
       case v1::KernelArgument::VALUE_NOT_SET:
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD,
-                            absl::StrCat("kernel_launch.arguments[", i, "]"),
-                            "the argument is empty: array, new_array, scalar, raw or aggregate");
+        return InvalidField(
+            v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("kernel_launch.arguments[", i, "]"),
+            "the argument is empty: array, new_array, scalar, raw, aggregate or texture");
     }
   }
   return absl::OkStatus();
@@ -280,6 +317,7 @@ std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
     for (const auto& member : argument.aggregate().members()) {
       if (member.has_array()) written.push_back(operand++);
     }
+    operand += argument.has_texture();  // only read
     if (!argument.has_array()) continue;
     bool is_const = kernel.parameters_known() && i < kernel.parameters_size() &&
                     kernel.parameters(i).kind() == Parameter::KIND_POINTER &&

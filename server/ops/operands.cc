@@ -31,12 +31,29 @@ void AddLaunch(const v1::KernelLaunch& launch, Add add) {
     const std::string field = absl::StrCat("kernel_launch.arguments[", i, "]");
     if (argument.has_array()) add(&argument.array(), [&] { return field + ".array"; });
     if (argument.has_aggregate()) AddMembers(argument.aggregate(), field, add);
+    if (argument.has_texture())
+      add(&argument.texture().array(), [&] { return field + ".texture.array"; });
   }
   for (int i = 0; i < launch.globals_size(); ++i) {
     if (!launch.globals(i).has_array()) continue;
     add(&launch.globals(i).array(),
         [&] { return absl::StrCat("kernel_launch.globals[", i, "].array"); });
   }
+}
+
+template <typename List, typename Add>
+void AddEach(const List& operands, const char* name, Add add) {
+  for (int i = 0; i < operands.size(); ++i)
+    add(&operands.Get(i), [&] { return absl::StrCat(name, "[", i, "]"); });
+}
+
+// Its own, not those of its body.
+template <typename Add>
+void AddLoop(const v1::Loop& loop, Add add) {
+  AddEach(loop.constants(), "loop.constants", add);
+  AddEach(loop.carried(), "loop.carried", add);
+  AddEach(loop.scanned(), "loop.scanned", add);
+  if (loop.has_condition()) add(&loop.condition(), [&] { return std::string("loop.condition"); });
 }
 
 template <typename Add>
@@ -172,6 +189,13 @@ void ForEachOperand(const v1::Operation& operation, Add add) {
         add(&operation.program_call().inputs(i),
             [&] { return absl::StrCat("program_call.inputs[", i, "]"); });
       }
+      break;
+    case v1::Operation::kLoop:
+      AddLoop(operation.loop(), add);
+      break;
+    case v1::Operation::kBranch:
+      add(&operation.branch().index(), [&] { return std::string("branch.index"); });
+      AddEach(operation.branch().inputs(), "branch.inputs", add);
       break;
     case v1::Operation::kCreation:
     case v1::Operation::KIND_NOT_SET:

@@ -10,6 +10,7 @@
 #include "server/ops/op_table.h"
 #include "server/ops/planners.h"
 #include "server/ops/shape.h"
+#include "server/ops/sharding.h"
 
 namespace stride::ops {
 namespace {
@@ -25,6 +26,7 @@ int NumResults(const v1::Operation& operation, Inputs inputs, const FunctionTabl
   if (operation.has_nonzero() && inputs[0]) return static_cast<int>(inputs[0]->shape.size());
   if (operation.has_top_k()) return 2;
   if (operation.has_linalg()) return NumLinalgResults(operation.linalg());
+  if (operation.has_loop() || operation.has_branch()) return operation.outputs_size();
   return 1;
 }
 
@@ -138,6 +140,12 @@ absl::StatusOr<Plan> PlanAny(const v1::Operation& operation, absl::Span<const In
       return PlanApplyAt(operation.apply_at(), inputs, output, functions);
     case v1::Operation::kGufunc:
       return PlanGufunc(operation.gufunc(), inputs, existing, functions);
+    case v1::Operation::kLoop:
+    case v1::Operation::kBranch:
+      return NotImplemented(KindName(operation),
+                            absl::StrCat("a ", KindName(operation),
+                                         " runs within a program alone: CreateProgram, then a "
+                                         "ProgramCall"));
     default:
       return NotImplemented("operation", "this kind of operation is not implemented yet");
   }

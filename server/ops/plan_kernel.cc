@@ -6,6 +6,7 @@
 #include "server/base/error.h"
 #include "server/ops/compiler_options.h"
 #include "server/ops/kernel_aggregate.h"
+#include "server/ops/kernel_texture.h"
 #include "server/ops/planners.h"
 #include "server/ops/shape.h"
 
@@ -142,6 +143,12 @@ class ArrayPlanner {
     return absl::OkStatus();
   }
 
+  absl::Status Texture(const v1::Texture& texture, const std::string& field) {
+    const Input& input = inputs_[num_arrays_];
+    if (auto status = Existing(field + ".texture.array"); !status.ok()) return status;
+    return ReadTexture(texture, *input, field).status();
+  }
+
   absl::Status Members(const v1::KernelArgument::Aggregate& aggregate, const std::string& field) {
     if (auto status = CheckAggregate(aggregate, field); !status.ok()) return status;
     for (int m = 0; m < aggregate.members_size(); ++m) {
@@ -171,9 +178,12 @@ absl::Status PlanArgument(const v1::KernelArgument& argument, const std::string&
       return arrays->New(argument.new_array(), field + ".new_array");
     case v1::KernelArgument::kAggregate:
       return arrays->Members(argument.aggregate(), field);
+    case v1::KernelArgument::kTexture:
+      return arrays->Texture(argument.texture(), field);
     case v1::KernelArgument::VALUE_NOT_SET:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
-                          "the argument is empty: array, new_array, scalar, raw or aggregate");
+      return InvalidField(
+          v1::ERROR_REASON_INVALID_FIELD, field,
+          "the argument is empty: array, new_array, scalar, raw, aggregate or texture");
     default:
       return absl::OkStatus();
   }

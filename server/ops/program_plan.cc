@@ -8,6 +8,7 @@
 #include "server/base/error.h"
 #include "server/ops/batching.h"
 #include "server/ops/fusion.h"
+#include "server/ops/plan_bodies.h"
 
 namespace stride::ops {
 namespace {
@@ -30,6 +31,12 @@ absl::StatusOr<ProgramStep> PlanStep(const v1::Operation& operation,
     step.outputs.push_back(field.output->handle());
     step.existing.push_back(field.output->existing());
     existing.push_back(step.existing.back() ? Input(known->at(step.outputs.back())) : Input());
+  }
+  if (operation.has_loop() || operation.has_branch()) {
+    absl::Status planned = PlanBodies(inputs, existing, functions, &step);
+    if (!planned.ok()) return planned;
+    for (size_t j = 0; j < step.outputs.size(); ++j) (*known)[step.outputs[j]] = step.results[j];
+    return step;
   }
   auto plan = PlanOperation(operation, inputs, existing, functions);
   if (!plan.ok()) return plan.status();

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/ops/client_function.h"
@@ -13,15 +15,20 @@
 // Programs: graphs of operations whose handles are numbers of the program's own.
 namespace stride::ops {
 
-// One task of a replay, or a view. A worker may capture runs of them as a graph of the device's
-// own: nothing between two steps depends on the daemon.
+struct ProgramPlan;
+
+// One task of a replay, or a view, or a loop or a branch. A worker may capture runs of them as a
+// graph of the device's own: nothing between two steps depends on the daemon.
 struct ProgramStep {
   v1::Operation operation;        // for its name; of several that became one, the last
   std::vector<uint64_t> inputs;   // handles, in the order of the plan's slots; 0: a scalar
   std::vector<uint64_t> outputs;  // handles
   std::vector<bool> existing;     // of outputs: written in place
-  // Not set: copies are needed around it, which are planned when it runs.
+  // Not set: copies are needed around it, which are planned when it runs; or it has bodies.
   std::optional<Plan> plan;
+  // A loop's body, or a branch's bodies, for the inputs that each gets.
+  std::vector<std::shared_ptr<ProgramPlan>> bodies;
+  std::vector<ArrayInfo> results;  // of a step with bodies
 };
 
 // A program as it runs for inputs of one kind: dtypes, shapes and layouts.
@@ -34,6 +41,14 @@ struct ProgramPlan {
 };
 
 constexpr int kMaxProgramOperations = 500;
+// With those of all bodies, and how deep bodies lie within each other.
+constexpr int kMaxNestedOperations = 2000;
+constexpr int kMaxBodyDepth = 8;
+
+// The operation, and each of the bodies within it.
+void ForEachOperation(const v1::Operation& operation,
+                      absl::FunctionRef<void(const v1::Operation&)> visit);
+int NumOperations(const v1::Program& program);
 
 // Whether its handles make sense: whatever it is called with. Field paths within the Program.
 absl::Status CheckProgram(const v1::Program& program);

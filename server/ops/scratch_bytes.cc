@@ -54,6 +54,18 @@ double ItemBytesOf(const wire::Operand& operand) {
   return static_cast<double>(ItemSize(static_cast<DType>(operand.dtype())));
 }
 
+// Two copies of the elements, with their places where these are asked for. Short rows are sorted in
+// a block's memory.
+double SortBytes(const wire::RoutineLaunch& launch) {
+  constexpr int64_t kShortRow = 1024;
+  const wire::RoutineOperand& input = launch.operands(0);
+  if (input.own_extents_size() == 0 || input.own_extents(0) <= kShortRow) return 0;
+  double elements = static_cast<double>(input.own_extents(0));
+  for (int64_t extent : launch.extents()) elements *= static_cast<double>(extent);
+  const bool places = launch.options_size() > 1 && launch.options(1) != 0;
+  return 2 * elements * (ItemBytesOf(input.operand()) + (places ? 8 : 0));
+}
+
 }  // namespace
 
 uint64_t ScratchBytes(const wire::Task& task) {
@@ -67,6 +79,9 @@ uint64_t ScratchBytes(const wire::Task& task) {
   if (task.has_fft())
     bytes = FftElements(task.fft()) *
             std::max(ItemBytesOf(task.fft().input()), ItemBytesOf(task.fft().output()));
+  if (task.has_routine() && task.routine().operands_size() > 0 &&
+      task.routine().routine() == wire::RoutineCode::ROUTINE_SORT)
+    bytes = SortBytes(task.routine());
   // More than any device has, and no number beyond 64 bits.
   return static_cast<uint64_t>(std::min(std::ceil(bytes), 0x1p62));
 }

@@ -78,6 +78,13 @@ std::string ArgumentText(const Task& task) {
         texts.push_back(absl::StrCat("a struct of ", argument.aggregate().size_bytes(), " bytes"));
         for (const auto& member : argument.aggregate().members()) next_input += member.has_array();
         break;
+      case v1::KernelArgument::kTexture:
+        texts.push_back(
+            absl::StrCat("a texture of ", next_input < task.kernel->inputs.size()
+                                              ? ArrayText(task.kernel->inputs[next_input])
+                                              : "an array"));
+        ++next_input;
+        break;
       case v1::KernelArgument::VALUE_NOT_SET:
         break;
     }

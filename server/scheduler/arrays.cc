@@ -91,19 +91,20 @@ void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
 absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Scheduler* scheduler,
                                                                 Operations* operations,
                                                                 const TenantId& tenant,
-                                                                ArrayPtr array) {
+                                                                ArrayPtr array, bool of_body) {
   auto granted = std::make_shared<absl::Notification>();
   auto task = MakePooled<Task>();
   task->tenant = tenant;
   task->label = "read";
   task->host_access = true;
+  task->piece = task->of_body = of_body;
   if (!array->status().ok()) return array->status();
   if (!array->info->IsContiguous()) {
     auto contiguous = operations->MakeContiguous(tenant, array);
     if (!contiguous.ok()) return contiguous.status();
     array = *contiguous;
   }
-  task->uses.push_back({.buffer = array->buffer, .read = true});
+  task->uses.push_back({.buffer = array->buffer, .read = true, .held = of_body});
   NotifyOnce(*task, granted);
   if (absl::Status status = scheduler->Enqueue(task); !status.ok()) return status;
   return std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array),
@@ -685,6 +686,21 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(const TenantId& tenant,
     return out;
   }
   return std::nullopt;
+}
+
+absl::StatusOr<v1::InlineArray> Arrays::ReadForBody(const TenantId& tenant, ArrayPtr array) {
+  const int64_t size = array->info->size_bytes();
+  absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
+  {
+    Locked lock(*core_, tenant);
+    access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, std::move(array),
+                                 /*of_body=*/true);
+  }
+  if (!access.ok()) return access.status();
+  absl::Status there = (*access)->Await(SteadyTime::InfiniteFuture());
+  if (!there.ok()) return there;
+  ArrayDownload download(core_, scheduler_, *access, {}, 0, size, SteadyTime::InfiniteFuture());
+  return ReadWhole((*access)->array().info, download);
 }
 
 absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array,

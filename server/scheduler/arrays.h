@@ -33,11 +33,13 @@ class ReadAccess {
  public:
   // Takes its place among the accesses: behind those so far, before all that come. Makes a
   // contiguous copy of a view that has gaps. Caller holds the lock; it must not when the last owner
-  // lets go.
+  // lets go. `of_body`: for a loop or a branch that is under way: the array is contiguous and made,
+  // it has no place of its own among the accesses, and is no operation to quotas.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(Core* core, Scheduler* scheduler,
                                                              Operations* operations,
                                                              const TenantId& tenant,
-                                                             std::shared_ptr<session::Array> array);
+                                                             std::shared_ptr<session::Array> array,
+                                                             bool of_body = false);
   // The same, and waits until the array is ready. The lock must not be held.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler,
                                                            Operations* operations,
@@ -92,6 +94,10 @@ class Arrays {
   // a few kilobytes, has gaps or is spread, somebody writes or copies it, or it does not lie in
   // memory that the daemon has mapped.
   std::optional<v1::InlineArray> ReadAtOnce(const TenantId& tenant, const session::Array& array);
+  // The same of a made, contiguous array for a loop or a branch that is under way; waits for the
+  // copy. The lock must not be held.
+  absl::StatusOr<v1::InlineArray> ReadForBody(const TenantId& tenant,
+                                              std::shared_ptr<session::Array> array);
   // The whole content in memory; SIZE_LIMIT above the inline limit.
   absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant,
                                              std::shared_ptr<session::Array> array,

@@ -188,6 +188,13 @@ class EngineImpl : public Engine {
     core_.accounts->room().Set([this](const TenantId& tenant) {
       core_.executor.Run([this, tenant] { jobs_.MakeRoom(tenant); });
     });
+    operations_.SetReaders(
+        [this](const TenantId& tenant, const std::shared_ptr<session::Array>& array) {
+          return arrays_.ReadForBody(tenant, array);
+        },
+        [this](const TenantId& tenant, const session::Array& array) {
+          return arrays_.ReadAtOnce(tenant, array);
+        });
     core_.catalogue.add_observer(&core_.recorder);
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
 namespace stride::scheduler {
 
 void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Access>& access) {
@@ -39,7 +42,7 @@ void TakeOutReader(const Task& task, const Use& use) {
 
 void RegisterAccesses(const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
-    if (use.buffer == nullptr) continue;
+    if (use.buffer == nullptr || use.held) continue;
     LinkBehind(task, use.buffer->writer);
     if (!use.write) continue;
     for (const auto& reader : use.buffer->readers) LinkBehind(task, reader);
@@ -47,6 +50,7 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
   for (Use& use : task->uses) {
     if (use.buffer == nullptr) continue;
     use.buffer->Touch();
+    if (use.held) continue;
     if (use.write) {
       use.buffer->writer = task;
       use.buffer->readers.clear();
@@ -95,6 +99,7 @@ TaskList ReleaseAccesses(Task& task) {
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
     use.buffer->Touch();
+    if (use.held) continue;
     TakeOutReader(task, use);
     if (use.buffer->writer.get() != &task) continue;
     use.buffer->writer.reset();
@@ -117,7 +122,7 @@ bool NeedsOutputOf(const Task& later, const Task& task) {
   // Neither a client's upload nor a move makes content that later tasks were planned on.
   if (task.host_access || task.drop_other_replicas) return false;
   for (const Use& written : task.uses) {
-    if (written.buffer == nullptr || !written.write) continue;
+    if (written.buffer == nullptr || !written.write || written.held) continue;
     for (const Use& use : later.uses) {
       if (use.buffer == written.buffer && !use.fresh && (use.read || use.write)) return true;
     }
@@ -132,6 +137,19 @@ absl::Status FirstInputError(const Task& task) {
     if ((use.read || use.write) && !use.buffer->error.ok()) return use.buffer->error;
   }
   return absl::OkStatus();
+}
+
+bool WritesHeld(const Task& task) {
+  return std::any_of(task.uses.begin(), task.uses.end(),
+                     [](const Use& use) { return use.held && use.write; });
+}
+
+absl::Status WritesInputOfBody(const Task& task) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_INVALID_FIELD,
+                   absl::StrCat("a kernel in a loop or a branch writes an input of the body; copy "
+                                "the array there first: ",
+                                task.label),
+                   {{"operation", task.label}});
 }
 
 bool IsRepeatable(const Task& task) {

@@ -25,6 +25,10 @@ bool NeedsOutputOf(const Task& later, const Task& task);
 // First error among the buffers whose content the task needs, or of a task that was to write them.
 absl::Status FirstInputError(const Task& task);
 
+// Whether it writes an input of the loop or branch that it is a piece of, and the error of that.
+bool WritesHeld(const Task& task);
+absl::Status WritesInputOfBody(const Task& task);
+
 // Whether a second run would give the same result: everything it writes, it makes afresh.
 bool IsRepeatable(const Task& task);
 

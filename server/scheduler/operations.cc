@@ -103,6 +103,10 @@ std::string LabelOf(const v1::Operation& operation) {
       return absl::StrCat("program ", LastPart(operation.program_call().program()));
     case v1::Operation::kGufunc:
       return operation.gufunc().function().substr(0, kMaxLabel);
+    case v1::Operation::kLoop:
+      return "loop";
+    case v1::Operation::kBranch:
+      return "branch";
     default:
       return "view";
   }
@@ -203,6 +207,11 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     status = accepted.status();
   }
   if (!status.ok()) {
+    // A call is in no section but this one.
+    if (operation.has_program_call() && !core_->HoldsAll()) {
+      lock.reset();
+      lock.emplace(*core_);
+    }
     for (const auto& task : launched) scheduler_->Cancel(task);
     PublishError(tenant, session, operation, status);
     return status;
@@ -525,12 +534,15 @@ std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string la
         std::make_unique<const std::function<void(TaskState)>>(resolved.extras.observer);
   task->of_job = task->observer != nullptr;
   task->priority = resolved.extras.priority.value_or(0);
+  task->piece = task->of_body = resolved.held != nullptr;
   return task;
 }
 
 absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Task>& task,
                                Resolved& resolved) {
   if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+  for (Use& use : task->uses)
+    use.held = resolved.held != nullptr && resolved.held->count(use.buffer.get()) > 0;
   if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) {
     for (const auto& output : resolved.outputs) {
       if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
@@ -622,7 +634,9 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& ten
       }
       one.targets.push_back(std::move(target));
     }
-    auto launched = Launch(tenant, step.operation, deadline, one, (*ready.steps)[i]);
+    auto launched = !(*ready.bodies)[i].empty()
+                        ? LaunchBodies(tenant, step, (*ready.bodies)[i], deadline, one)
+                        : Launch(tenant, step.operation, deadline, one, (*ready.steps)[i]);
     if (!launched.ok()) return launched.status();
     if (launched->task != nullptr) whole.task = launched->task;
     for (size_t j = 0; j < step.outputs.size(); ++j) {
@@ -723,6 +737,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     second.extras = resolved.extras;
     if (j + 1 < resolved.targets.size()) second.extras.observer = nullptr;
     second.launched = resolved.launched;
+    second.held = resolved.held;
     auto copied = Launch(tenant, copy, deadline, second);
     if (!copied.ok()) return copied.status();
     accepted.task = copied->task;
@@ -759,6 +774,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.device = around.device;
   resolved.extras.after = around.extras.after;
   resolved.launched = around.launched;
+  resolved.held = around.held;
   resolved.extras.priority = around.extras.priority;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};

@@ -70,6 +70,18 @@ class Operations {
   void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
               const absl::Status& status);
 
+  // Reads the bytes of an array without the lock, when they are there.
+  using Read = std::function<absl::StatusOr<v1::InlineArray>(
+      const TenantId&, const std::shared_ptr<session::Array>&)>;
+  // Likewise with the lock, at once or not at all.
+  using ReadAtOnce =
+      std::function<std::optional<v1::InlineArray>(const TenantId&, const session::Array&)>;
+  // Before any operation: how conditions of loops are read.
+  void SetReaders(Read read, ReadAtOnce read_at_once) {
+    read_ = std::move(read);
+    read_at_once_ = std::move(read_at_once);
+  }
+
   // Tasks get ids from here on.
   void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
 
@@ -122,6 +134,11 @@ class Operations {
                                         const std::shared_ptr<Replay>& replay,
                                         const std::string& label, SteadyTime deadline,
                                         const Resolved& resolved);
+  // bodies.cc: one task that submits the bodies of a loop or a branch when it has its turn.
+  class BodyRunner;
+  absl::StatusOr<Accepted> LaunchBodies(const TenantId& tenant, const ops::ProgramStep& step,
+                                        const std::vector<Programs::Ready>& bodies,
+                                        SteadyTime deadline, Resolved& resolved);
   // Whether some device has the memory for it, with all arrays at once.
   bool FitsADevice(const Replay& replay, const Resolved& resolved) const;
   absl::StatusOr<Programs::Ready> FindProgram(const TenantId& tenant, const v1::ProgramCall& call,
@@ -163,6 +180,8 @@ class Operations {
   const FindModule find_module_;
   const Functions* const functions_;
   Programs* const programs_;
+  Read read_;
+  ReadAtOnce read_at_once_;
   std::atomic<uint64_t> next_task_{1};
   std::array<PlanCache, kNumStripes> plans_;  // each guarded by its stripe
 };

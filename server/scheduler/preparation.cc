@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
 #include "server/ops/scratch_bytes.h"
+#include "server/scheduler/hazards.h"
 #include "server/scheduler/lent_for_reading.h"
 #include "server/scheduler/out_of_memory.h"
 #include "server/scheduler/scheduler.h"
@@ -162,6 +163,10 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   std::vector<bool> written(arguments->inputs.size(), false);
   for (int index : ops::WrittenOperands(launch, *kernel)) written[index] = true;
   for (size_t i = 0; i < arguments->inputs.size(); ++i) task->uses[i].write = written[i];
+  if (WritesHeld(*task)) {
+    EndUnrun(task, WritesInputOfBody(*task));
+    return false;
+  }
   task->planned = std::move(bound);
   arguments->bound = true;
   return true;

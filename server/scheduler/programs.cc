@@ -39,7 +39,7 @@ int64_t CostOf(const v1::Program& program, const v1::Program& whole) {
 
 // A plan of it, for one kind of inputs.
 int64_t PlanCostOf(const v1::Program& whole) {
-  return whole.operations_size() * session::kPlannedOperationControlBytes +
+  return ops::NumOperations(whole) * session::kPlannedOperationControlBytes +
          3 * static_cast<int64_t>(whole.ByteSizeLong());
 }
 
@@ -199,13 +199,19 @@ absl::StatusOr<Programs::Draft> Programs::DraftOf(const TenantId& tenant,
                                                   std::shared_ptr<const v1::Program> program,
                                                   std::vector<ArrayInfo> inputs) const {
   Draft draft{.inputs = std::move(inputs), .functions = functions_->All(tenant)};
+  absl::Status status;
   for (int i = 0; i < program->operations_size(); ++i) {
-    const v1::KernelLaunch& launch = program->operations(i).kernel_launch();
-    if (launch.code_case() != v1::KernelLaunch::kModule) continue;
-    auto source = find_module_(tenant, launch.module());
-    if (!source.ok()) return PrefixField(source.status(), absl::StrCat("operations[", i, "]."));
-    draft.modules[launch.module()] = *std::move(source);
+    ops::ForEachOperation(program->operations(i), [&](const v1::Operation& one) {
+      const v1::KernelLaunch& launch = one.kernel_launch();
+      if (launch.code_case() != v1::KernelLaunch::kModule) return;
+      auto source = find_module_(tenant, launch.module());
+      if (source.ok())
+        draft.modules[launch.module()] = *std::move(source);
+      else
+        status.Update(PrefixField(source.status(), absl::StrCat("operations[", i, "].")));
+    });
   }
+  if (!status.ok()) return status;
   draft.program = std::move(program);
   return draft;
 }
@@ -214,7 +220,20 @@ absl::StatusOr<Programs::Ready> Programs::MakePlan(const Draft& draft) {
   const FunctionsThen functions(draft.functions);
   auto plan = ops::PlanProgram(*draft.program, draft.inputs, &functions);
   if (!plan.ok()) return plan.status();
-  for (ops::ProgramStep& step : plan->steps) {
+  return ReadyOf(draft, *std::move(plan));
+}
+
+absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::ProgramPlan plan) {
+  auto bodies = std::make_shared<std::vector<std::vector<Ready>>>(plan.steps.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    for (const std::shared_ptr<ops::ProgramPlan>& body : plan.steps[i].bodies) {
+      auto ready = ReadyOf(draft, std::move(*body));
+      if (!ready.ok()) return ready.status();
+      (*bodies)[i].push_back(*std::move(ready));
+    }
+    plan.steps[i].bodies.clear();
+  }
+  for (ops::ProgramStep& step : plan.steps) {
     if (!step.plan.has_value()) continue;
     step.plan->task.set_label(LabelOf(step.operation));
     const v1::KernelLaunch& launch = step.operation.kernel_launch();
@@ -223,16 +242,16 @@ absl::StatusOr<Programs::Ready> Programs::MakePlan(const Draft& draft) {
     if (!code.ok()) return code.status();
     step.plan->code = *std::move(code);
   }
-  Ready ready{.program = draft.program};
-  if (auto graph = ops::MakeGraph(*plan); graph.has_value())
+  Ready ready{.program = draft.program, .bodies = std::move(bodies)};
+  if (auto graph = ops::MakeGraph(plan); graph.has_value())
     ready.replay = std::make_shared<Replay>(core_->recorder.NewId(), *std::move(graph));
   auto steps = std::make_shared<Programs::Ready::Steps>();
-  for (ops::ProgramStep& step : plan->steps) {
+  for (ops::ProgramStep& step : plan.steps) {
     steps->push_back(step.plan.has_value() ? MakePlanned(*std::move(step.plan)) : nullptr);
     step.plan.reset();
   }
   ready.steps = std::move(steps);
-  ready.plan = std::make_shared<const ops::ProgramPlan>(*std::move(plan));
+  ready.plan = std::make_shared<const ops::ProgramPlan>(std::move(plan));
   return ready;
 }
 

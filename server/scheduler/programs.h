@@ -66,6 +66,8 @@ class Programs : public session::Catalogue::Observer {
     // it serves every call. Null: it is planned when it runs.
     using Steps = std::vector<std::shared_ptr<const Planned>>;
     std::shared_ptr<const Steps> steps;
+    // Of each of the plan's steps, its bodies; mostly none.
+    std::shared_ptr<const std::vector<std::vector<Ready>>> bodies;
   };
   // What planning needs, so that it can be done without the lock.
   struct Draft {
@@ -95,6 +97,7 @@ class Programs : public session::Catalogue::Observer {
     uint64_t durable = 0;                // its row on disk; 0: it is not kept there
     bool of_session = false;
   };
+  absl::StatusOr<Ready> ReadyOf(const Draft& draft, ops::ProgramPlan plan);
   static recovery::ProgramRecord RecordOf(const Key& key, const Entry& entry);
   bool IsOfSession(const Key& key) const;
   absl::StatusOr<Draft> DraftOf(const TenantId& tenant, std::shared_ptr<const v1::Program> program,

@@ -73,7 +73,7 @@ bool LosesWrites(const Task& task, const absl::Status& status) {
 void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status) {
   if (LosesWrites(*task, status)) {
     for (const Use& use : task->uses) {
-      if (use.buffer != nullptr && use.write && !use.fresh)
+      if (use.buffer != nullptr && use.write && !use.fresh && !use.held)
         use.buffer->LoseWrite(*task->session->name, status);
     }
   }

@@ -385,6 +385,7 @@ void Recorder::WriteBody(const Task& task, Part& part) {
   record.set_deadline(ToRecord(task.deadline));
   record.set_submit_time(ToRecord(task.submit_time));
   record.set_of_job(task.of_job);
+  record.set_bodies(task.bodies != nullptr);
   if (task.replay != nullptr) record.set_replay(task.replay->record);
   if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
   const uint64_t key = Key(Kind::kTask, task.id);

@@ -677,6 +677,12 @@ std::shared_ptr<Replay> Recovery::FindReplay(const TenantId& tenant, uint64_t re
 
 void Recovery::RestoreTasks() {
   for (const auto& [id, record] : books_.tasks) {
+    if (record.bodies()) {
+      End(id, MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                        "the daemon ended while the loop or branch was under way; call it again",
+                        {{"operation", record.label()}}));
+      continue;
+    }
     if (fates_[id] != Fate::kAgain) {
       End(id, fates_[id] == Fate::kDone
                   ? InputError(id)

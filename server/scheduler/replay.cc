@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/system_error.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/hazards.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/task.h"
@@ -183,7 +184,9 @@ bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
     // Until now every array that a kernel gets counted as written.
     for (size_t i = 0; i < task->ready->written.size(); ++i)
       task->uses[i].write = task->ready->written[i];
-    return true;
+    if (!WritesHeld(*task)) return true;
+    EndUnrun(task, WritesInputOfBody(*task));
+    return false;
   }
   if (std::exchange(task->compile_requested, true)) return false;
   task->compile_start = core_->Now();

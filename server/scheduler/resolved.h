@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -31,6 +32,9 @@ struct Operations::Resolved {
   bool reads_peers = false;    // Task::reads_peers
   Extras extras;
   TaskList* launched = nullptr;  // hears of every task; may be null
+  // Of a piece of a loop or a branch: the buffers of its inputs, which have their place in the
+  // order already. Null: it is an operation of its own.
+  std::shared_ptr<const std::set<const store::Buffer*>> held;
   bool passing = false;  // a call whose results travel inside it, and that no journal tells of
 
   // A part of the same operation, on these arrays.
@@ -41,6 +45,7 @@ struct Operations::Resolved {
     part.device = device;
     part.extras = extras;
     part.launched = launched;
+    part.held = held;
     part.inputs = std::move(arrays);
     return part;
   }

@@ -115,6 +115,10 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
       core_->Defer([granted = std::move(task->granted)] { (*granted)(); });
     return;
   }
+  if (task->bodies != nullptr) {
+    if (task->pending.empty()) BeginBodies(task);
+    return;
+  }
   Lane* via = nullptr;
   for (const auto& before : task->pending) {
     if (before->state != TaskState::kDispatched || before->lane == nullptr) return;
@@ -262,7 +266,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   if (!status.ok()) {
     for (const Use& use : task->uses) {
       // What a task never touched stays good; what it was to make from nothing never came to be.
-      bool spoiled = use.write && (use.fresh || was_dispatched);
+      bool spoiled = use.write && !use.held && (use.fresh || was_dispatched);
       if (use.buffer != nullptr && spoiled) use.buffer->Spoil(status);
     }
   }
@@ -272,6 +276,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
+  task->bodies = nullptr;
   RemoveUnfinished(*task);
   SetState(*task, TaskState::kDone);
   core_->Defer([task] {
@@ -280,7 +285,7 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
-  if (task->piece) WakeWaiters();  // Stream::Await
+  if (task->piece && !task->of_body) WakeWaiters();  // Stream::Await
   // One after another, not one inside another: an error may run down a chain of any length.
   // Not by insert: into an empty deque that puts them in front, where it takes memory each time.
   Stripe& stripe = StripeFor(task->tenant);
@@ -297,6 +302,26 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
 // Those in Locked::Await look whether what they wait for has come, soon.
 void Scheduler::WakeWaiters() {
   core_->Defer([core = core_] { Locked lock(*core); });
+}
+
+// To a successor it has begun, in no worker that it knows.
+void Scheduler::BeginBodies(const std::shared_ptr<Task>& task) {
+  task->dispatch_time = core_->Now();
+  task->worker_record = 0;
+  task->first_sequence = task->last_sequence = 1;
+  task->stream = task->bodies;
+  SetState(*task, TaskState::kDispatched);
+  core_->streams.Run([conductor = task->stream] { conductor->Run(); });
+}
+
+void Scheduler::BodiesEnded(const std::shared_ptr<Task>& task, absl::Status status) {
+  if (!task->stop.ok() && !status.ok()) status = task->stop;
+  task->stream = nullptr;
+  if (task->ran_on_device >= 0 && !task->piece) {
+    DeviceChange& account = core_->section().ChangeOf(task->ran_on_device);
+    ++(status.ok() ? account.succeeded : account.failed);
+  }
+  Complete(task, std::move(status));
 }
 
 void Scheduler::SetState(Task& task, TaskState state) {
@@ -376,6 +401,7 @@ void Scheduler::DropUnfinished() {
     task->observer = nullptr;
     task->on_done.clear();
     task->stream = nullptr;
+    task->bodies = nullptr;
   }
 }
 

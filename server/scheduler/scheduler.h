@@ -133,6 +133,11 @@ class Scheduler {
 
   bool IsMoving(const store::Buffer* buffer) const;
 
+  // A loop or a branch has ended. With its tenant's stripe.
+  void BodiesEnded(const std::shared_ptr<Task>& task, absl::Status status);
+  // The engine ends; for those with any lock.
+  bool ending() const { return ending_; }
+
  private:
   friend class Stream;
   void Evaluate(const std::shared_ptr<Task>& task);
@@ -312,6 +317,7 @@ class Scheduler {
 
   void Complete(const std::shared_ptr<Task>& task, absl::Status status);
   void WakeWaiters();
+  void BeginBodies(const std::shared_ptr<Task>& task);
   void SetState(Task& task, TaskState state);
 
   // deadlines.cc

@@ -22,15 +22,14 @@ namespace stride::scheduler {
 //
 // Two pieces are under way at once, so that one is computed while the bytes of the other are
 // copied. Runs on a thread of its own, without the engine's lock.
-class Stream {
+class Stream : public Conductor {
  public:
   // `task` has ended waiting for all before it. Caller holds the lock.
   Stream(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, Lane* lane,
          ops::Pieces pieces);
 
-  void Run();
-  // Caller holds the lock. What is under way is cancelled; Run ends soon after.
-  void Stop();
+  void Run() override;
+  void Stop() override;
 
  private:
   struct Flying {

@@ -28,7 +28,16 @@
 namespace stride::scheduler {
 
 struct Lane;
-class Stream;
+
+// What runs a task that is on no lane by others, which are its pieces.
+class Conductor {
+ public:
+  virtual ~Conductor() = default;
+  // Long, and without the lock.
+  virtual void Run() = 0;
+  // Caller has all. What is under way is cancelled; the task ends soon after.
+  virtual void Stop() = 0;
+};
 
 // kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death, or a recall, takes kDispatched
 // back to kWaiting.
@@ -48,6 +57,9 @@ struct Use {
   bool read = false;
   bool write = false;
   bool fresh = false;  // this task makes the buffer's whole content
+  // The buffer is an input of the loop or branch that this task is a piece of, which stands in the
+  // buffer's order in its place. It is read alone.
+  bool held = false;
   // Where it stands among the buffer's readers, if it does: its task tells.
   uint32_t reader = 0;
 };
@@ -89,8 +101,11 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool drop_other_replicas = false;         // a move: the inputs stay on the chosen device only
   bool reads_peers = false;  // small inputs may be read where they lie: Scheduler::BlockFor
   SteadyTime deadline = SteadyTime::InfiniteFuture();
-  bool of_job = false;  // its result is kept until the job has ended
-  bool piece = false;   // of a streamed operation: no operation of its own to quotas and meters
+  bool of_job = false;   // its result is kept until the job has ended
+  bool piece = false;    // of another task: no operation of its own to quotas and meters
+  bool of_body = false;  // a piece of a loop or a branch, which hears of its end by on_done
+  // Of a loop or a branch, which has no plan: has its turn when all before it have ended.
+  std::shared_ptr<Conductor> bodies;
   // Told of every change, and when a dispatched task has begun; after the lock is given back.
   std::unique_ptr<const std::function<void(TaskState)>> observer;
   // Of a host access: called once when all earlier accesses ended, after the lock is given back.
@@ -128,9 +143,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
       0;  // unanswered ones that would take it out: nothing new may follow it meanwhile
   absl::Status lost_input;  // not OK: what was to write one of its inputs ended without running
   double estimate_seconds = 0;
-  double expected_seconds = 0;     // likewise, as known when it was dispatched
-  absl::Status early_error;        // of a wire task before its own launch
-  std::shared_ptr<Stream> stream;  // kDispatched, on no lane: it is computed in pieces
+  double expected_seconds = 0;        // likewise, as known when it was dispatched
+  absl::Status early_error;           // of a wire task before its own launch
+  std::shared_ptr<Conductor> stream;  // kDispatched, on no lane: it is computed in pieces
 
   // The recorder's.
   bool recorded = false;

@@ -167,6 +167,14 @@ void Buffer::AddReplica(int device, const Allocation& allocation) {
   BlocksChanged();
 }
 
+void Buffer::TakeContent(Buffer& other) {
+  for (const auto& [device, block] : other.replicas) replicas.Set(device, block);
+  other.replicas.map_.clear();
+  inline_bytes = std::move(other.inline_bytes);
+  BlocksChanged();
+  other.BlocksChanged();
+}
+
 void Buffer::Spoil(const absl::Status& status) {
   if (!error.ok()) return;
   RestoreError(status);

@@ -182,6 +182,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void AddReplica(int device, const Allocation& allocation);
   // Gives one device's block back.
   void DropReplica(int device);
+  // Gets the content of another buffer of its size, which has none afterwards; nothing is copied.
+  void TakeContent(Buffer& other);
   // Only `device` keeps the content, as after a write there.
   void KeepOnly(int device);
   // The file that has its present content; 0: none has.

@@ -185,6 +185,34 @@ TEST_F(KernelTest, StructsHoldArraysAndNewOnes) {
   EXPECT_TRUE(IsError(Failure(options), Code::kInvalidArgument, "SIZE_MISMATCH"));
 }
 
+TEST_F(KernelTest, TexturesReadArrays) {
+  KernelOptions options;
+  options.code = R"(
+    extern "C" __global__ void read(cudaTextureObject_t image, cudaTextureObject_t numbers, float* out) {
+      const int i = threadIdx.x;
+      out[i] = 100 * tex1Dfetch<float>(numbers, i) + tex2D<float>(image, (i + 0.5f) / 4, 0.75f);
+    })";
+  options.entry = "read";
+  options.block = {4};
+  Array x = Must(client_.Put<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4}));
+  options.arguments = {Texture{.array = x,
+                               .address_modes = {AddressMode::kWrap, AddressMode::kMirror},
+                               .linear_filter = true,
+                               .normalized_coordinates = true},
+                       Texture{.array = x, .by_number = true, .extents = {3}},
+                       KernelArgument::Out({DataType::kFloat32, {4}})};
+  EXPECT_THAT(Values(options), ElementsAre(105, 206, 307, 8));
+  // A texture's array is read, and what wrote it before is waited for.
+  client_.Compute(Operation::Ufunc("add", {x, Operand(1.0f)}).ToExisting(x));
+  EXPECT_THAT(Values(options), ElementsAre(206, 307, 408, 9));
+  options.arguments[1] = Texture{.array = x, .by_number = true, .extents = {9}};
+  EXPECT_TRUE(IsError(Failure(options), Code::kInvalidArgument, "SIZE_MISMATCH"));
+  options.arguments[1] = Texture{.array = Must(client_.Put<double>({1, 2}, {2}))};
+  EXPECT_TRUE(IsError(Failure(options), Code::kInvalidArgument, "DATA_TYPE_MISMATCH"));
+  options.arguments[1] = KernelArgument(x);
+  EXPECT_TRUE(IsError(Failure(options), Code::kInvalidArgument, "DATA_TYPE_MISMATCH"));
+}
+
 TEST_F(KernelTest, CooperativeGridsMeet) {
   KernelOptions options;
   options.code = R"(

@@ -307,6 +307,40 @@ TEST(ProgramTest, ByTheClient) {
   EXPECT_FALSE(client.CreateProgram({.id = "empty"}));
 }
 
+// The sum doubled until it is 100 or more, and then halved or not.
+TEST(ProgramTest, LoopsAndBranchesByTheClient) {
+  Daemon daemon;
+  Client client = daemon.Connect();
+  const auto handle = ProgramSpec::Handle;
+  Body twice{.inputs = {1}, .outputs = {4, 2}};
+  twice.Add(Operation::Ufunc("multiply", {handle(1), 2.0}), 2);
+  twice.Add(Operation::Reduce(Reduction::kSum, handle(2)), 3);
+  twice.Add(Operation::Ufunc("less", {handle(3), 100.0}), 4);
+  Body half{.inputs = {1}, .outputs = {2}}, same{.inputs = {1}, .outputs = {2}};
+  half.Add(Operation::Ufunc("divide", {handle(1), 2.0}), 2);
+  same.Add(Operation::Copy(handle(1)), 2);
+  ProgramSpec spec{.id = "doubles", .inputs = {{.handle = 1}, {.handle = 2}}, .outputs = {6}};
+  spec.Add(Operation::Reduce(Reduction::kSum, handle(1)), 3);
+  spec.Add(Operation::Ufunc("less", {handle(3), 100.0}), 4);
+  spec.Add(Operation::Loop({.body = twice, .carried = {handle(1)}, .condition = handle(4)}), 5);
+  spec.Add(Operation::Branch({.index = handle(2), .inputs = {handle(5)}, .bodies = {same, half}}),
+           6);
+  auto program = client.CreateProgram(spec);
+  ASSERT_TRUE(program) << program.error().message;
+  auto input = client.Put(std::vector<double>{1, 2}, {2});
+  ASSERT_TRUE(input);
+  for (int64_t index : {0, 1}) {
+    auto chosen = client.Put(std::vector<int64_t>{index}, {});
+    ASSERT_TRUE(chosen);
+    const auto arrays = client.ComputeAll(Operation::Call(*program, {*input, *chosen}));
+    ASSERT_EQ(arrays.size(), 1u);
+    const double scale = index == 0 ? 64 : 32;
+    EXPECT_THAT(*client.Fetch<double>(arrays[0]), ElementsAre(scale, 2 * scale));
+  }
+  spec.operations[2] = Operation::Loop({.body = twice, .carried = {handle(1)}});
+  EXPECT_FALSE(client.CreateProgram(spec));
+}
+
 // What a step finds wrong fails the call, and every result of it.
 TEST(ProgramTest, AFailingStepFailsTheWholeCall) {
   Daemon daemon;
@@ -494,6 +528,218 @@ TEST(ProgramTest, OutlivesItsWorker) {
     EXPECT_EQ(caller.Values(request).at(0), zeros);
     killer.join();
   }
+}
+
+// The input with 1 added until its sum is `end` or more.
+std::string CountingProgram(double end) {
+  const std::string number = std::to_string(end);
+  const auto test = [&](int array, int sum, int result) {
+    return "operations { reduction { function: FUNCTION_SUM input { handle: " +
+           std::to_string(array) + " } } outputs { handle: " + std::to_string(sum) +
+           " } } operations { ufunc { function: 'less' inputs { handle: " + std::to_string(sum) +
+           " } inputs { scalar { float_value: " + number +
+           " } } } outputs { handle: " + std::to_string(result) + " } } ";
+  };
+  return "inputs { handle: 1 } " + test(1, 2, 3) +
+         "operations { loop { carried { handle: 1 } condition { handle: 3 } body { inputs: 1 "
+         "operations { ufunc { function: 'add' inputs { handle: 1 } inputs { scalar { "
+         "float_value: 1 } } } outputs { handle: 2 } } " +
+         test(2, 3, 4) + "outputs: 4 outputs: 2 } } outputs { handle: 4 } } outputs: 4";
+}
+
+TEST(ProgramTest, ALoopRunsUntilItsConditionIsFalse) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  const Outcome created = caller.Create("count", CountingProgram(1000));
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  for (double x : {2, 3}) {
+    const auto values = caller.Values(caller.CallOf("count", {{1, x}}, 1));
+    const double trips = std::ceil((1000 - (1 + x)) / 2);
+    EXPECT_THAT(values.at(0), ElementsAre(1 + trips, x + trips));
+  }
+  // No trip: the result is an array of its own.
+  EXPECT_THAT(caller.Values(caller.CallOf("count", {{999, 2}}, 1)).at(0), ElementsAre(999, 2));
+}
+
+// Running sums of the second input from the first on, and their squares.
+std::string SumsProgram(int count, const std::string& options = "") {
+  return "inputs { handle: 1 } inputs { handle: 2 } operations { loop { carried { handle: 1 } "
+         "scanned { handle: 2 } count: " +
+         std::to_string(count) + " " + options +
+         " body { inputs: 1 inputs: 2 "
+         "operations { ufunc { function: 'add' inputs { handle: 1 } inputs { handle: 2 } } outputs "
+         "{ handle: 3 } } operations { ufunc { function: 'square' inputs { handle: 3 } } outputs { "
+         "handle: 4 } } outputs: 3 outputs: 4 } } outputs { handle: 4 } outputs { handle: 5 } } "
+         "outputs: 4 outputs: 5";
+}
+
+TEST(ProgramTest, ALoopWithACountScansAndStacks) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  ASSERT_TRUE(caller.Create("sums", SumsProgram(300)).ok());
+  ASSERT_TRUE(caller.Create("back", SumsProgram(300, "reverse: true")).ok());
+  ASSERT_TRUE(caller.Create("none", SumsProgram(0)).ok());
+  std::vector<double> steps, squares(300), reversed(300);
+  for (int i = 0; i < 300; ++i) steps.push_back(i % 7);
+  double sum = 5, back = 5;
+  for (int i = 0; i < 300; ++i) {
+    sum += steps[i];
+    squares[i] = sum * sum;
+    back += steps[299 - i];
+    reversed[299 - i] = back * back;
+  }
+  // Inputs of one axis, whose elements have none: the carried array broadcasts to nothing else.
+  auto call = [&](const std::string& id, const std::vector<double>& values) {
+    v1::RunRequest request = caller.CallOf(id, {{5}, values}, 2);
+    request.mutable_operation()
+        ->mutable_program_call()
+        ->mutable_inputs(0)
+        ->mutable_inline_array()
+        ->mutable_spec()
+        ->clear_shape();
+    return caller.Values(request);
+  };
+  EXPECT_EQ(call("sums", steps), (std::vector<std::vector<double>>{{sum}, squares}));
+  EXPECT_EQ(call("back", steps), (std::vector<std::vector<double>>{{sum}, reversed}));
+  EXPECT_EQ(call("none", {}), (std::vector<std::vector<double>>{{5}, {}}));
+  const Outcome wrong = caller.Run(caller.CallOf("sums", {{1}, {1, 2, 3}}, 2));
+  EXPECT_EQ(wrong.code, kInvalidArgument) << wrong.ToString();
+  ASSERT_EQ(wrong.violations.size(), 1u);
+  EXPECT_EQ(wrong.violations[0].field,
+            "operation.program_call.program.operations[0].loop.scanned[0]");
+}
+
+// A loop in a branch in a loop: while the sum is less than 1000 either doubles it, or adds 1 four
+// times where it is less than 10.
+constexpr char kNested[] = R"(
+  inputs { handle: 1 }
+  operations { ufunc { function: 'less' inputs { handle: 1 } inputs { scalar { float_value: 1000 } } }
+               outputs { handle: 2 } }
+  operations { loop { carried { handle: 1 } condition { handle: 2 } body { inputs: 1
+    operations { ufunc { function: 'less' inputs { handle: 1 } inputs { scalar { float_value: 10 } } }
+                 outputs { handle: 2 } }
+    operations { branch { index { handle: 2 } inputs { handle: 1 }
+      bodies { inputs: 1 outputs: 2 operations { ufunc { function: 'add' inputs { handle: 1 } inputs { handle: 1 } }
+                                                 outputs { handle: 2 } } }
+      bodies { inputs: 1 outputs: 2 operations { loop { carried { handle: 1 } count: 4 body { inputs: 1 outputs: 2
+        operations { ufunc { function: 'add' inputs { handle: 1 } inputs { scalar { float_value: 1 } } }
+                     outputs { handle: 2 } } } } outputs { handle: 2 } } }
+    } outputs { handle: 3 } }
+    operations { ufunc { function: 'less' inputs { handle: 3 } inputs { scalar { float_value: 1000 } } }
+                 outputs { handle: 4 } }
+    outputs: 4 outputs: 3 } } outputs { handle: 3 } }
+  outputs: 3)";
+
+TEST(ProgramTest, LoopsAndBranchesNest) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  const Outcome created = caller.Create("nested", kNested);
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  for (double x : {1.0, 11.0, 5000.0}) {
+    double value = x;
+    while (value < 1000) value = value < 10 ? value + 4 : 2 * value;
+    v1::RunRequest request = caller.CallOf("nested", {{x}}, 1);
+    request.mutable_operation()
+        ->mutable_program_call()
+        ->mutable_inputs(0)
+        ->mutable_inline_array()
+        ->mutable_spec()
+        ->clear_shape();
+    EXPECT_THAT(caller.Values(request).at(0), ElementsAre(value));
+  }
+}
+
+v1::Job JobOf(const Caller& caller, const v1::CreateJobRequest& request) {
+  return caller.rpc().Get<v1::CreateJobResponse>("JobService/CreateJob", request).job();
+}
+
+// Once `until` holds of it, or after a minute.
+template <typename Until>
+v1::Job AwaitJob(const Caller& caller, const std::string& name, Until until) {
+  v1::GetJobRequest get;
+  get.set_name(name);
+  v1::Job job;
+  for (int i = 0; i < 1200; ++i) {
+    job = caller.rpc().Get<v1::GetJobResponse>("JobService/GetJob", get).job();
+    if (until(job)) break;
+    usleep(50'000);
+  }
+  return job;
+}
+
+TEST(ProgramTest, AnEndlessLoopHoldsNobodyUpAndEndsWhenItIsCancelled) {
+  Daemon daemon({"--supervise"});
+  Caller caller(daemon.address());
+  ASSERT_TRUE(caller.Create("endless", CountingProgram(1e300)).ok());
+  ASSERT_TRUE(caller.Create("count", CountingProgram(10)).ok());
+  v1::CreateJobRequest request;
+  *request.mutable_job()->add_operations() = caller.CallOf("endless", {{1, 2}}, 0).operation();
+  request.mutable_job()->mutable_operations(0)->add_outputs()->set_handle(10);
+  const auto runs = [](const v1::Job& job) { return job.state() == v1::Job::STATE_RUNNING; };
+  const auto ended = [](const v1::Job& job) { return job.state() >= v1::Job::STATE_SUCCEEDED; };
+  v1::Job job = AwaitJob(caller, JobOf(caller, request).name(), runs);
+  EXPECT_EQ(job.state(), v1::Job::STATE_RUNNING) << job.ShortDebugString();
+  EXPECT_THAT(caller.Values(caller.CallOf("count", {{1, 2}}, 1)).at(0), ElementsAre(5, 6));
+  v1::CancelJobRequest cancel;
+  cancel.set_name(job.name());
+  EXPECT_TRUE(caller.rpc().Call("JobService/CancelJob", cancel).ok());
+  job = AwaitJob(caller, job.name(), ended);
+  EXPECT_EQ(job.state(), v1::Job::STATE_CANCELLED) << job.ShortDebugString();
+  // By its deadline.
+  const Outcome late = caller.rpc().Call(
+      "ComputeService/Run", caller.CallOf("endless", {{1, 2}}, 1), std::chrono::seconds(2));
+  EXPECT_EQ(late.code, 4) << late.ToString();  // DEADLINE_EXCEEDED
+  // With the daemon, whose successor says so.
+  job = AwaitJob(caller, JobOf(caller, request).name(), runs);
+  const int times = daemon.TimesReady();
+  kill(daemon.ServingPid(), SIGKILL);
+  ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
+  Caller again(daemon.address());
+  job = AwaitJob(again, job.name(), ended);
+  EXPECT_EQ(job.state(), v1::Job::STATE_FAILED) << job.ShortDebugString();
+  EXPECT_THAT(job.error().message(), ::testing::HasSubstr("call it again"));
+  EXPECT_THAT(again.Values(again.CallOf("count", {{1, 2}}, 1)).at(0), ElementsAre(5, 6));
+}
+
+TEST(ProgramTest, AFailingTripFailsTheLoop) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  // The carried index leaves the array in the fourth trip.
+  const std::string program =
+      "inputs { handle: 1 } operations { creation { fill { spec { data_type: DATA_TYPE_INT64 } } } "
+      "outputs { handle: 2 } } operations { loop { constants { handle: 1 } carried { handle: 2 } "
+      "count: 1000000 body { inputs: 1 inputs: 2 operations { gather { input { handle: 1 } indices "
+      "{ handle: 2 } } outputs { handle: 3 } } operations { ufunc { "
+      "function: 'add' inputs { handle: 2 } inputs { scalar { int_value: 1 } } } outputs { handle: "
+      "4 } } outputs: 4 outputs: 3 } } outputs { handle: 5 } outputs { handle: 6 } } outputs: 5";
+  const Outcome created = caller.Create("leaves", program);
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  const Outcome failed = caller.Run(caller.CallOf("leaves", {{1, 2, 3}}, 1));
+  EXPECT_EQ(failed.code, 11) << failed.ToString();  // OUT_OF_RANGE
+}
+
+TEST(ProgramTest, AKernelWritesNoInputOfABody) {
+  Daemon daemon;
+  Caller caller(daemon.address());
+  const std::string launch =
+      "operations { kernel_launch { source: \"extern \\\"C\\\" __global__ void raise(double* x) { "
+      "x[0] += 1; }\" entry: 'raise' grid { x: 1 } block { x: 1 } arguments { array { handle: %h } "
+      "} "
+      "} } ";
+  auto with = [&](int handle) {
+    std::string text = launch;
+    text.replace(text.find("%h"), 2, std::to_string(handle));
+    return "inputs { handle: 1 } operations { loop { carried { handle: 1 } count: 3 body { inputs: "
+           "1 operations { copy { input { handle: 1 } } outputs { handle: 2 } } " +
+           text + "outputs: 2 } } outputs { handle: 2 } } outputs: 2";
+  };
+  const Outcome created = caller.Create("copies", with(2));
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  ASSERT_TRUE(caller.Create("writes", with(1)).ok());
+  EXPECT_THAT(caller.Values(caller.CallOf("copies", {{1, 2}}, 1)).at(0), ElementsAre(4, 2));
+  const Outcome refused = caller.Run(caller.CallOf("writes", {{1, 2}}, 1));
+  EXPECT_EQ(refused.code, 9) << refused.ToString();  // FAILED_PRECONDITION
+  EXPECT_THAT(refused.ToString(), ::testing::HasSubstr("writes an input of the body"));
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ class NamesTest(client_case.ClientCase):
             cp.cuda.memory,
             cp.cuda.nvtx,
             cp.cuda.profiler,
+            cp.cuda.texture,
             cp.testing,
             cupyx,
             cupyx.profiler,
@@ -680,6 +681,206 @@ extern "C" __global__ void looked_up(float* y) { y[threadIdx.x] = table[threadId
         log = io.StringIO()
         cp.RawModule(code=ADD).compile(log_stream=log)
         self.assertIsInstance(log.getvalue(), str)
+
+
+TEXTURES = """
+extern "C" {
+__global__ void fetch(float* y, cudaTextureObject_t t, int n) {
+  const int i = threadIdx.x;
+  if (i < n) y[i] = tex1Dfetch<float>(t, i);
+}
+__global__ void doubles(double* y, cudaTextureObject_t t) {
+  const int2 halves = tex1Dfetch<int2>(t, threadIdx.x);
+  y[threadIdx.x] = __hiloint2double(halves.y, halves.x);
+}
+__global__ void image(float* y, cudaTextureObject_t t, int width) {
+  y[threadIdx.y * width + threadIdx.x] = tex2D<float>(t, threadIdx.x + 0.5f, threadIdx.y + 0.5f);
+}
+__global__ void channels(float* y, cudaTextureObject_t t) {
+  const float4 texel = tex3D<float4>(t, threadIdx.x, threadIdx.y, threadIdx.z);
+  const int i = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  y[i] = texel.x + 10 * texel.y + 100 * texel.z + 1000 * texel.w;
+}
+__global__ void sample(float* y, const float* x, cudaTextureObject_t t) {
+  y[threadIdx.x] = tex1D<float>(t, x[threadIdx.x]);
+}
+}
+"""
+
+
+class TextureTest(client_case.ClientCase):
+    def setUp(self):
+        super().setUp()
+        from stride.cupy.cuda import runtime, texture
+
+        self.runtime, self.texture = runtime, texture
+        self.module = cp.RawModule(code=TEXTURES)
+
+    def channel(self, bits=32, count=1, kind=None):
+        kind = self.runtime.cudaChannelFormatKindFloat if kind is None else kind
+        return self.texture.ChannelFormatDescriptor(*([bits] * count + [0] * (4 - count)), kind)
+
+    def image(self, values, count=1):
+        shape = values.shape[:-1] + (values.shape[-1] // count,)
+        made = self.texture.CUDAarray(self.channel(count=count), *shape[::-1])
+        made.copy_from(values)
+        return self.texture.ResourceDescriptor(self.runtime.cudaResourceTypeArray, cuArr=made)
+
+    def object(self, resource, *modes, **fields):
+        return self.texture.TextureObject(resource, self.texture.TextureDescriptor(modes, **fields))
+
+    def test_linear_memory_is_read_by_numbers_of_texels(self):
+        x = cp.arange(12, dtype=cp.float32)
+        resource = self.texture.ResourceDescriptor(
+            self.runtime.cudaResourceTypeLinear, arr=x, chDesc=self.channel(), sizeInBytes=40
+        )
+        texture = self.object(resource)
+        y = cp.full(12, -1, cp.float32)
+        self.module.get_function("fetch")((1,), (32,), (y, texture, 12))
+        self.assertEqual(y.tolist(), [*range(10), 0, 0], "beyond the texture there are zeros")
+        x += 1
+        self.module.get_function("fetch")((1,), (32,), (y, texture, 3))
+        self.assertEqual(y.tolist()[:3], [1, 2, 3], "a launch reads what the array has become")
+        x = cp.array([1.5, -2.25, 1e300])
+        channel = self.channel(count=2, kind=self.runtime.cudaChannelFormatKindSigned)
+        resource = self.texture.ResourceDescriptor(
+            self.runtime.cudaResourceTypeLinear, arr=x, chDesc=channel, sizeInBytes=24
+        )
+        y = cp.zeros(3)
+        self.module.get_function("doubles")((1,), (3,), (y, self.object(resource)))
+        self.assertEqual(y.tolist(), [1.5, -2.25, 1e300], "bytes of another type")
+
+    def test_rows_and_images_are_read_by_coordinates(self):
+        x = cp.arange(32, dtype=cp.float32).reshape(4, 8)
+        rows = self.texture.ResourceDescriptor(
+            self.runtime.cudaResourceTypePitch2D, arr=x, chDesc=self.channel(), width=6, height=4, pitchInBytes=32
+        )
+        for resource in (rows, self.image(x.get()[:, :6]), self.image(x[:, :6])):
+            y = cp.zeros((4, 6), cp.float32)
+            self.module.get_function("image")((1,), (6, 4), (y, self.object(resource, 1, 1), 6))
+            self.assertEqual(y.tolist(), x[:, :6].tolist())
+        values = np.arange(2 * 3 * 8, dtype=np.float32).reshape(2, 3, 8)
+        y = cp.zeros((2, 3, 2), cp.float32)
+        self.module.get_function("channels")((1,), (2, 3, 2), (y, self.object(self.image(values, 4), 1, 1, 1)))
+        texels = values.reshape(2, 3, 2, 4)
+        self.assertEqual(y.tolist(), (texels @ np.array([1, 10, 100, 1000], np.float32)).tolist())
+
+    def test_modes_are_the_descriptors(self):
+        resource = self.image(np.array([0, 1, 2, 3], np.float32))
+        at = cp.array([0.25, -0.125, 1.375], cp.float32)
+        clamp, border = self.runtime.cudaAddressModeClamp, self.runtime.cudaAddressModeBorder
+        wrap, mirror = self.runtime.cudaAddressModeWrap, self.runtime.cudaAddressModeMirror
+        for fields, wanted in (
+            ({"addressModes": (wrap,), "normalizedCoords": 1}, [1, 3, 1]),
+            ({"addressModes": (mirror,), "normalizedCoords": 1}, [1, 0, 2]),
+            ({"addressModes": (clamp,), "normalizedCoords": 1}, [1, 0, 3]),
+            ({"addressModes": (border,), "normalizedCoords": 1, "borderColors": (9,)}, [1, 9, 9]),
+            ({"filterMode": 1, "addressModes": (clamp,), "normalizedCoords": 1}, [0.5, 0, 3]),
+            ({}, [0, 0, 1]),
+        ):
+            described = self.texture.TextureDescriptor(**fields)
+            y = cp.zeros(3, cp.float32)
+            self.module.get_function("sample")((1,), (3,), (y, at, self.texture.TextureObject(resource, described)))
+            self.assertEqual(y.tolist(), wanted, fields)
+        image = self.texture.CUDAarray(self.channel(8, 1, self.runtime.cudaChannelFormatKindUnsigned), 2)
+        image.copy_from(np.array([0, 255], np.uint8))
+        resource = self.texture.ResourceDescriptor(self.runtime.cudaResourceTypeArray, cuArr=image)
+        y = cp.zeros(3, cp.float32)
+        texture = self.object(resource, 1, readMode=self.runtime.cudaReadModeNormalizedFloat)
+        self.module.get_function("sample")((1,), (3,), (y, cp.array([0, 1, 5], cp.float32), texture))
+        self.assertEqual(y.tolist(), [0, 1, 1])
+
+    def test_elementwise_kernels_take_textures(self):
+        x = np.arange(6, dtype=np.float32)
+        kernel = cp.ElementwiseKernel("T x, U t", "T y", "y = x + tex1D<T>(t, float(i))", "added")
+        texture = self.object(self.image(x), 1)
+        self.assertEqual(kernel(cp.asarray(x), texture).tolist(), (2 * x).tolist())
+        y = cp.zeros(6, cp.float32)
+        kernel(cp.asarray(x), texture, y)
+        self.assertEqual(y.tolist(), (2 * x).tolist())
+        with self.assertRaises(TypeError):
+            cp.ReductionKernel("T x, U t", "T y", "x", "a + b", "y = a", "0", "summed")(cp.asarray(x), texture)
+
+    def test_names_of_complex_functions_take_both_precisions_where_asked(self):
+        code = """#include <cuComplex.h>
+        extern "C" __global__ void f(cuFloatComplex* x, cuDoubleComplex* y) {
+          const int i = threadIdx.x;
+          x[i] = cuCmul(cuCadd(x[i], make_cuComplex(1, 0)), cuConj(x[i]));
+          y[i] = cuCmul(cuCadd(y[i], make_cuDoubleComplex(cuCabs(x[i]), cuCreal(x[i]))), cuConj(y[i]));
+        }"""
+        x, y = np.array([1 + 2j, -3j], np.complex64), np.array([2 - 1j, 4 + 0j])
+        a, b = cp.asarray(x), cp.asarray(y)
+        cp.RawKernel(code, "f", translate_cucomplex=True)((1,), (2,), (a, b))
+        x = (x + 1) * x.conj()
+        np.testing.assert_allclose(a.get(), x, rtol=1e-6)
+        np.testing.assert_allclose(b.get(), (y + abs(x) + 1j * x.real) * y.conj(), rtol=1e-6)
+        module = cp.RawModule(code=code, translate_cucomplex=True)
+        module.get_function("f")((1,), (2,), (a, b))
+        with self.assertRaises(st.CompileError):
+            cp.RawKernel(code, "f").compile()
+
+    def test_printf_says_that_nothing_is_delivered(self):
+        code = 'extern "C" __global__ void f(float* x) { printf("%f", x[0]); x[0] = 2; }'
+        x = cp.ones(1, cp.float32)
+        with self.assertWarnsRegex(RuntimeWarning, "printf.*not delivered"):
+            cp.RawKernel(code, "f")((1,), (1,), (x,))
+        self.assertEqual(x.tolist(), [2])
+        self.assertIn("printf", st.RawModule(code).log())
+
+    def test_errors_say_what_is_wrong(self):
+        x = cp.zeros(4, cp.float32)
+        y = cp.zeros(4, cp.float32)
+        with self.assertRaisesRegex(st.StrideError, "cudaTextureObject_t"):
+            self.module.get_function("sample")((1,), (3,), (y, self.object(self.image(x.get())), y))
+            y.get()
+        signed = self.runtime.cudaChannelFormatKindSigned
+        for make in (
+            lambda: self.texture.ChannelFormatDescriptor(32, 32, 32, 0, signed),
+            lambda: self.texture.ChannelFormatDescriptor(32, 8, 0, 0, signed),
+            lambda: self.channel(8),
+            lambda: self.texture.CUDAarray(self.channel(), 0),
+            lambda: self.texture.CUDAarray(self.channel(), 3).copy_from(np.zeros(4, np.float32)),
+            lambda: self.texture.CUDAarray(self.channel(), 4).copy_from(np.zeros(4)),
+            lambda: self.texture.TextureDescriptor((7,)),
+        ):
+            self.assertRaises(ValueError, make)
+        self.assertRaises(TypeError, self.texture.ResourceDescriptor, 0)
+        self.assertRaises(NotImplementedError, self.texture.ResourceDescriptor, 1)
+        self.assertRaises(st.Unimplemented, self.texture.SurfaceObject, None)
+        image = self.texture.CUDAarray(self.channel(), 2, 3)
+        out = np.ones((3, 2), np.float32)
+        image.copy_to(out)
+        self.assertEqual(out.sum(), 0, "a new image is zero")
+
+
+class CubTest(client_case.ClientCase):
+    """The names that docs/kernels.md has for CUB's device-wide algorithms give their results."""
+
+    def test_each_algorithm_has_its_operations(self):
+        x = np.array([3, 1, 1, 2, 2, 2, 9, 1], np.int32)
+        a = cp.asarray(x)
+        mask = x > 1
+        starts = np.flatnonzero(np.concatenate(([True], x[1:] != x[:-1])))
+        for name, got, wanted in (
+            ("Sum", cp.sum(a), 21),
+            ("ArgMax", cp.argmax(a), 6),
+            ("ReduceByKey", cp.bincount(a, weights=a)[cp.unique(a)], [3, 6, 3, 9]),
+            ("SegmentedReduce", cp.add.reduceat(a, cp.array([0, 3, 6])), [5, 6, 10]),
+            ("InclusiveSum", cp.cumsum(a), np.cumsum(x)),
+            ("ExclusiveSum", cp.concatenate([cp.zeros(1, a.dtype), cp.cumsum(a)[:-1]]), np.cumsum(x) - x),
+            ("Scan", cp.maximum.accumulate(a), np.maximum.accumulate(x)),
+            ("SortKeys", cp.sort(a), np.sort(x)),
+            ("SortPairs", cp.take(cp.arange(8), cp.argsort(a)), np.argsort(x, kind="stable")),
+            ("SegmentedSort", a[cp.lexsort(cp.array(np.stack([x, np.arange(8) // 4])))], [1, 1, 2, 3, 1, 2, 2, 9]),
+            ("Flagged", a[cp.asarray(mask)], x[mask]),
+            ("Unique", a[cp.concatenate([cp.array([True]), a[1:] != a[:-1]])], [3, 1, 2, 9, 1]),
+            ("HistogramEven", cp.histogram(a, 3, (0, 9))[0], np.histogram(x, 3, (0, 9))[0]),
+            ("HistogramRange", cp.histogram(a, cp.array([0, 2, 4, 10]))[0], np.histogram(x, [0, 2, 4, 10])[0]),
+            ("RunLengths", cp.diff(cp.concatenate([cp.array(starts), cp.array([8])])), [1, 2, 3, 1, 1]),
+            ("AdjacentDifference", cp.diff(a), np.diff(x)),
+        ):
+            with self.subTest(name):
+                np.testing.assert_array_equal(got.get(), wanted)
 
 
 class FuseTest(client_case.ClientCase):

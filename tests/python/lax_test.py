@@ -242,8 +242,6 @@ class ControlTest(LaxCase):
         self.refuses(TypeError, "upper", lambda x: lax.fori_loop(0, x, lambda i, v: v, x), x)
         self.refuses(TypeError, "structure", lambda x: lax.fori_loop(0, 3, lambda i, v: (v,), x), x)
         self.refuses(TypeError, "fori_loop: the body's carry", lambda x: lax.fori_loop(0, 3, lambda i, v: v[:1], x), x)
-        with self.assertRaisesRegex(st.Unimplemented, "fori_loop with a bound that is computed.*where"):
-            st.jit(lambda n, x: lax.fori_loop(0, n, lambda i, v: v + 1, x))(st.asarray(3), x)
 
     def test_while_loop(self):
         x = np.array([1.0, 2.0])
@@ -261,10 +259,6 @@ class ControlTest(LaxCase):
             self.refuses(TypeError, pattern, lambda x: lax.while_loop(condition, lambda v: v, x), st.asarray(x))
         with self.assertRaisesRegex(TypeError, "while_loop: the body's carry"):
             lax.while_loop(lambda v: v.sum() < 9, lambda v: v[:1], st.asarray(x))
-        for mapped in (st.jit, st.vmap):
-            with self.assertRaisesRegex(st.Unimplemented, "while_loop.*jit its body") as raised:
-                mapped(lambda v: lax.while_loop(lambda v: v.sum() < 9, lambda v: v * 2, v))(st.ones((2, 2)))
-            self.assertIn("while_loop", raised.exception.metadata["feature"])
 
     def test_map_and_associative_scan(self):
         rows = self.rng.random((7, 3))
@@ -340,9 +334,10 @@ class ProgramTest(LaxCase):
 
         def loop(x):
             turned = x[::-1]  # a view that all parts read
-            return lax.fori_loop(
-                0, 150, lambda i, v: st.sort(v)[::-1] * 0.5 + st.roll(v, 1) * 0.1 + grow + turned, x
-            ), st.cos(x) + 1
+            v = x
+            for _ in range(150):
+                v = st.sort(v)[::-1] * 0.5 + st.roll(v, 1) * 0.1 + grow + turned
+            return v, st.cos(x) + 1
 
         compiled = st.jit(loop)
         expected = tree_util.tree_map(np.asarray, loop(st.asarray(x)))
@@ -420,8 +415,240 @@ class ProgramTest(LaxCase):
             with self.assertRaisesRegex(
                 st.Unimplemented, "fori_loop of 1000 steps with more than 500 operations.*jit its body"
             ):
-                st.jit(lambda x: lax.fori_loop(0, 1000, lambda i, v: st.sort(v) + i, x))(st.ones(3))
+                # The body needs the number itself.
+                st.jit(lambda x: lax.fori_loop(0, 1000, lambda i, v: st.sort(v) + int(i), x))(st.ones(3))
             self.same(lax.fori_loop(0, 1000, lambda i, v: v + 1, st.zeros(1)), [1000.0])
+
+
+def doubled(v):
+    """Until the sum is 1000 or more, by NumPy."""
+    while v.sum() < 1000:
+        v = v * 2
+    return v
+
+
+def double(v):
+    """The same by the service."""
+    return lax.while_loop(lambda v: v.sum() < 1000, lambda v: v * 2, v)
+
+
+class LoopTest(LaxCase):
+    """Loops and branches as operations of the service."""
+
+    def kinds(self, function, *arguments):
+        """The kinds of the operations that a call of the compiled function sends once it is known."""
+        compiled = st.jit(function)
+        results = [compiled(*arguments)]
+        self.session.synchronize()
+        with client_case.Sent(self.session) as sent:
+            results.append(compiled(*arguments))
+            self.session.synchronize()
+        del results
+        ((template, _),) = compiled.templates._templates.values()
+        (part,) = template._program.parts
+        return sent.kinds, {one.WhichOneof("kind") for one in part.program.operations}
+
+    def test_while_loop(self):
+        for x in (np.array([1.0, 2.0]), np.array([3000.0, 2.0])):  # the second: no trip
+            self.check(double, doubled(x), x)
+        self.assertEqual(
+            self.kinds(double, st.asarray(np.array([1.0, 2.0]))),
+            (["program_call"], {"reduction", "ufunc", "loop"}),
+        )
+
+        def newton(x):
+            # A pytree with a number; arrays and constants from outside are inputs of the body.
+            scale = st.asarray(np.array([0.5, 0.5]))
+            start = {"n": 0, "guess": x, "error": st.ones(2)}
+
+            def step(v):
+                new = (v["guess"] + x / v["guess"]) * scale + np.zeros(2)
+                return {"n": v["n"] + 1, "guess": new, "error": st.abs(new - v["guess"])}
+
+            return lax.while_loop(lambda v: (v["error"].max() > 1e-12) & (v["n"] < 50), step, start)
+
+        x = np.array([2.0, 9.0])
+        result = st.jit(newton)(st.asarray(x))
+        self.same(result["guess"], np.sqrt(x), rtol=1e-14)
+        self.same(result["n"], np.asarray(newton(st.asarray(x))["n"]))
+
+    def test_while_loop_of_known_condition(self):
+        # Of Python's numbers alone: the steps are recorded, and many of them are a loop.
+        for count in (5, 400):
+
+            def loop(x):
+                return lax.while_loop(lambda v: v[0] < count, lambda v: (v[0] + 1, v[1] + 2), (0, x))[1]
+
+            self.check(loop, np.array([1.0, 2.0]) + 2 * count, np.array([1.0, 2.0]))
+
+    def test_numbers_take_the_type_of_what_they_meet(self):
+        x = np.array([1.0, 2.0], np.float32)
+        expected = x + np.float32(sum(range(400))) * x
+        self.check(lambda x: lax.fori_loop(0, 400, lambda i, v: v + i * x, x), expected, x)
+        bounded = st.jit(lambda n, x: lax.fori_loop(0, n, lambda i, v: v + i * x, x))
+        self.same(bounded(st.asarray(400), st.asarray(x)), expected)
+        # A number that the body makes an array of another type.
+        last, _ = st.jit(lambda x: lax.scan(lambda c, v: (c + v, None), 0, x))(st.ones(500, dtype=np.float32))
+        self.same(last, np.float32(500))
+        self.same(
+            st.jit(lambda x: lax.fori_loop(0, 300, lambda i, c: (c[0] * 1.0, c[1] + c[0]), (2, x)))(st.asarray(x))[1],
+            x + np.float32(600),
+        )
+
+    def test_fori_loop(self):
+        x = self.rng.random(600)
+        table = lambda x: lax.fori_loop(0, 600, lambda i, v: v.at[i].set(x[i] * 2 + i), st.zeros(600))  # noqa: E731
+        self.check(table, x * 2 + np.arange(600), x, rtol=1e-15)
+        for lower, upper in ((0, 5), (-3, 300), (7, 2)):
+            total = sum(range(lower, upper))
+            self.check(
+                lambda a, b: lax.fori_loop(a, b, lambda i, v: v + i, 0.0),
+                np.asarray(float(total)),
+                np.asarray(lower),
+                np.asarray(upper),
+            )
+
+        def nested(v):
+            return lax.fori_loop(0, 40, lambda i, v: lax.fori_loop(0, 50, lambda j, w: w + i * j, v), v)
+
+        total = sum(i * j for i in range(40) for j in range(50))
+        self.check(nested, np.full(2, float(total)), np.zeros(2))
+
+    def test_scan(self):
+        xs = {"a": self.rng.random((500, 3)), "b": np.arange(500)}
+
+        def step(carry, x):
+            new = carry[0] + x["a"], carry[1] + x["b"]
+            return new, {"sum": new[0].sum(), "b": (x["b"], 1.5)}
+
+        for reverse in (False, True):
+            order = slice(None, None, -1) if reverse else slice(None)
+            sums = (xs["a"].sum(1)[order]).cumsum()[order]
+            self.check(
+                lambda a, b: lax.scan(step, (st.zeros(3), 0), {"a": a, "b": b}, reverse=reverse),
+                ((xs["a"].sum(0), np.asarray(xs["b"].sum())), {"sum": sums, "b": (xs["b"], np.full(500, 1.5))}),
+                xs["a"],
+                xs["b"],
+                rtol=1e-12,
+            )
+        x = np.array([1.0, 2.0])
+
+        def means(x):
+            return lax.scan(lambda c, _: ((c[1], (c[0] + c[1]) * 0.5), c[0]), (x, x + 1), length=300)
+
+        self.leaves_equal(st.jit(means)(st.asarray(x)), means(st.asarray(x)), rtol=1e-13)
+        self.check(lambda x: lax.map(lambda row: st.sort(row), x), np.sort(xs["a"], axis=1), xs["a"])
+        for length in (0, 1):
+            self.check(lambda x: lax.scan(lambda c, _: (c + 1, c), x, length=length)[0], x + length, x)
+
+    def test_carries_that_change_are_refused_with_the_leaf(self):
+        x = st.ones(3)
+        for pattern, loop in (
+            (r"while_loop: the body's carry\[1\].*float64\[3\] and float32\[3\]",
+             lambda x: lax.while_loop(lambda v: v[0].sum() < 9, lambda v: (v[0] + 1, v[1].astype(np.float32)), (x, x))),
+            (r"while_loop: the body's carry\['k'\]",
+             lambda x: lax.while_loop(lambda v: v["k"].sum() < 9, lambda v: {"k": v["k"][:1]}, {"k": x})),
+            (r"scan: the body's carry,", lambda x: lax.scan(lambda c, _: (c[:1], None), x, length=1000)),
+            (r"fori_loop: the body's carry\[0\]",
+             lambda x: lax.fori_loop(0, 1000, lambda i, v: (v[0] > 1, v[1]), (x, x))),
+            ("structure", lambda x: lax.fori_loop(0, 1000, lambda i, v: (v,), x)),
+            ("cond_fun returns a bool", lambda x: lax.while_loop(lambda v: v, lambda v: v, x)),
+            ("pair", lambda x: lax.scan(lambda c, _: c, x, length=1000)),
+        ):
+            with self.subTest(pattern), self.assertRaisesRegex(TypeError, pattern):
+                st.jit(loop)(x)
+
+    def test_one_branch_runs(self):
+        # The other one never ends.
+        endless = lambda v: lax.while_loop(lambda v: v.sum() > 0, lambda v: v + 1, v)  # noqa: E731
+        x = np.array([3.0, 1.0])
+        choose = st.jit(lambda p, x: lax.cond(p, endless, lambda v: {"k": st.sort(v)}["k"] * 2, x))
+        self.same(choose(st.asarray(False), st.asarray(x)), np.array([2.0, 6.0]))
+        switched = lambda i, x: lax.switch(i, [st.sort, double, lambda v: (st.sort(-v), 1)[0]], x)  # noqa: E731
+        for index in (-1, 0, 1, 2, 7):
+            expected = [np.sort, doubled, lambda v: np.sort(-v)][min(max(index, 0), 2)](x)
+            self.check(switched, expected, np.asarray(index), x)
+        # Results of several kinds: numbers take an array's type, and what is no array stays.
+        pair = st.jit(lambda p, x: lax.cond(p, lambda: (st.sort(x), 1, None), lambda: (x, st.sum(x), None)))
+        self.refuses(TypeError, "true_fun", lambda p, x: pair(p, x), st.asarray(True), st.asarray(x))
+        pair = st.jit(lambda p, x: lax.cond(p, lambda: (st.sort(x), 1.0, None), lambda: (x, st.sum(x), None)))
+        for p, expected in ((True, (np.sort(x), np.asarray(1.0), None)), (False, (x, x.sum(), None))):
+            self.leaves_equal(pair(st.asarray(p), st.asarray(x)), expected)
+
+    def test_a_failing_trip_fails_the_loop(self):
+        def loop(x):
+            step = lambda c: (c[0] + 1, c[1] + st.take(x, c[0]))  # noqa: E731
+            return lax.while_loop(lambda c: c[0] < 100, step, (st.asarray(0), 0.0))
+
+        with self.assertRaises(st.StrideError):
+            st.jit(loop)(st.ones(5))[1].to_numpy()
+
+    def test_what_a_body_cannot_do(self):
+        outside = st.zeros(3)
+
+        def write(v):
+            outside[0] = 1.0
+            return v + 1
+
+        with self.assertRaisesRegex(st.TracingError, "cannot write"):
+            st.jit(lambda x: lax.while_loop(lambda v: v.sum() < 9, write, x))(st.ones(3))
+        with self.assertRaisesRegex(st.TracingError, "elements"):
+            st.jit(lambda x: lax.while_loop(lambda v: v.sum() < 9, lambda v: v + 1 if v[0] > 1 else v, x))(st.ones(3))
+
+    def test_vmap(self):
+        rows = np.array([[1.0, 2.0], [300.0, 2.0], [2000.0, 3.0]])
+        each = np.stack([doubled(one) for one in rows])
+        xs, start = self.rng.random((3, 400)), np.array(1.0)
+        before = 1 + np.concatenate([np.zeros((3, 1)), xs.cumsum(1)[:, :-1]], 1)
+        count = np.array([0, 3, 5])
+        chosen = lambda p, v: lax.cond(p, double, lambda v: st.sort(-v), v)  # noqa: E731
+
+        def counted(v):
+            return lax.while_loop(lambda t: t[0] < 300, lambda t: (t[0] + 1, t[1] + 1), (st.asarray(0), v))[1]
+
+        cases = {
+            "a condition that differs": (st.vmap(double), each, [rows]),
+            "along another axis": (st.vmap(double, in_axes=1, out_axes=1), each.T, [rows.T]),
+            "twice": (st.vmap(st.vmap(double)), np.stack([each, each]), [np.stack([rows, rows])]),
+            "a condition that all share": (
+                st.vmap(counted),
+                rows + 300,
+                [rows],
+            ),
+            "scan": (
+                st.vmap(lambda c, x: lax.scan(lambda c, r: (c + r, c * r), c, x), in_axes=(None, 0)),
+                (1 + xs.sum(1), before * xs),
+                [start, xs],
+            ),
+            "bounds that differ": (
+                st.vmap(lambda n, v: lax.fori_loop(0, n, lambda i, u: u + i * v, v)),
+                np.array([1.0, 2 + 3 * 2.0, 3 + 10 * 3.0]),
+                [count, np.array([1.0, 2.0, 3.0])],
+            ),
+            "a branch that differs": (
+                st.vmap(chosen),
+                np.stack([each[0], np.sort(-rows[1]), each[2]]),
+                [np.array([True, False, True]), rows],
+            ),
+            "a branch that all share": (
+                st.vmap(chosen, in_axes=(None, 0)),
+                np.sort(-rows, axis=1),
+                [np.asarray(False), rows],
+            ),
+            "switch": (
+                st.vmap(lambda i, v: lax.switch(i, [st.sort, double, lambda v: st.sort(v * 2)], v)),
+                np.stack([np.sort(rows[0]), each[1], np.sort(rows[2] * 2)]),
+                [np.array([0, 1, 5]), rows],
+            ),
+            "within a body": (
+                lambda m: lax.fori_loop(0, 300, lambda i, m: st.vmap(lambda r: r + i)(m), m),
+                rows + sum(range(300)),
+                [rows],
+            ),
+        }
+        for name, (function, expected, arguments) in cases.items():
+            with self.subTest(name):
+                self.check(function, expected, *arguments, rtol=1e-12)
 
 
 class OperatorTest(LaxCase):

@@ -69,6 +69,20 @@ void AddGlobal(const GlobalValue& global, v1::GlobalVariable* out, Operation::Im
   }
 }
 
+void AddTexture(const Texture& texture, v1::Texture* out, Operation::Impl& impl) {
+  *out->mutable_array() = Use(texture.array, impl);
+  if (texture.by_number) out->set_layout(v1::Texture::LAYOUT_LINEAR);
+  out->mutable_extents()->Assign(texture.extents.begin(), texture.extents.end());
+  out->set_pitch_bytes(texture.pitch_bytes);
+  out->set_channels(texture.channels);
+  for (AddressMode mode : texture.address_modes)
+    out->add_address_modes(static_cast<v1::Texture::AddressMode>(mode));
+  if (texture.linear_filter) out->set_filter(v1::Texture::FILTER_LINEAR);
+  out->set_normalized_coordinates(texture.normalized_coordinates);
+  out->set_normalized_values(texture.normalized_values);
+  out->mutable_border_color()->Assign(texture.border_color.begin(), texture.border_color.end());
+}
+
 void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operation::Impl& impl) {
   if (argument.operand) {
     const v1::Operand message = Use(*argument.operand, impl);
@@ -84,6 +98,8 @@ void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operat
     out->mutable_aggregate()->set_size_bytes(argument.struct_size);
     for (const StructMember& member : *argument.members)
       AddMember(member, out->mutable_aggregate()->add_members(), impl);
+  } else if (argument.texture) {
+    AddTexture(*argument.texture, out->mutable_texture(), impl);
   } else {
     out->set_raw(argument.raw.value_or(""));
   }
@@ -301,6 +317,49 @@ Operation Operation::Call(const Program& program, const std::vector<Operand>& in
   call->set_program(program.name);
   for (const Operand& input : inputs) *call->add_inputs() = Use(input, *operation.impl_);
   operation.impl_->num_outputs = program.num_outputs;
+  return operation;
+}
+
+namespace {
+
+void ToProto(const Body& body, v1::Body* out, Operation::Impl& impl) {
+  out->mutable_inputs()->Add(body.inputs.begin(), body.inputs.end());
+  out->mutable_outputs()->Add(body.outputs.begin(), body.outputs.end());
+  for (const Operation& operation : body.operations) {
+    if (operation.impl().error) impl.error = operation.impl().error;
+    *out->add_operations() = operation.impl().message;
+  }
+}
+
+}  // namespace
+
+Operation Operation::Loop(const LoopSpec& spec) {
+  Operation operation;
+  v1::Loop* loop = operation.impl_->message.mutable_loop();
+  ToProto(spec.body, loop->mutable_body(), *operation.impl_);
+  for (const Operand& one : spec.constants) *loop->add_constants() = Use(one, *operation.impl_);
+  for (const Operand& one : spec.carried) *loop->add_carried() = Use(one, *operation.impl_);
+  for (const Operand& one : spec.scanned) *loop->add_scanned() = Use(one, *operation.impl_);
+  if (spec.count) loop->set_count(*spec.count);
+  if (spec.condition) *loop->mutable_condition() = Use(*spec.condition, *operation.impl_);
+  if (spec.count.has_value() == spec.condition.has_value()) {
+    operation.impl_->error =
+        internal::LocalError(Code::kInvalidArgument, "a loop has either a count or a condition");
+  }
+  loop->set_reverse(spec.reverse);
+  operation.impl_->num_outputs =
+      static_cast<int>(spec.body.outputs.size()) - (spec.condition.has_value() ? 1 : 0);
+  return operation;
+}
+
+Operation Operation::Branch(const BranchSpec& spec) {
+  Operation operation;
+  v1::Branch* branch = operation.impl_->message.mutable_branch();
+  *branch->mutable_index() = Use(spec.index, *operation.impl_);
+  for (const Operand& one : spec.inputs) *branch->add_inputs() = Use(one, *operation.impl_);
+  for (const Body& body : spec.bodies) ToProto(body, branch->add_bodies(), *operation.impl_);
+  operation.impl_->num_outputs =
+      spec.bodies.empty() ? 0 : static_cast<int>(spec.bodies[0].outputs.size());
   return operation;
 }
 

@@ -4,7 +4,7 @@ import functools
 import threading
 import weakref
 from math import prod
-from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -392,6 +392,8 @@ def elementwise(name: str, inputs: tuple) -> Node:
             if kind is int and not 0 <= one.value < 128:  # others fit every type
                 has_integers = True
             types.append(kind)
+    if session.weak:
+        return _weakly(name, inputs, types, session, shape)
     loop, dtype = _inference.elementwise(name, *types)
     if has_integers:
         inputs = tuple(
@@ -404,6 +406,39 @@ def elementwise(name: str, inputs: tuple) -> Node:
     node = Node(session, shape, dtype, name, inputs, caller())
     session._record(node)
     return node
+
+
+_PYTHON_TYPES: Dict[str, type] = {"i": int, "f": float, "c": complex}
+
+
+def _weakly(name: str, inputs: tuple, types: list, session, shape) -> Node:
+    """`elementwise` where the session has weak nodes: these take part as Python's numbers do."""
+    weak = session.weak
+    is_weak = [type(one) is Node and one in weak for one in inputs]
+    if not any(is_weak) or all(weakly or type(one) is Number for weakly, one in zip(is_weak, inputs)):
+        loop, dtype = _inference.elementwise(name, *types)
+        inputs = check_numbers(name, inputs, loop)
+        node = Node(session, shape, dtype, name, inputs, caller())
+        session._record(node)
+        if any(is_weak) and dtype.kind != "b":
+            weak.add(node)
+        return node
+    kinds = [_PYTHON_TYPES[one.kind] if weakly else one for weakly, one in zip(is_weak, types)]
+    loop, _ = _inference.elementwise(name, *kinds)
+    return elementwise(
+        name, tuple([_converted(one, loop) if weakly else one for weakly, one in zip(is_weak, inputs)])
+    )
+
+
+def _converted(node: Node, dtype: np.dtype) -> Node:
+    """A number without weakness, of that type."""
+
+    def build(flush, result, operands):
+        flush.operation(
+            result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=_dtypes.NUMBERS[dtype])
+        )
+
+    return defer(node.session, node.shape, dtype, build, (node,))
 
 
 def floor_divide(inputs: tuple) -> Node:

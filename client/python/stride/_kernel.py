@@ -4,6 +4,8 @@ import ast
 import functools
 import inspect
 import operator
+import re
+import warnings
 from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -24,6 +26,14 @@ def _dim3(extents: Extents, name: str) -> pb.Dim3:
     if any(not 1 <= extent < 2**32 for extent in extents):
         raise ValueError(f"a {name}'s extents are from 1 to {2**32 - 1}: {extents}")
     return pb.Dim3(**dict(zip("xyz", extents)))
+
+
+_PRINTF = re.compile(r"\bprintf\s*\(")
+
+
+def _warn_of_printf(source: Union[str, bytes]) -> None:
+    if isinstance(source, str) and _PRINTF.search(source):
+        warnings.warn("printf in a kernel: the text is not delivered", RuntimeWarning, stacklevel=3)
 
 
 class RawKernel:
@@ -62,6 +72,7 @@ class RawKernel:
     def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
         """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
         self.source, self.name, self.options = source, name, tuple(options)
+        _warn_of_printf(source)
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
         self._code = module or source
 
@@ -70,10 +81,11 @@ class RawKernel:
 
     def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
                  constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
+        arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
         session = next((one.session for one in _launch.arrays_of(arguments)), session)
         values = [_launch.uploaded(one, session) for one in arguments]
         # Which of them it writes, only the service finds out.
-        self.launch(grid, block, values, _launch.arrays_of(values), shared_memory_bytes=shared_memory_bytes, constants=constants, cooperative=cooperative,
+        self.launch(grid, block, values, _launch.written_arrays_of(values), shared_memory_bytes=shared_memory_bytes, constants=constants, cooperative=cooperative,
                     session=session, device=device)
 
     def _code_for(self, session) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from stride import _dtypes
 from stride._array import Array, node_of, wrap
 from stride._graph import Number
+from stride._texture import Texture
 from stride.v1 import operation_pb2 as pb
 
 _POINTER_BYTES = 8
@@ -111,7 +112,12 @@ def uploaded(value, session):
 
 
 def arrays_of(values: Sequence) -> List[Array]:
-    """Those of the service, within structs too."""
+    """Those of the service, within structs and textures too."""
+    return [*written_arrays_of(values), *(value.array for value in values if isinstance(value, Texture))]
+
+
+def written_arrays_of(values: Sequence) -> List[Array]:
+    """Those of the service that a kernel may write: not a texture's."""
     found = []
     for value in values:
         found += [one for one in (value.arrays() if isinstance(value, Struct) else [value]) if isinstance(one, Array)]
@@ -123,6 +129,8 @@ def argument(flush, value) -> pb.KernelArgument:
         return pb.KernelArgument(array=flush.operand(value._node))
     if isinstance(value, Struct):
         return pb.KernelArgument(aggregate=value.to_proto(flush))
+    if isinstance(value, Texture):
+        return pb.KernelArgument(texture=value.to_proto(flush))
     if isinstance(value, (bytes, bytearray)):
         return pb.KernelArgument(raw=bytes(value))
     return pb.KernelArgument(scalar=Number(value).to_proto())

@@ -45,7 +45,8 @@ def plan(template, device: str) -> Optional[Plan]:
     """None: the template is to be replayed command by command. `device`: of the session, which is the call's to tell."""
     outputs = [one.handle for one in template.outputs]
     commands = [(operation, paths) for operation, paths, _ in template.commands if operation is not None]
-    if not outputs or len(commands) < 2:
+    # One command is as small as a call; but loops and branches are there in programs alone.
+    if not outputs or len(commands) < 2 and not template.has_bodies:
         return None
     writes = any(one.HasField("kernel_launch") or any(output.existing for output in one.outputs) for one, _ in commands)
     constants: List[Constant] = []

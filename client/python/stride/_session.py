@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections import deque
 from concurrent.futures import Future
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import grpc
 import numpy as np
@@ -162,6 +162,7 @@ class Session:
     """
 
     _is_trace = False
+    weak: Any = None  # of a trace: nodes that take the type of what they meet
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process

@@ -8,6 +8,7 @@ import collections.abc
 import inspect
 import itertools
 import threading
+import weakref
 from collections import OrderedDict, deque
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
@@ -53,6 +54,10 @@ class Trace(_session.Session):
         self.specs: Dict[int, tuple] = {}
         self.inputs: List[Node] = []
         self.captured: Dict[int, Tuple[Node, int]] = {}  # by id of the node
+        # Of the bodies of its loops and branches: the shape and type of each handle (lax/_bodies.py).
+        self.bodies: Dict[bytes, Dict[int, tuple]] = {}
+        # Numbers that a loop carries, of this trace and those around it.
+        self.weak: "weakref.WeakSet[Node]" = outer.weak if outer._is_trace else weakref.WeakSet()
 
     def send(self, request, notes) -> None:
         for command in request.commands:
@@ -132,6 +137,8 @@ def handles_in(message, path: Path = ()):
             if isinstance(part, (pb.Operand, pb.Output)):
                 if part.handle:
                     yield where, part.handle
+            elif isinstance(part, pb.Body):
+                pass  # its handles are numbers of its own
             elif hasattr(part, "ListFields"):
                 yield from handles_in(part, where)
 
@@ -157,7 +164,8 @@ class _Registered(NamedTuple):
 class Template:
     """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
 
-    def __init__(self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec], specs: Dict[int, tuple]):
+    def __init__(self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec], specs: Dict[int, tuple], bodies: Optional[dict] = None):
+        self.bodies: Dict[bytes, Dict[int, tuple]] = {} if bodies is None else bodies
         self.inputs, self.captured, self.outputs, self.specs = inputs, captured, outputs, specs
         kept = {*inputs, *(handle for _, handle in captured), *(one.handle for one in outputs)}
         self.commands: List[tuple] = []  # (command, its handles, origin)
@@ -178,6 +186,8 @@ class Template:
         left = sorted(made - kept - released)
         if left:
             self.commands.append((None, left, None))
+        kinds = [one[0].WhichOneof("kind") for one in self.commands if one[0] is not None]
+        self.has_bodies = "loop" in kinds or "branch" in kinds
         self._program: Optional[_Registered] = None
         self._programmable = True
         self._lock = threading.Lock()
@@ -193,6 +203,12 @@ class Template:
             if self._program is None and self._programmable:
                 made = _program.plan(self, session.device)
                 self._programmable = made is not None
+                if made is None and self.has_bodies:
+                    raise _errors.Unimplemented(
+                        "a traced function with a loop or a branch of the service must be one of its programs. It "
+                        "cannot: it writes into arrays from outside, places arrays on devices, or has more than 64 "
+                        "results or 256 arrays from outside; do that outside the function",
+                        reason="NOT_IMPLEMENTED", metadata={"feature": "loop beside operations that no program has"})
                 if made is not None:
                     programs = _program.programs_of(session)
                     registered = []
@@ -207,6 +223,8 @@ class Template:
                     except _errors.StrideError:
                         # Replayed command by command; the error is raised with the line that is to blame then.
                         programs.dead.extend(part.id for _, part in registered)
+                        if self.has_bodies:
+                            raise
                         self._programmable = False
             return self._program
 
@@ -252,6 +270,7 @@ class Template:
                     at(command.operation, path).handle = name
                 flush.notes[command.id] = Note(None, origin, command.operation)
             if flush.session._is_trace:
+                flush.session.bodies.update(self.bodies)
                 flush.session.specs.update((name, self.specs[handle]) for handle, name in names.items() if handle in self.specs)
 
         return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)]
@@ -371,7 +390,7 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
         tracer._flush(nodes)
         _fill_specs(tracer)
         outputs = [Spec(node.handle, node.shape, node.dtype) for node in nodes]
-        template = Template(tracer.commands, [node.handle for node in tracer.inputs], list(tracer.captured.values()), outputs, tracer.specs)
+        template = Template(tracer.commands, [node.handle for node in tracer.inputs], list(tracer.captured.values()), outputs, tracer.specs, tracer.bodies)
         for node in (*nodes, *tracer.inputs):
             node.handle = 0
         return template, result_structure

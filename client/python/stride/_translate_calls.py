@@ -566,7 +566,7 @@ class Calls:
         return Value(result, kind)
 
     def print(self, node) -> Value:
-        """printf: the text goes to the log of the worker that runs the kernel."""
+        """printf, whose text is not delivered: the client warns when the kernel is made."""
         formats, values = [], []
         for one in node.args:
             if isinstance(one, ast.Constant) and isinstance(one.value, str):

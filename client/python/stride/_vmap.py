@@ -14,6 +14,7 @@ from stride._trace import (
     Cache, Spec, Template, argument_paths, flatten, prepared, refuse_unhashable, root, session_of,
     shape_of_view, trace, unflatten,
 )
+from stride._vmap_bodies import Bodies
 from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
 
@@ -50,7 +51,7 @@ class _Batcher:
                 self.origin = None
                 handle = self.copied(self.broadcast(handle, (self.size, *one.shape)))
             outputs.append(Spec(handle, (self.size, *one.shape), one.dtype))
-        return Template(self.commands, template.inputs, template.captured, outputs, self.specs)
+        return Template(self.commands, template.inputs, template.captured, outputs, self.specs, template.bodies)
 
     def _pass(self) -> bool:
         """False when an array turned out to be batched after it was made: then all begins again."""
@@ -280,6 +281,12 @@ class _Batcher:
         self.emit(operation)
         if flat:
             self.copied(self.reshaped(operation.outputs[0].handle, wanted), handle)
+
+    def _loop(self, operation, loop) -> None:
+        Bodies(self).loop(loop, [one.handle for one in operation.outputs])
+
+    def _branch(self, operation, branch) -> None:
+        Bodies(self).branch(branch, [one.handle for one in operation.outputs])
 
     def _matmul(self, operation, matmul) -> None:
         ranks = [self.rank(matmul.left), self.rank(matmul.right)]

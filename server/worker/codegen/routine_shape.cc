@@ -24,6 +24,7 @@ constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
 
 // Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
+constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
@@ -231,6 +232,14 @@ class Planner {
     return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
   }
 
+  // At least those of the compiled code's Index (ops/routine_plan.cc: narrow).
+  int64_t IndexBytes() const {
+    bool narrow = count_ < kSurelyNarrow;
+    for (const wire::RoutineOperand& operand : launch_.operands())
+      narrow = narrow && Product(operand.own_extents()) < kSurelyNarrow;
+    return narrow ? 4 : 8;
+  }
+
   // As keys.h's kRadixItems.
   static int64_t KeysTile(int64_t item_bytes, bool places) {
     return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 20);
@@ -270,9 +279,8 @@ class Planner {
     const int64_t item = ItemSize(static_cast<DType>(operand(0).operand().dtype()));
     if (CanRadixSort(n)) {
       if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
-      // Places take 4 bytes where they can.
       const bool places = launch_.options(1) != 0;
-      RadixSort(count_, n, KeysTile(item, places), item, item, places ? 8 : 0, false);
+      RadixSort(count_, n, KeysTile(item, places), item, item, places ? IndexBytes() : 0, false);
       return 0;
     }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
@@ -400,8 +408,8 @@ class Planner {
     int64_t digits = 1;
     while (digits < 8 && groups >> (8 * digits) != 0) ++digits;
     // Groups and places in order.
-    AddScratch(DivideUp(n * 8, 16) * 16 * 2);
-    return RadixSort(1, n, kEntriesTile, digits, 8, 8, true);
+    AddScratch(DivideUp(n * 2 * IndexBytes(), 16) * 16);
+    return RadixSort(1, n, kEntriesTile, digits, IndexBytes(), IndexBytes(), true);
   }
 
   void Runs(int64_t n, int64_t elsewhere, const std::array<int64_t, 4>& arguments) {

@@ -26,6 +26,7 @@ CudaDevice::~CudaDevice() {
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
   side_marks_.reset();
   values_.reset();
+  textures_.reset();
   item_copies_ = cuda::Gather();
   modules_.clear();
   if (copy_marks_ != nullptr) {
@@ -84,6 +85,7 @@ absl::Status CudaDevice::StartStreams() {
   const int num_arrivals = codegen::ReduceArrivals(limits_.num_multiprocessors);
   if (absl::Status status = scratch_->Start(num_arrivals); !status.ok()) return status;
   values_.emplace(*driver_, compute_.get());
+  textures_.emplace(*driver_, compute_.get(), TextureTable::ReadLimits(*driver_, device_));
   absl::StatusOr<std::unique_ptr<GraphTable>> graphs =
       GraphTable::Create(*driver_, compute_.get(), *scratch_);
   if (!graphs.ok()) return graphs.status();
@@ -169,6 +171,7 @@ absl::Status CudaDevice::UnmapArena(uint64_t arena) {
     if (!poller_->HasEnded(static_cast<CompletionPoller::Lane>(lane), marks[lane])) Drain();
   }
   graphs_->ForgetExecutables();
+  textures_->Forget(arena);
   return table.Remove(arena);
 }
 

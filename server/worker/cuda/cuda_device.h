@@ -26,6 +26,7 @@
 #include "server/worker/cuda/region_copier.h"
 #include "server/worker/cuda/scratch.h"
 #include "server/worker/cuda/side_marks.h"
+#include "server/worker/cuda/texture_table.h"
 #include "server/worker/runtime/device.h"
 
 namespace stride::cuda {
@@ -151,6 +152,7 @@ class CudaDevice : public worker::Device {
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;
   std::optional<HostRing> values_;
+  std::optional<TextureTable> textures_;
   std::unique_ptr<GraphTable> graphs_;
   std::optional<LaunchBatch> batch_;
   bool batches_ = true;  // the driver can

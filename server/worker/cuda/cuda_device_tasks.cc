@@ -197,7 +197,8 @@ absl::Status CudaDevice::LowerGraph(const wire::GraphLaunch& launch,
 }
 
 Lowering CudaDevice::MakeLowering(CUstream stream, CUdeviceptr device_fault, TaskEnd* end) {
-  return {*driver_, stream, limits_, arenas_, peers_, *scratch_, *values_, device_fault, end};
+  return {*driver_,  stream,   limits_,    arenas_,      peers_,
+          *scratch_, *values_, *textures_, device_fault, end};
 }
 
 absl::Status CudaDevice::Lower(const wire::Task& task, CUstream stream,

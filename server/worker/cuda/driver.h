@@ -53,6 +53,11 @@ namespace stride::cuda {
   X(cuMemcpyDtoDAsync)                           \
   X(cuMemsetD8Async)                             \
   X(cuMemsetD2D32Async)                          \
+  X(cuMemcpy3DAsync)                             \
+  X(cuArray3DCreate)                             \
+  X(cuArrayDestroy)                              \
+  X(cuTexObjectCreate)                           \
+  X(cuTexObjectDestroy)                          \
   X(cuModuleLoadDataEx)                          \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \

@@ -20,6 +20,13 @@ constexpr int64_t kMaxSteps = 32 << 10;
 // A segment of fewer steps is not worth a launch of its own kind.
 constexpr int kLeastSteps = 2;
 
+// A texture's copy of an array is the launch's own: an executable would keep the handle of one that
+// is gone.
+bool ReadsTexture(const wire::KernelLaunch& launch) {
+  return std::any_of(launch.arguments().begin(), launch.arguments().end(),
+                     [](const wire::KernelArgument& argument) { return argument.has_texture(); });
+}
+
 bool IsCapturable(const wire::Task& step, const GraphTable::KernelTraits& traits) {
   switch (step.kind_case()) {
     case wire::Task::kElementwise:
@@ -30,7 +37,7 @@ bool IsCapturable(const wire::Task& step, const GraphTable::KernelTraits& traits
     case wire::Task::kCopyBytes:
       return true;
     case wire::Task::kKernel:
-      return !step.kernel().cooperative() && !traits.sets_variables;
+      return !step.kernel().cooperative() && !traits.sets_variables && !ReadsTexture(step.kernel());
     default:
       return false;
   }

@@ -35,6 +35,122 @@ class KernelLibraryTest : public KernelTest {
   }
 };
 
+TEST_F(KernelLibraryTest, ConversionsRoundAsTheirNamesSay) {
+  Check(R"(
+extern "C" __global__ void k(double* p) {
+  if (threadIdx.x != 0) return;
+  const int i = 16777217;  // 2^24 + 1, which no float is
+  p[0] = __int2float_rn(i);
+  p[1] = __int2float_rd(i);
+  p[2] = __int2float_ru(i);
+  p[3] = __int2float_rz(-i);
+  p[4] = __int2float_rd(-i);
+  p[5] = __uint2float_ru(4294967295u);
+  p[6] = __uint2float_rd(4294967295u);
+  p[7] = __ll2float_ru(9223372036854775807ll);
+  p[8] = __ll2float_rz(9223372036854775807ll);
+  p[9] = __ull2float_rz(18446744073709551615ull);
+  p[10] = __ull2double_ru(18446744073709551615ull);
+  p[11] = __ull2double_rd(18446744073709551615ull);
+  p[12] = __ll2double_rd(-9007199254740993ll);
+  p[13] = __double2float_ru(0.1) == 0.1f;
+  p[14] = __double2float_rd(0.1) < 0.1;
+  p[15] = __double2float_ru(-1e-60) == 0;
+  p[16] = __double2float_rd(-1e-60) < 0;
+  p[17] = __int2float_ru(0);
+  p[18] = __ll2float_rd(7);
+}
+)",
+        {{0, 16777216},
+         {1, 16777216},
+         {2, 16777218},
+         {3, -16777216},
+         {4, -16777218},
+         {5, 4294967296.0},
+         {6, 4294967040.0},
+         {7, 0x1p63},
+         {8, 0x1.fffffep62},
+         {9, 0x1.fffffep63},
+         {10, 0x1p64},
+         {11, 0x1.fffffffffffffp63},
+         {12, -9007199254740994.0},
+         {13, 1},
+         {14, 1},
+         {15, 1},
+         {16, 1},
+         {17, 0},
+         {18, 7}});
+}
+
+TEST_F(KernelLibraryTest, DynamicProgrammingInstructions) {
+  Check(R"(
+extern "C" __global__ void k(double* p) {
+  if (threadIdx.x != 0) return;
+  bool high, low;
+  p[0] = __viaddmax_s32(3, 4, 9);
+  p[1] = __viaddmin_s32(3, 4, 9);
+  p[2] = __viaddmax_s32_relu(-3, -4, -9);
+  p[3] = __viaddmax_u16x2(0x00010002u, 0x00030004u, 0x00090001u);
+  p[4] = __viaddmin_s16x2(0x0001fffeu, 0x0003fffeu, 0x00090001u);
+  p[5] = __vimax3_s32(1, -7, 5);
+  p[6] = __vimin3_u32(8, 7, 9);
+  p[7] = __vimin3_s16x2_relu(0x0001ffffu, 0x00020003u, 0x00030004u);
+  p[8] = __vibmax_s32(4, 4, &low) * 10 + low;
+  p[9] = __vibmin_u16x2(0x00010005u, 0x00020004u, &high, &low);
+  p[10] = high * 10 + low;
+  p[11] = __vimax_s32_relu(-1, -2);
+}
+)",
+        {{0, 9},
+         {1, 7},
+         {2, 0},
+         {3, 0x00090006},
+         {4, 0x0004fffc},
+         {5, 5},
+         {6, 7},
+         {7, 0x00010000},
+         {8, 41},
+         {9, 0x00010004},
+         {10, 10},
+         {11, 0}});
+}
+
+TEST_F(KernelLibraryTest, AtomicsHaveScopes) {
+  Check(R"(
+extern "C" __global__ void k(double* p) {
+  __shared__ int s[8];
+  if (threadIdx.x < 8) s[threadIdx.x] = 3;
+  __syncthreads();
+  const int t = threadIdx.x;
+  atomicAdd_block(&s[0], t);
+  atomicSub_system(&s[1], 1);
+  atomicMax_block(&s[2], t);
+  atomicMin_system(&s[3], -t);
+  atomicOr_block(&s[4], t);
+  atomicXor_system(&s[5], t);
+  atomicCAS_block(&s[6], 3, 8);
+  atomicExch_system(&s[7], 5);
+  __syncthreads();
+  if (t < 8) p[t] = s[t];
+}
+)",
+        {{0, 2019}, {1, -61}, {2, 63}, {3, -63}, {4, 63}, {5, 3}, {6, 8}, {7, 5}});
+}
+
+TEST_F(KernelLibraryTest, HeadersOfCubsDeviceWidePartCanBeIncluded) {
+  Check(R"(
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_radix_sort.cuh>
+extern "C" __global__ void k(double* p) {
+  typedef cub::BlockReduce<int, 64> Reduce;
+  __shared__ typename Reduce::TempStorage storage;
+  const int sum = Reduce(storage).Sum((int)threadIdx.x);
+  if (threadIdx.x == 0) p[0] = sum;
+}
+)",
+        {{0, 2016}});
+}
+
 TEST_F(KernelLibraryTest, NamesNeedNoInclude) {
   Check(R"(
 __device__ int total(std::initializer_list<int> all) {

@@ -83,13 +83,16 @@ TEST_F(SortTest, SortsEveryDType) {
     const DType dtype = *DTypeFromNumber(number);
     const int64_t range = IsBool(dtype) ? 2 : 100;
     const int64_t less = IsBool(dtype) || IsUnsigned(dtype) ? 0 : 50;
-    Expect(Make(dtype, {2, 3000},
-                [&](int64_t i) {
-                  Value v = Mixed(i, range) - static_cast<double>(less);
-                  if (IsComplex(dtype)) v += Value(0, Mixed(i * 3 + 1, 4).real());
-                  return v;
-                }),
-           1);
+    // Merged, and on a GPU sorted by digits.
+    for (int64_t n : {3000, 5000}) {
+      Expect(Make(dtype, {2, n},
+                  [&](int64_t i) {
+                    Value v = Mixed(i, range) - static_cast<double>(less);
+                    if (IsComplex(dtype)) v += Value(0, Mixed(i * 3 + 1, 4).real());
+                    return v;
+                  }),
+             1);
+    }
   }
 }
 

@@ -1,3 +1,6 @@
+#include <functional>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -222,6 +225,116 @@ TEST_F(KernelArguments, StructsHoldArrays) {
             "kernel_launch.arguments[0].aggregate.members[0].array");
   EXPECT_EQ(CollectOutputs(operation)[0].field,
             "kernel_launch.arguments[0].aggregate.members[2].new_array.output");
+}
+
+v1::Texture* AddImage(v1::KernelLaunch* launch) {
+  v1::Texture* texture = launch->add_arguments()->mutable_texture();
+  texture->mutable_array();
+  return texture;
+}
+
+TEST_F(KernelArguments, TexturesAreReadOnlyHandles) {
+  *kernel_.add_parameters() = ByValue(Parameter::KIND_INTEGER, "cudaTextureObject_t", 8);
+  *kernel_.add_parameters() = Pointer("float*", DType::kFloat32, false);
+  v1::Texture* texture = AddImage(&launch_);
+  texture->set_channels(2);
+  texture->add_address_modes(v1::Texture::ADDRESS_MODE_MIRROR);
+  texture->set_filter(v1::Texture::FILTER_LINEAR);
+  texture->set_normalized_coordinates(true);
+  texture->add_border_color(0.5);
+  launch_.add_arguments()->mutable_array();
+  inputs_ = {Contiguous(DType::kFloat16, {3, 10}), Contiguous(DType::kFloat32, {2})};
+  ASSERT_TRUE(Bind().ok()) << Bind();
+  const wire::Texture& bound = task_.kernel().arguments(0).texture();
+  EXPECT_THAT(bound.extents(), ElementsAre(5, 3)) << "the width comes first, in texels";
+  EXPECT_EQ(bound.pitch_bytes(), 20u);
+  EXPECT_THAT(bound.address_modes(),
+              ElementsAre(wire::Texture::ADDRESS_MODE_MIRROR, wire::Texture::ADDRESS_MODE_CLAMP));
+  EXPECT_THAT(bound.border_color(), ElementsAre(0.5f, 0, 0, 0));
+  EXPECT_TRUE(bound.linear_filter() && bound.normalized_coordinates());
+  EXPECT_FALSE(bound.linear() || bound.normalized_values());
+  EXPECT_EQ(bound.array().dtype(), static_cast<int>(DType::kFloat16));
+  EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(1)) << "the texture is read";
+  ops::Bind(&task_, {{7, 100}, {8, 200}});
+  EXPECT_EQ(task_.kernel().arguments(0).texture().array().arena(), 7u);
+  EXPECT_EQ(task_.kernel().arguments(0).texture().array().offset(), 100u);
+  EXPECT_EQ(task_.kernel().arguments(1).array().arena(), 8u);
+  v1::Operation operation;
+  *operation.mutable_kernel_launch() = launch_;
+  EXPECT_EQ(CollectOperands(operation)[0].field, "kernel_launch.arguments[0].texture.array");
+  *kernel_.mutable_parameters(0) = Pointer("float*", DType::kFloat32, false);
+  EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_THAT(std::string(Bind().message()), HasSubstr("cudaTextureObject_t"));
+}
+
+TEST(PlanKernel, ChecksTextures) {
+  using Change = std::function<void(v1::Texture*)>;
+  auto plan = [](DType dtype, std::vector<int64_t> shape, const Change& change) {
+    v1::Operation operation = KernelOperation();
+    change(AddImage(operation.mutable_kernel_launch()));
+    return PlanOperation(operation, {Contiguous(dtype, std::move(shape))}, {}).status();
+  };
+  auto none = [](v1::Texture*) {};
+  EXPECT_TRUE(plan(DType::kFloat32, {2, 3, 4}, none).ok());
+  EXPECT_EQ(ReasonOf(plan(DType::kFloat64, {4}, none)), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
+  EXPECT_EQ(ReasonOf(plan(DType::kFloat32, {0}, none)), v1::ERROR_REASON_SIZE_LIMIT);
+  EXPECT_EQ(ReasonOf(plan(DType::kFloat32, {1, 2, 3, 4}, none)), v1::ERROR_REASON_INVALID_FIELD);
+  EXPECT_EQ(ReasonOf(plan(DType::kFloat32, {}, none)), v1::ERROR_REASON_INVALID_FIELD);
+  struct Case {
+    const char* field;  // that the error names; nullptr: there is none
+    DType dtype;
+    Change change;
+  };
+  const Case cases[] = {
+      {nullptr, DType::kInt8, [](v1::Texture* t) { t->set_normalized_values(true); }},
+      {"normalized_values", DType::kInt32, [](v1::Texture* t) { t->set_normalized_values(true); }},
+      {"normalized_values", DType::kFloat32,
+       [](v1::Texture* t) { t->set_normalized_values(true); }},
+      {"filter", DType::kInt16, [](v1::Texture* t) { t->set_filter(v1::Texture::FILTER_LINEAR); }},
+      {nullptr, DType::kInt16,
+       [](v1::Texture* t) {
+         t->set_filter(v1::Texture::FILTER_LINEAR);
+         t->set_normalized_values(true);
+       }},
+      {"filter", DType::kFloat32,
+       [](v1::Texture* t) {
+         t->set_layout(v1::Texture::LAYOUT_LINEAR);
+         t->set_filter(v1::Texture::FILTER_LINEAR);
+       }},
+      {"normalized_coordinates", DType::kFloat32,
+       [](v1::Texture* t) {
+         t->set_layout(v1::Texture::LAYOUT_LINEAR);
+         t->set_normalized_coordinates(true);
+       }},
+      {"layout", DType::kFloat32,
+       [](v1::Texture* t) { t->set_layout(static_cast<v1::Texture::Layout>(9)); }},
+      {"address_modes", DType::kFloat32,
+       [](v1::Texture* t) { t->add_address_modes(static_cast<v1::Texture::AddressMode>(9)); }},
+      {"channels", DType::kFloat32, [](v1::Texture* t) { t->set_channels(3); }},
+      {"border_color", DType::kFloat32,
+       [](v1::Texture* t) { t->mutable_border_color()->Resize(5, 1); }},
+      {"pitch_bytes", DType::kFloat32, [](v1::Texture* t) { t->set_pitch_bytes(8); }},
+      {"pitch_bytes", DType::kFloat32, [](v1::Texture* t) { t->set_pitch_bytes(18); }},
+      {"extents", DType::kFloat32, [](v1::Texture* t) { t->set_pitch_bytes(20); }},
+      {"extents", DType::kFloat32, [](v1::Texture* t) { t->set_pitch_bytes(~uint64_t{0} - 3); }},
+      {"extents", DType::kFloat32, [](v1::Texture* t) { t->add_extents(17); }},
+      {nullptr, DType::kFloat32, [](v1::Texture* t) { t->add_extents(16); }},
+      {"extents", DType::kFloat32,
+       [](v1::Texture* t) {
+         for (int i = 0; i < 3; ++i) t->add_extents(1u << 31);
+       }},
+  };
+  for (const Case& c : cases) {
+    const absl::Status status = plan(c.dtype, {4, 4}, c.change);
+    if (c.field == nullptr) {
+      EXPECT_TRUE(status.ok()) << status;
+      continue;
+    }
+    EXPECT_FALSE(status.ok()) << c.field;
+    EXPECT_EQ(testing::FieldOf(status),
+              absl::StrCat("kernel_launch.arguments[0].texture.", c.field))
+        << status;
+  }
 }
 
 TEST_F(KernelArguments, GlobalsAreCheckedAgainstTheModule) {

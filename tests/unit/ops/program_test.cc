@@ -347,5 +347,96 @@ TEST(BatchProgram, RefusesWithTheOperationOrField) {
             "batching.inputs");
 }
 
+// A loop over the input, of one axis of float32.
+std::string LoopOf(const std::string& loop, const std::string& outputs) {
+  return "inputs { handle: 1 } inputs { handle: 2 } " + outputs + " operations { loop { " + loop +
+         " } outputs { handle: 3 } }";
+}
+constexpr char kAddOne[] =
+    "operations { ufunc { function: 'add' inputs { handle: 1 } inputs { scalar { float_value: 1 } "
+    "} "
+    "} outputs { handle: 2 } } ";
+
+absl::StatusOr<ProgramPlan> PlanOfLoop(const std::string& text) {
+  const v1::Program program = ProgramOf(text);
+  if (absl::Status status = CheckProgram(program); !status.ok()) return status;
+  return PlanProgram(program, {Contiguous(DType::kFloat32, {4}), Contiguous(DType::kBool, {})},
+                     nullptr);
+}
+
+TEST(PlanBodies, ALoopKeepsWhatItCarriesAndStacksTheRest) {
+  const std::string body = "body { inputs: 1 outputs: 2 " + std::string(kAddOne) + "}";
+  auto plan = PlanOfLoop(LoopOf("carried { handle: 1 } count: 5 " + body, "outputs: 3"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->steps.size(), 1u);
+  EXPECT_FALSE(plan->steps[0].plan.has_value());
+  ASSERT_EQ(plan->steps[0].bodies.size(), 1u);
+  EXPECT_EQ(plan->steps[0].bodies[0]->steps.size(), 1u);
+  EXPECT_EQ(plan->outputs[0].shape, (Extents{4}));
+  plan = PlanOfLoop(LoopOf("constants { handle: 1 } count: 5 " + body, "outputs: 3"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0].shape, (Extents{5, 4}));
+  plan = PlanOfLoop(LoopOf("scanned { handle: 1 } count: 4 " + body, "outputs: 3"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0].shape, (Extents{4}));
+}
+
+TEST(PlanBodies, RefuseWithTheField) {
+  auto field = [](const std::string& loop) {
+    const absl::Status status = PlanOfLoop(LoopOf(loop, "outputs: 3")).status();
+    EXPECT_FALSE(status.ok()) << loop;
+    return FieldOf(status);
+  };
+  const std::string ops = kAddOne, one = "body { inputs: 1 outputs: 2 " + ops + "}";
+  const std::string carried = "carried { handle: 1 } ";
+  EXPECT_EQ(field(carried + one), "operations[0].loop.trips");
+  EXPECT_EQ(field(carried + "count: -1 " + one), "operations[0].loop.count");
+  EXPECT_EQ(field(carried + "count: 2 body { inputs: 1 outputs: 1 " + ops + "}"),
+            "operations[0].loop.body.outputs[0]");
+  EXPECT_EQ(field(carried + "count: 2 body { inputs: 3 outputs: 2 " + ops + "}"),
+            "operations[0].loop.body.operations[0].ufunc.inputs[0].handle");
+  EXPECT_EQ(field(carried + carried + "count: 2 " + one), "operations[0].loop.body.inputs");
+  EXPECT_EQ(field(carried + "condition { handle: 1 } " + one), "operations[0].loop.condition");
+  EXPECT_EQ(field(carried + "condition { handle: 2 } " + one), "operations[0].loop.body.outputs");
+  EXPECT_EQ(field("scanned { handle: 1 } count: 5 " + one), "operations[0].loop.scanned[0]");
+  EXPECT_EQ(field("scanned { handle: 1 } condition { handle: 2 } " + one),
+            "operations[0].loop.scanned");
+  // Another type than before the trip.
+  const std::string wide =
+      "body { inputs: 1 outputs: 2 operations { copy { input { handle: 1 } data_type: "
+      "DATA_TYPE_FLOAT64 } outputs { handle: 2 } } }";
+  EXPECT_EQ(field(carried + "count: 2 " + wide), "operations[0].loop.body.outputs[0]");
+  EXPECT_EQ(field(carried + "count: 2 body { inputs: 1 outputs: 2 operations { program_call { "
+                            "program: 'p' } outputs { handle: 2 } } }"),
+            "");
+  // No deeper than it may be.
+  std::string deep = one;
+  for (int i = 0; i < kMaxBodyDepth; ++i) {
+    deep = "body { inputs: 1 outputs: 2 operations { loop { carried { handle: 1 } count: 1 " +
+           deep + " } outputs { handle: 2 } } }";
+  }
+  const absl::Status status =
+      PlanOfLoop(LoopOf(carried + "count: 1 " + deep, "outputs: 3")).status();
+  EXPECT_NE(FieldOf(status).find("loop"), std::string::npos) << status;
+}
+
+TEST(PlanBodies, ABranchsBodiesHaveTheSameResults) {
+  auto branch = [](const std::string& index, const std::string& second) {
+    return PlanOfLoop(
+        "inputs { handle: 1 } inputs { handle: 2 } outputs: 3 operations { branch { index { " +
+        index + " } inputs { handle: 1 } bodies { inputs: 1 outputs: 2 " + kAddOne +
+        "} bodies { inputs: 1 outputs: 2 " + second + "} } outputs { handle: 3 } }");
+  };
+  auto plan = branch("handle: 2", kAddOne);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->steps[0].bodies.size(), 2u);
+  EXPECT_EQ(FieldOf(branch("handle: 1", kAddOne).status()), "operations[0].branch.index");
+  EXPECT_EQ(FieldOf(branch("handle: 2",
+                           "operations { reduction { function: FUNCTION_SUM input { handle: 1 } } "
+                           "outputs { handle: 2 } } ")
+                        .status()),
+            "operations[0].branch.bodies[1].outputs[0]");
+}
+
 }  // namespace
 }  // namespace stride::ops

@@ -72,6 +72,22 @@ TEST(ScratchBytes, FourierTransformsWorkInAsManyNumbersAsTheyMake) {
   EXPECT_EQ(ScratchBytes(task), 3u * 1000 * 8);
 }
 
+TEST(ScratchBytes, SortsOfLongRowsWorkInTwoCopies) {
+  wire::Task task;
+  auto* launch = task.mutable_routine();
+  launch->set_routine(wire::RoutineCode::ROUTINE_SORT);
+  launch->add_extents(3);
+  for (int64_t option : {0, 0, 0, 0}) launch->add_options(option);
+  auto* input = launch->add_operands();
+  input->mutable_operand()->set_dtype(static_cast<int>(DType::kFloat32));
+  input->add_own_extents(5000);
+  EXPECT_EQ(ScratchBytes(task), 2u * 3 * 5000 * 4);
+  launch->set_options(1, 1);
+  EXPECT_EQ(ScratchBytes(task), 2u * 3 * 5000 * 12);
+  input->set_own_extents(0, 1024);
+  EXPECT_EQ(ScratchBytes(task), 0u);
+}
+
 TEST(ScratchBytes, LoopsTakeNone) {
   wire::Task task;
   EXPECT_EQ(ScratchBytes(task), 0u);

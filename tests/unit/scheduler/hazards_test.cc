@@ -110,5 +110,26 @@ TEST_F(HazardsTest, ReadersBeforeACancelledWriteCountForTheNext) {
   EXPECT_EQ(End(*second).size(), 1u);
 }
 
+// A loop reads its input until it ends. A writer that came later waits for the loop, and the loop's
+// pieces do not wait for that writer.
+TEST_F(HazardsTest, PiecesOfALoopHaveNoPlaceInTheOrderOfItsInputs) {
+  auto input = NewBuffer();
+  auto loop = Reader(input);
+  auto writer = Writer(input);
+  auto piece = Entered({Use{.buffer = input, .read = true, .held = true}});
+  EXPECT_TRUE(piece->pending.empty());
+  EXPECT_EQ(writer->pending.size(), 1u);
+  EXPECT_TRUE(End(*piece).empty());
+  EXPECT_EQ(input->writer, writer);
+  EXPECT_EQ(writer->pending.size(), 1u);
+  EXPECT_EQ(End(*loop).size(), 1u);
+  EXPECT_TRUE(writer->pending.empty());
+  // One that would write it is found, and has lost no write of the input's session.
+  auto writing = Entered({Use{.buffer = input, .write = true, .held = true}});
+  EXPECT_TRUE(WritesHeld(*writing));
+  EXPECT_FALSE(NeedsOutputOf(*piece, *writing));
+  EXPECT_EQ(input->writer, writer);
+}
+
 }  // namespace
 }  // namespace stride::scheduler

@@ -25,13 +25,39 @@ struct StructMember {
   std::optional<std::string> raw = {};
 };
 
+// The texel that a coordinate outside of a texture's axis reads. kWrap and kMirror need normalized
+// coordinates, and are kClamp without.
+enum class AddressMode { kWrap = 1, kClamp = 2, kMirror = 3, kBorder = 4 };
+
+// An array that the kernel reads through a texture: the parameter is a `cudaTextureObject_t`. The
+// launch reads the array as it is in the launch's turn.
+struct Texture {
+  // Contiguous, of int8, uint8, int16, uint16, int32, uint32, float16 or float32.
+  Operand array;
+  // Texels are read by their number (`tex1Dfetch`), not by coordinates (`tex1D`, `tex2D`, `tex3D`).
+  bool by_number = false;
+  // Width, height, depth in texels. Empty: the array's shape, whose last axis has the width times
+  // the channels; by number all of its elements.
+  std::vector<uint32_t> extents = {};
+  uint64_t pitch_bytes = 0;  // from row to row; 0: rows follow each other
+  uint32_t channels = 1;     // of a texel: 1, 2 or 4
+  // For each axis, the width's first; those that are missing are kClamp.
+  std::vector<AddressMode> address_modes = {};
+  // Weighs the texels next to the coordinate, with 8 bits of fraction.
+  bool linear_filter = false;
+  bool normalized_coordinates = false;  // from 0 to 1
+  bool normalized_values = false;       // floats from integers of 8 and 16 bits
+  std::vector<float> border_color = {};
+};
+
 // What stands behind one parameter of the kernel.
-// Exactly one of `operand`, `new_array`, `raw` and `members` is set.
+// Exactly one of `operand`, `new_array`, `raw`, `members` and `texture` is set.
 struct KernelArgument {
   // An array goes as a pointer to its first element: contiguous, and of the type that the parameter
   // points to. A number is converted to the parameter's type where that loses nothing.
   KernelArgument(Operand input) : operand(std::move(input)) {}
   KernelArgument(const Array& array) : operand(array) {}
+  KernelArgument(Texture image) : texture(std::move(image)) {}
   template <typename T>
   requires std::is_arithmetic_v<T> KernelArgument(T number) : operand(number) {}
   // A new array of zeros that the launch makes and returns.
@@ -61,6 +87,7 @@ struct KernelArgument {
   std::optional<std::string> raw;
   std::optional<std::vector<StructMember>> members;
   uint32_t struct_size = 0;  // with `members`
+  std::optional<Texture> texture;
 
  private:
   KernelArgument() = default;

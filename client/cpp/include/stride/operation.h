@@ -40,6 +40,8 @@ class ViewSteps {
 };
 
 struct Program;
+struct LoopSpec;
+struct BranchSpec;
 
 // A value; copies are independent. Nothing here talks to a daemon, and mistakes are found by the
 // daemon.
@@ -77,6 +79,10 @@ class Operation {
   static Operation View(const Operand& input, const ViewSteps& steps);
   // Replays a program (program.h); its inputs are arrays.
   static Operation Call(const Program& program, const std::vector<Operand>& inputs);
+  // Within a program alone (program.h). Results of a loop: the carried arrays, then the stacked
+  // ones; of a branch: those of the body that runs.
+  static Operation Loop(const LoopSpec& loop);
+  static Operation Branch(const BranchSpec& branch);
 
   // --- methods of ufuncs ---
   // Running results along one axis: cumulative sums with `add`.

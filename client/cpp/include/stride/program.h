@@ -39,6 +39,44 @@ struct ProgramSpec {
   }
 };
 
+// Operations that a loop repeats, or that a branch runs: a program within the program, with handles
+// of its own, which reads nothing but its inputs.
+struct Body {
+  std::vector<uint64_t> inputs;
+  std::vector<Operation> operations;
+  std::vector<uint64_t> outputs;
+
+  void Add(Operation operation, uint64_t result) {
+    operation.ToJobHandle(result);
+    operations.push_back(std::move(operation));
+  }
+};
+
+// The body's inputs are the constants, the carried arrays and an element of each scanned array; its
+// outputs the condition where there is one, the carried arrays, and an element of each stacked one:
+//
+//   Body twice{.inputs = {1}, .outputs = {2}};
+//   twice.Add(Operation::Ufunc("multiply", {ProgramSpec::Handle(1), 2.0}), 2);
+//   Operation loop = Operation::Loop(
+//       {.body = twice, .carried = {ProgramSpec::Handle(1)}, .count = 10});
+//   spec.Add(loop, 3);
+struct LoopSpec {
+  Body body;
+  std::vector<Operand> constants;
+  std::vector<Operand> carried;
+  std::vector<Operand> scanned;  // with `count` alone
+  // One of the two: how many trips, or a bool, whether there is a first one.
+  std::optional<int64_t> count;
+  std::optional<Operand> condition;
+  bool reverse = false;
+};
+
+struct BranchSpec {
+  Operand index;  // a bool, or an integer; one that is out of range is the nearest body's
+  std::vector<Operand> inputs;
+  std::vector<Body> bodies;
+};
+
 struct Program {
   std::string name;  // tenants/{tenant}/programs/{id}
   int num_inputs = 0;

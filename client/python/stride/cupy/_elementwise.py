@@ -9,16 +9,18 @@ from stride._array import _SCALARS, Array, node_of, wrap
 from stride._graph import Number
 from stride._kernel import RawKernel
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous, _plain, _run
+from stride._texture import Texture
 from stride.cupy._parameters import infer, parse, type_of
 from stride.cupy._text import entry_of, parameter_type, prelude, type_name
 
 
-def on_device(values: Sequence) -> list:
-    """Arrays of the service in place of NumPy's; numbers as they are."""
+def on_device(values: Sequence, textures: bool = False) -> list:
+    """Arrays of the service in place of NumPy's; numbers as they are, and textures where the kernel takes them."""
     session = next((one.session for one in values if isinstance(one, Array)), None)
     made = []
     for one in values:
-        if isinstance(one, (Array, *_SCALARS)):
+        one = getattr(one, "_as_kernel_argument", one)
+        if isinstance(one, (Array, *_SCALARS)) or textures and isinstance(one, Texture):
             made.append(one)
         elif isinstance(one, np.ndarray):
             made.append(wrap(node_of(one, session)))
@@ -115,15 +117,17 @@ class ElementwiseKernel:
                 raise TypeError(
                     f"{self.name}: the output {parameter.name} is an array of the service, not {type(one).__name__}"
                 )
-        values = on_device(args)
+        values = on_device(args, textures=True)
         types = infer(
             self.name,
             (*self.params[self.nin : len(values)], *self.in_params),
             (*values[self.nin :], *values[: self.nin]),
         )
-        dtypes = [type_of(self.name, one, types) for one in self.params]
+        textures = {one.name for one, value in zip(self.in_params, values) if isinstance(value, Texture)}
+        dtypes = [None if one.name in textures else type_of(self.name, one, types) for one in self.params]
         shape = self._shape(values, size)
-        if len(values) == self.nin and size is not None and any(one.raw for one in self.out_params):
+        makes_raw = size is not None and any(one.raw for one in self.out_params)
+        if len(values) == self.nin and (makes_raw or textures):
             from stride import _creation
 
             values = [*values, *(_creation.zeros(shape, dtype=dtype) for dtype in dtypes[self.nin :])]
@@ -174,8 +178,12 @@ class ElementwiseKernel:
 
     def _make(self, dtypes, ranks, indexed, num_axes: int) -> str:
         parameters, before, inside = [], [], []
-        typedefs = {one.ctype: dtype for one, dtype in zip(self.params, dtypes) if one.dtype is None}
+        named = [(one, dtype) for one, dtype in zip(self.params, dtypes) if dtype is not None]
+        typedefs = {one.ctype: dtype for one, dtype in named if one.dtype is None}
         for one, dtype, rank, each in zip(self.params, dtypes, ranks, indexed):
+            if dtype is None:
+                parameters.append(f"cudaTextureObject_t {one.name}")
+                continue
             c = ("const " if one.is_const else "") + type_name(dtype)
             if rank is None:
                 parameters.append(f"const {parameter_type(dtype)} {one.name}")
@@ -193,7 +201,7 @@ class ElementwiseKernel:
         size = [] if any(one.name == "n" for one in self.params) else ["  const long long n = _size;"]
         return "\n".join(
             [
-                prelude(dtypes, body + self.preamble),
+                prelude([dtype for _, dtype in named], body + self.preamble),
                 *(f"typedef {type_name(dtype)} {ctype};" for ctype, dtype in typedefs.items()),
                 self.preamble,
                 f'extern "C" __global__ void {entry_of(self.name)}({", ".join(parameters)}) {{',
@@ -219,6 +227,11 @@ class ElementwiseKernel:
         """The arguments of the inputs, their ranks, and whether each has an element for each index."""
         arguments, ranks, indexed = [], [], []
         for parameter, value, dtype in zip(self.in_params, values, dtypes):
+            if isinstance(value, Texture):
+                arguments.append(value)
+                ranks.append(None)
+                indexed.append(False)
+                continue
             if not isinstance(value, Array):
                 if parameter.raw:
                     value = wrap(node_of(np.asarray(value, dtype)))

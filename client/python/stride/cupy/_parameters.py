@@ -7,6 +7,7 @@ import numpy as np
 
 from stride import _dtypes, _errors
 from stride._array import _SCALARS, Array
+from stride._texture import Texture
 
 _DECLARATION = re.compile(r"(?:(raw|nonraw)\s+)?(?:const\s+)?([A-Za-z_]\w*)\s+([A-Za-z_]\w*)")
 
@@ -61,6 +62,8 @@ def infer(kernel: str, parameters: Sequence[Parameter], arguments: Sequence) -> 
     types: Dict[str, np.dtype] = {}
     numbers: Dict[str, list] = {}
     for parameter, value in zip(parameters, arguments):
+        if isinstance(value, Texture):
+            continue
         if not isinstance(value, (Array, np.ndarray)):
             if not isinstance(value, _SCALARS):
                 raise TypeError(f"{kernel}: {parameter.name} is an array or a number, not {type(value).__name__}")

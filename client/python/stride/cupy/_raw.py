@@ -45,14 +45,14 @@ class RawKernel:
 
     `args` are arrays (whose type must be what the parameter points to), numbers (converted to the parameter's
     type) and NumPy's structs. `options` are the compiler's; those that name a target, debug information or paths
-    are dropped. `backend`, `translate_cucomplex` and `jitify` change nothing.
+    are dropped. `backend` and `jitify` change nothing.
 
     Parameters
         code: CUDA C++.
         name: the kernel's name in the code.
         options: the compiler's.
         backend: accepted.
-        translate_cucomplex: accepted.
+        translate_cucomplex: whether `cuCadd` and the like take both precisions.
         enable_cooperative_groups: whether all blocks run at once and may meet.
         jitify: accepted.
     Raises
@@ -80,7 +80,8 @@ class RawKernel:
         self.code, self.name, self.options, self.backend = code, name, tuple(options), backend
         self.enable_cooperative_groups = enable_cooperative_groups
         self._module: Optional["RawModule"] = None
-        self._raw = _kernel.RawKernel(own_headers(code), name, compiler_options(options))
+        self._text = own_headers(code, translate_cucomplex)
+        self._raw = _kernel.RawKernel(self._text, name, compiler_options(options))
 
     @classmethod
     def _of(cls, module: "RawModule", name: str, raw) -> "RawKernel":
@@ -126,7 +127,7 @@ class RawKernel:
     def _info_module(self) -> _module.RawModule:
         if self._module is not None:
             return self._module._for(self.name)
-        return _module.RawModule(own_headers(self.code), options=compiler_options(self.options), entries=[self.name])
+        return _module.RawModule(self._text, options=compiler_options(self.options), entries=[self.name])
 
     @functools.cached_property
     def attributes(self) -> Dict[str, int]:
@@ -212,7 +213,7 @@ class RawModule:
         path: in place of `code`, a file.
         options: the compiler's.
         backend: accepted.
-        translate_cucomplex: accepted.
+        translate_cucomplex: whether `cuCadd` and the like take both precisions.
         enable_cooperative_groups: whether all blocks run at once and may meet.
         name_expressions: instances of templates, such as `scale<float>`.
         jitify: accepted.
@@ -244,7 +245,7 @@ class RawModule:
         if path is not None and name_expressions is not None:
             raise ValueError("name_expressions are of code, not of a file that is compiled")
         self.code, self.file_path, self.options, self.backend = code, path, tuple(options), backend
-        self.enable_cooperative_groups = enable_cooperative_groups
+        self.enable_cooperative_groups, self._translates = enable_cooperative_groups, translate_cucomplex
         self.name_expressions = None if name_expressions is None else tuple(name_expressions)
         self._values: Dict[str, object] = {}
         self._names: set = set()
@@ -261,7 +262,7 @@ class RawModule:
             with open(os.fspath(self.file_path), "rb") as file:
                 data = file.read()
             return (data.decode(), True) if self.file_path.endswith(".ptx") else (data, False)
-        return own_headers(self.code), False
+        return own_headers(self.code, self._translates), False
 
     def _for(self, entry: Optional[str], variable: Optional[str] = None) -> _module.RawModule:
         """The service's module with this kernel, and with every variable that was asked for."""

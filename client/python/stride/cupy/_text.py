@@ -107,8 +107,28 @@ def prelude(dtypes: Iterable[np.dtype], text: str) -> str:
     return half + (COMPLEX_NAMES if is_complex else "") + _ARRAYS
 
 
-def own_headers(source: str) -> str:
+# With `translate_cucomplex` CuPy's functions of both precisions have the names of double's.
+_CU_COMPLEX = "#include <cuComplex.h>\n" + "".join(
+    f"static inline __device__ {result} {name}({', '.join(f'cuFloatComplex {one}' for one in names)}) "
+    f"{{ return {name}f({', '.join(names)}); }}\n"
+    for result, name, names in (
+        ("float", "cuCreal", "z"),
+        ("float", "cuCimag", "z"),
+        ("float", "cuCabs", "z"),
+        ("cuFloatComplex", "cuConj", "z"),
+        ("cuFloatComplex", "cuCadd", "ab"),
+        ("cuFloatComplex", "cuCsub", "ab"),
+        ("cuFloatComplex", "cuCmul", "ab"),
+        ("cuFloatComplex", "cuCdiv", "ab"),
+        ("cuFloatComplex", "cuCfma", "abc"),
+    )
+)
+
+
+def own_headers(source: str, translate_cucomplex: bool = False) -> str:
     """A source with the text of CuPy's own headers in their place."""
+    if translate_cucomplex and "cuComplex.h" in source:
+        source = f"{_CU_COMPLEX}#line 1\n{source}"
     lines, has_complex = [], False
     for line in source.split("\n"):
         name = line.strip().replace(" ", "")

@@ -1,8 +1,8 @@
 """Branches and loops.
 
 Outside `jit` and `vmap` a branch or a loop is Python's own: a condition is read, and steps are recorded one after
-another. While a function is traced, branches are all computed and one is selected, and a loop with a known number of
-steps is recorded once per step, so that both become part of the one program."""
+another. While a function is traced both become operations of the service (`_bodies.py`), or, where they are short, what
+they consist of: branches are all computed and one is selected, steps are recorded one by one."""
 
 import operator
 from typing import Any, Callable, List, Optional, Sequence
@@ -10,16 +10,19 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from stride import _elementwise, _errors, _graph, _manipulation, _session, tree_util
-from stride._array import Array, array_of, wrap
+from stride._array import Array, array_of, node_of, wrap
 from stride._graph import Node, defer, spec_of
 from stride._indexing import _view_of
 from stride._trace import flatten, prepared, trace, unflatten
+from stride.lax import _bodies
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
 # Operations that a traced function may have with a loop in it: 40 programs of the service.
 MAX_OPERATIONS = 20_000
+# Up to so many operations a traced loop of known length is recorded step by step.
+_SHORT = 256
 # Steps after which a traced loop's values are recorded, and results are put together.
 _STEPS = 32
 # Integers to loop over are read first up to this size, so that they are indices that the host knows.
@@ -58,9 +61,9 @@ def cond(
 ) -> Any:
     """`true_fun(*operands)` where `pred` is true, else `false_fun(*operands)`.
 
-    Outside `jit` and `vmap` the predicate is read and one branch is called. While a function is traced both are
-    computed and the result is selected; an error in either, such as an index out of range, is then an error of the
-    result. Branches cannot write into arrays from outside there.
+    Outside `jit` and `vmap` the predicate is read and one branch is called. Within `jit` one of the two runs; short
+    ones that cannot fail are both computed, and the result is selected. Within `vmap`, where the predicate differs
+    between the items, that is so for all branches. Branches cannot write into arrays from outside there.
 
     Parameters
         pred: a number or an array without axes.
@@ -81,15 +84,14 @@ def cond(
     pred = _scalar(pred, "lax.cond: the predicate", "biufc")
     if not _is_unknown(pred):
         return _results((true_fun if bool(pred) else false_fun)(*operands))
-    outputs = [_branch(one, operands) for one in (true_fun, false_fun)]
     is_true = pred if pred.dtype.kind == "b" else pred != 0
-    return _selected(is_true, outputs[0], outputs[1], names=("true_fun", "false_fun"), where="lax.cond")
+    return _branched("lax.cond", is_true, (false_fun, true_fun), ("false_fun", "true_fun"), operands)
 
 
 def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _UNSET) -> Any:
     """The branch numbered `index` of the operands; an index out of range is the nearest one.
 
-    Outside `jit` and `vmap` the index is read and one branch is called; else all are computed, as by `cond`.
+    Outside `jit` and `vmap` the index is read and one branch is called; else it is as with `cond`.
 
     Parameters
         index: an integer, or an array of one without axes.
@@ -117,12 +119,8 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         return _results(branches[0](*operands))
     if not _is_unknown(index):
         return _results(branches[min(max(int(index), 0), len(branches) - 1)](*operands))
-    outputs = [_branch(one, operands) for one in branches]
-    result = outputs[-1]
-    for i in range(len(branches) - 2, -1, -1):
-        names = (f"branches[{i}]", f"branches[{i + 1}]")
-        result = _selected(index <= i, outputs[i], result, names=names, where="lax.switch")
-    return result
+    names = [f"branches[{i}]" for i in range(len(branches))]
+    return _branched("lax.switch", index, branches, names, operands)
 
 
 def _scalar(value: Any, what: str, kinds: str) -> Any:
@@ -140,18 +138,96 @@ def _scalar(value: Any, what: str, kinds: str) -> Any:
     return value
 
 
-def _branch(function: Callable, operands: tuple) -> Any:
-    """The results of a branch, as part of the function that is traced. It is traced apart, so that writes are seen."""
+# Branches of so few operations of these kinds, which take little time and cannot fail, are all computed.
+_SMALL = 32
+_HARMLESS = {"accumulation", "copy", "creation", "expression", "matmul", "outer", "reduction", "ufunc", "view"}
+
+
+def _branched(where: str, index: Array, functions: Sequence[Callable], names: Sequence[str], operands: tuple) -> Any:
+    """The results of the branch that `index` chooses, as part of the function that is traced: all are computed and one
+    is selected where that is little work, else one alone runs. `index` is a bool or within the branches' number."""
     session = _session.current_session()
     leaves: list = []
     structure = flatten((operands, {}), leaves)
     specs = tuple([(one.shape, np.dtype(one.dtype)) for one in leaves])
+    # They are traced apart, so that writes are seen.
     before, _graph.isolation.depth = _graph.isolation.depth, session._depth + 1
     try:
-        template, result = trace(function, structure, specs, session)
+        traces = [trace(one, structure, specs, session) for one in functions]
     finally:
         _graph.isolation.depth = before
-    return unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
+    kinds = [one[0].WhichOneof("kind") for template, _ in traces for one in template.commands if one[0] is not None]
+    if len(kinds) > _SMALL or not _HARMLESS.issuperset(kinds):
+        return _chosen(where, index, functions, names, session, structure, leaves, traces)
+    outputs = [
+        unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
+        for template, result in traces
+    ]
+    if index.dtype.kind == "b":
+        return _selected(index, outputs[1], outputs[0], names=(names[1], names[0]), where=where)
+    result = outputs[-1]
+    for i in range(len(outputs) - 2, -1, -1):
+        result = _selected(index <= i, outputs[i], result, names=names[i : i + 2], where=where)
+    return result
+
+
+class _Kind:
+    """Stands for an array of a branch's results."""
+
+    def __init__(self, shape: tuple, dtype: np.dtype):
+        self.shape, self.dtype = shape, dtype
+
+
+def _chosen(where: str, index: Array, functions, names, session, structure, leaves: list, traces: list) -> Any:
+    """One operation of the service, which runs one of the branches."""
+    results = []
+    for template, result in traces:
+        kinds = iter([_Kind(one.shape, one.dtype) for one in template.outputs])
+        results.append([next(kinds) if slot is Array else slot.value for slot in result.slots])
+    tree = traces[0][1].tree
+    for name, (_, other) in zip(names[1:], traces[1:]):
+        if other.tree != tree:
+            raise TypeError(
+                f"{where}: the results of {names[0]} and {name} must have the same structure, not {tree} and "
+                f"{other.tree}"
+            )
+    numbered = tree_util.tree_unflatten(tree, range(tree.num_leaves))
+    paths = {leaf: tree_util.keystr(path) for path, leaf in tree_util.tree_leaves_with_path(numbered)}
+    types: List[Optional[np.dtype]] = []  # None: what is no array
+    for i, alike in enumerate(zip(*results)):
+        first = next((one for one in alike if isinstance(one, _Kind)), alike[0])
+        for name, one in zip(names, alike):
+            text = f"{where}: the results of {names[0]} and {name} at {paths[i] or 'the result'}"
+            if _is_value(first) or isinstance(first, _Kind):
+                if not (_is_value(one) or isinstance(one, _Kind)):
+                    raise TypeError(f"{text} are no arrays and differ: {first!r} and {one!r}")
+                _check_alike(text, first, one)
+            elif type(one) is not type(first) or one != first:
+                raise TypeError(f"{text} are no arrays and differ: {first!r} and {one!r}")
+        is_array = _is_value(first) or isinstance(first, _Kind)
+        dtype = first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype if is_array else None
+        types.append(np.dtype(dtype) if is_array else None)
+
+    def body_of(function: Callable) -> Any:
+        def flat(*arrays):
+            arguments, kwargs = unflatten(structure, iter(arrays))
+            found = tree_util.tree_leaves(function(*arguments, **kwargs))
+            return [
+                one if isinstance(one, Array) else array_of(np.asarray(one, dtype))
+                for one, dtype in zip(found, types)
+                if dtype is not None
+            ]
+
+        specs = [(one.shape, np.dtype(one.dtype)) for one in leaves]
+        return _bodies.traced(where, flat, specs, session)
+
+    inputs = [prepared(one, session) for one in leaves]
+    if not any(types):  # nothing is computed
+        return tree_util.tree_unflatten(tree, results[0])
+    made = iter(_bodies.branch(session, [body_of(one) for one in functions], node_of(index, session), inputs))
+    return tree_util.tree_unflatten(
+        tree, [results[0][i] if dtype is None else next(made) for i, dtype in enumerate(types)]
+    )
 
 
 def _selected(is_first: Array, first: Any, second: Any, names: tuple, where: str) -> Any:
@@ -199,7 +275,7 @@ def _weak_kind(leaf: Any) -> str:
 def _kind_text(leaf: Any) -> str:
     if _is_weak(leaf):
         return f"a number ({type(leaf).__name__})"
-    array = leaf if isinstance(leaf, (Array, np.ndarray)) else np.asarray(leaf)
+    array = leaf if isinstance(leaf, (Array, np.ndarray, _Kind)) else np.asarray(leaf)
     return f"{array.dtype}[{','.join([str(n) for n in array.shape])}]"
 
 
@@ -288,8 +364,10 @@ for _name in ("neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge")
 class _Carry:
     """The values that a loop hands from step to step: of one structure, shape and type from the first to the last."""
 
-    def __init__(self, where: str, init: Any):
+    def __init__(self, where: str, init: Any, first: int = 0):
         self._where = where
+        self._first = first  # leaves that are the loop's own, which paths in errors leave out
+        self._kinds: Optional["_LoopKinds"] = None  # of a traced loop
         leaves, self._structure = tree_util.tree_flatten(init)
         for path, leaf in tree_util.tree_leaves_with_path(init):
             if not _is_value(leaf):
@@ -302,6 +380,32 @@ class _Carry:
     @property
     def tree(self) -> Any:
         return tree_util.tree_unflatten(self._structure, self.leaves)
+
+    def of(self, leaves: Sequence[Any], kinds: "_LoopKinds") -> "_Carry":
+        """The same with other values."""
+        other = object.__new__(_Carry)
+        other._where, other._structure, other._first = self._where, self._structure, self._first
+        other.leaves = list(leaves)
+        other._kinds = kinds
+        return other
+
+    def stepped(self, new: Any) -> List[Array]:
+        """The arrays after a step of a traced loop, of the types before it."""
+        kinds = self._kinds
+        assert kinds is not None
+        leaves, structure = tree_util.tree_flatten(new)
+        before = list(self.leaves)
+        if structure == self._structure:
+            for i, (is_weak, one) in enumerate(zip(kinds.weak, leaves)):
+                if not is_weak or not _is_value(one) or _shape(one):
+                    continue
+                dtype = np.asarray(one).dtype if not hasattr(one, "dtype") else np.dtype(one.dtype)
+                if dtype != kinds.specs[i][1]:
+                    still_weak = isinstance(one, Array) and one.session.weak and one._node in one.session.weak
+                    raise _Retyped(i, dtype, bool(still_weak))
+        self.step(new)
+        after, self.leaves = self.leaves, before
+        return [array_of(int(one) if isinstance(one, Index) else one) for one in after]
 
     def step(self, new: Any) -> None:
         leaves, structure = tree_util.tree_flatten(new)
@@ -325,6 +429,7 @@ class _Carry:
     def _at(self, i: int) -> str:
         placeholder = tree_util.tree_unflatten(self._structure, range(len(self.leaves)))
         path = next(path for path, leaf in tree_util.tree_leaves_with_path(placeholder) if leaf == i)
+        path = path[1:] if self._first else path
         return f"{self._where}: the body's carry{tree_util.keystr(path)}, in and out,"
 
 
@@ -343,12 +448,12 @@ class _Progress:
         self._where, self._num_steps = where, num_steps
         session = _session.current_session()
         self._trace: Any = session if session._is_trace else None
-        self._count = 0
+        self.num_steps = 0
 
     def step(self, carry: _Carry) -> bool:
         """Whether this step ends a group."""
-        self._count += 1
-        if self._count % _STEPS:
+        self.num_steps += 1
+        if self.num_steps % _STEPS:
             return False
         self.record(carry.leaves)
         return True
@@ -369,9 +474,10 @@ class _Progress:
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: Any = None) -> Any:
     """`val = body_fun(i, val)` for i from `lower` to `upper`, which is not among them.
 
-    The body is called once per step; `i` is an integer then, so that `x[i]` is a view and `x * i` keeps the type of x.
-    Within `jit` the steps become part of the program: they are bounded together by 20,000 operations, and the number
-    of steps must be known.
+    Outside `jit` and `vmap` the body is called once per step; `i` is an integer then, so that `x[i]` is a view and
+    `x * i` keeps the type of x. Within `jit` a loop of more than a few operations is one operation of the service: the
+    body is traced once, with an array for `i` that keeps the type of x in `x * i` too. A short one, and one whose body
+    needs `i` as a number, is recorded step by step, up to 20,000 operations.
 
     Parameters
         lower, upper: integers, or arrays of one without axes.
@@ -382,33 +488,60 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
         The last value.
     Raises
         TypeError for bounds that are no integers and for a value that changes its kind; Unimplemented within `jit` for
-        bounds that are computed there and for a loop that is too long.
+        a loop that cannot be an operation and is too long.
     Example
         >>> stride.lax.fori_loop(0, 4, lambda i, x: x * 2 + i, st.array(1)).tolist()
         27
     """
     _check_callable("lax.fori_loop", body_fun=body_fun)
-    bounds = []
-    for name, one in (("lower", lower), ("upper", upper)):
-        one = _scalar(one, f"lax.fori_loop: {name}", "iu")
-        if _is_unknown(one):
-            raise _not_traced(
-                "lax.fori_loop with a bound that is computed",
-                "Call the loop outside, or loop to a fixed bound and keep the value with where(i < n, new, old).",
-            )
-        bounds.append(int(one))
-    carry, progress = _Carry("lax.fori_loop", init_val), _Progress("lax.fori_loop", max(0, bounds[1] - bounds[0]))
+    given = [
+        _scalar(lower, "lax.fori_loop: lower", "iu"),
+        _scalar(upper, "lax.fori_loop: upper", "iu"),
+    ]
+    session = _bodies.tracing()
+    carry = _Carry("lax.fori_loop", init_val)
+    if any(_is_unknown(one) for one in given):
+        return _fori_to_unknown(given, body_fun, carry, session)
+    bounds = [int(one) for one in given]
+    num_steps = max(0, bounds[1] - bounds[0])
+    if session is not None and num_steps > 1:
+        looped = _looped(
+            "lax.fori_loop",
+            session,
+            lambda tree: ((tree[0] + 1, body_fun(tree[0], tree[1])), None),
+            _Carry("lax.fori_loop", (bounds[0], carry.tree), first=1),
+            num_steps,
+        )
+        if looped is not None:
+            return looped[0][1]
+    progress = _Progress("lax.fori_loop", num_steps)
     for i in range(*bounds):
         carry.step(body_fun(Index(i), carry.tree))
         progress.step(carry)
     return _results(carry.tree)
 
 
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
-    """`val = body_fun(val)` as long as `cond_fun(val)` is true. The condition is read at each step: a round trip.
+def _fori_to_unknown(bounds: list, body_fun: Callable, carry: "_Carry", session: Any) -> Any:
+    """A loop to a bound that is known only when the function runs: as JAX has it, a while loop."""
+    whole = _Carry("lax.fori_loop", (*bounds, carry.tree), first=2)
 
-    Within `jit` and `vmap` a condition that is computed from arrays is Unimplemented, since a program has no loops. One
-    that stands on Python's numbers alone is known there; then the steps are recorded as those of `fori_loop`.
+    def condition(tree):
+        return tree[0] < tree[1]
+
+    def body(tree):
+        return tree[0] + 1, tree[1], body_fun(tree[0], tree[2])
+
+    whole.leaves[:2] = [array_of(one).astype(np.int64) for one in bounds]
+    return _while(session, condition, body, whole, weak_places={0})[2]
+
+
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+    """`val = body_fun(val)` as long as `cond_fun(val)` is true.
+
+    Outside `jit` and `vmap` both functions are called at each step and the condition is read: a round trip. Within
+    `jit` the loop is one operation of the service: both are traced once, and the daemon reads the condition between
+    the steps. Where the condition stands on Python's numbers alone, the first steps are recorded one by one. Within
+    `vmap` the loop runs until it is done for all items; those that are done keep their values.
 
     Parameters
         cond_fun: takes the value, and returns a bool.
@@ -421,29 +554,130 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     Example
         >>> stride.lax.while_loop(lambda x: x < 10, lambda x: x * 3, st.array(1)).tolist()
         27
+        >>> stride.jit(lambda x: stride.lax.while_loop(lambda v: v < 10, lambda v: v * 3, x))(st.array(1)).tolist()
+        27
     """
     _check_callable("lax.while_loop", cond_fun=cond_fun, body_fun=body_fun)
     carry, progress = _Carry("lax.while_loop", init_val), _Progress("lax.while_loop")
-    while _holds(cond_fun(carry.tree)):
+    session = _bodies.tracing()
+    while True:
+        condition = _checked_condition(cond_fun(carry.tree))
+        if _is_unknown(condition) or (session is not None and progress.num_steps >= _STEPS):
+            return _while(session, cond_fun, body_fun, carry)
+        if not bool(condition):
+            return _results(carry.tree)
         carry.step(body_fun(carry.tree))
         progress.step(carry)
-    return _results(carry.tree)
 
 
-def _holds(condition: Any) -> bool:
+def _checked_condition(condition: Any) -> Any:
     is_bool = isinstance(condition, (bool, np.bool_)) or (
         isinstance(condition, (Array, np.ndarray)) and condition.dtype.kind == "b" and not condition.shape
     )
     if not is_bool:
         text = _kind_text(condition) if _is_value(condition) else str(tree_util.tree_structure(condition))
         raise TypeError(f"lax.while_loop: cond_fun returns a bool without axes, not {text}")
-    if _is_unknown(condition):
-        raise _not_traced(
-            "lax.while_loop with a condition that is computed",
-            "Call the loop outside and jit its body, or use lax.fori_loop with a bound on the steps and "
-            "where(condition, new, old) in its body.",
+    return condition
+
+
+def _while(session: Any, cond_fun: Callable, body_fun: Callable, carry: "_Carry", weak_places: Any = ()) -> Any:
+    """A loop with a condition as one operation."""
+    where = carry._where
+    kinds = _LoopKinds(carry, weak_places)
+
+    def step(*arrays):
+        inner = carry.of(arrays, kinds)
+        new = inner.stepped(body_fun(inner.tree))
+        again = _checked_condition(cond_fun(carry.of(new, kinds).tree))
+        return [array_of(again), *new]
+
+    body = kinds.settled(lambda: _bodies.traced(where, step, kinds.specs, session, kinds.weak))
+    first = carry.of(kinds.arrays(session), kinds)
+    condition = array_of(_checked_condition(cond_fun(first.tree)))
+    results = _bodies.loop(
+        session, body, [one._node for one in first.leaves], condition=node_of(condition, session)
+    )
+    return _results(carry.of(results, kinds).tree)
+
+
+def _looped(
+    where: str, session: Any, f: Callable, carry: "_Carry", num_steps: int, sources: Sequence[Array] = (), reverse=False
+) -> Any:
+    """A loop of known length as one operation: its last carry and its ys. `f` takes a carry, and an element of each
+    source, and returns a carry and a y. None where it is short, or needs values that are known when it runs alone."""
+    kinds = _LoopKinds(carry)
+    structures: list = []
+
+    def step(*arrays):
+        inner = carry.of(arrays[: len(kinds.specs)], kinds)
+        pair = f(inner.tree, *arrays[len(kinds.specs) :])
+        new, y = _pair(pair)
+        leaves, structure = tree_util.tree_flatten_with_path(y)
+        for path, one in leaves:
+            if not _is_value(one):
+                raise TypeError(
+                    f"{where}: y{tree_util.keystr(path)} is of type {type(one).__name__}, not an array or a number"
+                )
+        structures[:] = [structure]
+        return [*inner.stepped(new), *(array_of(one) for _, one in leaves)]
+
+    items = [(one.shape[1:], one.dtype) for one in sources]
+    try:
+        body = kinds.settled(
+            lambda: _bodies.traced(where, step, [*kinds.specs, *items], session, [*kinds.weak, *([False] * len(items))])
         )
-    return bool(condition)
+    except _errors.TracingError:
+        return None
+    if body.num_operations * num_steps <= _SHORT:
+        return None
+    results = _bodies.loop(
+        session,
+        body,
+        [node_of(one, session) for one in kinds.arrays(session)],
+        [node_of(one, session) for one in sources],
+        count=num_steps,
+        reverse=reverse,
+    )
+    num_carried = len(kinds.specs)
+    last = carry.of(results[:num_carried], kinds)
+    return _results(last.tree), tree_util.tree_unflatten(structures[0], results[num_carried:])
+
+
+class _Retyped(Exception):
+    """A number that a loop carries has become of another type: the loop is traced again."""
+
+    def __init__(self, place: int, dtype: np.dtype, is_weak: bool):
+        self.place, self.dtype, self.is_weak = place, dtype, is_weak
+
+
+class _LoopKinds:
+    """The types that a loop carries. A number has the type that the body gives it, as soon as it gives one."""
+
+    def __init__(self, carry: "_Carry", weak_places: Any = ()):
+        self._carry = carry
+        self.weak = [_is_weak(one) or i in weak_places for i, one in enumerate(carry.leaves)]
+        self.specs = [
+            (_shape(one), np.dtype(one.dtype) if hasattr(one, "dtype") else np.asarray(one).dtype)
+            for one in carry.leaves
+        ]
+
+    def settled(self, trace_body: Callable) -> Any:
+        """What `trace_body` returns once no type changes."""
+        while True:
+            try:
+                return trace_body()
+            except _Retyped as change:
+                # Numbers change from integers to real ones to complex ones; others change once.
+                is_wider = "ifc".find(change.dtype.kind) > "ifc".find(self.specs[change.place][1].kind)
+                self.weak[change.place] = change.is_weak and is_wider
+                self.specs[change.place] = self.specs[change.place][0], change.dtype
+
+    def arrays(self, session: Any) -> List[Array]:
+        """The first values."""
+        return [
+            one if isinstance(one, Array) and one.dtype == dtype else array_of(np.asarray(one, dtype), session)
+            for one, (_, dtype) in zip(self._carry.leaves, self.specs)
+        ]
 
 
 def scan(
@@ -457,8 +691,8 @@ def scan(
 ) -> Any:
     """`carry, y = f(carry, x)` for each x along the first axis of `xs`: the last carry, and the ys along a new one.
 
-    The function is called once per step. Within `jit` the steps become part of the program, bounded together by
-    20,000 operations.
+    Outside `jit` and `vmap` the function is called once per step. Within `jit` a loop of more than a few operations is
+    one operation of the service, whose body is traced once; a short one is recorded step by step.
 
     Parameters
         f: takes a carry and an element of xs, and returns a carry of the same structure, shapes and types, and a y.
@@ -471,7 +705,7 @@ def scan(
         The last carry, and a pytree of the ys.
     Raises
         ValueError for lengths that differ or are missing; TypeError for a function that returns no pair, and for a
-        carry that changes its kind; Unimplemented within `jit` for a loop that is too long.
+        carry that changes its kind.
     Example
         >>> carry, ys = stride.lax.scan(lambda c, x: (c + x, c * x), st.array(0), st.arange(1, 4))
         >>> carry.tolist(), ys.tolist()
@@ -483,6 +717,19 @@ def scan(
     carry, progress = _Carry("lax.scan", init), _Progress("lax.scan", num_steps)
     if not num_steps:
         return _results(carry.tree), _no_results(f, carry, sources, structure)
+    session = _bodies.tracing()
+    if session is not None and num_steps > 1:
+        looped = _looped(
+            "lax.scan",
+            session,
+            lambda tree, *items: f(tree, tree_util.tree_unflatten(structure, items)),
+            carry,
+            num_steps,
+            sources,
+            reverse,
+        )
+        if looped is not None:
+            return looped
     ys = _Ys(reverse)
 
     def step(i: int) -> Any:

@@ -102,6 +102,7 @@ struct RarePart {
 std::vector<std::string> RareParts(const std::string& source) {
   static const auto& kParts = *new std::vector<RarePart>{
       {"stride_simd_words.h", {"__v"}},
+      {"stride_texture.h", {"cudaTextureObject_t", "tex1D", "tex2D", "tex3D"}},
       {"stride_special_functions.h",
        {"nan", "norm", "erf", "hypot", "sincospi", "jn", "yn", "llr", "scalbln", "normcdf"}}};
   std::vector<std::string> files;

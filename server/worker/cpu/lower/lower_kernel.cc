@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/worker/cpu/kernel/launch.h"
+#include "server/worker/cpu/lower/kernel_texture.h"
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/lower/scratch.h"
 
@@ -65,15 +66,32 @@ absl::Status PutPointers(const LoweringContext& context,
   return absl::OkStatus();
 }
 
-// What a launch sets its module's variables to, with what the bytes lie in.
-struct GlobalValues {
+// A launch's textures, what it sets its module's variables to, and what the bytes lie in.
+struct LaunchValues {
+  std::vector<std::unique_ptr<const Texture>> textures;
   std::vector<ModuleGlobals::Value> values;
   std::vector<Place> places;
   std::vector<std::unique_ptr<const std::string>> texts;
 };
 
+// The handle of a texture, which points to its description.
+absl::Status PutTexture(const LoweringContext& context, const wire::Parameter& parameter,
+                        const wire::Texture& texture, std::byte* to, LaunchValues* kept) {
+  if (parameter.size() != sizeof(uint64_t)) {
+    return absl::InvalidArgumentError(
+        "a texture is given for a parameter that is no cudaTextureObject_t");
+  }
+  kept->places.emplace_back();
+  auto made = MakeTexture(*context.arenas, texture, &kept->places.back());
+  if (!made.ok()) return made.status();
+  kept->textures.push_back(std::make_unique<const Texture>(*made));
+  const uint64_t handle = reinterpret_cast<uint64_t>(kept->textures.back().get());
+  std::memcpy(to, &handle, sizeof(handle));
+  return absl::OkStatus();
+}
+
 absl::Status TakeGlobal(const LoweringContext& context, ModuleGlobals& globals,
-                        const wire::GlobalValue& value, GlobalValues* out) {
+                        const wire::GlobalValue& value, LaunchValues* out) {
   ModuleGlobals::Global* global = globals.FindGlobal(value.name());
   if (global == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("the module has no variable ", value.name()));
@@ -142,15 +160,16 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
   if (!parameters) return absl::ResourceExhaustedError("no memory for a launch's parameters");
   Work work;
   work.operands.resize(num_parameters);
-  auto extra = std::make_shared<GlobalValues>();
+  auto extra = std::make_shared<LaunchValues>();
   for (int i = 0; i < num_parameters; ++i) {
     const wire::Parameter& parameter = kernel->description.parameters(i);
-    absl::Status s = PutArgument(context, parameter, launch.arguments(i),
-                                 parameters.get() + parameter.offset(), &work.operands[i]);
-    if (s.ok() && launch.arguments(i).has_aggregate()) {
-      s = PutPointers(context, launch.arguments(i).aggregate(),
-                      parameters.get() + parameter.offset(), &extra->places);
-    }
+    const wire::KernelArgument& argument = launch.arguments(i);
+    std::byte* const to = parameters.get() + parameter.offset();
+    absl::Status s = argument.has_texture()
+                         ? PutTexture(context, parameter, argument.texture(), to, extra.get())
+                         : PutArgument(context, parameter, argument, to, &work.operands[i]);
+    if (s.ok() && argument.has_aggregate())
+      s = PutPointers(context, argument.aggregate(), to, &extra->places);
     if (!s.ok()) return s;
   }
   for (const wire::GlobalValue& value : launch.globals()) {

@@ -239,6 +239,12 @@ struct Inequality {
 #endif
 )";
 
+// Sources include these for the types and operators that they bring; a kernel calls none of the
+// algorithms.
+constexpr char kCubDevice[] = R"(#pragma once
+#include <cub/cub.cuh>
+)";
+
 constexpr char kGroupsPart[] = R"(#pragma once
 #include <cooperative_groups.h>
 )";
@@ -282,6 +288,23 @@ constexpr Header kHeaders[] = {
     {"device_functions.h", kEmpty},
     {"algorithm", kAlgorithm},
     {"cub/cub.cuh", kCub},
+    {"cub/device/device_adjacent_difference.cuh", kCubDevice},
+    {"cub/device/device_copy.cuh", kCubDevice},
+    {"cub/device/device_for.cuh", kCubDevice},
+    {"cub/device/device_histogram.cuh", kCubDevice},
+    {"cub/device/device_memcpy.cuh", kCubDevice},
+    {"cub/device/device_merge.cuh", kCubDevice},
+    {"cub/device/device_merge_sort.cuh", kCubDevice},
+    {"cub/device/device_partition.cuh", kCubDevice},
+    {"cub/device/device_radix_sort.cuh", kCubDevice},
+    {"cub/device/device_reduce.cuh", kCubDevice},
+    {"cub/device/device_run_length_encode.cuh", kCubDevice},
+    {"cub/device/device_scan.cuh", kCubDevice},
+    {"cub/device/device_segmented_radix_sort.cuh", kCubDevice},
+    {"cub/device/device_segmented_reduce.cuh", kCubDevice},
+    {"cub/device/device_segmented_sort.cuh", kCubDevice},
+    {"cub/device/device_select.cuh", kCubDevice},
+    {"cub/device/device_transform.cuh", kCubDevice},
     STRIDE_STD(array),
     STRIDE_STD(atomic),
     STRIDE_STD(bit),

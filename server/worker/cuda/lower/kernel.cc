@@ -61,11 +61,27 @@ absl::Status SetStruct(const Lowering& lowering, const wire::KernelArgument::Agg
   return absl::OkStatus();
 }
 
+absl::Status SetTexture(const Lowering& lowering, const wire::Texture& texture, int index,
+                        uint64_t expected, ArgumentBuffer* buffer) {
+  absl::StatusOr<uint64_t> bytes = TextureTable::BytesOf(texture);
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<CUdeviceptr> address =
+      lowering.arenas.Range(texture.array().arena(), texture.array().offset(), *bytes);
+  if (!address.ok()) return address.status();
+  absl::StatusOr<CUtexObject> handle = lowering.textures.Take(texture, *address);
+  if (!handle.ok()) return handle.status();
+  if (expected != sizeof(*handle)) return WrongSize(index, sizeof(*handle), expected);
+  buffer->Set(index, &*handle, sizeof(*handle));
+  return absl::OkStatus();
+}
+
 absl::Status SetArgument(const Lowering& lowering, const wire::KernelArgument& argument, int index,
                          uint64_t expected, ArgumentBuffer* buffer) {
   if (argument.has_aggregate()) {
     return SetStruct(lowering, argument.aggregate(), index, expected, buffer);
   }
+  if (argument.has_texture())
+    return SetTexture(lowering, argument.texture(), index, expected, buffer);
   if (!argument.has_array()) {
     const std::string& raw = argument.raw();
     if (raw.size() != expected) return WrongSize(index, raw.size(), expected);
@@ -148,6 +164,7 @@ absl::Status LowerKernel(const Lowering& lowering, KernelModule& module,
                                                    " arguments, given ", launch.arguments_size()));
   }
   ArgumentBuffer buffer(**kernel);
+  lowering.textures.BeginLaunch();
   for (int i = 0; i < launch.arguments_size(); ++i) {
     absl::Status status =
         SetArgument(lowering, launch.arguments(i), i, (*kernel)->parameters[i].size, &buffer);

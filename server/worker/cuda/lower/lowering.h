@@ -6,6 +6,7 @@
 #include "server/worker/cuda/host_ring.h"
 #include "server/worker/cuda/kernel_module.h"
 #include "server/worker/cuda/scratch.h"
+#include "server/worker/cuda/texture_table.h"
 
 namespace stride::cuda {
 
@@ -27,6 +28,7 @@ struct Lowering {
   const ArenaTable& peers;  // other devices': for the inputs of elementwise launches
   Scratch& scratch;
   HostRing& values;
+  TextureTable& textures;
   // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's
   // own affair.
   CUdeviceptr device_fault = 0;

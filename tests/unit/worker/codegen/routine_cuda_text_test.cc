@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include "absl/strings/str_replace.h"
@@ -81,6 +82,13 @@ class Compiled {
   std::vector<cpu::KernelEntry> entries_;
 };
 
+// Compiled once: the text depends on types and options, not on sizes.
+const Compiled& CompiledOf(const wire::RoutineCode& code) {
+  static auto* const all = new std::map<std::string, Compiled>();
+  const std::string key = code.SerializeAsString();
+  return all->try_emplace(key, code).first->second;
+}
+
 RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& inputs,
                      const std::vector<Host>& outputs,
                      const ops::FunctionTable* functions = nullptr) {
@@ -91,7 +99,7 @@ RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& in
   EXPECT_TRUE(plan.ok()) << plan.status();
   RoutineFault fault;
   if (!plan.ok()) return fault;
-  const Compiled compiled(plan->code->routine());
+  const Compiled& compiled = CompiledOf(plan->code->routine());
   const wire::RoutineLaunch& launch = plan->task.routine();
   std::vector<uint64_t> addresses;
   for (const auto& operand : launch.operands()) {
@@ -117,11 +125,17 @@ RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& in
   return fault;
 }
 
+uint32_t BitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
 int64_t Mixed(int64_t i, int64_t range) {
   return static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 40) % range;
 }
 
-TEST(RoutineCudaText, AccumulatesByBlocks) {
+TEST(RoutineCudaText, AccumulatesByTiles) {
   v1::Operation operation;
   operation.mutable_accumulation()->set_function("add");
   operation.mutable_accumulation()->mutable_input()->set_handle(1);
@@ -129,9 +143,9 @@ TEST(RoutineCudaText, AccumulatesByBlocks) {
   operation.mutable_accumulation()->set_include_initial(true);
   operation.add_outputs()->set_handle(2);
   operation.mutable_outputs(0)->set_existing(true);
-  // One block a row; then three passes; then one thread a row.
+  // One tile a row; several; more than a group of tiles; then one thread a row.
   for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
-           {3, 1000}, {2, 2048}, {1, 300001}, {5, 70000}, {9000, 70}, {2, 10}}) {
+           {3, 1000}, {2, 2048}, {1, 600001}, {5, 70000}, {9000, 70}, {2, 10}}) {
     std::vector<int32_t> in(rows * n);
     for (int64_t i = 0; i < rows * n; ++i) in[i] = static_cast<int32_t>(Mixed(i, 100));
     std::vector<int64_t> out(rows * (n + 1), -1);
@@ -146,10 +160,12 @@ TEST(RoutineCudaText, AccumulatesByBlocks) {
   }
 }
 
-TEST(RoutineCudaText, SortsByTilesAndMerges) {
+// By tiles and merges, and by digits. An element keeps its bits: both zeros are equal, and NaN is
+// last.
+TEST(RoutineCudaText, SortsByMergesAndByDigits) {
   for (bool descending : {false, true}) {
     for (bool indices : {false, true}) {
-      for (int64_t n : {1, 5, 256, 1000, 1024, 1025, 9973, 70000}) {
+      for (int64_t n : {1, 5, 256, 1000, 1024, 1025, 4000, 9973, 30000}) {
         v1::Operation operation;
         operation.mutable_sort()->mutable_input()->set_handle(1);
         operation.mutable_sort()->set_descending(descending);
@@ -158,7 +174,11 @@ TEST(RoutineCudaText, SortsByTilesAndMerges) {
         const int64_t rows = n < 2000 ? 3 : 1;
         std::vector<float> in(rows * n), values(rows * n);
         std::vector<int64_t> places(rows * n);
-        for (int64_t i = 0; i < rows * n; ++i) in[i] = static_cast<float>(Mixed(i, n / 2 + 1));
+        for (int64_t i = 0; i < rows * n; ++i) {
+          in[i] = static_cast<float>(Mixed(i, n / 2 + 1) - n / 4);
+          if (i % 89 == 7) in[i] = -0.0f;
+          if (i % 97 == 5) in[i] = std::nanf(i % 2 == 0 ? "1" : "2");
+        }
         RunHere(operation, {Of(DType::kFloat32, in, {rows, n})},
                 {indices ? Of(DType::kInt64, places, {rows, n})
                          : Of(DType::kFloat32, values, {rows, n})});
@@ -166,13 +186,14 @@ TEST(RoutineCudaText, SortsByTilesAndMerges) {
           std::vector<int64_t> order(n);
           std::iota(order.begin(), order.end(), row * n);
           std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+            if (std::isnan(in[b])) return !std::isnan(in[a]);
             return descending ? in[a] > in[b] : in[a] < in[b];
           });
           for (int64_t i = 0; i < n; ++i) {
             if (indices) {
               ASSERT_EQ(places[row * n + i], order[i] - row * n) << n << " " << i;
             } else {
-              ASSERT_EQ(values[row * n + i], in[order[i]]) << n << " " << i;
+              ASSERT_EQ(BitsOf(values[row * n + i]), BitsOf(in[order[i]])) << n << " " << i;
             }
           }
         }
@@ -449,10 +470,15 @@ v1::Operation ApplyAtOf(const std::string& function) {
   return operation;
 }
 
-// Lists by target, which are sorted and then applied: what does not commute shows their order.
+// In runs of one target, which a thread, a block or a block's threads go through: what does not
+// commute shows their order.
 TEST(RoutineCudaText, AppliesInTheOrderOfTheIndices) {
-  for (int64_t targets : {1, 13, 1000, 100000}) {
-    const int64_t count = 3000, columns = 3;
+  for (auto [targets, count, columns] : std::vector<std::array<int64_t, 3>>{{1, 3000, 3},
+                                                                            {13, 3000, 3},
+                                                                            {1000, 3000, 3},
+                                                                            {100000, 3000, 3},
+                                                                            {5, 400, 40},
+                                                                            {5, 9, 2}}) {
     std::vector<int64_t> indices(count);
     std::vector<double> values(count * columns);
     for (int64_t i = 0; i < count; ++i) {

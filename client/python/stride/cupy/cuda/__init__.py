@@ -21,7 +21,7 @@ from stride.cupy._pools import (  # noqa: F401
 from stride.cupy._raw import RawKernel as Function
 from stride.cupy._raw import RawModule as Module
 from stride.cupy._raw import compile_with_cache
-from stride.cupy.cuda import device, memory, nvtx, profiler, runtime, stream
+from stride.cupy.cuda import device, memory, nvtx, profiler, runtime, stream, texture
 
 __all__ = [
     "Device",
@@ -49,6 +49,7 @@ __all__ = [
     "set_allocator",
     "set_pinned_memory_allocator",
     "stream",
+    "texture",
     "using_allocator",
 ]
 
@@ -139,7 +140,6 @@ _REFUSED = {
     "cudnn": "the service has no cuDNN",
     "cub": "reductions and sorts are the service's own",
     "thrust": "sorts and scans are the service's own",
-    "texture": "use arrays",
     "cublas": "use cp.matmul and cp.linalg",
     "cusolver": "use cp.linalg",
     "cufft": "use cp.fft",

@@ -30,6 +30,15 @@ memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, 
 cudaDevAttrMaxThreadsPerBlock, cudaDevAttrWarpSize, cudaDevAttrMultiProcessorCount = 1, 10, 16  # noqa: N816
 cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor = 75, 76  # noqa: N816
 cudaDevAttrCooperativeLaunch = 95  # noqa: N816
+cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned = 0, 1  # noqa: N816
+cudaChannelFormatKindFloat, cudaChannelFormatKindNone = 2, 3  # noqa: N816
+cudaResourceTypeArray, cudaResourceTypeMipmappedArray = 0, 1  # noqa: N816
+cudaResourceTypeLinear, cudaResourceTypePitch2D = 2, 3  # noqa: N816
+cudaAddressModeWrap, cudaAddressModeClamp, cudaAddressModeMirror, cudaAddressModeBorder = range(4)  # noqa: N816
+cudaFilterModePoint, cudaFilterModeLinear = 0, 1  # noqa: N816
+cudaReadModeElementType, cudaReadModeNormalizedFloat = 0, 1  # noqa: N816
+cudaArrayDefault, cudaArrayLayered, cudaArraySurfaceLoadStore = 0, 1, 2  # noqa: N816
+cudaArrayCubemap, cudaArrayTextureGather = 4, 8  # noqa: N816
 # CUDART_VERSION of the compilers of both device kinds.
 _RUNTIME_VERSION = 12000
 

@@ -50,13 +50,41 @@ STRIDE_DEVICE unsigned atomicDec(unsigned* p, unsigned limit) {
   }
   return old;
 }
+// All scopes are one here. The pointer alone says what T is.
+namespace __stride {
 template <class T>
-STRIDE_DEVICE T atomicAdd_block(T* p, T v) {
-  return atomicAdd(p, v);
+struct AsGiven {
+  typedef T type;
+};
+template <class T>
+using Given = typename AsGiven<T>::type;
+}  // namespace __stride
+#define STRIDE_ATOMIC_SCOPES(name)                            \
+  template <class T>                                          \
+  STRIDE_DEVICE T name##_block(T* p, __stride::Given<T> v) {  \
+    return name(p, v);                                        \
+  }                                                           \
+  template <class T>                                          \
+  STRIDE_DEVICE T name##_system(T* p, __stride::Given<T> v) { \
+    return name(p, v);                                        \
+  }
+STRIDE_ATOMIC_SCOPES(atomicAdd)
+STRIDE_ATOMIC_SCOPES(atomicSub)
+STRIDE_ATOMIC_SCOPES(atomicMin)
+STRIDE_ATOMIC_SCOPES(atomicMax)
+STRIDE_ATOMIC_SCOPES(atomicAnd)
+STRIDE_ATOMIC_SCOPES(atomicOr)
+STRIDE_ATOMIC_SCOPES(atomicXor)
+STRIDE_ATOMIC_SCOPES(atomicExch)
+STRIDE_ATOMIC_SCOPES(atomicInc)
+STRIDE_ATOMIC_SCOPES(atomicDec)
+template <class T>
+STRIDE_DEVICE T atomicCAS_block(T* p, __stride::Given<T> expected, __stride::Given<T> v) {
+  return atomicCAS(p, expected, v);
 }
 template <class T>
-STRIDE_DEVICE T atomicAdd_system(T* p, T v) {
-  return atomicAdd(p, v);
+STRIDE_DEVICE T atomicCAS_system(T* p, __stride::Given<T> expected, __stride::Given<T> v) {
+  return atomicCAS(p, expected, v);
 }
 
 STRIDE_DEVICE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

@@ -84,6 +84,16 @@ typedef unsigned long ulong;
 #define UINT32_MAX UINT_MAX
 #define UINT64_MAX ULONG_MAX
 #define SIZE_MAX ULONG_MAX
+#define INT8_C(x) x
+#define INT16_C(x) x
+#define INT32_C(x) x
+#define INT64_C(x) x##L
+#define INTMAX_C(x) x##L
+#define UINT8_C(x) x
+#define UINT16_C(x) x
+#define UINT32_C(x) x##U
+#define UINT64_C(x) x##UL
+#define UINTMAX_C(x) x##UL
 #define FLT_MAX 3.40282346638528859812e+38f
 #define FLT_MIN 1.17549435082228750797e-38f
 #define FLT_EPSILON 1.1920928955078125e-07f

@@ -75,6 +75,60 @@ STRIDE_DEVICE double __int2double_rn(int x) { return (double)x; }
 STRIDE_DEVICE double __uint2double_rn(unsigned x) { return (double)x; }
 STRIDE_DEVICE double __ll2double_rn(long long x) { return (double)x; }
 STRIDE_DEVICE double __ull2double_rn(unsigned long long x) { return (double)x; }
+// Directed roundings: the nearest number, or the one next to it. `Wide` holds `x` and every result.
+namespace __stride {
+STRIDE_DEVICE float beside(float x, bool above) {
+  if (x == 0) return above ? from_bits((uint32_t)1) : -from_bits((uint32_t)1);
+  const uint32_t word = bits(x);
+  return from_bits((uint32_t)((x > 0) == above ? word + 1 : word - 1));
+}
+STRIDE_DEVICE double beside(double x, bool above) {
+  if (x == 0) return above ? from_bits((uint64_t)1) : -from_bits((uint64_t)1);
+  const uint64_t word = bits(x);
+  return from_bits((uint64_t)((x > 0) == above ? word + 1 : word - 1));
+}
+// Whether `made` is above `x`, below it or equal: 1, -1 or 0.
+template <class To>
+STRIDE_DEVICE int side(To made, double x) {
+  return ((double)made > x) - ((double)made < x);
+}
+template <class To>
+STRIDE_DEVICE int side(To made, long long x) {
+  // An integer: floats of 2^53 and more are.
+  if ((double)made >= 9223372036854775808.0) return 1;
+  return ((long long)made > x) - ((long long)made < x);
+}
+template <class To>
+STRIDE_DEVICE int side(To made, unsigned long long x) {
+  if ((double)made >= 18446744073709551616.0) return 1;
+  return ((unsigned long long)made > x) - ((unsigned long long)made < x);
+}
+template <class To, class Wide>
+STRIDE_DEVICE To round_down(Wide x) {
+  const To made = (To)x;
+  return side(made, x) > 0 ? beside(made, false) : made;
+}
+template <class To, class Wide>
+STRIDE_DEVICE To round_up(Wide x) {
+  const To made = (To)x;
+  return side(made, x) < 0 ? beside(made, true) : made;
+}
+template <class To, class Wide>
+STRIDE_DEVICE To round_to_zero(Wide x) {
+  return x < 0 ? round_up<To>(x) : round_down<To>(x);
+}
+}  // namespace __stride
+#define STRIDE_ROUND(name, From, Wide, To)                                         \
+  STRIDE_DEVICE To name##_rd(From x) { return __stride::round_down<To>((Wide)x); } \
+  STRIDE_DEVICE To name##_ru(From x) { return __stride::round_up<To>((Wide)x); }   \
+  STRIDE_DEVICE To name##_rz(From x) { return __stride::round_to_zero<To>((Wide)x); }
+STRIDE_ROUND(__int2float, int, long long, float)
+STRIDE_ROUND(__uint2float, unsigned, unsigned long long, float)
+STRIDE_ROUND(__ll2float, long long, long long, float)
+STRIDE_ROUND(__ull2float, unsigned long long, unsigned long long, float)
+STRIDE_ROUND(__ll2double, long long, long long, double)
+STRIDE_ROUND(__ull2double, unsigned long long, unsigned long long, double)
+STRIDE_ROUND(__double2float, double, double, float)
 STRIDE_DEVICE double __drcp_rn(double x) { return 1 / x; }
 
 STRIDE_DEVICE int __popc(unsigned x) { return __builtin_popcount(x); }

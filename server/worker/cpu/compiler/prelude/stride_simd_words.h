@@ -80,3 +80,96 @@ STRIDE_DEVICE unsigned sum_of_differences(unsigned a, unsigned b) {
   }
 STRIDE_LANE_FAMILY(2, short, unsigned short)
 STRIDE_LANE_FAMILY(4, signed char, unsigned char)
+
+// Sums, the least and the greatest of three, and which of two it is (DPX).
+namespace __stride {
+template <class T>
+STRIDE_DEVICE T greatest(T a, T b) {
+  return a < b ? b : a;
+}
+template <class T>
+STRIDE_DEVICE T least(T a, T b) {
+  return b < a ? b : a;
+}
+template <class Lane, class F>
+STRIDE_DEVICE unsigned each_lane(unsigned a, unsigned b, unsigned c, F f) {
+  unsigned result = 0;
+  for (int at = 0; at < 32; at += 16) {
+    const Lane made = f((Lane)(a >> at), (Lane)(b >> at), (Lane)(c >> at));
+    result |= (unsigned)(unsigned short)made << at;
+  }
+  return result;
+}
+}  // namespace __stride
+
+// `pick` is greatest or least, `relu` makes a result at least 0.
+#define STRIDE_DPX_S16X2(max, pick, suffix, relu)                                           \
+  STRIDE_DEVICE unsigned __viadd##max##_s16x2##suffix(unsigned a, unsigned b, unsigned c) { \
+    return __stride::each_lane<short>(a, b, c, [](short x, short y, short z) {              \
+      return (short)relu(__stride::pick((int)(short)(x + y), (int)z));                      \
+    });                                                                                     \
+  }                                                                                         \
+  STRIDE_DEVICE unsigned __vi##max##3_s16x2##suffix(unsigned a, unsigned b, unsigned c) {   \
+    return __stride::each_lane<short>(a, b, c, [](short x, short y, short z) {              \
+      return (short)relu(__stride::pick(__stride::pick((int)x, (int)y), (int)z));           \
+    });                                                                                     \
+  }                                                                                         \
+  STRIDE_DEVICE int __viadd##max##_s32##suffix(int a, int b, int c) {                       \
+    return relu(__stride::pick((int)((unsigned)a + (unsigned)b), c));                       \
+  }                                                                                         \
+  STRIDE_DEVICE int __vi##max##3_s32##suffix(int a, int b, int c) {                         \
+    return relu(__stride::pick(__stride::pick(a, b), c));                                   \
+  }
+#define STRIDE_DPX(max, pick)                                                                \
+  STRIDE_DPX_S16X2(max, pick, , )                                                            \
+  STRIDE_DPX_S16X2(max, pick, _relu, __stride_relu)                                          \
+  STRIDE_DEVICE unsigned __viadd##max##_u16x2(unsigned a, unsigned b, unsigned c) {          \
+    return __stride::each_lane<unsigned short>(                                              \
+        a, b, c, [](unsigned short x, unsigned short y, unsigned short z) {                  \
+          return __stride::pick((unsigned short)(x + y), z);                                 \
+        });                                                                                  \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __vi##max##3_u16x2(unsigned a, unsigned b, unsigned c) {            \
+    return __stride::each_lane<unsigned short>(                                              \
+        a, b, c, [](unsigned short x, unsigned short y, unsigned short z) {                  \
+          return __stride::pick(__stride::pick(x, y), z);                                    \
+        });                                                                                  \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __viadd##max##_u32(unsigned a, unsigned b, unsigned c) {            \
+    return __stride::pick(a + b, c);                                                         \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __vi##max##3_u32(unsigned a, unsigned b, unsigned c) {              \
+    return __stride::pick(__stride::pick(a, b), c);                                          \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __vi##max##_s16x2_relu(unsigned a, unsigned b) {                    \
+    return __stride::each_lane<short>(                                                       \
+        a, b, [](int x, int y) { return __stride_relu(__stride::pick(x, y)); });             \
+  }                                                                                          \
+  STRIDE_DEVICE int __vi##max##_s32_relu(int a, int b) {                                     \
+    return __stride_relu(__stride::pick(a, b));                                              \
+  }                                                                                          \
+  STRIDE_DEVICE int __vib##max##_s32(int a, int b, bool* first) {                            \
+    *first = __stride::pick(a, b) == a;                                                      \
+    return __stride::pick(a, b);                                                             \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __vib##max##_u32(unsigned a, unsigned b, bool* first) {             \
+    *first = __stride::pick(a, b) == a;                                                      \
+    return __stride::pick(a, b);                                                             \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __vib##max##_s16x2(unsigned a, unsigned b, bool* high, bool* low) { \
+    const unsigned made =                                                                    \
+        __stride::each_lane<short>(a, b, [](int x, int y) { return __stride::pick(x, y); }); \
+    *high = made >> 16 == a >> 16;                                                           \
+    *low = (made & 0xffff) == (a & 0xffff);                                                  \
+    return made;                                                                             \
+  }                                                                                          \
+  STRIDE_DEVICE unsigned __vib##max##_u16x2(unsigned a, unsigned b, bool* high, bool* low) { \
+    const unsigned made = __stride::each_lane<unsigned short>(                               \
+        a, b, [](int x, int y) { return __stride::pick(x, y); });                            \
+    *high = made >> 16 == a >> 16;                                                           \
+    *low = (made & 0xffff) == (a & 0xffff);                                                  \
+    return made;                                                                             \
+  }
+STRIDE_DEVICE int __stride_relu(int x) { return x < 0 ? 0 : x; }
+STRIDE_DPX(max, greatest)
+STRIDE_DPX(min, least)

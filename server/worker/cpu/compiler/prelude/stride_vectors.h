@@ -43,3 +43,20 @@ STRIDE_VECTORS(float, float, 4, 8, 16)
 STRIDE_VECTOR3(float, float)
 STRIDE_VECTORS(double, double, 8, 16, 16)
 STRIDE_VECTOR3(double, double)
+
+// Descriptions of pitched memory and images, which kernels get by value.
+struct cudaPitchedPtr {
+  void* ptr;
+  size_t pitch, xsize, ysize;
+};
+struct cudaExtent {
+  size_t width, height, depth;
+};
+struct cudaPos {
+  size_t x, y, z;
+};
+STRIDE_DEVICE cudaPitchedPtr make_cudaPitchedPtr(void* p, size_t pitch, size_t x, size_t y) {
+  return {p, pitch, x, y};
+}
+STRIDE_DEVICE cudaExtent make_cudaExtent(size_t w, size_t h, size_t d) { return {w, h, d}; }
+STRIDE_DEVICE cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }

@@ -483,8 +483,14 @@ TEST(Kernels, WhatIsMissingSaysSo) {
     const char* feature;
   };
   const Case cases[] = {
-      {"__global__ void k(cudaTextureObject_t t, float* o) { o[0] = tex2D<float>(t, 0, 0); }",
-       "textures"},
+      {"texture<float, 2, cudaReadModeElementType> t;\n"
+       "__global__ void k(float* o) { o[0] = tex2D(t, 0, 0); }",
+       "no texture references"},
+      {"__global__ void k(cudaSurfaceObject_t s) { surf2Dwrite(1.0f, s, 0, 0); }", "no surfaces"},
+      {"__global__ void k(cudaTextureObject_t t, float* o) { o[0] = tex2DLayered<float>(t, 0, 0, "
+       "0); "
+       "}",
+       "no layered textures"},
       {"__global__ void k(int* o) { asm volatile(\"bra away;\"); }", "inline PTX `bra away`"},
       {"__global__ void k(int* o) { asm volatile(\"int3\"); }", "inline PTX `int3`"},
       {"__global__ void k(float* o) { asm(\"add.rz.f32 %0, %0, %0;\" : \"+f\"(o[0])); }", "PTX"},
@@ -492,7 +498,8 @@ TEST(Kernels, WhatIsMissingSaysSo) {
        "cooperative_groups::this_multi_grid().sync(); }",
        "several devices"},
       {"__global__ void c() {}\n__global__ void k() { c<<<1, 1>>>(); }", "dynamic parallelism"},
-      {"#include <cub/device/device_reduce.cuh>\n__global__ void k() {}",
+      {"#include <cub/device/device_reduce.cuh>\n__global__ void k(float* x) { "
+       "cub::DeviceReduce::Sum(nullptr, x, x, x, 1); }",
        "no device-wide algorithms of CUB"},
       {"#include <cub/cub.cuh>\n__global__ void k() { cub::BlockRunLengthDecode x; }",
        "no such part of the CUB library"},
