@@ -508,6 +508,24 @@ class MappedMemoryTest(client_case.ClientCase):
                 return False
         return True
 
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_forked_child_gives_back_nothing(self):
+        x, other = st.zeros(8) + 0, st.zeros(8) + 0
+        mapping = x.map_memory()
+        child = os.fork()
+        if child == 0:
+            mapping.close()
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        other.map_memory().close()
+        other[0] = 1  # the daemon has seen the end of that loan, and of all before
+        loans, x._node.buffer.loans = x._node.buffer.loans, None
+        x[0] = 7
+        with self.assertRaisesRegex(st.FailedPrecondition, "mapped"):
+            x.to_numpy()
+        x._node.buffer.loans = loans
+        mapping.close()
+
     def test_loans_are_bounded(self):
         x = st.ones(4) + 0
         x.to_numpy()

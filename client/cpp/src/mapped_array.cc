@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -28,6 +29,7 @@ class Loan {
         strides_(answer_.strides().begin(), answer_.strides().end()) {}
   ~Loan() {
     if (memory_ != nullptr) munmap(memory_, size());
+    if (getpid() != process_) return;  // a forked child has copies; the loan is its parent's
     char byte = 0;
     // The daemon closes its side when the loan has ended.
     if (shutdown(fetched_.connection.get(), SHUT_WR) == 0)
@@ -61,6 +63,7 @@ class Loan {
   const v1::MapArrayResponse answer_;
   const Ticketed fetched_;
   const std::vector<int64_t> strides_;
+  const pid_t process_ = getpid();
   std::byte* memory_ = nullptr;
 };
 

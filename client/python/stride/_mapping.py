@@ -28,11 +28,13 @@ class _Loan:
     """The connection that keeps it."""
 
     def __init__(self, connection: socket.socket):
-        self._connection = connection
+        self._connection, self._process = connection, os.getpid()
         self.returned = False
 
     def give_back(self) -> None:
         self.returned = True
+        if os.getpid() != self._process:
+            return  # a forked child has copies; the loan is its parent's
         try:
             self._connection.shutdown(socket.SHUT_WR)
         except OSError:
