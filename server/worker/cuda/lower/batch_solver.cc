@@ -119,8 +119,8 @@ auto WithFunction(DType dtype, S s, D d, C c, Z z, Apply apply) {
 #define STRIDE_OF_DTYPE(f, prefix, name) \
   (f).prefix##S##name, (f).prefix##D##name, (f).prefix##C##name, (f).prefix##Z##name
 
-SolverRoutine SvdRoutine(DType dtype, bool vectors, int64_t m, int64_t n, int64_t count) {
-  return {"cuSOLVER's gesvdjBatched", dtype, m, n, count, vectors ? 'V' : 'N'};
+SolverRoutine SvdRoutine(DType dtype, int64_t m, int64_t n, int64_t count) {
+  return {"cuSOLVER's gesvdjBatched", dtype, m, n, count, 'V'};
 }
 #if STRIDE_HAS_SYEV_BATCHED
 SolverRoutine EighRoutine(DType dtype, bool vectors, bool upper, int64_t n, int64_t count) {
@@ -287,37 +287,35 @@ absl::Status BatchSolver::Eigh(DType, bool, bool, int64_t, CUdeviceptr, CUdevice
 }
 #endif
 
-absl::StatusOr<SolverWork> BatchSolver::SvdWork(DType dtype, bool vectors, int64_t m, int64_t n,
+absl::StatusOr<SolverWork> BatchSolver::SvdWork(DType dtype, int64_t m, int64_t n,
                                                 CUdeviceptr sample, int64_t count) {
-  return WithFunction(dtype, STRIDE_OF_DTYPE(*functions_, cusolverDn, gesvdjBatched_bufferSize),
-                      [&](auto element, auto real, auto ask) {
-                        using T = decltype(element);
-                        using Real = decltype(real);
-                        return SolverWork::AskFor(
-                            SvdRoutine(dtype, vectors, m, n, count),
-                            [&](size_t* device, size_t* host) -> absl::Status {
-                              int elements = -1;
-                              const cusolverStatus_t asked =
-                                  ask(SolverHandle(solver_), EigMode(vectors), static_cast<int>(m),
-                                      static_cast<int>(n), Pointer<T>(sample), static_cast<int>(m),
-                                      Pointer<Real>(sample), Pointer<T>(sample),
-                                      static_cast<int>(m), Pointer<T>(sample), static_cast<int>(n),
-                                      &elements, Jacobi(jacobi_), static_cast<int>(count));
-                              if (absl::Status s = SolverStatus(asked, kAsking); !s.ok()) return s;
-                              if (elements < 0)
-                                return absl::InternalError("gesvdjBatched named no work memory");
-                              *device = static_cast<size_t>(elements) * sizeof(T);
-                              *host = 0;
-                              return absl::OkStatus();
-                            });
-                      });
+  return WithFunction(
+      dtype, STRIDE_OF_DTYPE(*functions_, cusolverDn, gesvdjBatched_bufferSize),
+      [&](auto element, auto real, auto ask) {
+        using T = decltype(element);
+        using Real = decltype(real);
+        return SolverWork::AskFor(
+            SvdRoutine(dtype, m, n, count), [&](size_t* device, size_t* host) -> absl::Status {
+              int elements = -1;
+              const cusolverStatus_t asked = ask(
+                  SolverHandle(solver_), EigMode(true), static_cast<int>(m), static_cast<int>(n),
+                  Pointer<T>(sample), static_cast<int>(m), Pointer<Real>(sample),
+                  Pointer<T>(sample), static_cast<int>(m), Pointer<T>(sample), static_cast<int>(n),
+                  &elements, Jacobi(jacobi_), static_cast<int>(count));
+              if (absl::Status s = SolverStatus(asked, kAsking); !s.ok()) return s;
+              if (elements < 0) return absl::InternalError("gesvdjBatched named no work memory");
+              *device = static_cast<size_t>(elements) * sizeof(T);
+              *host = 0;
+              return absl::OkStatus();
+            });
+      });
 }
 
-absl::Status BatchSolver::Svd(DType dtype, bool vectors, int64_t m, int64_t n, CUdeviceptr a,
-                              CUdeviceptr s, CUdeviceptr u, CUdeviceptr v, int64_t count,
+absl::Status BatchSolver::Svd(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr s,
+                              CUdeviceptr u, CUdeviceptr v, int64_t count,
                               const Solver::Call& call) {
   absl::Status given =
-      call.need.CheckGiven(SvdRoutine(dtype, vectors, m, n, count), call.work, call.work_bytes);
+      call.need.CheckGiven(SvdRoutine(dtype, m, n, count), call.work, call.work_bytes);
   if (!given.ok()) return given;
   return WithFunction(
       dtype, STRIDE_OF_DTYPE(*functions_, cusolverDn, gesvdjBatched),
@@ -325,7 +323,7 @@ absl::Status BatchSolver::Svd(DType dtype, bool vectors, int64_t m, int64_t n, C
         using T = decltype(element);
         using Real = decltype(real);
         return SolverStatus(
-            run(SolverHandle(solver_), EigMode(vectors), static_cast<int>(m), static_cast<int>(n),
+            run(SolverHandle(solver_), EigMode(true), static_cast<int>(m), static_cast<int>(n),
                 Pointer<T>(a), static_cast<int>(m), Pointer<Real>(s), Pointer<T>(u),
                 static_cast<int>(m), Pointer<T>(v), static_cast<int>(n), Pointer<T>(call.work),
                 static_cast<int>(call.need.device_bytes() / sizeof(T)), Pointer<int>(call.info),

@@ -41,13 +41,14 @@ class BatchSolver {
   absl::Status Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a, CUdeviceptr w,
                     int64_t count, const Solver::Call& call);
 
-  // Of at most kMostSvd rows and columns. With `vectors`, `u` has an m x m matrix for each, `v` an
-  // n x n matrix: V, not its transpose. `a` is lost.
+  // Of at most kMostSvd rows and columns. `u` has an m x m matrix for each, `v` an n x n matrix: V,
+  // not its transpose. `a` is lost. Without vectors the library (cuSOLVER 12.0) returned wrong
+  // values and trapped, so there is no such call.
   static constexpr int64_t kMostSvd = 32;
-  absl::StatusOr<SolverWork> SvdWork(DType dtype, bool vectors, int64_t m, int64_t n,
-                                     CUdeviceptr sample, int64_t count);
-  absl::Status Svd(DType dtype, bool vectors, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr s,
-                   CUdeviceptr u, CUdeviceptr v, int64_t count, const Solver::Call& call);
+  absl::StatusOr<SolverWork> SvdWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample,
+                                     int64_t count);
+  absl::Status Svd(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr s, CUdeviceptr u,
+                   CUdeviceptr v, int64_t count, const Solver::Call& call);
 
  private:
   struct Functions;

@@ -224,8 +224,8 @@ absl::StatusOr<bool> LinalgBatch::Takes(const Task& task) {
       break;
     case Request::FUNCTION_SVD:
       // The library returns V; its complex conjugate is not made here.
-      if (std::max(m, n) > BatchSolver::kMostSvd) return false;
-      if (!launch.values_only() && (launch.full() || IsComplex(task.shape.dtype))) return false;
+      if (std::max(m, n) > BatchSolver::kMostSvd || IsComplex(task.shape.dtype)) return false;
+      if (!launch.values_only() && launch.full()) return false;
       break;
     default:
       return false;
@@ -260,7 +260,6 @@ absl::StatusOr<LinalgBatch::Notes> LinalgBatch::Run(const Task& task, Gather& ga
 absl::Status LinalgBatch::Reserve(Job& job, uint64_t fault_bytes) {
   const int64_t m = job.m(), n = job.n();
   const Request::Function function = job.launch().function();
-  const bool vectors = !job.launch().values_only();
   uint64_t a = Bytes(m, n, job.item), b = 0, c = 0, pivots = 0;
   switch (function) {
     case Request::FUNCTION_INVERSE:
@@ -271,8 +270,8 @@ absl::Status LinalgBatch::Reserve(Job& job, uint64_t fault_bytes) {
       pivots = Bytes(n, 1, sizeof(int));
       break;
     case Request::FUNCTION_SVD:
-      if (vectors) b = Bytes(m, m, job.item);
-      if (vectors) c = Bytes(n, n, job.item);
+      b = Bytes(m, m, job.item);
+      c = Bytes(n, n, job.item);
       break;
     default:
       break;
@@ -318,7 +317,7 @@ absl::StatusOr<SolverWork> LinalgBatch::Work(Job& job, const Group& group) {
       return solver_->EighWork(job.dtype(), vectors, job.launch().upper(), job.n(), sample,
                                group.count);
     case Request::FUNCTION_SVD:
-      return solver_->SvdWork(job.dtype(), vectors, job.m(), job.n(), sample, group.count);
+      return solver_->SvdWork(job.dtype(), job.m(), job.n(), sample, group.count);
     default:
       return SolverWork();
   }
@@ -475,9 +474,8 @@ absl::Status LinalgBatch::Svd(Job& job, const Group& group) {
   if (absl::Status s = CopyIn(job, group, 0, job.a); !s.ok()) return s;
   const auto call = CallOf(job, group);
   if (!call.ok()) return call.status();
-  absl::Status s =
-      solver_->Svd(job.dtype(), vectors, m, n, job.a, job.OutputOf(group, vectors ? 1 : 0),
-                   vectors ? job.b : job.a, vectors ? job.c : job.a, group.count, *call);
+  absl::Status s = solver_->Svd(job.dtype(), m, n, job.a, job.OutputOf(group, vectors ? 1 : 0),
+                                job.b, job.c, group.count, *call);
   if (!s.ok() || !vectors) return s;
   s = CopyOut(job, group, ColumnMajor(job.b, m, m * m), 0);
   if (!s.ok()) return s;
