@@ -121,10 +121,10 @@ TEST(RawMethodsTest, AnUnknownFieldIsUnimplementedInEveryMethod) {
 
 TEST(RawMethodsTest, AnOperationOfANewerDaemonIsUnimplementedByItsNumber) {
   TestServer server;
-  const std::string message("\x12\x03\xea\x02\x00", 5);  // operation.45, a message
+  const std::string message("\x12\x03\x9a\x06\x00", 5);  // operation.99, a message
   const grpc::Status status = CallWith(server.Connect(), "/stride.v1.ComputeService/Run", &message);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_EQ(DetailsOf(status).field(), "operation.45");
+  EXPECT_EQ(DetailsOf(status).field(), "operation.99");
   EXPECT_EQ(DetailsOf(status).info.reason(), "NOT_IMPLEMENTED");
 }
 
