@@ -52,7 +52,9 @@ class Turn:
 
     def sample(self, count):
         result = self.result[-1] if isinstance(self.result, (list, tuple)) else self.result
-        host = np.asarray(result if self.workload.to_host or self.workload.number else self.library.get(result)).reshape(-1)
+        host = np.asarray(
+            result if self.workload.to_host or self.workload.number else self.library.get(result)
+        ).reshape(-1)
         host = host[:: max(1, host.size // count)][:count]
         parts = [host.real, host.imag] if host.dtype.kind == "c" else [host]
         return [float(one) for part in parts for one in part]

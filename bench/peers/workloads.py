@@ -69,7 +69,8 @@ ROWS = []
 
 def row(key, what, inputs, **options):
     """Adds a row of the decorated function. `torch=True`: its names are PyTorch's too. `expression`: numexpr's text.
-    `eager=True`: users of JAX call it without `jit`, as the shape depends on values or the calls are what is measured."""
+    `eager=True`: users of JAX call it without `jit`, as the shape depends on values or the calls are what is measured.
+    """
     torch, expression, eager = (options.pop(name, None) for name in ("torch", "expression", "eager"))
 
     def add(function):
@@ -102,78 +103,127 @@ def ramp(s):
 
 
 @row("trigonometric_to_host", "cos^2+sin^2 1e7 f32, NumPy in and out", ramp, to_host=True)
-@row("trigonometric", "cos^2+sin^2 1e7 f32", ramp, moved=twice, in_a_row=True, torch=True, expression="cos(x)**2 + sin(x)**2")
+@row(
+    "trigonometric",
+    "cos^2+sin^2 1e7 f32",
+    ramp,
+    moved=twice,
+    in_a_row=True,
+    torch=True,
+    expression="cos(x)**2 + sin(x)**2",
+)
 def cos2_sin2(lib, x):
     return lib.xp.cos(x) ** 2 + lib.xp.sin(x) ** 2
 
 
-@row("small_add_to_host", "x+y of 1,000 f32, NumPy in and out", lambda s: [s.floats(1000), s.floats(1000)], to_host=True)
 @row(
-    "add", "x+y 1e8 f32", lambda s: [s.floats(s.count(1e8)) for _ in "xy"], moved=lambda x, y: 3 * x.nbytes, in_a_row=True,
-    torch=True, expression="x + y",
+    "small_add_to_host", "x+y of 1,000 f32, NumPy in and out", lambda s: [s.floats(1000), s.floats(1000)], to_host=True
+)
+@row(
+    "add",
+    "x+y 1e8 f32",
+    lambda s: [s.floats(s.count(1e8)) for _ in "xy"],
+    moved=lambda x, y: 3 * x.nbytes,
+    in_a_row=True,
+    torch=True,
+    expression="x + y",
 )
 def add(lib, x, y):
     return x + y
 
 
 @row(
-    "multiply_add", "x+y*z 1e8 f32", lambda s: [s.floats(s.count(1e8)) for _ in "xyz"], moved=lambda x, *_: 4 * x.nbytes,
-    in_a_row=True, torch=True, expression="x + y * z",
+    "multiply_add",
+    "x+y*z 1e8 f32",
+    lambda s: [s.floats(s.count(1e8)) for _ in "xyz"],
+    moved=lambda x, *_: 4 * x.nbytes,
+    in_a_row=True,
+    torch=True,
+    expression="x + y * z",
 )
 def multiply_add(lib, x, y, z):
     return x + y * z
 
 
 @row(
-    "choose", "where(x>0.5,y,z) 1e8 f32", lambda s: [s.floats(s.count(1e8)) for _ in "xyz"],
-    moved=lambda x, *_: 4 * x.nbytes, in_a_row=True, torch=True, expression="where(x > 0.5, y, z)",
+    "choose",
+    "where(x>0.5,y,z) 1e8 f32",
+    lambda s: [s.floats(s.count(1e8)) for _ in "xyz"],
+    moved=lambda x, *_: 4 * x.nbytes,
+    in_a_row=True,
+    torch=True,
+    expression="where(x > 0.5, y, z)",
 )
 def choose(lib, x, y, z):
     return lib.xp.where(x > 0.5, y, z)
 
 
 @row(
-    "selu", "selu 1e6 f32", lambda s: [s.floats(s.count(1e6)) - np.float32(0.5)], moved=twice, torch=True,
+    "selu",
+    "selu 1e6 f32",
+    lambda s: [s.floats(s.count(1e6)) - np.float32(0.5)],
+    moved=twice,
+    torch=True,
     expression="1.05 * where(x > 0, x, 1.67 * exp(x) - 1.67)",
 )
 def selu(lib, x):
     return 1.05 * lib.xp.where(x > 0, x, 1.67 * lib.xp.exp(x) - 1.67)
 
 
-@row("exp_float64", "exp 1e7 f64", lambda s: [s.floats(s.count(1e7), dtype=np.float64)], moved=twice, in_a_row=True,
-     torch=True, expression="exp(x)")
+@row(
+    "exp_float64",
+    "exp 1e7 f64",
+    lambda s: [s.floats(s.count(1e7), dtype=np.float64)],
+    moved=twice,
+    in_a_row=True,
+    torch=True,
+    expression="exp(x)",
+)
 def exponential(lib, x):
     return lib.xp.exp(x)
 
 
 @row(
-    "complex_product", "x*y 4e6 c64",
+    "complex_product",
+    "x*y 4e6 c64",
     lambda s: [(s.floats(s.count(4e6)) + 1j * s.floats(s.count(4e6))).astype(np.complex64) for _ in "xy"],
-    moved=lambda x, y: 3 * x.nbytes, in_a_row=True, torch=True,
+    moved=lambda x, y: 3 * x.nbytes,
+    in_a_row=True,
+    torch=True,
 )
 def times(lib, x, y):
     return x * y
 
 
 @row(
-    "row_broadcast", "x * row 4096^2 f32", lambda s: [s.floats(s.side(4096), s.side(4096)), s.floats(s.side(4096))],
-    moved=twice, in_a_row=True, torch=True,
+    "row_broadcast",
+    "x * row 4096^2 f32",
+    lambda s: [s.floats(s.side(4096), s.side(4096)), s.floats(s.side(4096))],
+    moved=twice,
+    in_a_row=True,
+    torch=True,
 )
 def times_row(lib, x, y):
     return x * y
 
 
 @row(
-    "add_transpose", "x + y.T 4096^2 f32", lambda s: [s.floats(s.side(4096), s.side(4096)) for _ in "xy"],
-    moved=lambda x, y: 3 * x.nbytes, in_a_row=True, torch=True,
+    "add_transpose",
+    "x + y.T 4096^2 f32",
+    lambda s: [s.floats(s.side(4096), s.side(4096)) for _ in "xy"],
+    moved=lambda x, y: 3 * x.nbytes,
+    in_a_row=True,
+    torch=True,
 )
 def add_transpose(lib, x, y):
     return x + y.T
 
 
 @row(
-    "pair_differences", "x[:,None]-y[None], 4000x4000x3 f32",
-    lambda s: [s.floats(s.side(4000), 3), s.floats(s.side(4000), 3)], in_a_row=True,
+    "pair_differences",
+    "x[:,None]-y[None], 4000x4000x3 f32",
+    lambda s: [s.floats(s.side(4000), 3), s.floats(s.side(4000), 3)],
+    in_a_row=True,
 )
 def pair_differences(lib, x, y):
     return x[:, None, :] - y[None, :, :]
@@ -182,20 +232,39 @@ def pair_differences(lib, x, y):
 # Reductions
 
 
-@row("sum", "sum 3e7 f32 to a number", lambda s: [s.floats(s.count(3e7))], moved=once, number=True, tolerance=1e-4,
-     torch=True, expression="sum(x)")
-@row("sum_int32", "sum 3e7 i32 to a number", lambda s: [s.places(s.count(3e7), 1000, np.int32)], moved=once, number=True)
+@row(
+    "sum",
+    "sum 3e7 f32 to a number",
+    lambda s: [s.floats(s.count(3e7))],
+    moved=once,
+    number=True,
+    tolerance=1e-4,
+    torch=True,
+    expression="sum(x)",
+)
+@row(
+    "sum_int32", "sum 3e7 i32 to a number", lambda s: [s.places(s.count(3e7), 1000, np.int32)], moved=once, number=True
+)
 def total(lib, x):
     return lib.xp.sum(x)
 
 
-@row("max_int32", "max 3e7 i32 to a number", lambda s: [s.places(s.count(3e7), 1000, np.int32)], moved=once, number=True)
+@row(
+    "max_int32", "max 3e7 i32 to a number", lambda s: [s.places(s.count(3e7), 1000, np.int32)], moved=once, number=True
+)
 def greatest(lib, x):
     return lib.xp.max(x)
 
 
-@row("argmax", "argmax of 2.5e7 f32 to a number", lambda s: [s.normals(s.count(2.5e7))], moved=once, number=True,
-     tolerance=0, torch=True)
+@row(
+    "argmax",
+    "argmax of 2.5e7 f32 to a number",
+    lambda s: [s.normals(s.count(2.5e7))],
+    moved=once,
+    number=True,
+    tolerance=0,
+    torch=True,
+)
 def place_of_greatest(lib, x):
     return lib.xp.argmax(x)
 
@@ -219,8 +288,14 @@ def sum_axis1(lib, x):
     return lib.xp.sum(x, axis=1)
 
 
-@row("sum_leading", "sum axis 0 of (1e6, 8) f32", lambda s: [s.floats(s.count(1e6), 8)], moved=once, in_a_row=True,
-     tolerance=1e-4)
+@row(
+    "sum_leading",
+    "sum axis 0 of (1e6, 8) f32",
+    lambda s: [s.floats(s.count(1e6), 8)],
+    moved=once,
+    in_a_row=True,
+    tolerance=1e-4,
+)
 def sum_leading(lib, x):
     return lib.xp.sum(x, axis=0)
 
@@ -235,14 +310,26 @@ def std(lib, x):
     return lib.xp.std(x)
 
 
-@row("argmax_axis1", "argmax axis 1 4096^2 f32", lambda s: [s.normals(s.side(4096), s.side(4096))], moved=once,
-     in_a_row=True, tolerance=0)
+@row(
+    "argmax_axis1",
+    "argmax axis 1 4096^2 f32",
+    lambda s: [s.normals(s.side(4096), s.side(4096))],
+    moved=once,
+    in_a_row=True,
+    tolerance=0,
+)
 def argmax_axis1(lib, x):
     return lib.xp.argmax(x, axis=1)
 
 
-@row("sum_of_squares", "sum((a-b)**2, axis 1) 4096^2 f32", lambda s: square(s) + square(s),
-     moved=lambda x, y: 2 * x.nbytes, in_a_row=True, tolerance=1e-4)
+@row(
+    "sum_of_squares",
+    "sum((a-b)**2, axis 1) 4096^2 f32",
+    lambda s: square(s) + square(s),
+    moved=lambda x, y: 2 * x.nbytes,
+    in_a_row=True,
+    tolerance=1e-4,
+)
 def sum_of_squares(lib, x, y):
     return lib.xp.sum((x - y) ** 2, axis=1)
 
@@ -294,9 +381,14 @@ def top_k(lib, x):
     return lib.top_k(x, 100)
 
 
-@row("searchsorted", "searchsorted 1e7 in 1e6 f32",
-     lambda s: [np.sort(s.normals(s.count(1e6))), s.normals(s.count(1e7))], in_a_row=True, tolerance=0,
-     slow_in_numpy=True)
+@row(
+    "searchsorted",
+    "searchsorted 1e7 in 1e6 f32",
+    lambda s: [np.sort(s.normals(s.count(1e6))), s.normals(s.count(1e7))],
+    in_a_row=True,
+    tolerance=0,
+    slow_in_numpy=True,
+)
 def searchsorted(lib, x, y):
     return lib.xp.searchsorted(x, y)
 
@@ -309,9 +401,17 @@ def permutation(lib, count):
 # Scans and masks
 
 
-@row("cumsum", "cumsum 3e7 f32", lambda s: [s.floats(s.count(3e7)) - np.float32(0.5)], moved=twice, in_a_row=True,
-     tolerance=None)
-@row("cumsum_int64", "cumsum 3e7 i64", lambda s: [s.places(s.count(3e7), 1000)], moved=twice, in_a_row=True, tolerance=0)
+@row(
+    "cumsum",
+    "cumsum 3e7 f32",
+    lambda s: [s.floats(s.count(3e7)) - np.float32(0.5)],
+    moved=twice,
+    in_a_row=True,
+    tolerance=None,
+)
+@row(
+    "cumsum_int64", "cumsum 3e7 i64", lambda s: [s.places(s.count(3e7), 1000)], moved=twice, in_a_row=True, tolerance=0
+)
 def cumsum(lib, x):
     return lib.xp.cumsum(x)
 
@@ -326,8 +426,13 @@ def cumsum_axis0(lib, x):
     return lib.xp.cumsum(x, axis=0)
 
 
-@row("mask", "x[mask] 1e7 f32", lambda s: [s.floats(s.count(1e7)), s.floats(s.count(1e7)) > 0.5], in_a_row=True,
-     eager=True)
+@row(
+    "mask",
+    "x[mask] 1e7 f32",
+    lambda s: [s.floats(s.count(1e7)), s.floats(s.count(1e7)) > 0.5],
+    in_a_row=True,
+    eager=True,
+)
 def masked(lib, x, mask):
     return x[mask]
 
@@ -340,42 +445,65 @@ def nonzero(lib, mask):
 # Indices
 
 
-@row("take", "take 1e7 of 3e7 f32", lambda s: [s.floats(s.count(3e7)), s.places(s.count(1e7), s.count(3e7))],
-     in_a_row=True)
+@row(
+    "take",
+    "take 1e7 of 3e7 f32",
+    lambda s: [s.floats(s.count(3e7)), s.places(s.count(1e7), s.count(3e7))],
+    in_a_row=True,
+)
 def take(lib, x, places):
     return x[places]
 
 
 @row(
-    "scatter", "y[idx]=x, 1e7 into 1e6 f32",
+    "scatter",
+    "y[idx]=x, 1e7 into 1e6 f32",
     lambda s: [s.floats(s.count(1e6)), s.places(s.count(1e7), s.count(1e6)), s.floats(s.count(1e7))],
-    in_a_row=True, tolerance=None,
+    in_a_row=True,
+    tolerance=None,
 )
 def scatter(lib, y, places, x):
     return lib.write(y, places, x)
 
 
 @row(
-    "add_at_few", "add.at 1e6 into 16 f32", lambda s: [s.floats(16), s.places(s.count(1e6), 16), s.floats(s.count(1e6))],
-    in_a_row=True, tolerance=None,
+    "add_at_few",
+    "add.at 1e6 into 16 f32",
+    lambda s: [s.floats(16), s.places(s.count(1e6), 16), s.floats(s.count(1e6))],
+    in_a_row=True,
+    tolerance=None,
 )
 @row(
-    "add_at_many", "add.at 1e7 into 1e6 f32",
+    "add_at_many",
+    "add.at 1e7 into 1e6 f32",
     lambda s: [s.floats(s.count(1e6)), s.places(s.count(1e7), s.count(1e6)), s.floats(s.count(1e7))],
-    in_a_row=True, tolerance=None,
+    in_a_row=True,
+    tolerance=None,
 )
 def add_at(lib, y, places, x):
     return lib.add_at(y, places, x)
 
 
-@row("bincount", "bincount 1e7, 1000 bins", lambda s: [s.places(s.count(1e7), 1000)], in_a_row=True, tolerance=0,
-     eager=True)
+@row(
+    "bincount",
+    "bincount 1e7, 1000 bins",
+    lambda s: [s.places(s.count(1e7), 1000)],
+    in_a_row=True,
+    tolerance=0,
+    eager=True,
+)
 def bincount(lib, x):
     return lib.xp.bincount(x)
 
 
-@row("group_sum", "sums of 1e7 f32 by 1000 groups",
-     lambda s: [s.places(s.count(1e7), 1000), s.floats(s.count(1e7))], in_a_row=True, tolerance=1e-2, eager=True)
+@row(
+    "group_sum",
+    "sums of 1e7 f32 by 1000 groups",
+    lambda s: [s.places(s.count(1e7), 1000), s.floats(s.count(1e7))],
+    in_a_row=True,
+    tolerance=1e-2,
+    eager=True,
+)
 def group_sum(lib, groups, values):
     return lib.group_sum(groups, values, 1000)
 
@@ -408,14 +536,24 @@ def tril(lib, x):
     return lib.xp.tril(x)
 
 
-@row("stack", "stack 2 x 1e7 f32", lambda s: [s.floats(s.count(1e7)) for _ in "xy"], moved=lambda x, y: 4 * x.nbytes,
-     in_a_row=True)
+@row(
+    "stack",
+    "stack 2 x 1e7 f32",
+    lambda s: [s.floats(s.count(1e7)) for _ in "xy"],
+    moved=lambda x, y: 4 * x.nbytes,
+    in_a_row=True,
+)
 def stack(lib, x, y):
     return lib.xp.stack([x, y])
 
 
-@row("concatenate", "concatenate 2 x 1e7 f32", lambda s: [s.floats(s.count(1e7)) for _ in "xy"],
-     moved=lambda x, y: 4 * x.nbytes, in_a_row=True)
+@row(
+    "concatenate",
+    "concatenate 2 x 1e7 f32",
+    lambda s: [s.floats(s.count(1e7)) for _ in "xy"],
+    moved=lambda x, y: 4 * x.nbytes,
+    in_a_row=True,
+)
 def concatenate(lib, x, y):
     return lib.xp.concatenate([x, y])
 
@@ -423,12 +561,22 @@ def concatenate(lib, x, y):
 # Random numbers
 
 
-@row("normal", "standard_normal 1e8 f32", lambda s: [s.count(1e8)], in_a_row=True, tolerance=None, eager=True, slow_in_numpy=True)
+@row(
+    "normal",
+    "standard_normal 1e8 f32",
+    lambda s: [s.count(1e8)],
+    in_a_row=True,
+    tolerance=None,
+    eager=True,
+    slow_in_numpy=True,
+)
 def normal(lib, count):
     return lib.normal(count, np.float32)
 
 
-@row("uniform", "random 1e8 f32", lambda s: [s.count(1e8)], in_a_row=True, tolerance=None, eager=True, slow_in_numpy=True)
+@row(
+    "uniform", "random 1e8 f32", lambda s: [s.count(1e8)], in_a_row=True, tolerance=None, eager=True, slow_in_numpy=True
+)
 def uniform(lib, count):
     return lib.uniform(count, np.float32)
 
@@ -457,16 +605,22 @@ def rfft(lib, x):
 
 
 @row(
-    "fft2", "fft2 2048^2 c64", lambda s: [(s.floats(s.side(2048), s.side(2048)) + 0j).astype(np.complex64)],
-    in_a_row=True, tolerance=None,
+    "fft2",
+    "fft2 2048^2 c64",
+    lambda s: [(s.floats(s.side(2048), s.side(2048)) + 0j).astype(np.complex64)],
+    in_a_row=True,
+    tolerance=None,
 )
 def fft2(lib, x):
     return lib.xp.fft.fft2(x)
 
 
 @row(
-    "fftn", "fftn 256^3 c64", lambda s: [(s.floats(*[max(int(256 * min(s.scale, 1) ** 0.34), 2)] * 3) + 0j).astype(np.complex64)],
-    in_a_row=True, tolerance=None,
+    "fftn",
+    "fftn 256^3 c64",
+    lambda s: [(s.floats(*[max(int(256 * min(s.scale, 1) ** 0.34), 2)] * 3) + 0j).astype(np.complex64)],
+    in_a_row=True,
+    tolerance=None,
 )
 def fftn(lib, x):
     return lib.xp.fft.fftn(x)
@@ -491,8 +645,12 @@ def products():
         return [s.floats(rows, columns), s.floats(columns)]
 
     add_row("matvec", "1e4 x 3e5 f32 by vector", long, moved=once, slow_in_numpy=True)
-    add_row("vecmat", "vector by 1e4 x 1e4 f32", lambda s: [s.floats(s.side(1e4)), s.floats(s.side(1e4), s.side(1e4))],
-            moved=lambda x, y: y.nbytes)
+    add_row(
+        "vecmat",
+        "vector by 1e4 x 1e4 f32",
+        lambda s: [s.floats(s.side(1e4)), s.floats(s.side(1e4), s.side(1e4))],
+        moved=lambda x, y: y.nbytes,
+    )
     add_row("dot", "dot 1e7 f32", lambda s: [s.floats(s.count(1e7)) for _ in "xy"], moved=lambda x, y: 2 * x.nbytes)
     for dtype in (np.float32, np.float64):
         name = np.dtype(dtype).name
@@ -501,30 +659,59 @@ def products():
         def squares(n, dtype=dtype):
             return lambda s: [s.floats(s.side(n), s.side(n), dtype=dtype) for _ in "xy"]
 
-        add_row(f"matmul_{name}", f"matmul 1024x2048x512 {short}",
-                lambda s, dtype=dtype: [s.floats(1024, 2048, dtype=dtype), s.floats(2048, 512, dtype=dtype)])
-        ROWS.append(Workload(f"matmul_{name}_to_host", f"matmul 1024x2048x512 {short}, NumPy in and out", product,
-                             lambda s, dtype=dtype: [s.floats(1024, 2048, dtype=dtype), s.floats(2048, 512, dtype=dtype)],
-                             to_host=True, tolerance=1e-3))
+        add_row(
+            f"matmul_{name}",
+            f"matmul 1024x2048x512 {short}",
+            lambda s, dtype=dtype: [s.floats(1024, 2048, dtype=dtype), s.floats(2048, 512, dtype=dtype)],
+        )
+        ROWS.append(
+            Workload(
+                f"matmul_{name}_to_host",
+                f"matmul 1024x2048x512 {short}, NumPy in and out",
+                product,
+                lambda s, dtype=dtype: [s.floats(1024, 2048, dtype=dtype), s.floats(2048, 512, dtype=dtype)],
+                to_host=True,
+                tolerance=1e-3,
+            )
+        )
         for n in (512, 1024, 4096):
             add_row(f"matmul_{n}_{name}", f"matmul {n}^3 {short}", squares(n), slow_in_numpy=n == 4096)
-    add_row("matmul_transpose_float32", "3000x3000 f32 by its transpose",
-            lambda s: [(x := s.floats(s.side(3000), s.side(3000))), np.ascontiguousarray(x.T)])
-    add_row("matmul_int64", "matmul 1024^3 i64", lambda s: [s.places((s.side(1024), s.side(1024)), 100) for _ in "xy"],
-            slow_in_numpy=True)
-    add_row("matmul_batch", "matmul of 1000 x 32^2 f64", lambda s: [s.floats(1000, 32, 32, dtype=np.float64) for _ in "xy"])
-    ROWS.append(Workload("matmul_float16", "matmul 4096^3 f16", product,
-                         lambda s: [(s.floats(s.side(4096), s.side(4096)) - 0.5).astype(np.float16) for _ in "xy"],
-                         in_a_row=True, tolerance=None, slow_in_numpy=True))
+    add_row(
+        "matmul_transpose_float32",
+        "3000x3000 f32 by its transpose",
+        lambda s: [(x := s.floats(s.side(3000), s.side(3000))), np.ascontiguousarray(x.T)],
+    )
+    add_row(
+        "matmul_int64",
+        "matmul 1024^3 i64",
+        lambda s: [s.places((s.side(1024), s.side(1024)), 100) for _ in "xy"],
+        slow_in_numpy=True,
+    )
+    add_row(
+        "matmul_batch", "matmul of 1000 x 32^2 f64", lambda s: [s.floats(1000, 32, 32, dtype=np.float64) for _ in "xy"]
+    )
+    ROWS.append(
+        Workload(
+            "matmul_float16",
+            "matmul 4096^3 f16",
+            product,
+            lambda s: [(s.floats(s.side(4096), s.side(4096)) - 0.5).astype(np.float16) for _ in "xy"],
+            in_a_row=True,
+            tolerance=None,
+            slow_in_numpy=True,
+        )
+    )
 
 
 products()
 
 
 @row(
-    "dense_layer", "relu(a @ b + c) 1024^3 f32",
+    "dense_layer",
+    "relu(a @ b + c) 1024^3 f32",
     lambda s: [s.floats(s.side(1024), s.side(1024)), s.floats(s.side(1024), s.side(1024)), s.floats(s.side(1024))],
-    in_a_row=True, tolerance=1e-3,
+    in_a_row=True,
+    tolerance=1e-3,
 )
 def dense_layer(lib, a, b, c):
     return lib.xp.maximum(a @ b + c, np.float32(0))
@@ -576,17 +763,39 @@ def svd(lib, x):
 
 
 def linear_algebra():
-    for function, sizes in ((solve, (512, 2048)), (inverse, (512, 2048)), (cholesky, (512, 4096)), (qr, (512, 2048)),
-                            (eigh, (512, 1024)), (svd, (512, 1024))):
+    for function, sizes in (
+        (solve, (512, 2048)),
+        (inverse, (512, 2048)),
+        (cholesky, (512, 4096)),
+        (qr, (512, 2048)),
+        (eigh, (512, 1024)),
+        (svd, (512, 1024)),
+    ):
         name = function.__name__
         for n in sizes:
             dtype = np.float32 if n == 4096 else np.float64
             # The signs of qr's rows are the library's choice.
-            ROWS.append(Workload(f"{name}_{n}", f"{name} {n}^2 f{np.dtype(dtype).itemsize * 8}", function,
-                                 matrix(n, dtype), tolerance=None if function is qr else 1e-3, slow_in_numpy=n > 512))
+            ROWS.append(
+                Workload(
+                    f"{name}_{n}",
+                    f"{name} {n}^2 f{np.dtype(dtype).itemsize * 8}",
+                    function,
+                    matrix(n, dtype),
+                    tolerance=None if function is qr else 1e-3,
+                    slow_in_numpy=n > 512,
+                )
+            )
         if function is not qr:
-            ROWS.append(Workload(f"{name}_batch", f"{name} of 1000 x 32^2 f64", function, matrices(1000, 32),
-                                 in_a_row=True, tolerance=1e-6))
+            ROWS.append(
+                Workload(
+                    f"{name}_batch",
+                    f"{name} of 1000 x 32^2 f64",
+                    function,
+                    matrices(1000, 32),
+                    in_a_row=True,
+                    tolerance=1e-6,
+                )
+            )
 
 
 linear_algebra()
@@ -607,8 +816,13 @@ def held_small(lib, x, y):
     return [x + y for _ in range(2000)]
 
 
-@row("chain", "1,000 additions, each of the last one's result, 1,000 f32", lambda s: [s.floats(1000), s.floats(1000)],
-     tolerance=1e-3, eager=True)
+@row(
+    "chain",
+    "1,000 additions, each of the last one's result, 1,000 f32",
+    lambda s: [s.floats(1000), s.floats(1000)],
+    tolerance=1e-3,
+    eager=True,
+)
 def chain(lib, x, y):
     for _ in range(1000):
         x = lib.xp.add(x, y)

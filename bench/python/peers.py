@@ -42,8 +42,12 @@ class Child:
         self.name, self.settings = name, {"gpu": gpu, "scale": scale}
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bench.peers.process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment, cwd=ROOT,
+            [sys.executable, "-m", "bench.peers.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=ROOT,
         )
         self.facts = self.ask(open=name)
 
@@ -129,8 +133,16 @@ class Table:
         named = {child.name: (Times.of(seconds), first[child] if first else 0) for child, seconds in times.items()}
         ours, first_s = named.pop("stride")
         rows = [
-            Row(f"peer/{key}/{name.lower()}/{self.device}", what, ours, name, theirs, first_s=first_s,
-                baseline_first_s=their_first, **fields)
+            Row(
+                f"peer/{key}/{name.lower()}/{self.device}",
+                what,
+                ours,
+                name,
+                theirs,
+                first_s=first_s,
+                baseline_first_s=their_first,
+                **fields,
+            )
             for name, (theirs, their_first) in named.items()
         ] or [Row(f"peer/{key}/alone/{self.device}", what, ours, first_s=first_s, **fields)]
         show(rows)
@@ -147,7 +159,10 @@ def show(rows):
     print(line(one.what, one.ours, one.first_s, limit), flush=True)
     for row in rows:
         if row.baseline:
-            print(line("    " + row.baseline_name, row.baseline, row.baseline_first_s, f"{'':9}{row.ratio:8.2f}"), flush=True)
+            print(
+                line("    " + row.baseline_name, row.baseline, row.baseline_first_s, f"{'':9}{row.ratio:8.2f}"),
+                flush=True,
+            )
 
 
 def copy_rate(gpu):
@@ -224,7 +239,10 @@ def transfers(scale, rounds, device, missing):
         def down():
             return (array + 0).to_numpy()  # a new array each time: the client keeps the copy of one that was read
 
-        for key, ours, theirs in (("upload", up, lambda flight: flight.put(host)), ("download", down, lambda flight: flight.get())):
+        for key, ours, theirs in (
+            ("upload", up, lambda flight: flight.put(host)),
+            ("download", down, lambda flight: flight.get()),
+        ):
             turns = {"stride": ours}
             try:
                 flight = Flight("grpc://127.0.0.1:0")
@@ -254,14 +272,26 @@ def starts(gpu, device, rounds, missing):
         return lambda: subprocess.run([sys.executable, "-c", text], check=True, capture_output=True)
 
     for name in ("CuPy", "JAX"):
-        if not gpu and name == "CuPy" or subprocess.run([sys.executable, "-c", programs[name]], capture_output=True).returncode:
+        if (
+            not gpu
+            and name == "CuPy"
+            or subprocess.run([sys.executable, "-c", programs[name]], capture_output=True).returncode
+        ):
             del programs[name]
     times = measure({name: turn(text) for name, text in programs.items()}, max(rounds // 3, 1))
     ours = times.pop("stride")
-    imports = measure({"stride": turn("import stride"), "NumPy and grpc": turn("import numpy, grpc")}, max(rounds // 3, 1))
+    imports = measure(
+        {"stride": turn("import stride"), "NumPy and grpc": turn("import numpy, grpc")}, max(rounds // 3, 1)
+    )
     for name, theirs in times.items():
         yield Row(f"peer/start/{name.lower()}/{device}", "a process's start to its first result", ours, name, theirs)
-    yield Row(f"peer/import/numpy_grpc/{device}", "import stride", imports["stride"], "NumPy and grpc", imports["NumPy and grpc"])
+    yield Row(
+        f"peer/import/numpy_grpc/{device}",
+        "import stride",
+        imports["stride"],
+        "NumPy and grpc",
+        imports["NumPy and grpc"],
+    )
 
 
 def has_gpu():
