@@ -1,4 +1,4 @@
-"""One class for each library: how arrays enter it, how its work ends, and the operations that libraries name differently.
+"""One class for each library: its arrays, the end of its work, and the operations that libraries name differently.
 
 An object of a class lives in a process of its own (process.py). A method that a library lacks raises Missing, which
 becomes a line of the report."""

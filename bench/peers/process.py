@@ -1,4 +1,4 @@
-"""One library in a process of its own. It reads one JSON request a line from standard input and writes one answer a line.
+"""One library in a process of its own. It reads a JSON request a line from standard input and writes an answer a line.
 
 | request | answer |
 |---|---|

@@ -1,7 +1,7 @@
-"""Stride next to the libraries that a user would otherwise import: NumPy, numexpr, CuPy, Numba, JAX, PyTorch, Arrow Flight.
+"""Stride next to the libraries that users otherwise import: NumPy, numexpr, CuPy, Numba, JAX, PyTorch, Arrow Flight.
 
-    PYTHONPATH=build/release/python:. python bench/python/peers.py [--only TEXT,...] [--libraries NAME,...] [--scale 0.1]
-        [--rounds 9] [--seconds 2] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/peers.py [--only TEXT,...] [--libraries NAME,...]
+        [--scale 0.1] [--rounds 9] [--seconds 2] [--json FILE]
 
 Each library runs in a process of its own; in each round every library has a block of turns of the row. Times are in
 milliseconds: the first turn of a row in its process (`first`, with its compilation), the median and the 99th percentile
@@ -183,7 +183,8 @@ print(2 * source.nbytes / statistics.median(times[2:]))
 _CUDA_COPY = """
 import statistics, time
 import cupy as cp
-source = cp.ones(100_000_000, cp.float32); target = cp.empty_like(source); times = []; stream = cp.cuda.get_current_stream()
+source = cp.ones(100_000_000, cp.float32); target = cp.empty_like(source)
+times = []; stream = cp.cuda.get_current_stream()
 for _ in range(12):
     begin = time.perf_counter()
     for _ in range(16): target.data.copy_from_device_async(source.data, source.nbytes, stream)
@@ -260,9 +261,10 @@ def transfers(scale, rounds, device, missing):
 
 
 def starts(gpu, device, rounds, missing):
-    """From the start of a Python process to a first result; Stride with the daemon that stride.connect finds or starts."""
+    """From the start of a Python process to a first result; Stride with the daemon that connect finds or starts."""
     programs = {
-        "stride": "import numpy as np, stride as st; st.connect(); float(st.sum(st.asarray(np.ones(1000, np.float32)) * 2))",
+        "stride": "import numpy as np, stride as st; st.connect(); "
+        "float(st.sum(st.asarray(np.ones(1000, np.float32)) * 2))",
         "CuPy": "import numpy as np, cupy as cp; float(cp.sum(cp.asarray(np.ones(1000, np.float32)) * 2))",
         "JAX": "import numpy as np, jax.numpy as jnp; float(jnp.sum(jnp.asarray(np.ones(1000, np.float32)) * 2))",
         "NumPy": "import numpy as np; float(np.sum(np.ones(1000, np.float32) * 2))",
@@ -308,7 +310,8 @@ def summary(rows):
     if not best:
         return "no row has a peer"
     behind = sum(ratio > 1 for ratio in best.values())
-    return f"{len(best)} rows with a peer; ratio to the best peer: median {statistics.median(best.values()):.2f}, {behind} behind"
+    median = statistics.median(best.values())
+    return f"{len(best)} rows with a peer; ratio to the best peer: median {median:.2f}, {behind} behind"
 
 
 def main():
