@@ -19,7 +19,7 @@
 namespace stride {
 namespace internal {
 
-// What the daemon has lent: the answer, the descriptor, the connection that keeps the loan, and on
+// A loan of the daemon: the answer, the descriptor, the connection that keeps the loan, and on
 // the host the mapping.
 class Loan {
  public:
@@ -73,7 +73,7 @@ Result<MappedArray> MappedArray::Map(const Array& array, const MapOptions& optio
   if (!array) return internal::LocalError(Code::kInvalidArgument, "This Array stands for nothing");
   auto core = array.state()->core();
   if (!core) return core.error();
-  // What computes it, by another connection, is known to the daemon.
+  // The daemon knows the work of another connection that computes it.
   auto spec = array.state()->Spec(options);
   if (!spec) return spec.error();
   (*core)->AwaitWrites(options);

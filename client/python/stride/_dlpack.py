@@ -52,7 +52,7 @@ class Versioned(ctypes.Structure):
     ]
 
 
-# What consumers hold, by the address of its structure: that, its extents, and the owner of the memory.
+# The structures that consumers hold, by address, each with its extents and the owner of the memory.
 _given: Dict[int, Tuple[Any, ...]] = {}
 
 

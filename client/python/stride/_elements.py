@@ -473,7 +473,7 @@ def _home_of_numbers() -> Optional[Tuple]:
     return session, None
 
 
-# What `of_elements` takes.
+# The types that `of_elements` takes.
 HOST_NUMBERS = NUMBERS | {Element}
 
 # Functions whose results here differ from NumPy's for some types or numbers.

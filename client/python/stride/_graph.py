@@ -366,7 +366,7 @@ def _parts_long_expression(node: Node) -> bool:
     return False
 
 
-# What looks for floating-point errors of (name, inputs) and of (function, input, axes, dtype), while the program asks for
+# Looks for floating-point errors of (name, inputs) and of (function, input, axes, dtype), while the program asks for
 # them (`_float_errors.py`).
 check_floats: Optional[Callable] = None
 check_reduction: Optional[Callable] = None

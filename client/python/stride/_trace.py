@@ -54,7 +54,7 @@ class Trace(_session.Session):
         self.specs: Dict[int, tuple] = {}
         self.inputs: List[Node] = []
         self.captured: Dict[int, Tuple[Node, int]] = {}  # by id of the node
-        # Of the bodies of its loops and branches: the shape and type of each handle (lax/_bodies.py).
+        # The shape and type of each handle of the bodies of its loops and branches (lax/_bodies.py).
         self.bodies: Dict[bytes, Dict[int, tuple]] = {}
         # Numbers that a loop carries, of this trace and those around it.
         self.weak: "weakref.WeakSet[Node]" = outer.weak if outer._is_trace else weakref.WeakSet()

@@ -195,6 +195,6 @@ def branch(session, bodies: List[Body], index: Node, inputs: Sequence[Node]) -> 
 
 
 def _add(flush, operation: pb.Operation, handles: List[int], results: List[tuple], origin) -> None:
-    flush.session.specs.update(zip(handles, results))  # also of those that nobody holds
+    flush.session.specs.update(zip(handles, results))  # also of results without a holder
     operation.outputs.extend([pb.Output(handle=one) for one in handles])
     flush.add(operation, origin)
