@@ -613,7 +613,10 @@ def _documented(name: str, kind: str, text: str) -> List[str]:
 
 # --- names that tables make ---
 
-_UFUNC = "where: Any = True, casting: str = 'same_kind', dtype: Optional[DTypeLike] = None"
+_UFUNC = (
+    "where: Any = True, casting: str = 'same_kind', order: Optional[str] = 'K', "
+    "dtype: Optional[DTypeLike] = None, subok: bool = True, signature: Any = None"
+)
 _CLASSES = f"""
 class Ufunc1(Protocol):
     __name__: str

@@ -156,8 +156,8 @@ class StubsTest(unittest.TestCase):
 
     def test_every_public_name_is_there(self):
         for name in (*public_names.MODULES, *public_names.ALIASES):
-            if name == "stride.testing":
-                continue  # numpy.testing's stub says
+            if name in ("stride.testing", "stride.dtypes"):
+                continue  # NumPy's stubs list the names
             with self.subTest(name):
                 module = importlib.import_module(name)
                 stub = PACKAGE.joinpath(*name.split(".")[1:])

@@ -392,7 +392,7 @@ def elementwise(name: str, inputs: tuple) -> Node:
             if kind is int and not 0 <= one.value < 128:  # others fit every type
                 has_integers = True
             types.append(kind)
-    if session.weak:
+    if session._weak:
         return _weakly(name, inputs, types, session, shape)
     loop, dtype = _inference.elementwise(name, *types)
     if has_integers:
@@ -413,7 +413,7 @@ _PYTHON_TYPES: Dict[str, type] = {"i": int, "f": float, "c": complex}
 
 def _weakly(name: str, inputs: tuple, types: list, session, shape) -> Node:
     """`elementwise` where the session has weak nodes: these take part as Python's numbers do."""
-    weak = session.weak
+    weak = session._weak
     is_weak = [type(one) is Node and one in weak for one in inputs]
     if not any(is_weak) or all(weakly or type(one) is Number for weakly, one in zip(is_weak, inputs)):
         loop, dtype = _inference.elementwise(name, *types)

@@ -162,7 +162,7 @@ class Session:
     """
 
     _is_trace = False
-    weak: Any = None  # of a trace: nodes that take the type of what they meet
+    _weak: Any = None  # of a trace: nodes that take the type of what they meet
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process

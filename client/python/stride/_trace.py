@@ -57,7 +57,7 @@ class Trace(_session.Session):
         # The shape and type of each handle of the bodies of its loops and branches (lax/_bodies.py).
         self.bodies: Dict[bytes, Dict[int, tuple]] = {}
         # Numbers that a loop carries, of this trace and those around it.
-        self.weak: "weakref.WeakSet[Node]" = outer.weak if outer._is_trace else weakref.WeakSet()
+        self._weak: "weakref.WeakSet[Node]" = outer._weak if outer._is_trace else weakref.WeakSet()
 
     def send(self, request, notes) -> None:
         for command in request.commands:

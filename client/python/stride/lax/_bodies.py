@@ -1,7 +1,7 @@
 """Loops and branches as operations of the service: functions traced into bodies, which the daemon repeats or chooses.
 
 A **body** is a template (`_trace.Template`) whose captured arrays and constants are further inputs. Weak arrays are
-numbers that a loop carries: as Python's numbers, they take the type of what they meet (`Trace.weak`)."""
+numbers that a loop carries: as Python's numbers, they take the type of what they meet (`Trace._weak`)."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -50,7 +50,7 @@ def traced(
     def marked(*arrays):
         for array, is_weak in zip(arrays, weak):
             if is_weak:
-                array.session.weak.add(array._node)
+                array.session._weak.add(array._node)
         return function(*arrays)
 
     structure = flatten((tuple([_ANY_ARRAY] * len(specs)), {}), [])

@@ -401,7 +401,7 @@ class _Carry:
                     continue
                 dtype = np.asarray(one).dtype if not hasattr(one, "dtype") else np.dtype(one.dtype)
                 if dtype != kinds.specs[i][1]:
-                    still_weak = isinstance(one, Array) and one.session.weak and one._node in one.session.weak
+                    still_weak = isinstance(one, Array) and one.session._weak and one._node in one.session._weak
                     raise _Retyped(i, dtype, bool(still_weak))
         self.step(new)
         after, self.leaves = self.leaves, before
