@@ -20,8 +20,6 @@ class Library:
     name = ""
     queues = False
     xp = np
-    # Whether arrays can be written in place.
-    writes = True
 
     def put(self, host):
         return self.xp.asarray(host)
@@ -209,7 +207,6 @@ class CuPy(Library):
 class Jax(Library):
     name = "JAX"
     queues = True
-    writes = False
 
     def __init__(self):
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

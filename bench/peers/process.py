@@ -69,7 +69,7 @@ class Process:
             self.library = libraries.open_library(request["open"])
         except Exception as error:  # not installed, or without a device that it needs
             return {"missing": _text(error)}
-        answer = {"ready": True, "queues": self.library.queues, "writes": self.library.writes}
+        answer = {"ready": True, "queues": self.library.queues}
         if hasattr(self.library, "device"):
             answer["device"], answer["models"] = self.library.device()
         return answer

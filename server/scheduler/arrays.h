@@ -22,8 +22,8 @@ class ReceivingRecord;
 
 namespace stride::scheduler {
 
-// When the access is granted, or has ended without that. Both may be told, by two threads and in
-// either order: each tells after it gave the lock back, and whoever waits may give up, which ends
+// The access is granted, or has ended without that. Two threads may report both, in either order:
+// each reports after it has released the lock, and a waiting caller may give up, which ends
 // the access, between its grant and the word of it. Calls that fetch do so again and again, since
 // they wait in short slices to notice clients that went away.
 void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted);
@@ -33,7 +33,7 @@ class ReadAccess {
  public:
   // Takes its place among the accesses: behind those so far, before all that come. Makes a
   // contiguous copy of a view that has gaps. Caller holds the lock; it must not when the last owner
-  // lets go. `of_body`: for a loop or a branch that is under way: the array is contiguous and made,
+  // lets go. `of_body`: for a loop or a branch in flight: the array is contiguous and made,
   // it has no place of its own among the accesses, and is no operation to quotas.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(Core* core, Scheduler* scheduler,
                                                              Operations* operations,
@@ -94,7 +94,7 @@ class Arrays {
   // a few kilobytes, has gaps or is spread, somebody writes or copies it, or it does not lie in
   // memory that the daemon has mapped.
   std::optional<v1::InlineArray> ReadAtOnce(const TenantId& tenant, const session::Array& array);
-  // The same of a made, contiguous array for a loop or a branch that is under way; waits for the
+  // The same of a made, contiguous array for a loop or a branch in flight; waits for the
   // copy. The lock must not be held.
   absl::StatusOr<v1::InlineArray> ReadForBody(const TenantId& tenant,
                                               std::shared_ptr<session::Array> array);

@@ -20,7 +20,7 @@ using ArrayPtr = std::shared_ptr<Array>;
 
 namespace {
 
-// Tasks of a loop with a count that are under way at once, so that the device has the next one, and
+// Tasks of a loop with a count that are in flight at once, so that the device has the next one, and
 // the bytes that they make, beyond two trips.
 constexpr size_t kMaxTasksAhead = 64;
 constexpr int64_t kMaxBytesAhead = int64_t{64} << 20;
@@ -54,10 +54,10 @@ int64_t IntegerIn(const v1::InlineArray& array) {
 
 // The task of a loop or a branch stands in the order of its arrays, on no lane. When all before it
 // have ended it submits its bodies, whose tasks are pieces of it: they read its inputs, which it
-// holds against later writers, and write arrays that nobody else knows. At the end its outputs get
-// the content of the last of these.
+// holds against later writers, and write arrays that no other caller knows. At the end its outputs
+// get the content of the last of these.
 //
-// Holds no thread while it waits: Advance runs on an executor, or where a piece's end is told,
+// Holds no thread while it waits: Advance runs on an executor, or where a piece's end is reported,
 // never twice at a time, until there is something to wait for.
 class Operations::BodyRunner : public Conductor, public std::enable_shared_from_this<BodyRunner> {
  public:
@@ -108,7 +108,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
 
  private:
   enum class Phase { kBegin, kCondition, kTrips, kCopies, kEnd };
-  // What Advance does next, once it has given the lock back.
+  // The next step of Advance, after it has released the lock.
   enum class Next { kGoOn, kRead, kStop, kWait, kEnded };
 
   void Advance(bool may_block) {
@@ -116,7 +116,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       Next next;
       {
         Locked lock(*core_, tenant_);
-        // Untold, as a successor has its record.
+        // Not reported, as a successor has its record.
         if (scheduler_->ending()) return;
         next = Step();
       }
@@ -152,7 +152,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     status_.Update(task_->stop);
     if (!status_.ok() && phase_ != Phase::kEnd) {
       phase_ = Phase::kEnd;
-      return Next::kStop;  // what is under way is for nothing
+      return Next::kStop;  // the tasks in flight have no use
     }
     switch (phase_) {
       case Phase::kBegin:
@@ -237,7 +237,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     return Next::kGoOn;
   }
 
-  // What the condition or the index says.
+  // The value of the condition or the index.
   void Decide(int64_t value) {
     if (kind_ == v1::Operation::kBranch) {
       const auto last = static_cast<int64_t>(bodies_.size()) - 1;
@@ -266,7 +266,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     status_.Update(MakePlain(condition_));
   }
 
-  // Of a loop with a count.
+  // For a loop with a count.
   Next GoOn() {
     for (const ArrayPtr& array : carried_) status_.Update(array->status());
     for (const ArrayPtr& array : stacked_) status_.Update(array->status());
@@ -275,7 +275,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       phase_ = Phase::kCopies;
       return Next::kGoOn;
     }
-    // The first task of a trip that is under way says how many trips are.
+    // The first task of a trip in flight counts the trips in flight.
     while (!trips_.empty() && trips_.front()->state == TaskState::kDone) trips_.pop_front();
     const auto trips = static_cast<int64_t>(trips_.size());
     if (trips > 0 && (flying_.size() >= kMaxTasksAhead || trips >= trips_ahead_))
@@ -358,7 +358,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     return std::move(made->outputs);
   }
 
-  // `launch`, whose tasks become pieces that are under way.
+  // `launch`, whose tasks become pieces in flight.
   template <typename Launch>
   absl::StatusOr<Accepted> Launched(Resolved& resolved, Launch launch) {
     TaskList launched;
@@ -393,7 +393,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       ++outputs_[j]->num_writes;
       outputs_[j]->TakeContent(*carried_[j]->buffer);
     }
-    // Lets go of the buffers: the task knows this.
+    // Releases the buffers, since the task keeps this object.
     constants_.clear();
     carried_.clear();
     scanned_.clear();
@@ -434,7 +434,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   ArrayList constants_, carried_, scanned_, stacked_;  // carried_: a branch's results too
   ArrayPtr condition_;                                 // or the index; null: a loop with a count
   int64_t num_trips_ = 0, trips_ahead_ = 2;
-  std::vector<std::shared_ptr<Task>> flying_;  // pieces under way
+  std::vector<std::shared_ptr<Task>> flying_;  // pieces in flight
   std::deque<std::shared_ptr<Task>> trips_;    // of each trip one of its pieces
 };
 

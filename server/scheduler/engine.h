@@ -303,12 +303,12 @@ class Engine {
                                                         SteadyTime deadline) {
     return absl::UnimplementedError("mapped arrays");
   }
-  // What a ticket of CreateRegion or MapArray is good for, once and for a while. Does not block.
+  // The region or array of a ticket, which is valid once and until it expires. Does not block.
   virtual absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) {
     return absl::UnimplementedError("regions");
   }
   // While a client holds a region, the end of its session or of the daemon leaves the bytes as they
-  // are. Who lets go of an array's memory ends its loan. Neither blocks.
+  // are. Releasing an array's memory ends its loan. Neither blocks.
   virtual void HoldRegion(const std::string& name) {}
   // `connection` goes once that is done.
   virtual void LetGoOfRegion(const std::string& name,

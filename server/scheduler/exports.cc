@@ -74,8 +74,8 @@ class WholeAccess {
   std::shared_ptr<Task> task_;
 };
 
-// What the client gets. A descriptor for reading alone cannot be opened again for more by another
-// user. Memory of a GPU has one kind: what its importer may do is its own choice there.
+// The descriptor for the client. A descriptor for reading alone cannot be opened again for more by
+// another user. Memory of a GPU has one kind: what its importer may do is its own choice there.
 absl::StatusOr<std::shared_ptr<const UniqueFd>> DescriptorFor(const store::Arena& arena,
                                                               bool writable) {
   UniqueFd fd;

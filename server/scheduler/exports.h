@@ -34,7 +34,7 @@ class Exports {
   // Each takes descriptors of the daemon, however small it is.
   static constexpr int64_t kMaxExports = 1024;
   static constexpr int64_t kMaxExportsOfTenant = 256;
-  // Of a device's memory: the rest can always leave for who needs it.
+  // Share of a device's memory; the rest can always be evicted.
   static constexpr double kMaxShare = 0.75;
   static constexpr double kMaxShareOfTenant = 0.5;
 

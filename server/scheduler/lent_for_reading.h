@@ -5,7 +5,8 @@
 
 namespace stride::scheduler {
 
-// Of work that would write, or move, an array while a client has its memory mapped (exports.h).
+// The error for work that would write, or move, an array while a client has its memory mapped
+// (exports.h).
 inline absl::Status LentForReading() {
   return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_WRONG_STATE,
                    "the array cannot be written while a client has its memory mapped: close the "

@@ -73,7 +73,7 @@ class Operations {
   // Reads the bytes of an array without the lock, when they are there.
   using Read = std::function<absl::StatusOr<v1::InlineArray>(
       const TenantId&, const std::shared_ptr<session::Array>&)>;
-  // Likewise with the lock, at once or not at all.
+  // The same with the lock held, at once or not at all.
   using ReadAtOnce =
       std::function<std::optional<v1::InlineArray>(const TenantId&, const session::Array&)>;
   // Before any operation: how conditions of loops are read.

@@ -66,7 +66,7 @@ class Programs : public session::Catalogue::Observer {
     // it serves every call. Null: it is planned when it runs.
     using Steps = std::vector<std::shared_ptr<const Planned>>;
     std::shared_ptr<const Steps> steps;
-    // Of each of the plan's steps, its bodies; mostly none.
+    // The bodies of each of the plan's steps; mostly none.
     std::shared_ptr<const std::vector<std::vector<Ready>>> bodies;
   };
   // What planning needs, so that it can be done without the lock.

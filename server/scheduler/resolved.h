@@ -32,7 +32,7 @@ struct Operations::Resolved {
   bool reads_peers = false;    // Task::reads_peers
   Extras extras;
   TaskList* launched = nullptr;  // hears of every task; may be null
-  // Of a piece of a loop or a branch: the buffers of its inputs, which have their place in the
+  // For a piece of a loop or a branch: the buffers of its inputs, which have their place in the
   // order already. Null: it is an operation of its own.
   std::shared_ptr<const std::set<const store::Buffer*>> held;
   bool passing = false;  // a call whose results travel inside it, and that no journal tells of
