@@ -78,6 +78,15 @@ class _Types:
         return "Any"
 
 
+def _service_types(file: descriptor_pb2.FileDescriptorProto) -> str:
+    """The .pyi text of one file's service stubs. A method is a callable of grpc, which has no types of its own."""
+    lines = ["from typing import Any", ""]
+    for service in file.service:
+        lines += [f"class {service.name}Stub:", "    def __init__(self, channel: Any) -> None: ..."]
+        lines += [f"    {method.name}: Any" for method in service.method]
+    return "\n".join(lines) + "\n"
+
+
 class BuildWithTypes(build_py):
     def run(self):
         super().run()
@@ -88,6 +97,8 @@ class BuildWithTypes(build_py):
             if file.name.startswith("stride/v1/"):
                 stem = pathlib.PurePosixPath(file.name).stem
                 (v1 / f"{stem}_pb2.pyi").write_text(_Types(file).text())
+                if file.service:
+                    (v1 / f"{stem}_pb2_grpc.pyi").write_text(_service_types(file))
 
 
 setup(cmdclass={"build_py": BuildWithTypes})

@@ -129,6 +129,7 @@ _BARE = {
     "set": "Set[Any]",
     "tuple": "Tuple[Any, ...]",
     "type": "type[Any]",
+    "weakref.WeakSet": "weakref.WeakSet[Any]",
     "weakref.ref": "weakref.ref[Any]",
 }
 _KEPT_DECORATORS = ("property", "staticmethod", "classmethod", "contextlib.contextmanager", "dataclass", "overload")

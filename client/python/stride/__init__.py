@@ -63,7 +63,7 @@ from stride._kernel import RawKernel, vectorize
 from stride._launch import Struct
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
-from stride._mapping import Mapping
+from stride._mapping import MappedArray
 from stride._metrics import Device, DeviceSample
 from stride._module import Global, RawModule
 from stride._named import *  # noqa: F401,F403
@@ -90,7 +90,7 @@ __array_api_version__ = "2025.12"
 
 # In a form that type checkers read: what a typed package imports is its own business unless it says so.
 __all__ = [
-    "Array", "Device", "DeviceSample", "Global", "Kernel", "Mapping", "RawKernel", "RawModule", "Session", "Sharding",
+    "Array", "Device", "DeviceSample", "Global", "Kernel", "MappedArray", "RawKernel", "RawModule", "Session", "Sharding",
     "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
     "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
     "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "lax", "linalg", "local",

@@ -11,7 +11,7 @@ from stride import _cuda_memory, _dlpack, _dtypes, _errors, _inference
 
 if TYPE_CHECKING:
     from stride._array import Array
-    from stride._mapping import Mapping
+    from stride._mapping import MappedArray
 
 _HOST = (_dlpack.CPU, _dlpack.CUDA_HOST)
 
@@ -109,7 +109,7 @@ def exported(values: np.ndarray, max_version: Any) -> Any:
     return values.__dlpack__(max_version=max_version)
 
 
-def mapped_on_host(array: "Array") -> "Mapping":
+def mapped_on_host(array: "Array") -> "MappedArray":
     """The array's memory, on a CPU device of this machine."""
     try:
         mapping = array.map_memory()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stride._array import Array
     from stride._at import At
-    from stride._mapping import Mapping
+    from stride._mapping import MappedArray
 
 
 class JaxMethods:
@@ -78,7 +78,7 @@ class JaxMethods:
             >>> st.ones(2).copy_to_host_async()
         """
 
-    def map_memory(self, *, hand_over: bool = False) -> "Mapping":
+    def map_memory(self, *, hand_over: bool = False) -> "MappedArray":
         """The array's own memory, on a device of this machine, mapped into this process: no copy.
 
         For reading: until the mapping and all arrays made of it are gone, the service cannot write the array. With
@@ -89,7 +89,7 @@ class JaxMethods:
         Parameters
             hand_over: whether the array leaves the service. None of its views may be left.
         Returns
-            A Mapping, for `numpy.asarray`, and `from_dlpack` of PyTorch, CuPy and JAX.
+            A MappedArray, for `numpy.asarray`, and `from_dlpack` of PyTorch, CuPy and JAX.
         Raises
             FailedPrecondition for a daemon that is not reached by its Unix socket, or an array that cannot be mapped;
             ResourceExhausted where too much is mapped; Unavailable where the memory cannot be mapped here; the error of

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stride._array import Array
     from stride._graph import Buffer
 
-__all__ = ["Mapping"]
+__all__ = ["MappedArray"]
 
 _END_SECONDS = 60.0  # for the daemon to end a loan
 
@@ -108,7 +108,7 @@ class _Held:
         self._memory, self.__array_interface__ = memory, interface
 
 
-class Mapping:
+class MappedArray:
     """The memory of an array of the service, as `Array.map_memory` maps it. NumPy (`numpy.asarray`), PyTorch, CuPy and
     JAX (their `from_dlpack`) and Numba (`numba.cuda.as_cuda_array`) make arrays of it without a copy.
 
@@ -135,7 +135,7 @@ class Mapping:
         self.read_only = read_only
 
     def __repr__(self) -> str:
-        return f"<stride.Mapping of shape {self.shape}, {self.dtype}, on {self.device}>"
+        return f"<stride.MappedArray of shape {self.shape}, {self.dtype}, on {self.device}>"
 
     def _open(self) -> _Memory:
         if self._memory is None:
@@ -152,7 +152,7 @@ class Mapping:
         """
         self._memory = None
 
-    def __enter__(self) -> "Mapping":
+    def __enter__(self) -> "MappedArray":
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -218,7 +218,7 @@ class Mapping:
         }
 
 
-def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_memory.Driver] = None) -> Mapping:
+def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_memory.Driver] = None) -> MappedArray:
     """Waits until the array has been computed. `Array.map_memory` has the rest."""
     session, node = array.session, array._node
     if session._is_trace:
@@ -237,7 +237,7 @@ def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_m
             error.origin = session._origin_of(node)
         raise
     memory, loan = _open(session._channels.target, reply, hand_over, driver)
-    mapping = Mapping(memory, reply, node.dtype, node.shape, read_only=not hand_over)
+    mapping = MappedArray(memory, reply, node.dtype, node.shape, read_only=not hand_over)
     if hand_over:
         array.delete()
         return mapping

@@ -104,11 +104,11 @@ class RandomState(Generator):
         warnings.warn("random_integers is deprecated: use randint(low, high + 1)", DeprecationWarning, stacklevel=2)
         return self.integers(low, high, size, endpoint=True)
 
-    def uniform(self, low=0.0, high=1.0, size=None) -> Array:
+    def uniform(self, low=0.0, high=1.0, size=None, dtype=np.float64) -> Array:
         """Uniform numbers between `low` and `high`, whichever is the greater, as NumPy's older functions have it.
 
-        Parameters: `low` and `high`, numbers or arrays; `size`, the result's shape, by default theirs. Returns an array
-        of float64. Raises OverflowError where their difference is not finite.
+        Parameters: `low` and `high`, numbers or arrays; `size`, the result's shape, by default theirs; `dtype`, as
+        CuPy's. Returns an array of `dtype`. Raises OverflowError where their difference is not finite.
 
         >>> stride.random.RandomState(7).uniform(-1.0, 1.0, 4).shape
         (4,)
@@ -118,8 +118,8 @@ class RandomState(Generator):
             with np.errstate(over="ignore"):
                 if not np.isfinite(np.subtract(high, low)):
                     raise OverflowError("Range exceeds valid bounds")
-            return low + (high - low) * self.random(size)
-        return super().uniform(low, high, size)
+            return (low + (high - low) * self.random(size, dtype)).astype(dtype, copy=False)
+        return super().uniform(low, high, size, dtype)
 
     def random_sample(self, size=None) -> Array:
         """Uniform numbers in [0, 1).
