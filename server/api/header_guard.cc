@@ -4,7 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,11 +13,11 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/base/attributes.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/api/header_blocks.h"
@@ -30,6 +30,7 @@
 #ifdef STRIDE_PORTABLE
 // gRPC and OpenSSL are archives: the linker puts us between them (--wrap).
 #define STRIDE_OURS(name) __wrap_##name
+extern "C" int __real_close(int);
 extern "C" ssize_t __real_recvmsg(int, msghdr*, int);
 extern "C" ssize_t __real_sendmsg(int, const msghdr*, int);
 extern "C" int __real_SSL_read(SSL*, void*, int);
@@ -48,7 +49,6 @@ constexpr std::chrono::seconds kMessageTime(60);
 constexpr std::chrono::seconds kLateInterval(1);
 // Smaller changes of a connection's bytes are not added to the account of all connections.
 constexpr int64_t kGrain = 16 << 10;
-constexpr std::chrono::milliseconds kPurgeInterval(100);
 
 std::atomic<int64_t> num_ended{0};
 
@@ -109,9 +109,6 @@ HeldBytes& Held() {
 
 std::atomic<std::chrono::steady_clock::duration> message_time{kMessageTime};
 
-// Forgets connections that gRPC has closed.
-void Purge();
-
 ResetBudget& Budget() {
   static ResetBudget& budget = *new ResetBudget();
   return budget;
@@ -168,10 +165,7 @@ class Watched {
   bool Account() {
     const int64_t held = streams_.held();
     if (std::abs(held - told_) < kGrain) return true;
-    if (Held().Change(peer_, std::exchange(told_, held), held)) return true;
-    // Perhaps much of it was of connections that are no more.
-    Purge();
-    return Held().Fits(peer_, held);
+    return Held().Change(peer_, std::exchange(told_, held), held);
   }
   void Release() {
     if (told_ != 0) Held().Change(peer_, std::exchange(told_, 0), 0);
@@ -186,65 +180,40 @@ class Watched {
   bool ended_ = false;
 };
 
-// The connections that are not encrypted, by descriptor. gRPC tells nobody when it closes one: the
-// inode tells whether the number is still that connection's.
+// Clients' connections by descriptor, until `close`.
 class Descriptors {
  public:
   struct Entry {
-    dev_t device = 0;
-    ino_t inode = 0;
     std::shared_ptr<Watched> watched;              // null: encrypted
-    std::shared_ptr<const std::string> encrypted;  // then whose it is
+    std::shared_ptr<const std::string> encrypted;  // then its peer
   };
 
-  void Add(int fd, std::shared_ptr<Watched> watched,
-           std::shared_ptr<const std::string> encrypted = nullptr) {
-    struct stat info;
-    if (fstat(fd, &info) != 0) return;
-    Entry entry{info.st_dev, info.st_ino, std::move(watched), std::move(encrypted)};
+  void Add(int fd, Entry entry) {
     absl::WriterMutexLock lock(&mutex_);
     std::swap(entries_[fd], entry);
   }
 
-  // Forgets those that are no more.
-  void Purge() {
-    std::vector<std::shared_ptr<Watched>> over;
-    absl::WriterMutexLock lock(&mutex_);
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_purge_) return;
-    next_purge_ = now + kPurgeInterval;
-    for (auto it = entries_.begin(); it != entries_.end();) {
-      struct stat info;
-      const bool same = fstat(it->first, &info) == 0 && info.st_dev == it->second.device &&
-                        info.st_ino == it->second.inode;
-      if (!same) over.push_back(std::move(it->second.watched));
-      it = same ? std::next(it) : entries_.erase(it);
+  void Remove(int fd) {
+    Entry removed;  // destroyed without the lock
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      if (!entries_.contains(fd)) return;
     }
+    absl::WriterMutexLock lock(&mutex_);
+    std::swap(removed, entries_[fd]);
+    entries_.erase(fd);
   }
 
   // Empty: not watched.
-  Entry Find(int fd) {
-    Entry over;  // goes without the lock
-    {
-      absl::ReaderMutexLock lock(&mutex_);
-      auto it = entries_.find(fd);
-      if (it == entries_.end()) return {};
-      struct stat info;
-      bool same = fstat(fd, &info) == 0 && info.st_dev == it->second.device &&
-                  info.st_ino == it->second.inode;
-      if (same) return it->second;
-    }
-    absl::WriterMutexLock lock(&mutex_);
-    // Nobody adds this number meanwhile: its present owner is reading from it.
-    std::swap(over, entries_[fd]);
-    entries_.erase(fd);
-    return {};
+  Entry Find(int fd) const {
+    absl::ReaderMutexLock lock(&mutex_);
+    auto it = entries_.find(fd);
+    return it == entries_.end() ? Entry{} : it->second;
   }
 
  private:
-  absl::Mutex mutex_;
-  std::chrono::steady_clock::time_point next_purge_;
-  std::unordered_map<int, Entry> entries_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<int, Entry> entries_;
 };
 
 // Never destroyed: gRPC's threads may read until the process ends.
@@ -252,8 +221,6 @@ Descriptors& Plain() {
   static Descriptors& descriptors = *new Descriptors();
   return descriptors;
 }
-
-void Purge() { Plain().Purge(); }
 
 // look(bytes, size) for each part of the first `size` bytes of a message, until it says no.
 template <typename Look>
@@ -292,6 +259,15 @@ bool FineEncrypted(SSL* ssl, const void* bytes, size_t size) {
     watched = fresh.release();
   }
   return watched->Take(bytes, size);
+}
+
+int NextClose(int fd) {
+#ifdef STRIDE_PORTABLE
+  return __real_close(fd);
+#else
+  static const auto next = reinterpret_cast<decltype(&close)>(dlsym(RTLD_NEXT, "close"));
+  return next(fd);
+#endif
 }
 
 ssize_t NextRecvmsg(int fd, msghdr* message, int flags) {
@@ -334,7 +310,8 @@ int NextSslRead(SSL* ssl, void* buffer, int size) {
 
 absl::Status HeaderGuard::Check() {
 #ifndef STRIDE_PORTABLE
-  if (dlsym(RTLD_DEFAULT, "recvmsg") != reinterpret_cast<void*>(&recvmsg) ||
+  if (dlsym(RTLD_DEFAULT, "close") != reinterpret_cast<void*>(&close) ||
+      dlsym(RTLD_DEFAULT, "recvmsg") != reinterpret_cast<void*>(&recvmsg) ||
       dlsym(RTLD_DEFAULT, "SSL_read") != reinterpret_cast<void*>(&SSL_read) ||
       dlsym(RTLD_DEFAULT, "sendmsg") != reinterpret_cast<void*>(&sendmsg) ||
       dlsym(RTLD_DEFAULT, "SSL_write") != reinterpret_cast<void*>(&SSL_write)) {
@@ -347,11 +324,11 @@ absl::Status HeaderGuard::Check() {
 }
 
 void HeaderGuard::Watch(int fd, const std::string& peer) {
-  Plain().Add(fd, std::make_shared<Watched>(peer, peer));
+  Plain().Add(fd, {std::make_shared<Watched>(peer, peer), nullptr});
 }
 
 void HeaderGuard::WatchEncrypted(int fd, const std::string& peer) {
-  Plain().Add(fd, nullptr, std::make_shared<const std::string>(peer));
+  Plain().Add(fd, {nullptr, std::make_shared<const std::string>(peer)});
 }
 
 void HeaderGuard::SetMessageTime(absl::Duration time) {
@@ -367,6 +344,12 @@ int64_t HeaderGuard::ended() { return num_ended; }
 }  // namespace stride::api
 
 extern "C" {
+
+ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) int STRIDE_OURS(close)(int fd) {
+  // Before the number can be another connection's.
+  stride::api::Plain().Remove(fd);
+  return stride::api::NextClose(fd);
+}
 
 ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) ssize_t STRIDE_OURS(recvmsg)(
     int fd, msghdr* message, int flags) {

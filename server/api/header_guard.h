@@ -14,10 +14,10 @@ namespace stride::api {
 // with each frame (CVE-2023-33953). It has no bound for blocks and no hook for the bytes that it
 // reads. It also has no bound for messages that are incomplete or not taken. So connections end
 // that hold too many such bytes (HeldBytes), or hold them for too long (StreamBytes). This file
-// defines `recvmsg`, `SSL_read`, `sendmsg` and `SSL_write`, which take precedence over those of the
-// C library and of OpenSSL. They inspect the bytes of each call in place. Beyond a bound, reads
-// fail, so that gRPC itself closes the connection. A silent connection is checked when it answers
-// gRPC's next ping, and ends when it does not.
+// defines `close`, `recvmsg`, `SSL_read`, `sendmsg` and `SSL_write`, which take precedence over
+// those of the C library and of OpenSSL. They inspect the bytes of each call in place. Beyond a
+// bound, reads fail, so that gRPC itself closes the connection. A silent connection is checked when
+// it answers gRPC's next ping, and ends when it does not.
 //
 // All other sockets of the process are read as ever. Any thread.
 class HeaderGuard {

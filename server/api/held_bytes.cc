@@ -11,16 +11,10 @@ bool HeldBytes::Change(const std::string& peer, int64_t before, int64_t now) {
   total_ += now - before;
   const Peer after = account;
   if (after.held == 0) peers_.erase(it);
-  return now <= before || FitsLocked(after, now);
+  return now <= before || Fits(after, now);
 }
 
-bool HeldBytes::Fits(const std::string& peer, int64_t now) const {
-  absl::MutexLock lock(&mutex_);
-  const auto it = peers_.find(peer);
-  return it == peers_.end() || FitsLocked(it->second, now);
-}
-
-bool HeldBytes::FitsLocked(const Peer& peer, int64_t now) const {
+bool HeldBytes::Fits(const Peer& peer, int64_t now) const {
   if (now <= kAlways) return true;
   const int64_t left = max_bytes_ - total_;
   if (now > left) return false;

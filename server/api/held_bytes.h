@@ -23,8 +23,6 @@ class HeldBytes {
 
   // A connection of `peer` that had `before` has `now`. False: that is too much, and it must end.
   bool Change(const std::string& peer, int64_t before, int64_t now);
-  // Whether a connection of `peer` may have the `now` that it has.
-  bool Fits(const std::string& peer, int64_t now) const;
   int64_t total() const;
 
  private:
@@ -33,7 +31,7 @@ class HeldBytes {
     int64_t num_heavy = 0;  // connections with more than kAlways
   };
 
-  bool FitsLocked(const Peer& peer, int64_t now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Fits(const Peer& peer, int64_t now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_bytes_;
   mutable absl::Mutex mutex_;

@@ -15,6 +15,7 @@
 
 #include <grpcpp/create_channel.h>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
@@ -85,6 +86,45 @@ TEST(ListenerTest, HeadersWithoutEndEndTheirConnectionAlone) {
   EXPECT_TRUE(ClosedByPeer(fd, 5000));
   EXPECT_EQ(HeaderGuard::ended(), ended + 1);
   EXPECT_TRUE(Answers(channel));
+}
+
+std::string Frame(uint8_t type, uint8_t flags, const std::string& payload) {
+  const size_t size = payload.size();
+  const char header[] = {
+      char(size >> 16), char(size >> 8), char(size), char(type), char(flags), 0, 0, 0, 1};
+  return std::string(header, sizeof(header)) + payload;
+}
+
+// A header field of HPACK whose name and value are written out.
+std::string Field(const std::string& name, const std::string& value) {
+  return std::string(1, '\0') + char(name.size()) + name + char(value.size()) + value;
+}
+
+bool HoldsUntil(absl::FunctionRef<bool(int64_t)> reached) {
+  for (int i = 0; i < 1000 && !reached(HeaderGuard::held_bytes()); ++i)
+    absl::SleepFor(absl::Milliseconds(10));
+  return reached(HeaderGuard::held_bytes());
+}
+
+TEST(ListenerTest, AConnectionThatTheServerClosesHoldsNoBytes) {
+  constexpr size_t kSent = 60000;
+  UniqueFd fd;
+  {
+    TestServer server;
+    fd = ConnectTo(server.target());
+    const std::string headers = Field(":method", "POST") + Field(":scheme", "http") +
+                                Field(":path", "/grpc.health.v1.Health/Check") +
+                                Field(":authority", "localhost") + Field("te", "trailers") +
+                                Field("content-type", "application/grpc");
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9) +
+                        Frame(1, 4, headers);
+    // The first part of a message of 1 MiB.
+    bytes += Frame(0, 0, std::string("\0\0\x10\0\0", 5) + std::string(10000, 'x'));
+    for (int i = 1; i < 6; ++i) bytes += Frame(0, 0, std::string(10000, 'x'));
+    send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    EXPECT_TRUE(HoldsUntil([](int64_t held) { return held >= int64_t{kSent}; }));
+  }
+  EXPECT_TRUE(HoldsUntil([](int64_t held) { return held == 0; }));
 }
 
 TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {
