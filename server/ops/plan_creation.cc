@@ -47,6 +47,23 @@ absl::StatusOr<Plan> PlanFill(const v1::Creation::Fill& fill, const Input& exist
   return PlanLoop(builder, value, {}, *output, "creation.fill", "fill");
 }
 
+// A task that writes nothing: the array has memory once it has run.
+absl::StatusOr<Plan> PlanEmpty(const v1::Creation::Empty& empty, const Input& existing) {
+  if (existing) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
+                        "an array without values is new; leave `existing` unset");
+  }
+  auto spec = ReadSpec(empty.spec(), "creation.empty.spec");
+  if (!spec.ok()) return spec.status();
+  auto output = ChooseOutput(spec->dtype, spec->shape, existing);
+  if (!output.ok()) return output.status();
+  Plan plan;
+  plan.outputs.push_back(*output);
+  plan.task.mutable_zero_fill();
+  plan.task.set_label("empty");
+  return plan;
+}
+
 absl::StatusOr<WeakScalar> ReadOr(bool present, const v1::Scalar& scalar, Integer otherwise,
                                   const std::string& field, std::optional<DType>* common) {
   if (!present) return WeakScalar(otherwise);
@@ -243,11 +260,13 @@ absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& exi
       return PlanLinearSpace(creation.linear_space(), existing);
     case v1::Creation::kRandom:
       return PlanRandom(creation.random(), existing);
+    case v1::Creation::kEmpty:
+      return PlanEmpty(creation.empty(), existing);
     case v1::Creation::KIND_NOT_SET:
       break;
   }
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation",
-                      "say what to create: fill, range, linear_space or random");
+                      "say what to create: fill, range, linear_space, random or empty");
 }
 
 }  // namespace stride::ops

@@ -102,8 +102,10 @@ class Launch {
         for (size_t a = static_cast<size_t>(spread.axis) + 1; a < info.shape.size(); ++a)
           first *= info.shape[a];
       }
-      // The elements of a fill know nothing of their place.
-      if (outer > 1 && !spread.replicated && !operation_.creation().has_fill()) {
+      // The values of a fill do not depend on their places.
+      const bool is_placeless =
+          operation_.creation().has_fill() || operation_.creation().has_empty();
+      if (outer > 1 && !spread.replicated && !is_placeless) {
         return NotImplemented(
             "creation split along this axis",
             absl::StrCat("not implemented: ", request_.output_fields[0],

@@ -123,6 +123,19 @@ TEST_F(ComputeTest, ExistingOutput) {
   EXPECT_EQ(Get<double>(client_, x)[99], 200);
 }
 
+TEST_F(ComputeTest, EmptyTakesItsValuesFromLaterOperations) {
+  Array x = Put(Iota<double>(100000, 1), {100000});
+  Array out = client_.Compute(Operation::Empty({DataType::kFloat64, {2, 100000}}));
+  EXPECT_EQ(Get<double>(client_, out).size(), 200000);  // any values
+  for (int64_t row : {0, 1}) {
+    Array part = client_.SliceOf(out, {.axis = 0, .start = row, .stop = row + 1});
+    client_.Compute(Operation::Copy(x).ToExisting(part));
+  }
+  const auto values = Get<double>(client_, out);
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(values[199999], 100000);
+}
+
 TEST_F(ComputeTest, OverlappingOutputReadsWhatWasThere) {
   for (int64_t step : {int64_t{1}, int64_t{3}}) {
     auto want = Iota<int64_t>(10000);

@@ -274,6 +274,12 @@ Operation Operation::Zeros(const ArraySpec& spec) {
   return out;
 }
 
+Operation Operation::Empty(const ArraySpec& spec) {
+  Operation out;
+  internal::ToProto(spec, out.impl_->message.mutable_creation()->mutable_empty()->mutable_spec());
+  return out;
+}
+
 Operation Operation::Arange(const Operand& start, const Operand& stop, const Operand& step,
                             DataType data_type) {
   Operation out;

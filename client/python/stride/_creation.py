@@ -9,11 +9,11 @@ import numpy as np
 
 from stride import _arguments, _cuda_memory, _dtypes, _errors, _graph, _inference, _interchange, _manipulation
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
-from stride._elementwise import equal, greater_equal, where
+from stride._elementwise import equal, greater_equal, logical_and, where
 from stride._graph import Number, record
 from stride._session import Session, current_session
 from stride._sharding import Sharding, reshard
-from stride.v1 import array_pb2, operation_pb2 as pb
+from stride.v1 import operation_pb2 as pb
 
 __all__ = [
     "arange",
@@ -42,6 +42,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_MOST_INTEGER = 2**62
 
 
 def _shape(shape) -> tuple:
@@ -93,6 +96,10 @@ def _create(session, shape, dtype, **kind) -> Array:
     def build(flush, node, operands):
         flush.operation(node.handle, node.origin, creation=pb.Creation(**kind))
 
+    return _created(session, shape, dtype, build)
+
+
+def _created(session, shape, dtype, build) -> Array:
     made = record(session, shape, dtype, build, ())
     if not made.shape:
         made.strides = ()  # as in Session._upload
@@ -100,10 +107,16 @@ def _create(session, shape, dtype, **kind) -> Array:
 
 
 def _fill(session, shape, dtype, value) -> Array:
-    fill = pb.Creation.Fill(spec=array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[dtype], shape=shape))
-    if value is not None:
-        fill.value.CopyFrom(Number(value).to_proto())
-    return _create(session, shape, dtype, fill=fill)
+    data_type = _dtypes.NUMBERS[dtype]
+
+    def build(flush, node, operands):
+        fill = flush.begin(node.handle, node.origin).creation.fill
+        fill.spec.data_type = data_type
+        fill.spec.shape.extend(shape)
+        if value is not None:
+            fill.value.CopyFrom(Number(value).to_proto())
+
+    return _created(session, shape, dtype, build)
 
 
 def full_in(session: Session, shape, value, dtype: np.dtype) -> Array:
@@ -288,6 +301,17 @@ def full_like(
     return _on(full_in(_session_of(device, a), shape, fill_value, dtype), device)
 
 
+def _integers(session: Session, start: int, stop: int, dtype: np.dtype) -> Array:
+    """The integers of [start, stop), which `dtype` has all."""
+
+    def build(flush, node, operands):
+        integers = flush.begin(node.handle, node.origin).creation.range
+        integers.data_type = _dtypes.NUMBERS[dtype]
+        integers.start.int_value, integers.stop.int_value = start, stop
+
+    return wrap(record(session, (max(stop - start, 0),), dtype, build, ()))
+
+
 def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = None, like=None) -> Array:
     """Numbers at equal distances from `start` up to `stop`, which is not among them.
 
@@ -305,6 +329,10 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         >>> st.arange(1, 7, 2).tolist()
         [1, 3, 5]
     """
+    if type(start) is int and (stop is None or type(stop) is int) and dtype is None and step == 1 and type(step) is int:
+        begin, end = (0, start) if stop is None else (start, stop)
+        if -_MOST_INTEGER <= begin <= _MOST_INTEGER and -_MOST_INTEGER <= end <= _MOST_INTEGER:
+            return _on(_integers(_session_of(device), begin, end, _INT64), device)
     start, step = number_of(start, "arange's start"), number_of(1 if step is None else step, "arange's step")
     if stop is None:
         start, stop = 0, start
@@ -511,11 +539,14 @@ def _triangle(x: Array, k: int, lower: bool) -> Array:
         x = _manipulation.broadcast_to(x, (x.size, x.size))
     if x.ndim < 2:
         raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them", reason="SHAPE_MISMATCH")
-    k = min(max(k, -x.shape[-2]), x.shape[-1])
-    rows = _manipulation.expand_dims(arange(x.shape[-2]), axis=1)
-    columns = arange(x.shape[-1])
-    keep = greater_equal(rows + k, columns) if lower else greater_equal(columns, rows + k)
-    return where(keep, x, zeros((), dtype=x.dtype))
+    num_rows, num_columns = x.shape[-2:]
+    k = min(max(k, -num_rows), num_columns)
+    dtype = _INT32 if num_rows + num_columns < 2**31 else _INT64
+    session = x._node.session
+    rows = _integers(session, k, k + num_rows, dtype)[:, None]
+    columns = _integers(session, 0, num_columns, dtype)
+    keep = greater_equal(rows, columns) if lower else greater_equal(columns, rows)
+    return logical_and(keep, x) if x.dtype.kind == "b" else where(keep, x, 0)
 
 
 def tril(m, k: int = 0) -> Array:

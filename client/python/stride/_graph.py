@@ -4,7 +4,7 @@ import functools
 import threading
 import weakref
 from math import prod
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -157,6 +157,39 @@ class Prepared(NamedTuple):
     fill: Callable[[pb.Operation, List[int]], None]
 
 
+class View(NamedTuple):
+    """In place of a Build, for a view of the one input. A step is the name of a field of pb.View.Step and its values:
+    ("slice", axis, start, stop, step), ("index", axis, place), or ("transpose" | "reshape" | "broadcast", axes or
+    extents). Views of views that were not sent are one command."""
+
+    steps: Tuple[tuple, ...]
+
+    def write(self, steps) -> None:
+        """Adds the steps to the field `steps` of a pb.View."""
+        for kind, *values in self.steps:
+            step = steps.add()
+            if kind == "slice":
+                part = step.slice
+                part.axis, start, stop, by = values
+                if start is not None:
+                    part.start = start
+                if stop is not None:
+                    part.stop = stop
+                if by is not None:
+                    part.step = by
+            elif kind == "index":
+                part = step.slice
+                part.axis, part.start = values
+                part.index = True
+            elif kind == "transpose":
+                step.transpose.axes.extend(values[0])
+                step.transpose.SetInParent()
+            else:
+                part = getattr(step, kind)
+                part.shape.extend(values[0])
+                part.SetInParent()
+
+
 class Node:
     """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
 
@@ -167,7 +200,8 @@ class Node:
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
                  "host_version", "buffer", "device", "offset", "__weakref__")
 
-    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, None], inputs: tuple, origin):
+    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, None], inputs: tuple,
+                 origin):
         self.session = session
         self.shape = shape
         self.dtype = dtype
@@ -286,7 +320,7 @@ def meet(first, second):
     return second if second._depth > first._depth else first
 
 
-def defer(session, shape, dtype, op: Build, inputs: tuple) -> Node:
+def defer(session, shape, dtype, op: Union[Build, View], inputs: tuple) -> Node:
     """A deferred node, of a shape and type that the caller has found out, for what takes a device no time."""
     for one in inputs:
         if type(one) is Node and one.session is not session:
@@ -670,6 +704,12 @@ class Flush:
         self._scratch.append(handle)
         return handle
 
+    def view(self, handle: int, view: View, origin) -> int:
+        """A view of an array by its handle: a handle that is released when the flush ends."""
+        result = self.scratch()
+        self._add_view(handle, (view,), result, origin)
+        return result
+
     def finish(self) -> None:
         handles = self._scratch
         released = self.session._released
@@ -714,12 +754,34 @@ class Flush:
             handles = list(map(self.materialise, node.inputs))
             op.fill(self.begin(handle, node.origin, op.operation), handles)
             return
+        if type(op) is View:
+            self._view(node, op, handle)
+            return
         node.handle = handle  # for builders that write into it
         try:
             op(self, node, [self.operand(one) for one in node.inputs])
         except BaseException:
             node.handle = 0
             raise
+
+    def _view(self, node: Node, op: View, handle: int) -> None:
+        origin, chain = node.origin, [op]
+        base = node.inputs[0]
+        while type(base.op) is View and base.session is self.session:
+            chain.append(base.op)
+            base = base.inputs[0]
+        self._add_view(self.materialise(base), reversed(chain), handle, origin)
+
+    def _add_view(self, base: int, views: Iterable[View], handle: int, origin) -> None:
+        command_id = self.session._next_id()
+        command = self.commands.add()
+        command.id = command_id
+        operation = command.operation
+        operation.view.input.handle = base
+        for one in views:
+            one.write(operation.view.steps)
+        operation.outputs.add().handle = handle
+        self.notes[command_id] = Note(None, origin, operation)
 
     def _upload(self, node: Node, handle: int) -> None:
         inline = array_pb2.InlineArray(spec=spec_of(node), data=node.host.tobytes())

@@ -2,21 +2,22 @@
 
 import collections.abc
 import operator
-from typing import List
+from typing import Sequence
 
 import numpy as np
 
 from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, defer, strides_of_view, write_in_place
+from stride._graph import FrozenStrides, Node, View, defer, strides_of_view, write_in_place
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
+_MOST = 2**62
 
 
 def _bound(value):
-    if value is None:
-        return None
+    if value is None or type(value) is int and -_MOST <= value <= _MOST:
+        return value
     return max(_INT64.min, min(_INT64.max, operator.index(value)))
 
 
@@ -80,56 +81,10 @@ def _expand(keys: list, rank: int) -> list:
     return keys + missing
 
 
-class _View:
-    """The steps from a node to a view of it, with the shape and strides that it will have."""
-
-    def __init__(self, node: Node):
-        self.shape = list(node.shape)
-        self.strides = list(node.strides or _inference.contiguous_strides(node.shape))
-        self.offset = 0
-        self.steps: List[pb.View.Step] = []
-
-    def slice(self, axis: int, key: slice) -> None:
-        start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
-        if step == 0:
-            raise ValueError("slice step cannot be zero")
-        places = range(*slice(start, stop, step).indices(self.shape[axis]))
-        count = len(places)
-        if (start, stop, step) == (None, None, None):
-            return
-        message = pb.View.Slice(axis=axis)
-        for name, value in (("start", start), ("stop", stop), ("step", step)):
-            if value is not None:
-                setattr(message, name, value)
-        self.steps.append(pb.View.Step(slice=message))
-        if count:
-            self.offset += places.start * self.strides[axis]
-        self.shape[axis] = count
-        self.strides[axis] *= step if step is not None and count > 1 else 1
-
-    def index(self, axis: int, key: int) -> None:
-        extent = self.shape[axis]
-        if not -extent <= key < extent:
-            raise out_of_bounds(key, axis, extent)
-        self.offset += (key + extent if key < 0 else key) * self.strides[axis]
-        self.steps.append(pb.View.Step(slice=pb.View.Slice(axis=axis, start=key, index=True)))
-        del self.shape[axis], self.strides[axis]
-
-    def new_axes(self, axes: List[int]) -> None:
-        for axis in axes:
-            self.shape.insert(axis, 1)
-            self.strides.insert(axis, 1)
-        if axes:
-            self.steps.append(pb.View.Step(reshape=pb.View.Reshape(shape=self.shape)))
-
-
-def make_view(node: Node, steps: list, shape, strides, host=None, offset: int = 0) -> Node:
-    """A deferred view. `host(elements)` gives the same view of the elements when they are known here."""
-
-    def build(flush, view, operands):
-        flush.operation(view.handle, view.origin, view=pb.View(input=operands[0], steps=steps))
-
-    view = defer(node.session, tuple(shape), node.dtype, build, (node,))
+def make_view(node: Node, steps: tuple, shape, strides, host=None, offset: int = 0) -> Node:
+    """A deferred view by the steps of `_graph.View`. `host(elements)` gives the same view of the elements when they are
+    known here. `offset`: of its first element from that of `node`, in elements."""
+    view = defer(node.session, tuple(shape), node.dtype, View(steps), (node,))
     view.strides = strides_of_view(node, strides)
     view.share_buffer(node, offset)
     view.device = node.device
@@ -142,21 +97,80 @@ def make_view(node: Node, steps: list, shape, strides, host=None, offset: int = 
     return view
 
 
-def _view_of(node: Node, keys: list) -> Node:
-    view = _View(node)
-    axis = 0
-    new = []
+def _view_of(node: Node, keys: Sequence) -> Node:
+    """The view by integers, slices, None and at most one Ellipsis; axes that no key takes stay whole."""
+    extents = node.shape
+    old_strides = node.strides or _inference.contiguous_strides(extents)
+    shape: list = []
+    strides: list = []
+    steps: list = []
+    # `axis`: of the node; `place`: of what the steps have made of it.
+    axis = place = offset = 0
+    has_new = has_ellipsis = False
     for one in keys:
-        if one is None:
-            new.append(axis)
+        kind = type(one)
+        if kind is slice:
+            extent, stride = extents[axis], old_strides[axis]
+            start, stop, by = one.start, one.stop, one.step
+            if start is not None or stop is not None or by is not None:
+                start, stop, by = _bound(start), _bound(stop), _bound(by)
+                begin, end, distance = slice(start, stop, by).indices(extent)
+                extent = len(range(begin, end, distance))
+                steps.append(("slice", place, start, stop, by))
+                if extent:
+                    offset += begin * stride
+                    if extent > 1:
+                        stride *= distance
+            shape.append(extent)
+            strides.append(stride)
             axis += 1
-        elif isinstance(one, slice):
-            view.slice(axis - len(new), one)
-            axis += 1
+            place += 1
+        elif one is None:
+            shape.append(1)
+            strides.append(1)
+            has_new = True
+        elif one is Ellipsis:
+            has_ellipsis = True
+            rest = len(extents) - axis - sum(other is not None for other in keys[keys.index(one) + 1:])
+            shape += extents[axis:axis + rest]
+            strides += old_strides[axis:axis + rest]
+            axis += rest
+            place += rest
         else:
-            view.index(axis - len(new), one)
-    view.new_axes(new)
-    return make_view(node, view.steps, view.shape, view.strides, lambda host: host[(*keys, Ellipsis)], view.offset)
+            extent = extents[axis]
+            if not -extent <= one < extent:
+                raise out_of_bounds(one, axis, extent)
+            offset += (one + extent if one < 0 else one) * old_strides[axis]
+            steps.append(("index", place, one))
+            axis += 1
+    shape += extents[axis:]
+    strides += old_strides[axis:]
+    if has_new:
+        steps.append(("reshape", shape))
+    whole = keys if has_ellipsis else (*keys, Ellipsis)  # NumPy's element would be no array
+    return make_view(node, tuple(steps), shape, strides, lambda host: host[tuple(whole)], offset)
+
+
+def _is_basic(key, rank: int) -> bool:
+    """Whether a key needs no more than `_view_of`: plain integers, slices, None and an Ellipsis that make a view."""
+    if type(key) is not tuple:
+        kind = type(key)
+        return kind is slice and rank > 0 or kind is int and rank > 1 or key is None or key is Ellipsis
+    used = num_ellipses = 0
+    is_element = True
+    for one in key:
+        kind = type(one)
+        if kind is int:
+            used += 1
+        else:
+            is_element = False
+            if kind is slice:
+                used += 1
+            elif one is Ellipsis:
+                num_ellipses += 1
+            elif one is not None:
+                return False
+    return used <= rank and num_ellipses <= 1 and not (is_element and used == rank)
 
 
 def out_of_bounds(index, axis: int, extent: int) -> _errors.OutOfRange:
@@ -270,6 +284,9 @@ def _fitting_masks(array: Array, keys: list) -> list:
 
 
 def get(array: Array, key) -> Array:
+    node = array._node
+    if _is_basic(key, len(node.shape)):
+        return wrap(_view_of(node, key if type(key) is tuple else (key,)), array)
     from stride import _routines
 
     keys = _as_keys(key)

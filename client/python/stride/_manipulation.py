@@ -1,6 +1,7 @@
 """Shapes, types and places: views where NumPy has views, else copies."""
 
 import builtins
+import itertools
 import math
 import operator
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 
 from stride import _arguments, _dtypes, _errors, _graph, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, record, spec_of
+from stride._graph import FrozenStrides, Node, View, record, spec_of
 from stride._indexing import make_view
 from stride._session import _device_name
 from stride.v1 import operation_pb2 as pb
@@ -190,8 +191,7 @@ def reshape(a, shape, order: Optional[str] = "C", *, copy: Optional[bool] = None
             return reshape(_copy(node), shape)
     if copy:
         return reshape(_copy(node), shape)
-    steps = [pb.View.Step(reshape=pb.View.Reshape(shape=shape))]
-    return wrap(make_view(node, steps, shape, strides, lambda host: host.reshape(shape)), a)
+    return wrap(make_view(node, (("reshape", shape),), shape, strides, lambda host: host.reshape(shape)), a)
 
 
 def _in_fortran_order(node: Node, order: Optional[str]) -> bool:
@@ -345,15 +345,13 @@ def permute_dims(a, axes=None) -> Array:
     if len(axes) != rank:
         raise ValueError(f"every axis must be named once: {axes} for an array of {rank} axes")
     if axes == tuple(range(rank)):
-        return wrap(make_view(node, [], node.shape, _strides(node), lambda host: host), a)
+        return wrap(make_view(node, (), node.shape, _strides(node), lambda host: host), a)
     strides = _strides(node)
-    steps = [pb.View.Step(transpose=pb.View.Transpose(axes=axes))]
-    return wrap(
-        make_view(
-            node, steps, [node.shape[i] for i in axes], [strides[i] for i in axes], lambda host: host.transpose(axes)
-        ),
-        a,
+    view = make_view(
+        node, (("transpose", axes),), [node.shape[i] for i in axes], [strides[i] for i in axes],
+        lambda host: host.transpose(axes)
     )
+    return wrap(view, a)
 
 
 def matrix_transpose(x, /) -> Array:
@@ -423,12 +421,11 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
     shape = _extents(shape)
     if shape and builtins.min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
-    if len(shape) < len(node.shape) or _inference.broadcast(node.shape, shape) != shape:
-        raise _errors.ShapeMismatch(f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH")
     extra = len(shape) - len(node.shape)
+    if extra < 0 or any(n != m and n != 1 for n, m in zip(node.shape, shape[extra:])):
+        raise _errors.ShapeMismatch(f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH")
     strides = [0] * extra + [0 if n != m else s for n, m, s in zip(node.shape, shape[extra:], _strides(node))]
-    steps = [pb.View.Step(broadcast=pb.View.Broadcast(shape=shape))]
-    view = make_view(node, steps, shape, strides, lambda host: np.broadcast_to(host, shape))
+    view = make_view(node, (("broadcast", shape),), shape, strides, lambda host: np.broadcast_to(host, shape))
     view.strides = FrozenStrides(strides)
     return wrap(view, array)
 
@@ -638,23 +635,33 @@ def _join(arrays: List[Array], axis: int) -> Array:
     first = arrays[0]
     extents = [array.shape[axis] for array in arrays]
     shape = first.shape[:axis] + (builtins.sum(extents),) + first.shape[axis + 1:]
+    ends = list(itertools.accumulate(extents))
+    parts = [View((("slice", axis, end - extent, end, None),)) for extent, end in zip(extents, ends)]
+    return _assembled(arrays, shape, parts)
+
+
+def _assembled(arrays: List[Array], shape: Tuple[int, ...], parts: List[View]) -> Array:
+    """A new array of which each array fills a part; together they fill all."""
+    sizes = [array.size for array in arrays]  # the arrays themselves are not kept
 
     def build(flush, node, operands):
-        flush.operation(node.handle, node.origin, creation=pb.Creation(fill=pb.Creation.Fill(spec=spec_of(node))))
-        begin = 0
-        for operand, extent in zip(operands, extents):
-            if extent and node.size:
-                _copy_into(flush, node, operand, pb.View.Slice(axis=axis, start=begin, stop=begin + extent))
-            begin += extent
+        make_empty(flush, node)
+        for size, operand, part in zip(sizes, operands, parts):
+            if size:
+                copy_into(flush, node, operand, part)
 
-    return wrap(record(first.session, shape, result_type(*arrays), build, tuple(array._node for array in arrays)))
+    return wrap(record(arrays[0].session, shape, result_type(*arrays), build, tuple(array._node for array in arrays)))
 
 
-def _copy_into(flush, node: Node, operand, part: pb.View.Slice) -> None:
-    view = flush.scratch()
-    flush.operation(view, node.origin, view=pb.View(input=pb.Operand(handle=node.handle), steps=[pb.View.Step(slice=part)]))
+def make_empty(flush, node: Node) -> None:
+    """A builder's first command, where others write all elements."""
+    flush.operation(node.handle, node.origin, creation=pb.Creation(empty=pb.Creation.Empty(spec=spec_of(node))))
+
+
+def copy_into(flush, node: Node, operand, part: View) -> None:
+    """Copies an operand into a part of the array that a builder makes."""
     operation = pb.Operation(copy=pb.Copy(input=operand))
-    operation.outputs.add(handle=view, existing=True)
+    operation.outputs.add(handle=flush.view(node.handle, part, node.origin), existing=True)
     flush.add(operation, node.origin)
 
 
@@ -692,6 +699,10 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
     if any(array.shape != arrays[0].shape for array in arrays):
         raise _errors.ShapeMismatch("arrays to stack must have one shape: " + ", ".join(str(array.shape) for array in arrays))
     axis = _inference.normal_axis(axis, arrays[0].ndim + 1)
+    if dtype is None and out is None and casting == "same_kind":
+        first = arrays[0]
+        parts = [View((("index", axis, i),)) for i in range(len(arrays))]
+        return _assembled(arrays, first.shape[:axis] + (len(arrays),) + first.shape[axis:], parts)
     return concat([expand_dims(array, axis=axis) for array in arrays], axis, out, dtype=dtype, casting=casting)
 
 
@@ -757,8 +768,11 @@ def repeat(a, repeats, axis: Optional[int] = None) -> Array:
     repeats = int(counts.flat[0]) if counts.size else 1
     if repeats < 0:
         raise ValueError("counts cannot be negative")
-    wide = broadcast_to(expand_dims(x, axis=axis + 1), x.shape[:axis + 1] + (repeats,) + x.shape[axis + 1:])
-    return reshape(_copy(wide._node), x.shape[:axis] + (extent * repeats,) + x.shape[axis + 1:])
+    node, before, after = x._node, x.shape[:axis + 1], x.shape[axis + 1:]
+    strides = _strides(node)
+    steps = ("reshape", before + (1,) + after), ("broadcast", before + (repeats,) + after)
+    wide = make_view(node, steps, steps[1][1], strides[:axis + 1] + (0,) + strides[axis + 1:])
+    return reshape(_copy(wide), before[:-1] + (extent * repeats,) + after)
 
 
 def _repeat_each(x: Array, counts: List[int], axis: int) -> Array:
@@ -799,10 +813,22 @@ def roll(a, shift, axis=None) -> Array:
         one = _inference.normal_axis(one, x.ndim)
         extent = x.shape[one]
         amount = amount % extent if extent else 0
-        if amount:
-            before = (slice(None),) * one
-            result = concat([result[before + (slice(extent - amount, None),)], result[before + (slice(None, extent - amount),)]], axis=one)
+        if amount and x.size:
+            result = _rolled(result._node, one, amount)
     return copy(x) if result is x else result
+
+
+def _rolled(node: Node, axis: int, amount: int) -> Array:
+    """Moves by 0 < `amount` < the axis's extent: two copies into one result."""
+    rest = node.shape[axis] - amount
+
+    def build(flush, result, operands):
+        make_empty(flush, result)
+        for begin, end, to in ((rest, rest + amount, 0), (0, rest, amount)):
+            part = flush.view(operands[0].handle, View((("slice", axis, begin, end, None),)), result.origin)
+            copy_into(flush, result, pb.Operand(handle=part), View((("slice", axis, to, to + end - begin, None),)))
+
+    return wrap(record(node.session, node.shape, node.dtype, build, (node,)))
 
 
 def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:

@@ -330,6 +330,24 @@ TEST(PlanCreation, RangeFillAndLinearSpace) {
   EXPECT_FALSE(PlanOperation(space, {}, {}).ok());
 }
 
+TEST(PlanCreation, EmptyWritesNothing) {
+  v1::Operation empty;
+  empty.add_outputs()->set_handle(1);
+  auto* spec = empty.mutable_creation()->mutable_empty()->mutable_spec();
+  spec->set_data_type(v1::DATA_TYPE_FLOAT32);
+  spec->add_shape(7);
+  const auto plan = PlanOperation(empty, {}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {7}));
+  ASSERT_TRUE(plan->task.has_zero_fill());
+  EXPECT_EQ(plan->task.zero_fill().size(), 0);
+  EXPECT_EQ(plan->bytes, 0);
+  // An existing array would keep its values, which the caller cannot want.
+  EXPECT_FALSE(PlanOperation(empty, {}, {Array(DType::kFloat32, {7})}).ok());
+  spec->set_shape(0, -1);
+  EXPECT_FALSE(PlanOperation(empty, {}, {}).ok());
+}
+
 TEST(PlanCopy, BytesWhenNothingChanges) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);

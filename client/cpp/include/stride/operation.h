@@ -67,6 +67,8 @@ class Operation {
   static Operation Kernel(const KernelOptions& options);
   static Operation Full(const ArraySpec& spec, const Operand& value);
   static Operation Zeros(const ArraySpec& spec);
+  // An array without defined values, for operations that overwrite all of it.
+  static Operation Empty(const ArraySpec& spec);
   static Operation Arange(const Operand& start, const Operand& stop, const Operand& step,
                           DataType data_type = DataType::kUnspecified);
   static Operation Linspace(const Operand& start, const Operand& stop, int64_t count,

@@ -11,11 +11,10 @@ import numpy as np
 
 from stride import _elementwise, _errors, _graph, _manipulation, _session, tree_util
 from stride._array import Array, array_of, node_of, wrap
-from stride._graph import Node, defer, spec_of
+from stride._graph import Node, View, defer
 from stride._indexing import _view_of
 from stride._trace import flatten, prepared, trace, unflatten
 from stride.lax import _bodies
-from stride.v1 import operation_pb2 as pb
 
 __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
@@ -851,14 +850,9 @@ def _stacked(arrays: List[Array]) -> Array:
         return array_of(np.stack([one._read() for one in arrays]))
 
     def build(flush, node: Node, operands):
-        flush.operation(node.handle, node.origin, creation=pb.Creation(fill=pb.Creation.Fill(spec=spec_of(node))))
+        _manipulation.make_empty(flush, node)
         for i, operand in enumerate(operands):
-            view = flush.scratch()
-            step = pb.View.Step(slice=pb.View.Slice(axis=0, start=i, index=True))
-            flush.operation(view, node.origin, view=pb.View(input=pb.Operand(handle=node.handle), steps=[step]))
-            operation = pb.Operation(copy=pb.Copy(input=operand))
-            operation.outputs.add(handle=view, existing=True)
-            flush.add(operation, node.origin)
+            _manipulation.copy_into(flush, node, operand, View((("index", 0, i),)))
 
     nodes = tuple(one._node for one in arrays)
     return wrap(defer(first.session, (len(arrays), *first.shape), first.dtype, build, nodes))
