@@ -33,10 +33,22 @@ std::string RadixSortText(const Code& code) {
                    code.options_size() > 3 && code.options(3) == 0;
   const bool kept = code.routine() == Code::ROUTINE_SELECT;
   return absl::StrCat(
-      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kKeysRoutine, kRadixRoutine)
+      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kNumbersRoutine, kKeysRoutine,
+                         kRadixRoutine)
           : "",
       NamedPhases(FirstRadixPhase(code.routine()),
                   {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
+}
+
+// A processor sorts numbers by keys.
+std::string KeyedSortText(const Code& code) {
+  const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
+                   code.options_size() > 3 && code.options(3) == 0;
+  return absl::StrCat(
+      has ? absl::StrCat(kNumbersRoutine, kItemsRoutine, kVectorsRoutine, kDigitsRoutine,
+                         kKeyedRoutine) : "",
+      NamedPhases(FirstRadixPhase(code.routine()),
+                  {"key_tiles", "key_merges", "key_rare", "key_restore", "key_firsts"}, has));
 }
 
 // A GPU counts, or sorts by group.
@@ -64,8 +76,9 @@ std::string DeviceText(const Code& code, Target target) {
       return is_cuda ? kMarksRoutine : kCountsRoutine;
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
-    case Code::ROUTINE_SELECT:
     case Code::ROUTINE_PARTITION:
+      return is_cuda ? RadixSortText(code) : KeyedSortText(code);
+    case Code::ROUTINE_SELECT:
       return is_cuda ? RadixSortText(code) : "";
     case Code::ROUTINE_GROUP_REDUCE:
       return is_cuda ? GroupText(code) : "";

@@ -27,6 +27,11 @@ constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
 constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 
+// Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a core
+// sorts or searches.
+constexpr int64_t kKeyedGroup = 4096, kKeyedOnStack = 8192;
+constexpr int64_t kLeastKeyedTile = 32768, kLeastFirstsTile = 65536;
+
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
@@ -272,6 +277,58 @@ class Planner {
     return {0, tiles, at, digits};
   }
 
+  // Whether a processor sorts rows of n by keys (keyed.h).
+  bool CanSortByKeys(int64_t n) const {
+    return !is_cuda() && n <= kMostRadix && launch_.options(3) == 0 &&
+           !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
+  }
+  // As keyed.h's SortItem.
+  int64_t KeyedBytes() const {
+    const bool wide = ItemSize(static_cast<DType>(operand(0).operand().dtype())) > 4;
+    return (wide ? 8 : 4) * (launch_.options(1) != 0 ? 2 : 1);
+  }
+  // Parts of a row, so that all threads have one; a power of two, none shorter than `least`.
+  int64_t RowParts(int64_t n, int64_t least) const {
+    const auto threads = static_cast<uint64_t>(std::max(target_.num_threads, 1));
+    const auto wanted = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(DivideUp(static_cast<int64_t>(threads), count_))));
+    const auto most = static_cast<int64_t>(
+        std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n / least, 1))));
+    return std::min(wanted, most);
+  }
+
+  void SortByKeys(int64_t n) {
+    const int phase = FirstRadixPhase(launch_.routine());
+    const DType dtype = static_cast<DType>(operand(0).operand().dtype());
+    const int64_t width =
+        DivideUp(DivideUp(n, RowParts(n, kLeastKeyedTile)), kKeyedGroup) * kKeyedGroup;
+    const int64_t tiles = DivideUp(n, width), bytes = 2 * count_ * n * KeyedBytes();
+    if (tiles == 1) {
+      if (n > kKeyedOnStack) AddScratch(bytes);
+      return Add(phase, count_, {n, 1});
+    }
+    const bool rare = IsFloat(dtype) && launch_.options(1) == 0;
+    const int64_t at = DivideUp(bytes + count_ * tiles, 16) * 16;
+    AddScratch(at + count_ * 8);
+    Add(phase, count_ * tiles, {width, tiles});
+    const int64_t groups = DivideUp(n, kKeyedGroup);
+    int64_t half = 0;
+    for (int64_t merged = width; merged < n; merged *= 2, half = 1 - half) {
+      const bool last = merged * 2 >= n;
+      if (last && rare) Add(phase + 2, count_, {1 - half, tiles, at});
+      Add(phase + 1, count_ * groups, {merged, half | (last ? 2 : 0), groups});
+      if (last && rare) Add(phase + 3, count_, {1 - half, tiles, at});
+    }
+  }
+
+  void FirstsByKeys(int64_t n, int64_t k) {
+    const int phase = FirstRadixPhase(launch_.routine()) + 4;
+    const int64_t width = DivideUp(n, RowParts(n, kLeastFirstsTile)), tiles = DivideUp(n, width);
+    if (tiles > 1) AddScratch(count_ * tiles * k * KeyedBytes());
+    Add(phase, count_ * tiles, {width, tiles, k, 0});
+    if (tiles > 1) Add(phase, count_, {width, tiles, k, 1});
+  }
+
   // Returns the half of the scratch memory that has the result, where that is not the output.
   int64_t Sort(bool into_output = true) {
     const int64_t n = operand(0).own_extents(0);
@@ -281,6 +338,10 @@ class Planner {
       if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
       const bool places = launch_.options(1) != 0;
       RadixSort(count_, n, KeysTile(item, places), item, item, places ? IndexBytes() : 0, false);
+      return 0;
+    }
+    if (into_output && CanSortByKeys(n)) {
+      SortByKeys(n);
       return 0;
     }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
@@ -304,6 +365,7 @@ class Planner {
       Sort();
       return;
     }
+    if (CanSortByKeys(n)) return FirstsByKeys(n, k);
     const int64_t room = n <= kSortTile ? 0 : DivideUp(n, kSortTile) * k;
     AddScratch(2 * count_ * room * EntryBytes());
     int64_t left = n, half = 0;
@@ -524,9 +586,9 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
   }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B}, kApplyAt[] = {T, T}, kGroup[] = {T, T, T, B},
+                             kSort[] = {B, T, B, B, B, T, T, B}, kApplyAt[] = {T, T}, kGroup[] = {T, T, T, B},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
-                             kPartition[] = {B, T, B, B, T, B, B, T, B, T},
+                             kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B},
                              kHistogram[] = {T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:

@@ -1,0 +1,340 @@
+// sort.h's rows on a CPU by unsigned keys of 32 or 64 bits in the order of the elements. Phases,
+// which the emitter numbers: key_tiles sorts tiles of pass[0] elements, of which a row has pass[1];
+// key_merges merges neighbours of pass[0] items each, pass[3] results an item, pass[2] items a row;
+// key_rare and key_restore are for floats: bits that keys do not tell apart or in another order
+// than that of the row; key_firsts keeps the first of many. pass[1] of key_merges: the half of the
+// scratch memory that is read, and 2 when the result is the output. A row of one tile does without
+// scratch memory where it is short, and writes the output.
+constexpr st_i64 kStackItems = 8192;  // as kKeyedOnStack in routine_shape.cc
+
+ST_FN T0 row_value(const Launch& launch, const Row& row, st_i64 i) {
+  return st_load<T0>(row.in + i * launch.operand0.own_strides[0]);
+}
+// Returns whether there is a rare value among them.
+ST_FN bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i64 count,
+                      SortItem* to) {
+  const st_i64 step = launch.operand0.own_strides[0];
+  const char* const from = row.in + begin * step;
+  unsigned rare = 0;
+  auto read = [&](st_i64 stride) {
+#pragma clang loop vectorize(enable)
+    for (st_i64 i = 0; i < count; ++i) {
+      const T0 value = st_load<T0>(from + i * stride);
+      set_item(to[i], sort_key(value), begin + i);
+      if (!kIndices) rare |= is_rare(value);
+    }
+  };
+  if (step == (st_i64)sizeof(T0)) {
+    read(sizeof(T0));
+  } else {
+    read(step);
+  }
+  return rare != 0;
+}
+ST_FN void write_items(const Launch& launch, const Row& row, st_i64 place, const SortItem* items,
+                       st_i64 count) {
+  const st_i64 step = launch.ST_LAST.own_strides[0];
+  if constexpr (kTop) {
+    const st_i64 most = launch.ST_LAST.own_extents[0] - place;
+    for (st_i64 i = 0; i < count && i < most; ++i) {
+      const st_i64 from = (st_i64)item_place(items[i]);
+      st_store<T1>(row.values + (place + i) * launch.operand1.own_strides[0],
+                   st_convert<T1>(row_value(launch, row, from)));
+      st_store<TLast>(row.out + (place + i) * step, st_cast<TLast>(from));
+    }
+  } else {
+    char* const to = row.out + place * step;
+    auto write = [&](st_i64 stride) {
+#pragma clang loop vectorize(enable)
+      for (st_i64 i = 0; i < count; ++i) {
+        if constexpr (kIndices) {
+          st_store<TLast>(to + i * stride, st_cast<TLast>((st_i64)item_place(items[i])));
+        } else {
+          st_store<TLast>(to + i * stride,
+                          st_convert<TLast>(sort_value<T0>((SortKey)item_key(items[i]))));
+        }
+      }
+    };
+    if (step == (st_i64)sizeof(TLast)) {
+      write(sizeof(TLast));
+    } else {
+      write(step);
+    }
+  }
+}
+
+// The zeros and the NaN of a row in its order. Returns how many they are.
+template <class T>
+ST_FN st_i64 collect_rare(const Launch& launch, const Row& row, T* to) {
+  const st_i64 n = launch.operand0.own_extents[0];
+  st_i64 count = 0;
+  if constexpr (is_float<T>()) {
+    for (st_i64 i = 0; i < n; ++i) {
+      const T value = row_value(launch, row, i);
+      if (is_zero_or_nan(value)) to[count++] = value;
+    }
+  }
+  return count;
+}
+// Puts them where the sorted output has them.
+template <class T>
+ST_FN void restore_rare(const Launch& launch, const Row& row, const T* rare, st_i64 count) {
+  if constexpr (is_float<T>() && !kIndices) {
+    const st_i64 n = launch.operand0.own_extents[0], step = launch.ST_LAST.own_strides[0];
+    st_i64 num_nan = 0;
+    for (st_i64 i = 0; i < count; ++i)
+      num_nan += (radix_bits(rare[i]) & ~kSortSign) > radix_infinity(T());
+    // The first zero.
+    st_i64 low = 0, high = n - num_nan;
+    while (low < high) {
+      const st_i64 middle = low + (high - low) / 2;
+      const T value = st_load<T>(row.out + middle * step);
+      const bool negative = (radix_bits(value) & kSortSign) != 0;
+      if (!is_zero_or_nan(value) && negative != kDescending) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    st_i64 nan = n - num_nan;
+    for (st_i64 i = 0; i < count; ++i) {
+      const bool is_nan = (radix_bits(rare[i]) & ~kSortSign) > radix_infinity(T());
+      st_store<TLast>(row.out + (is_nan ? nan++ : low++) * step, st_convert<TLast>(rare[i]));
+    }
+  }
+}
+
+// Keys of few values: how often each is there.
+template <int kBits>
+ST_FN void sort_by_counts(SortItem* items, st_i64 n) {
+  if constexpr (!kIndices && kBits <= 16) {
+    st_u32 counts[1 << kBits] = {};
+    for (st_i64 i = 0; i < n; ++i) ++counts[item_key(items[i]) & kSortAll];
+    SortItem* to = items;
+    for (int key = 0; key < 1 << kBits; ++key) {
+      for (st_u32 i = 0; i < counts[key]; ++i) set_item(to[i], (SortKey)key, 0);
+      to += counts[key];
+    }
+  }
+}
+
+#if ST_VECTORS
+ST_FN void sort_in_vectors(KeyWithPlace*, KeyWithPlace*, st_i64) {}
+ST_FN void merge_in_vectors(const KeyWithPlace*, st_i64, const KeyWithPlace*, st_i64,
+                            KeyWithPlace*) {}
+template <class Key>
+ST_FN ST_512 void merge_in_vectors(const Key* a, st_i64 a_count, const Key* b, st_i64 b_count,
+                                   Key* to) {
+  merge_keys<Key>(a, a_count, b, b_count, to);
+}
+template <class Key>
+ST_FN ST_512 void sort_in_vectors(Key* a, Key* b, st_i64 n) {
+  sort_keys<Key>(a, b, n);
+}
+#endif
+ST_FN void sort_by_insertion(SortItem* items, st_i64 n) {
+  for (st_i64 i = 1; i < n; ++i) {
+    const SortItem item = items[i];
+    st_i64 j = i;
+    for (; j > 0 && item_key(item) < item_key(items[j - 1]); --j) items[j] = items[j - 1];
+    items[j] = item;
+  }
+}
+// Sorts a's items, with b's room; returns where they are.
+ST_FN SortItem* sort_items(SortItem* a, SortItem* b, st_i64 n) {
+  constexpr bool kFewValues = !kIndices && kRadixKeyBits <= 16;
+  if (kFewValues && n >= (kRadixKeyBits == 8 ? 64 : 1 << 15)) {
+    sort_by_counts<kRadixKeyBits <= 16 ? kRadixKeyBits : 1>(a, n);
+    return a;
+  }
+#if ST_VECTORS
+  if constexpr (sizeof(SortItem) <= 8) {
+    sort_in_vectors(a, b, n);
+    return a;
+  }
+#endif
+  if (n <= 48) {
+    sort_by_insertion(a, n);
+    return a;
+  }
+  return sort_digits(a, b, n);
+}
+
+// A row's items in half 0 or 1 of the scratch memory.
+ST_FN SortItem* items_of(const Launch& launch, st_i64 half, st_i64 number) {
+  return (SortItem*)launch.scratch +
+         (half * launch.count + number) * launch.operand0.own_extents[0];
+}
+// A byte for each tile: whether it has a rare value.
+ST_FN st_u8* rare_tiles(const Launch& launch) { return (st_u8*)items_of(launch, 2, 0); }
+
+ST_FN void sort_row(const Launch& launch, const Row& row, SortItem* a, SortItem* b) {
+  const st_i64 n = launch.operand0.own_extents[0];
+  const bool rare = read_items(launch, row, 0, n, a);
+  SortItem* const sorted = sort_items(a, b, n);
+  if (!kSortsFloats || !rare) return write_items(launch, row, 0, sorted, n);
+  // The output may be the input.
+  T0* const kept = (T0*)(sorted == a ? b : a);
+  const st_i64 count = collect_rare(launch, row, kept);
+  write_items(launch, row, 0, sorted, n);
+  restore_rare(launch, row, kept, count);
+}
+ST_FN void sort_row_on_stack(const Launch& launch, const Row& row) {
+  alignas(64) SortItem a[kStackItems], b[kStackItems];
+  sort_row(launch, row, a, b);
+}
+
+ST_FN void key_tiles(const Launch& launch, st_i64 item) {
+  const st_i64 n = launch.operand0.own_extents[0], tiles = launch.pass[1];
+  const st_i64 number = item / tiles, tile = item % tiles, begin = tile * launch.pass[0];
+  const Row row = row_of(launch, number);
+  if (tiles == 1) {
+    if (n <= kStackItems) {
+      sort_row_on_stack(launch, row);
+    } else {
+      sort_row(launch, row, items_of(launch, 0, number), items_of(launch, 1, number));
+    }
+    return;
+  }
+  const st_i64 count = n - begin < launch.pass[0] ? n - begin : launch.pass[0];
+  SortItem* const a = items_of(launch, 0, number) + begin;
+  const bool rare = read_items(launch, row, begin, count, a);
+  if (kSortsFloats && !kIndices) rare_tiles(launch)[item] = rare;
+  const SortItem* const sorted = sort_items(a, items_of(launch, 1, number) + begin, count);
+  if (sorted != a) {
+    for (st_i64 i = 0; i < count; ++i) a[i] = sorted[i];
+  }
+}
+
+// How many of the first `place` results of merging a and b come from a, which goes first among
+// equals.
+ST_FN st_i64 items_path(const SortItem* a, st_i64 a_count, const SortItem* b, st_i64 b_count,
+                        st_i64 place) {
+  st_i64 low = place > b_count ? place - b_count : 0, high = place < a_count ? place : a_count;
+  while (low < high) {
+    const st_i64 middle = (low + high) / 2;
+    if (item_key(b[place - 1 - middle]) < item_key(a[middle])) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+ST_FN void merge_items(const SortItem* a, st_i64 a_count, const SortItem* b, st_i64 b_count,
+                       SortItem* to) {
+#if ST_VECTORS
+  if constexpr (sizeof(SortItem) <= 8) {
+    merge_in_vectors(a, a_count, b, b_count, to);
+    return;
+  }
+#endif
+  const SortItem *const a_end = a + a_count, *const b_end = b + b_count;
+  while (a < a_end && b < b_end) {
+    const bool from_b = item_key(*b) < item_key(*a);
+    *to++ = *(from_b ? b : a);
+    a += !from_b;
+    b += from_b;
+  }
+  while (a < a_end) *to++ = *a++;
+  while (b < b_end) *to++ = *b++;
+}
+
+constexpr st_i64 kMergedItems = 4096;  // as kKeyedGroup in routine_shape.cc
+
+ST_FN void key_merges(const Launch& launch, st_i64 item) {
+  alignas(64) SortItem merged[kMergedItems];
+  const st_i64 n = launch.operand0.own_extents[0], width = launch.pass[0];
+  const st_i64 number = item / launch.pass[2], half = launch.pass[1] & 1;
+  const st_i64 place = item % launch.pass[2] * kMergedItems;
+  // A group lies within one pair.
+  const st_i64 pair = place / (2 * width) * (2 * width);
+  const SortItem* const a = items_of(launch, half, number) + pair;
+  const st_i64 a_count = n - pair < width ? n - pair : width;
+  const SortItem* const b = a + a_count;
+  const st_i64 rest = n - pair - a_count, b_count = rest < width ? rest : width;
+  const st_i64 begin = place - pair, limit = begin + kMergedItems;
+  const st_i64 end = limit < a_count + b_count ? limit : a_count + b_count;
+  const st_i64 i = items_path(a, a_count, b, b_count, begin);
+  const st_i64 i_end = items_path(a, a_count, b, b_count, end);
+  const bool last = (launch.pass[1] & 2) != 0;
+  SortItem* const to = last ? merged : items_of(launch, 1 - half, number) + place;
+  merge_items(a + i, i_end - i, b + (begin - i), (end - i_end) - (begin - i), to);
+  if (last) write_items(launch, row_of(launch, number), place, merged, end - begin);
+}
+
+// Between the last merge, which may write over the input, and the one before: pass[0] is the half
+// that it does not read.
+ST_FN T0* kept_rare(const Launch& launch, st_i64 number) {
+  return (T0*)items_of(launch, launch.pass[0], number);
+}
+ST_FN bool has_rare(const Launch& launch, st_i64 number) {
+  const st_u8* const tiles = rare_tiles(launch) + number * launch.pass[1];
+  bool rare = false;
+  for (st_i64 i = 0; i < launch.pass[1]; ++i) rare = rare || tiles[i] != 0;
+  return rare;
+}
+ST_FN st_i64* num_kept(const Launch& launch, st_i64 number) {
+  return (st_i64*)(launch.scratch + launch.pass[2]) + number;
+}
+ST_FN void key_rare(const Launch& launch, st_i64 item) {
+  *num_kept(launch, item) =
+      has_rare(launch, item) ? collect_rare(launch, row_of(launch, item), kept_rare(launch, item))
+                             : 0;
+}
+ST_FN void key_restore(const Launch& launch, st_i64 item) {
+  const st_i64 count = *num_kept(launch, item);
+  if (count > 0) restore_rare(launch, row_of(launch, item), kept_rare(launch, item), count);
+}
+
+// The first pass[2] of tiles of pass[0] elements, of which a row has pass[1]: to the output where
+// that is one, else to the scratch memory. pass[3]: those there again, a row's in one.
+constexpr int kFirstsRoom = 4096, kFirstsBlock = 128;
+ST_FN SortItem* firsts_of(const Launch& launch, st_i64 number) {
+  return (SortItem*)launch.scratch + number * launch.pass[1] * launch.pass[2];
+}
+ST_FN void key_firsts(const Launch& launch, st_i64 item) {
+  if constexpr (kTop) {
+    alignas(64) SortItem held[kFirstsRoom + kFirstsBlock], room[kFirstsRoom + kFirstsBlock];
+    alignas(64) SortItem block[kFirstsBlock];
+    const st_i64 n = launch.operand0.own_extents[0], tiles = launch.pass[1], k = launch.pass[2];
+    const bool again = launch.pass[3] != 0;
+    const st_i64 number = again ? item : item / tiles, tile = again ? 0 : item % tiles;
+    const st_i64 begin = tile * launch.pass[0];
+    const Row row = row_of(launch, number);
+    const st_i64 in_last = n - (tiles - 1) * launch.pass[0];
+    const st_i64 all = again ? (tiles - 1) * k + (in_last < k ? in_last : k)
+                             : (n - begin < launch.pass[0] ? n - begin : launch.pass[0]);
+    st_i64 count = 0;
+    bool full = false;
+    decltype(item_key(held[0])) worst = 0;
+    auto shrink = [&] {
+      const SortItem* const sorted = sort_items(held, room, count);
+      if (sorted != held) {
+        for (st_i64 i = 0; i < count; ++i) held[i] = sorted[i];
+      }
+      full = count >= k;
+      if (full) count = k;
+      if (full) worst = item_key(held[k - 1]);
+    };
+    for (st_i64 i = 0; i < all; i += kFirstsBlock) {
+      const st_i64 some = all - i < kFirstsBlock ? all - i : kFirstsBlock;
+      if (again) {
+        for (st_i64 j = 0; j < some; ++j) block[j] = firsts_of(launch, number)[i + j];
+      } else {
+        read_items(launch, row, begin + i, some, block);
+      }
+      unsigned any = !full;
+      for (st_i64 j = 0; j < some; ++j) any |= item_key(block[j]) < worst;
+      if (!any) continue;
+      for (st_i64 j = 0; j < some; ++j) {
+        if (!full || item_key(block[j]) < worst) held[count++] = block[j];
+      }
+      if (count >= kFirstsRoom) shrink();
+    }
+    shrink();
+    if (again || tiles == 1) return write_items(launch, row, 0, held, count);
+    SortItem* const to = firsts_of(launch, number) + tile * k;
+    for (st_i64 i = 0; i < count; ++i) to[i] = held[i];
+  }
+}
