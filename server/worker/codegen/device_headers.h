@@ -35,6 +35,7 @@ extern const char kItemsRoutine[];
 extern const char kVectorsRoutine[];
 extern const char kDigitsRoutine[];
 extern const char kKeyedRoutine[];
+extern const char kFirstsRoutine[];
 extern const char kEntriesRoutine[];
 extern const char kRunsRoutine[];
 extern const char kSegmentsRoutine[];

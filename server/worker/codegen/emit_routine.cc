@@ -40,15 +40,25 @@ std::string RadixSortText(const Code& code) {
                   {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
 }
 
-// A processor sorts numbers by keys.
+// Whether rows are sorted by keys, not by merges: of numbers, by a processor.
+bool IsKeyed(const Code& code, Target target) {
+  if (target == Target::kCuda || code.options_size() < 4) return false;
+  if (code.routine() != Code::ROUTINE_SORT && code.routine() != Code::ROUTINE_TOP_K &&
+      code.routine() != Code::ROUTINE_PARTITION)
+    return false;
+  return code.options(3) == 0 && !IsComplex(static_cast<DType>(code.operands(0).dtype()));
+}
+
 std::string KeyedSortText(const Code& code) {
-  const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
-                   code.options_size() > 3 && code.options(3) == 0;
-  return absl::StrCat(
-      has ? absl::StrCat(kNumbersRoutine, kItemsRoutine, kVectorsRoutine, kDigitsRoutine,
-                         kKeyedRoutine) : "",
-      NamedPhases(FirstRadixPhase(code.routine()),
-                  {"key_tiles", "key_merges", "key_rare", "key_restore", "key_firsts"}, has));
+  const bool has = IsKeyed(code, Target::kCpu), top = has && code.options(2) != 0;
+  const bool rare = has && code.options(1) == 0;
+  const int first = FirstRadixPhase(code.routine());
+  return absl::StrCat(has ? absl::StrCat(kNumbersRoutine, kItemsRoutine, kVectorsRoutine,
+                                         kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
+                          : "",
+                      NamedPhases(first, {"key_tiles", "key_merges"}, has),
+                      NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
+                      NamedPhases(first + 4, {"key_firsts"}, top));
 }
 
 // A GPU counts, or sorts by group.
@@ -96,8 +106,14 @@ std::string DeviceText(const Code& code, Target target) {
   }
 }
 
-std::string BodyText(Code::Routine routine) {
-  switch (routine) {
+// Rows in order by merges.
+std::string MergeText(bool keyed) {
+  if (keyed) return absl::StrCat(kOrderRoutine, kSortRoutine, NamedPhases(0, {"", "", ""}, false));
+  return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+}
+
+std::string BodyText(const Code& code, Target target) {
+  switch (code.routine()) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulateRoutine;
     case Code::ROUTINE_GATHER:
@@ -108,13 +124,11 @@ std::string BodyText(Code::Routine routine) {
       return kCompressRoutine;
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
-      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+      return MergeText(IsKeyed(code, target));
     case Code::ROUTINE_SELECT:
-      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine, kSeekRoutine,
-                          kSelectRoutine);
+      return absl::StrCat(MergeText(false), kSeekRoutine, kSelectRoutine);
     case Code::ROUTINE_PARTITION:
-      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine, kSeekRoutine,
-                          kPartitionRoutine);
+      return absl::StrCat(MergeText(IsKeyed(code, target)), kSeekRoutine, kPartitionRoutine);
     case Code::ROUTINE_INTERPOLATE:
       return kInterpolateRoutine;
     case Code::ROUTINE_CORRELATE:
@@ -303,7 +317,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), DeviceText(code, target), *call,
+                      BodyText(code, target), DeviceText(code, target), *call,
                       EntriesText(code.routine(), target));
 }
 

@@ -2,7 +2,7 @@
 // which the emitter numbers: key_tiles sorts tiles of pass[0] elements, of which a row has pass[1];
 // key_merges merges neighbours of pass[0] items each, pass[3] results an item, pass[2] items a row;
 // key_rare and key_restore are for floats: bits that keys do not tell apart or in another order
-// than that of the row; key_firsts keeps the first of many. pass[1] of key_merges: the half of the
+// than that of the row. pass[1] of key_merges: the half of the
 // scratch memory that is read, and 2 when the result is the output. A row of one tile does without
 // scratch memory where it is short, and writes the output.
 constexpr st_i64 kStackItems = 8192;  // as kKeyedOnStack in routine_shape.cc
@@ -11,7 +11,7 @@ ST_FN T0 row_value(const Launch& launch, const Row& row, st_i64 i) {
   return st_load<T0>(row.in + i * launch.operand0.own_strides[0]);
 }
 // Returns whether there is a rare value among them.
-ST_FN bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i64 count,
+ST_CALL bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i64 count,
                       SortItem* to) {
   const st_i64 step = launch.operand0.own_strides[0];
   const char* const from = row.in + begin * step;
@@ -31,7 +31,7 @@ ST_FN bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i64
   }
   return rare != 0;
 }
-ST_FN void write_items(const Launch& launch, const Row& row, st_i64 place, const SortItem* items,
+ST_CALL void write_items(const Launch& launch, const Row& row, st_i64 place, const SortItem* items,
                        st_i64 count) {
   const st_i64 step = launch.ST_LAST.own_strides[0];
   if constexpr (kTop) {
@@ -65,7 +65,7 @@ ST_FN void write_items(const Launch& launch, const Row& row, st_i64 place, const
 
 // The zeros and the NaN of a row in its order. Returns how many they are.
 template <class T>
-ST_FN st_i64 collect_rare(const Launch& launch, const Row& row, T* to) {
+ST_CALL st_i64 collect_rare(const Launch& launch, const Row& row, T* to) {
   const st_i64 n = launch.operand0.own_extents[0];
   st_i64 count = 0;
   if constexpr (is_float<T>()) {
@@ -78,7 +78,7 @@ ST_FN st_i64 collect_rare(const Launch& launch, const Row& row, T* to) {
 }
 // Puts them where the sorted output has them.
 template <class T>
-ST_FN void restore_rare(const Launch& launch, const Row& row, const T* rare, st_i64 count) {
+ST_CALL void restore_rare(const Launch& launch, const Row& row, const T* rare, st_i64 count) {
   if constexpr (is_float<T>() && !kIndices) {
     const st_i64 n = launch.operand0.own_extents[0], step = launch.ST_LAST.own_strides[0];
     st_i64 num_nan = 0;
@@ -141,7 +141,7 @@ ST_FN void sort_by_insertion(SortItem* items, st_i64 n) {
   }
 }
 // Sorts a's items, with b's room; returns where they are.
-ST_FN SortItem* sort_items(SortItem* a, SortItem* b, st_i64 n) {
+ST_CALL SortItem* sort_items(SortItem* a, SortItem* b, st_i64 n) {
   constexpr bool kFewValues = !kIndices && kRadixKeyBits <= 16;
   if (kFewValues && n >= (kRadixKeyBits == 8 ? 64 : 1 << 15)) {
     sort_by_counts<kRadixKeyBits <= 16 ? kRadixKeyBits : 1>(a, n);
@@ -168,7 +168,7 @@ ST_FN SortItem* items_of(const Launch& launch, st_i64 half, st_i64 number) {
 // A byte for each tile: whether it has a rare value.
 ST_FN st_u8* rare_tiles(const Launch& launch) { return (st_u8*)items_of(launch, 2, 0); }
 
-ST_FN void sort_row(const Launch& launch, const Row& row, SortItem* a, SortItem* b) {
+ST_CALL void sort_row(const Launch& launch, const Row& row, SortItem* a, SortItem* b) {
   const st_i64 n = launch.operand0.own_extents[0];
   const bool rare = read_items(launch, row, 0, n, a);
   SortItem* const sorted = sort_items(a, b, n);
@@ -179,7 +179,7 @@ ST_FN void sort_row(const Launch& launch, const Row& row, SortItem* a, SortItem*
   write_items(launch, row, 0, sorted, n);
   restore_rare(launch, row, kept, count);
 }
-ST_FN void sort_row_on_stack(const Launch& launch, const Row& row) {
+ST_CALL void sort_row_on_stack(const Launch& launch, const Row& row) {
   alignas(64) SortItem a[kStackItems], b[kStackItems];
   sort_row(launch, row, a, b);
 }
@@ -221,7 +221,7 @@ ST_FN st_i64 items_path(const SortItem* a, st_i64 a_count, const SortItem* b, st
   }
   return low;
 }
-ST_FN void merge_items(const SortItem* a, st_i64 a_count, const SortItem* b, st_i64 b_count,
+ST_CALL void merge_items(const SortItem* a, st_i64 a_count, const SortItem* b, st_i64 b_count,
                        SortItem* to) {
 #if ST_VECTORS
   if constexpr (sizeof(SortItem) <= 8) {
@@ -285,56 +285,4 @@ ST_FN void key_rare(const Launch& launch, st_i64 item) {
 ST_FN void key_restore(const Launch& launch, st_i64 item) {
   const st_i64 count = *num_kept(launch, item);
   if (count > 0) restore_rare(launch, row_of(launch, item), kept_rare(launch, item), count);
-}
-
-// The first pass[2] of tiles of pass[0] elements, of which a row has pass[1]: to the output where
-// that is one, else to the scratch memory. pass[3]: those there again, a row's in one.
-constexpr int kFirstsRoom = 4096, kFirstsBlock = 128;
-ST_FN SortItem* firsts_of(const Launch& launch, st_i64 number) {
-  return (SortItem*)launch.scratch + number * launch.pass[1] * launch.pass[2];
-}
-ST_FN void key_firsts(const Launch& launch, st_i64 item) {
-  if constexpr (kTop) {
-    alignas(64) SortItem held[kFirstsRoom + kFirstsBlock], room[kFirstsRoom + kFirstsBlock];
-    alignas(64) SortItem block[kFirstsBlock];
-    const st_i64 n = launch.operand0.own_extents[0], tiles = launch.pass[1], k = launch.pass[2];
-    const bool again = launch.pass[3] != 0;
-    const st_i64 number = again ? item : item / tiles, tile = again ? 0 : item % tiles;
-    const st_i64 begin = tile * launch.pass[0];
-    const Row row = row_of(launch, number);
-    const st_i64 in_last = n - (tiles - 1) * launch.pass[0];
-    const st_i64 all = again ? (tiles - 1) * k + (in_last < k ? in_last : k)
-                             : (n - begin < launch.pass[0] ? n - begin : launch.pass[0]);
-    st_i64 count = 0;
-    bool full = false;
-    decltype(item_key(held[0])) worst = 0;
-    auto shrink = [&] {
-      const SortItem* const sorted = sort_items(held, room, count);
-      if (sorted != held) {
-        for (st_i64 i = 0; i < count; ++i) held[i] = sorted[i];
-      }
-      full = count >= k;
-      if (full) count = k;
-      if (full) worst = item_key(held[k - 1]);
-    };
-    for (st_i64 i = 0; i < all; i += kFirstsBlock) {
-      const st_i64 some = all - i < kFirstsBlock ? all - i : kFirstsBlock;
-      if (again) {
-        for (st_i64 j = 0; j < some; ++j) block[j] = firsts_of(launch, number)[i + j];
-      } else {
-        read_items(launch, row, begin + i, some, block);
-      }
-      unsigned any = !full;
-      for (st_i64 j = 0; j < some; ++j) any |= item_key(block[j]) < worst;
-      if (!any) continue;
-      for (st_i64 j = 0; j < some; ++j) {
-        if (!full || item_key(block[j]) < worst) held[count++] = block[j];
-      }
-      if (count >= kFirstsRoom) shrink();
-    }
-    shrink();
-    if (again || tiles == 1) return write_items(launch, row, 0, held, count);
-    SortItem* const to = firsts_of(launch, number) + tile * k;
-    for (st_i64 i = 0; i < count; ++i) to[i] = held[i];
-  }
 }

@@ -169,7 +169,7 @@ ST_FN void merge_columns(V* rows) {
   }
 }
 template <class K, int kRows>
-ST_FN ST_512 void sort_rows(const K* from, int count, K* to) {
+ST_CALL ST_512 void sort_rows(const K* from, int count, K* to) {
   typedef typename Lanes<K>::V V;
   constexpr int kCount = Lanes<K>::kCount;
   const V last = all_lanes<K>(~(K)0);
@@ -213,7 +213,7 @@ ST_FN ST_512 void sort_few(const K* from, int count, K* to) {
 // The keys below the pivot from the beginning of `to` on, all others backwards from its end.
 // Returns how many are below.
 template <class K>
-ST_FN ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
+ST_CALL ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
   typedef Lanes<K> L;
   typedef typename L::V V;
   const V pivots = all_lanes<K>(pivot);
@@ -246,7 +246,7 @@ ST_FN ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
 
 // The median of some keys, so near the middle of all.
 template <class K, int kRows>
-ST_FN ST_512 K middle_of_some(const K* keys, st_i64 count, st_u64 seed) {
+ST_CALL ST_512 K middle_of_some(const K* keys, st_i64 count, st_u64 seed) {
   constexpr int kSome = kRows * Lanes<K>::kCount;
   K some[kSome];
   for (int i = 0; i < kSome; ++i) {
@@ -264,7 +264,7 @@ ST_FN K pivot_of(const K* keys, st_i64 count) {
 
 // Sorts a's keys in place. b: room for as many.
 template <class K>
-ST_FN ST_512 void sort_keys(K* a, K* b, st_i64 count) {
+ST_CALL ST_512 void sort_keys(K* a, K* b, st_i64 count) {
   struct Part {
     st_i64 begin, count;
     bool in_b;
@@ -299,7 +299,7 @@ ST_FN ST_512 void sort_keys(K* a, K* b, st_i64 count) {
 
 // Merges sorted keys. Some of `to` may not be of a or b.
 template <class K>
-ST_FN ST_512 void merge_keys(const K* a, st_i64 a_count, const K* b, st_i64 b_count, K* to) {
+ST_CALL ST_512 void merge_keys(const K* a, st_i64 a_count, const K* b, st_i64 b_count, K* to) {
   typedef Lanes<K> L;
   typedef typename L::V V;
   const V last = all_lanes<K>(~(K)0);
