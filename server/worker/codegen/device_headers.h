@@ -46,6 +46,7 @@ extern const char kHistogramRoutine[];
 extern const char kGroupRoutine[];
 extern const char kGroupingRoutine[];
 extern const char kSearchRoutine[];
+extern const char kBlocksRoutine[];
 extern const char kSeekRoutine[];
 extern const char kSelectRoutine[];
 extern const char kPartitionRoutine[];

@@ -51,10 +51,11 @@ bool IsKeyed(const Code& code, Target target) {
 
 std::string KeyedSortText(const Code& code) {
   const bool has = IsKeyed(code, Target::kCpu), top = has && code.options(2) != 0;
+  const bool seeks = code.routine() == Code::ROUTINE_PARTITION;
   const bool rare = has && code.options(1) == 0;
   const int first = FirstRadixPhase(code.routine());
-  return absl::StrCat(has ? absl::StrCat(kNumbersRoutine, kItemsRoutine, kVectorsRoutine,
-                                         kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
+  return absl::StrCat(has ? absl::StrCat(seeks ? "" : kNumbersRoutine, kItemsRoutine,
+                                         seeks ? "" : kVectorsRoutine, kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
                           : "",
                       NamedPhases(first, {"key_tiles", "key_merges"}, has),
                       NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
@@ -112,6 +113,12 @@ std::string MergeText(bool keyed) {
   return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
 }
 
+// Elements by rank; complex numbers are sorted.
+std::string SeekText(const Code& code, Target target) {
+  if (target == Target::kCuda) return kSeekRoutine;
+  return absl::StrCat(kNumbersRoutine, kVectorsRoutine, kBlocksRoutine, kSeekRoutine);
+}
+
 std::string BodyText(const Code& code, Target target) {
   switch (code.routine()) {
     case Code::ROUTINE_ACCUMULATE:
@@ -126,9 +133,10 @@ std::string BodyText(const Code& code, Target target) {
     case Code::ROUTINE_TOP_K:
       return MergeText(IsKeyed(code, target));
     case Code::ROUTINE_SELECT:
-      return absl::StrCat(MergeText(false), kSeekRoutine, kSelectRoutine);
+      return absl::StrCat(MergeText(false), SeekText(code, target), kSelectRoutine);
     case Code::ROUTINE_PARTITION:
-      return absl::StrCat(MergeText(IsKeyed(code, target)), kSeekRoutine, kPartitionRoutine);
+      return absl::StrCat(MergeText(IsKeyed(code, target)), SeekText(code, target),
+                          kPartitionRoutine);
     case Code::ROUTINE_INTERPOLATE:
       return kInterpolateRoutine;
     case Code::ROUTINE_CORRELATE:

@@ -47,6 +47,7 @@ constexpr int64_t kTableBytes = int64_t{64} << 20;
 constexpr int64_t kMostRanks = 8;
 constexpr int64_t kEnoughSeekingCuda = 256, kEnoughSeekingCpu = 8;
 constexpr int64_t kLeastSoughtCpu = 32768;
+constexpr int64_t kLeastSoughtTogether = 131072;  // of a row that several cores go through
 constexpr int64_t kRunsCuda = 32768;
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -123,6 +124,9 @@ class Planner {
 
   void Add(int phase, int64_t items, std::array<int64_t, 4> arguments = {}) {
     if (items > 0) shape_.passes.push_back({phase, items, arguments});
+  }
+  int64_t ItemBytes() const {
+    return ItemSize(static_cast<DType>(operand(0).operand().dtype()));
   }
   int64_t Scratch() const { return static_cast<int64_t>(shape_.scratch_bytes); }
   void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
@@ -385,9 +389,13 @@ class Planner {
 
   void Seek(int64_t n, int64_t ranks) {
     const int64_t seeks = 2 * count_ * ranks * 16;  // as struct Seek
-    if (count_ >= (is_cuda() ? kEnoughSeekingCuda : kEnoughSeekingCpu)) {
+    if (count_ >= (is_cuda() ? kEnoughSeekingCuda : kEnoughSeekingCpu) ||
+        (!is_cuda() && n < kLeastSoughtTogether)) {
       AddScratch(seeks);
-      return Add(3, count_);
+      const int64_t room = 2 * count_ * n * std::max<int64_t>(ItemBytes(), 4), at = Scratch();
+      const bool in_vectors = !is_cuda() && n > kKeyedOnStack && room <= kTableBytes * 4;
+      if (in_vectors) AddScratch(room);
+      return Add(3, count_, {0, 0, 0, in_vectors ? at : 0});
     }
     const int64_t digit_bits = is_cuda() ? 8 : 11, bins = int64_t{1} << digit_bits;
     const int64_t wanted = is_cuda() ? int64_t{target_.num_multiprocessors} * 8 : kGroupChunksCpu;

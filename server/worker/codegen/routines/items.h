@@ -14,10 +14,8 @@ ST_FN SortKey sort_key(T x) {
   if constexpr (kIndices || !is_float<T>()) {
     return radix_key(x, kDescending);
   } else {
-    const SortKey bits = radix_bits(x);
-    const SortKey key = bits & kSortSign ? bits ^ kSortAll : bits | kSortSign;
-    if ((bits & ~kSortSign) > radix_infinity(T())) return kSortAll;
-    return kDescending ? key ^ kSortAll : key;
+    const SortKey key = plain_key(x);
+    return kDescending && key != kSortAll ? key ^ kSortAll : key;
   }
 }
 ST_FN st_f16 sort_float(SortKey bits, const st_f16*) { return st_f16{(st_u16)bits}; }

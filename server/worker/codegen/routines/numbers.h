@@ -1,6 +1,8 @@
 // Elements as unsigned numbers in the order of sort.h, which comes before: both zeros are one number,
 // and all NaN are one after all others, in either direction.
-constexpr int kRadixKeyBits = 8 * (int)sizeof(typename st_stored<T0>::type);
+// Complex numbers have no key.
+constexpr int kRadixKeyBits =
+    sizeof(st_stored<T0>::type) > 8 ? 64 : 8 * (int)sizeof(st_stored<T0>::type);
 
 template <bool kWide>
 struct RadixKeyOf {
@@ -38,4 +40,21 @@ ST_FN RadixKey radix_key(T x, bool descending) {
     key = magnitude == 0 ? sign : bits & sign ? bits ^ all : bits | sign;
   }
   return descending ? key ^ all : key;
+}
+// As radix_key, but -0 comes before +0, so that an element can be made from its key again, and true
+// is 1. Ascending.
+template <class T>
+ST_FN RadixKey plain_key(T x) {
+  constexpr st_kind kind = st_traits<T>::kind;
+  if constexpr (kind == ST_COMPLEX) {
+    return 0;
+  } else if constexpr (kind == ST_BOOL) {
+    return x ? 1 : 0;
+  } else if constexpr (kind == ST_INT) {
+    return radix_key(x, false);
+  } else {
+    constexpr RadixKey sign = (RadixKey)1 << (kRadixKeyBits - 1), all = sign | (sign - 1);
+    const RadixKey bits = radix_bits(x), key = bits & sign ? bits ^ all : bits | sign;
+    return (bits & ~sign) > radix_infinity(T()) ? all : key;
+  }
 }

@@ -262,9 +262,10 @@ ST_FN K pivot_of(const K* keys, st_i64 count) {
                                        : middle_of_some<K, 4>(keys, count, (st_u64)count);
 }
 
-// Sorts a's keys in place. b: room for as many.
-template <class K>
-ST_CALL ST_512 void sort_keys(K* a, K* b, st_i64 count) {
+// Sorts a's keys in place. b: room for as many. Of parts [begin, end) that are not wanted the keys
+// are left in any order, in either of both.
+template <class K, class Wanted>
+ST_FN ST_512 void sort_wanted(K* a, K* b, st_i64 count, const Wanted& wanted) {
   struct Part {
     st_i64 begin, count;
     bool in_b;
@@ -274,6 +275,7 @@ ST_CALL ST_512 void sort_keys(K* a, K* b, st_i64 count) {
   parts[0] = Part{0, count, false};
   while (num > 0) {
     const Part part = parts[--num];
+    if (!wanted(part.begin, part.begin + part.count)) continue;
     const K* const from = (part.in_b ? b : a) + part.begin;
     if (part.count <= 16 * Lanes<K>::kCount) {
       sort_few(from, (int)part.count, a + part.begin);
@@ -295,6 +297,10 @@ ST_CALL ST_512 void sort_keys(K* a, K* b, st_i64 count) {
     if (greater.count > 0) parts[num++] = greater;
     if (lesser.count > 0) parts[num++] = lesser;
   }
+}
+template <class K>
+ST_CALL ST_512 void sort_keys(K* a, K* b, st_i64 count) {
+  sort_wanted(a, b, count, [](st_i64, st_i64) { return true; });
 }
 
 // Merges sorted keys. Some of `to` may not be of a or b.
