@@ -54,20 +54,25 @@ std::string KeyedSortText(const Code& code) {
   const bool seeks = code.routine() == Code::ROUTINE_PARTITION;
   const bool rare = has && code.options(1) == 0;
   const int first = FirstRadixPhase(code.routine());
-  return absl::StrCat(has ? absl::StrCat(seeks ? "" : kNumbersRoutine, kItemsRoutine,
-                                         seeks ? "" : kVectorsRoutine, kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
+  return absl::StrCat(has ? absl::StrCat(seeks ? "" : kNumbersRoutine, seeks ? "" : kVectorsRoutine,
+                                         kItemsRoutine, kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
                           : "",
                       NamedPhases(first, {"key_tiles", "key_merges"}, has),
                       NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
-                      NamedPhases(first + 4, {"key_firsts"}, top));
+                      NamedPhases(first + 4, {"key_firsts"}, top),
+                      NamedPhases(first + 5, {"key_ranges", "key_places"}, has && !rare));
+}
+
+std::string TallyText(const Code& code) {
+  if (CountsGroups(code.routine(), code.options())) return kTallyRoutine;
+  return NamedPhases(4, {"", "", ""}, false);
 }
 
 // A GPU counts, or sorts by group.
 std::string GroupText(const Code& code) {
-  const bool counts = CountsGroups(code.routine(), code.options());
   const bool sorts = SortsGroups(code.routine(), code.options());
   const int radix = FirstRadixPhase(code.routine());
-  return absl::StrCat(counts ? kTallyRoutine : NamedPhases(4, {"", "", ""}, false),
+  return absl::StrCat(TallyText(code),
                       sorts ? absl::StrCat(kGroupingRoutine, kEntriesRoutine, kRadixRoutine,
                                            kRunsRoutine, kSegmentsRoutine)
                             : "",
@@ -92,9 +97,8 @@ std::string DeviceText(const Code& code, Target target) {
     case Code::ROUTINE_SELECT:
       return is_cuda ? RadixSortText(code) : "";
     case Code::ROUTINE_GROUP_REDUCE:
-      return is_cuda ? GroupText(code) : "";
     case Code::ROUTINE_HISTOGRAM:
-      return is_cuda ? GroupText(code) : kTallyRoutine;
+      return is_cuda ? GroupText(code) : TallyText(code);
     case Code::ROUTINE_APPLY_AT:
       if (!is_cuda) return "";
       return absl::StrCat(kTargetsRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,

@@ -50,6 +50,8 @@ constexpr int64_t kLeastSoughtCpu = 32768;
 constexpr int64_t kLeastSoughtTogether = 131072;  // of a row that several cores go through
 constexpr int64_t kRunsCuda = 32768;
 
+constexpr int64_t kSearchedTogether = 64;  // as search.h's kTogether
+
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t Product(const google::protobuf::RepeatedField<int64_t>& extents) {
@@ -100,6 +102,8 @@ class Planner {
         Group(operand(0).own_extents(0), launch_.options(1) != 0);
         break;
       case Code::ROUTINE_SEARCH:
+        Add(0, is_cuda() ? count_ : DivideUp(count_, kSearchedTogether));
+        break;
       case Code::ROUTINE_INTERPOLATE:
       case Code::ROUTINE_GUFUNC:
         Add(0, count_);
@@ -311,10 +315,12 @@ class Planner {
       if (n > kKeyedOnStack) AddScratch(bytes);
       return Add(phase, count_, {n, 1});
     }
-    const bool rare = IsFloat(dtype) && launch_.options(1) == 0;
+    const bool places = launch_.options(1) != 0, rare = IsFloat(dtype) && !places;
+    const bool long_places = places && ItemSize(dtype) > 4 && launch_.options(2) == 0;
     const int64_t at = DivideUp(bytes + count_ * tiles, 16) * 16;
-    AddScratch(at + count_ * 8);
-    Add(phase, count_ * tiles, {width, tiles});
+    AddScratch(at + count_ * (long_places ? tiles * 16 : 8));
+    if (long_places) Add(phase + 5, count_ * tiles, {width, tiles, 0, at});
+    Add(phase, count_ * tiles, {width, tiles, 0, at});
     const int64_t groups = DivideUp(n, kKeyedGroup);
     int64_t half = 0;
     for (int64_t merged = width; merged < n; merged *= 2, half = 1 - half) {
@@ -323,6 +329,7 @@ class Planner {
       Add(phase + 1, count_ * groups, {merged, half | (last ? 2 : 0), groups});
       if (last && rare) Add(phase + 3, count_, {1 - half, tiles, at});
     }
+    if (long_places) Add(phase + 6, count_ * groups, {half, tiles, groups, at});
   }
 
   void FirstsByKeys(int64_t n, int64_t k) {
@@ -450,7 +457,7 @@ class Planner {
     shape_.may_fault = true;
     const int64_t groups = last().own_extents(0);
     if (count_ == 0 || groups == 0) return;
-    if (is_cuda() && CountsGroups(launch_.routine(), launch_.options())) return Tally(n, groups);
+    if (CountsGroups(launch_.routine(), launch_.options())) return Tally(n, groups);
     // The threads of a block go through sorted elements, not through places.
     if (is_cuda() && n >= kLeastSorted && n <= kMostRadix && count_ < 32)
       return GroupBySorting(n, may_be_cut);
@@ -564,7 +571,7 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kCompressCuda[] = {T, B, B, T},
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T}, kCompressCuda[] = {T, B, B, T},
                              kSortCuda[] = {B, T, B, T, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
@@ -588,21 +595,24 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
         return kGroupCuda;
       case Code::ROUTINE_APPLY_AT:
         return kApplyAtCuda;
+      case Code::ROUTINE_SEARCH:
+        return kSearchCuda;
       default:
         break;
     }
   }
-  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
+  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T}, kOneBlock[] = {B},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B, B, B, T, T, B}, kApplyAt[] = {T, T}, kGroup[] = {T, T, T, B},
+                             kSort[] = {B, T, B, B, B, T, T, B, B, B}, kApplyAt[] = {T, T},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
-                             kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B},
-                             kHistogram[] = {T, T, T, B, T, B, T};
+                             kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B, B, B},
+                             kGroup[] = {T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulate;
-    case Code::ROUTINE_GATHER:
     case Code::ROUTINE_SEARCH:
+      return kOneBlock;
+    case Code::ROUTINE_GATHER:
     case Code::ROUTINE_FOLD:
     case Code::ROUTINE_GUFUNC:
     case Code::ROUTINE_INTERPOLATE:
@@ -622,9 +632,8 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
     case Code::ROUTINE_PARTITION:
       return kPartition;
     case Code::ROUTINE_GROUP_REDUCE:
-      return kGroup;
     case Code::ROUTINE_HISTOGRAM:
-      return kHistogram;
+      return kGroup;
     default:
       return {};
   }

@@ -32,7 +32,7 @@ ST_FN void key_firsts(const Launch& launch, st_i64 item) {
     if (again) {
       for (st_i64 j = 0; j < some; ++j) block[j] = firsts_of(launch, number)[i + j];
     } else {
-      read_items(launch, row, begin + i, some, block);
+      read_items(launch, row, begin + i, some, KeyRange{}, block);
     }
     unsigned any = !full;
     for (st_i64 j = 0; j < some; ++j) any |= item_key(block[j]) < worst;

@@ -50,7 +50,10 @@ ST_FN bool is_zero_or_nan(T x) {
   return magnitude == 0 || magnitude > radix_infinity(T());
 }
 
-// What is moved: a key; a key of 32 bits with its place in the lower half; a key and its place.
+// What is moved: a key; a key of 32 bits with its place in the lower half; a key and its place. A
+// place and the first 32 bits in which the keys of a row differ stand for the latter where vectors
+// sort (long.h).
+constexpr bool kLongPlaces = ST_VECTORS && kIndices && !kTop && sizeof(T0) > 4;
 struct KeyWithPlace {
   st_u64 key;
   Index place;
@@ -67,7 +70,7 @@ template <>
 struct SortItemOf<true, true> {
   typedef KeyWithPlace type;
 };
-typedef SortItemOf<kIndices, (sizeof(T0) > 4)>::type SortItem;
+typedef SortItemOf<kIndices, (sizeof(T0) > 4 && !kLongPlaces)>::type SortItem;
 ST_FN st_u32 item_key(st_u32 item) { return item; }
 ST_FN st_u64 item_key(st_u64 item) { return item; }
 ST_FN st_u64 item_key(const KeyWithPlace& item) { return item.key; }

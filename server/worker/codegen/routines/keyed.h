@@ -10,9 +10,14 @@ constexpr st_i64 kStackItems = 8192;  // as kKeyedOnStack in routine_shape.cc
 ST_FN T0 row_value(const Launch& launch, const Row& row, st_i64 i) {
   return st_load<T0>(row.in + i * launch.operand0.own_strides[0]);
 }
+// The least key of a row, and how many of the lower bits in which keys differ do not fit an item.
+struct KeyRange {
+  st_u64 least;
+  int shift;
+};
 // Returns whether there is a rare value among them.
 ST_CALL bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i64 count,
-                      SortItem* to) {
+                        const KeyRange& range, SortItem* to) {
   const st_i64 step = launch.operand0.own_strides[0];
   const char* const from = row.in + begin * step;
   unsigned rare = 0;
@@ -20,7 +25,8 @@ ST_CALL bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i
 #pragma clang loop vectorize(enable)
     for (st_i64 i = 0; i < count; ++i) {
       const T0 value = st_load<T0>(from + i * stride);
-      set_item(to[i], sort_key(value), begin + i);
+      const SortKey key = sort_key(value);
+      set_item(to[i], kLongPlaces ? (SortKey)((key - range.least) >> range.shift) : key, begin + i);
       if (!kIndices) rare |= is_rare(value);
     }
   };
@@ -168,10 +174,73 @@ ST_FN SortItem* items_of(const Launch& launch, st_i64 half, st_i64 number) {
 // A byte for each tile: whether it has a rare value.
 ST_FN st_u8* rare_tiles(const Launch& launch) { return (st_u8*)items_of(launch, 2, 0); }
 
+// Places by keys of 64 bits. pass[3]: where in the scratch memory the tiles' ranges are, two words
+// each.
+ST_FN st_u64* tile_ranges(const Launch& launch, st_i64 number) {
+  return (st_u64*)(launch.scratch + launch.pass[3]) + 2 * number * launch.pass[1];
+}
+ST_CALL void find_range(const Launch& launch, const Row& row, st_i64 begin, st_i64 end,
+                        st_u64* range) {
+  st_u64 least = ~(st_u64)0, greatest = 0;
+  for (st_i64 i = begin; i < end; ++i) {
+    const st_u64 key = sort_key(row_value(launch, row, i));
+    least = key < least ? key : least;
+    greatest = key > greatest ? key : greatest;
+  }
+  range[0] = least;
+  range[1] = greatest;
+}
+ST_FN KeyRange range_between(st_u64 least, st_u64 greatest) {
+  const int bits = 64 - __builtin_clzll((greatest - least) | 1);
+  return KeyRange{least, bits > 32 ? bits - 32 : 0};
+}
+ST_FN KeyRange range_of_keys(const Launch& launch, const Row& row) {
+  st_u64 range[2];
+  find_range(launch, row, 0, launch.operand0.own_extents[0], range);
+  return range_between(range[0], range[1]);
+}
+ST_FN KeyRange range_of_tiles(const Launch& launch, st_i64 number) {
+  const st_u64* const ranges = tile_ranges(launch, number);
+  st_u64 least = ranges[0], greatest = ranges[1];
+  for (st_i64 i = 1; i < launch.pass[1]; ++i) {
+    least = ranges[2 * i] < least ? ranges[2 * i] : least;
+    greatest = ranges[2 * i + 1] > greatest ? ranges[2 * i + 1] : greatest;
+  }
+  return range_between(least, greatest);
+}
+ST_FN bool starts_alike(st_u64 a, st_u64 b) { return (a ^ b) >> 32 == 0; }
+// Sorted items that are equal in their first bits, by the other bits of their keys.
+ST_CALL void settle_equals(const Launch& launch, const Row& row, const KeyRange& range,
+                           st_u64* items, st_i64 n, st_u64* room) {
+#if ST_VECTORS
+  if (range.shift == 0) return;
+  const st_u64 rest = ((st_u64)1 << range.shift) - 1;
+  for (st_i64 i = 0; i + 1 < n;) {
+    if (!starts_alike(items[i], items[i + 1])) {
+      ++i;
+      continue;
+    }
+    const st_u64 first = items[i];
+    st_i64 end = i;
+    for (; end < n && starts_alike(items[end], first); ++end) {
+      const st_u64 place = (st_u32)items[end];
+      const st_u64 key = sort_key(row_value(launch, row, (st_i64)place));
+      room[end] = ((key - range.least) & rest) << 32 | place;
+    }
+    sort_keys<st_u64>(room + i, items + i, end - i);
+    for (st_i64 j = i; j < end; ++j) items[j] = room[j];
+    i = end;
+  }
+#endif
+}
+
 ST_CALL void sort_row(const Launch& launch, const Row& row, SortItem* a, SortItem* b) {
   const st_i64 n = launch.operand0.own_extents[0];
-  const bool rare = read_items(launch, row, 0, n, a);
+  KeyRange range = {};
+  if (kLongPlaces) range = range_of_keys(launch, row);
+  const bool rare = read_items(launch, row, 0, n, range, a);
   SortItem* const sorted = sort_items(a, b, n);
+  if (kLongPlaces) settle_equals(launch, row, range, (st_u64*)sorted, n, (st_u64*)b);
   if (!kSortsFloats || !rare) return write_items(launch, row, 0, sorted, n);
   // The output may be the input.
   T0* const kept = (T0*)(sorted == a ? b : a);
@@ -198,7 +267,9 @@ ST_FN void key_tiles(const Launch& launch, st_i64 item) {
   }
   const st_i64 count = n - begin < launch.pass[0] ? n - begin : launch.pass[0];
   SortItem* const a = items_of(launch, 0, number) + begin;
-  const bool rare = read_items(launch, row, begin, count, a);
+  KeyRange range = {};
+  if (kLongPlaces) range = range_of_tiles(launch, number);
+  const bool rare = read_items(launch, row, begin, count, range, a);
   if (kSortsFloats && !kIndices) rare_tiles(launch)[item] = rare;
   const SortItem* const sorted = sort_items(a, items_of(launch, 1, number) + begin, count);
   if (sorted != a) {
@@ -257,7 +328,7 @@ ST_FN void key_merges(const Launch& launch, st_i64 item) {
   const st_i64 end = limit < a_count + b_count ? limit : a_count + b_count;
   const st_i64 i = items_path(a, a_count, b, b_count, begin);
   const st_i64 i_end = items_path(a, a_count, b, b_count, end);
-  const bool last = (launch.pass[1] & 2) != 0;
+  const bool last = (launch.pass[1] & 2) != 0 && !kLongPlaces;
   SortItem* const to = last ? merged : items_of(launch, 1 - half, number) + place;
   merge_items(a + i, i_end - i, b + (begin - i), (end - i_end) - (begin - i), to);
   if (last) write_items(launch, row_of(launch, number), place, merged, end - begin);
@@ -285,4 +356,32 @@ ST_FN void key_rare(const Launch& launch, st_i64 item) {
 ST_FN void key_restore(const Launch& launch, st_i64 item) {
   const st_i64 count = *num_kept(launch, item);
   if (count > 0) restore_rare(launch, row_of(launch, item), kept_rare(launch, item), count);
+}
+
+// Places by keys of 64 bits, in four arrays of the scratch memory.
+ST_FN void key_ranges(const Launch& launch, st_i64 item) {
+  if (!kLongPlaces) return;
+  const st_i64 n = launch.operand0.own_extents[0], number = item / launch.pass[1];
+  const st_i64 tile = item % launch.pass[1], begin = tile * launch.pass[0];
+  const st_i64 end = n - begin < launch.pass[0] ? n : begin + launch.pass[0];
+  find_range(launch, row_of(launch, number), begin, end,
+             tile_ranges(launch, number) + 2 * tile);
+}
+// A group of pass[2] for each row: the items that begin in it, and those equal to its last.
+ST_FN void key_places(const Launch& launch, st_i64 item) {
+  if (!kLongPlaces) return;
+  const st_i64 n = launch.operand0.own_extents[0], number = item / launch.pass[2];
+  const st_i64 place = item % launch.pass[2] * kMergedItems;
+  const st_u64* const from = (const st_u64*)items_of(launch, launch.pass[0], number);
+  auto begins = [&](st_i64 i) { return i <= 0 || i >= n || !starts_alike(from[i - 1], from[i]); };
+  st_i64 begin = place, end = n - place < kMergedItems ? n : place + kMergedItems;
+  while (begin < end && !begins(begin)) ++begin;
+  if (begin == end) return;
+  while (!begins(end)) ++end;
+  st_u64* const items = (st_u64*)items_of(launch, 2, number) + begin;
+  st_u64* const room = (st_u64*)items_of(launch, 3, number) + begin;
+  for (st_i64 i = 0; i < end - begin; ++i) items[i] = from[begin + i];
+  const Row row = row_of(launch, number);
+  settle_equals(launch, row, range_of_tiles(launch, number), items, end - begin, room);
+  write_items(launch, row, begin, (const SortItem*)items, end - begin);
 }
