@@ -60,7 +60,8 @@ std::string KeyedSortText(const Code& code) {
                       NamedPhases(first, {"key_tiles", "key_merges"}, has),
                       NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
                       NamedPhases(first + 4, {"key_firsts"}, top),
-                      NamedPhases(first + 5, {"key_ranges", "key_places"}, has && !rare));
+                      NamedPhases(first + 5, {"key_ranges", "key_places"}, has && !rare),
+                      NamedPhases(first + 7, {"key_columns"}, has && !top));
 }
 
 std::string TallyText(const Code& code) {

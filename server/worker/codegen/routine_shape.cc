@@ -30,6 +30,7 @@ constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 // Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a core
 // sorts or searches.
 constexpr int64_t kKeyedGroup = 4096, kKeyedOnStack = 8192;
+constexpr int64_t kColumns = 16, kColumnBytes = 288 << 10;  // as kColumns, kColumnItems
 constexpr int64_t kLeastKeyedTile = 32768, kLeastFirstsTile = 65536;
 
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
@@ -305,12 +306,23 @@ class Planner {
     return std::min(wanted, most);
   }
 
+  // Whether neighbouring rows are neighbours in memory, and some fit a core's stack.
+  bool AreColumns(int64_t n) const {
+    const wire::RoutineOperand& input = operand(0);
+    const int axis = launch_.extents_size() - 1;
+    return launch_.options(2) == 0 && launch_.extents(axis) >= kColumns && n > 1 &&
+           input.operand().strides(axis) == ItemBytes() &&
+           std::abs(input.own_strides(0)) > ItemBytes() &&
+           (n + kColumns) * kColumns * KeyedBytes() <= kColumnBytes;
+  }
+
   void SortByKeys(int64_t n) {
     const int phase = FirstRadixPhase(launch_.routine());
     const DType dtype = static_cast<DType>(operand(0).operand().dtype());
     const int64_t width =
         DivideUp(DivideUp(n, RowParts(n, kLeastKeyedTile)), kKeyedGroup) * kKeyedGroup;
     const int64_t tiles = DivideUp(n, width), bytes = 2 * count_ * n * KeyedBytes();
+    if (tiles == 1 && AreColumns(n)) return Add(phase + 7, DivideUp(count_, kColumns), {n, 1});
     if (tiles == 1) {
       if (n > kKeyedOnStack) AddScratch(bytes);
       return Add(phase, count_, {n, 1});
@@ -573,7 +585,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
   static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T}, kCompressCuda[] = {T, B, B, T},
                              kSortCuda[] = {B, T, B, T, B, B, B},
-                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
+                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
                              kApplyAtCuda[] = {T, T, T, B, B, B, T, B};
@@ -603,7 +615,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
   }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T}, kOneBlock[] = {B},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B, B, B, T, T, B, B, B}, kApplyAt[] = {T, T},
+                             kSort[] = {B, T, B, B, B, T, T, B, B, B, B}, kApplyAt[] = {T, T},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
                              kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B, B, B},
                              kGroup[] = {T, T, T, B, T, B, T};

@@ -37,6 +37,13 @@ ST_CALL bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i
   }
   return rare != 0;
 }
+ST_FN void write_item(char* to, const SortItem& item) {
+  if constexpr (kIndices) {
+    st_store<TLast>(to, st_cast<TLast>((st_i64)item_place(item)));
+  } else {
+    st_store<TLast>(to, st_convert<TLast>(sort_value<T0>((SortKey)item_key(item))));
+  }
+}
 ST_CALL void write_items(const Launch& launch, const Row& row, st_i64 place, const SortItem* items,
                        st_i64 count) {
   const st_i64 step = launch.ST_LAST.own_strides[0];
@@ -52,14 +59,7 @@ ST_CALL void write_items(const Launch& launch, const Row& row, st_i64 place, con
     char* const to = row.out + place * step;
     auto write = [&](st_i64 stride) {
 #pragma clang loop vectorize(enable)
-      for (st_i64 i = 0; i < count; ++i) {
-        if constexpr (kIndices) {
-          st_store<TLast>(to + i * stride, st_cast<TLast>((st_i64)item_place(items[i])));
-        } else {
-          st_store<TLast>(to + i * stride,
-                          st_convert<TLast>(sort_value<T0>((SortKey)item_key(items[i]))));
-        }
-      }
+      for (st_i64 i = 0; i < count; ++i) write_item(to + i * stride, items[i]);
     };
     if (step == (st_i64)sizeof(TLast)) {
       write(sizeof(TLast));
@@ -138,9 +138,10 @@ ST_FN ST_512 void sort_in_vectors(Key* a, Key* b, st_i64 n) {
   sort_keys<Key>(a, b, n);
 }
 #endif
-ST_FN void sort_by_insertion(SortItem* items, st_i64 n) {
+template <class Item>
+ST_FN void sort_by_insertion(Item* items, st_i64 n) {
   for (st_i64 i = 1; i < n; ++i) {
-    const SortItem item = items[i];
+    const Item item = items[i];
     st_i64 j = i;
     for (; j > 0 && item_key(item) < item_key(items[j - 1]); --j) items[j] = items[j - 1];
     items[j] = item;
@@ -227,7 +228,11 @@ ST_CALL void settle_equals(const Launch& launch, const Row& row, const KeyRange&
       const st_u64 key = sort_key(row_value(launch, row, (st_i64)place));
       room[end] = ((key - range.least) & rest) << 32 | place;
     }
-    sort_keys<st_u64>(room + i, items + i, end - i);
+    if (end - i <= 8) {
+      sort_by_insertion(room + i, end - i);
+    } else {
+      sort_keys<st_u64>(room + i, items + i, end - i);
+    }
     for (st_i64 j = i; j < end; ++j) items[j] = room[j];
     i = end;
   }
@@ -251,6 +256,50 @@ ST_CALL void sort_row(const Launch& launch, const Row& row, SortItem* a, SortIte
 ST_CALL void sort_row_on_stack(const Launch& launch, const Row& row) {
   alignas(64) SortItem a[kStackItems], b[kStackItems];
   sort_row(launch, row, a, b);
+}
+
+// Rows whose neighbours are neighbours in memory, as columns of a matrix are: read and written
+// together, a cache line for all of them.
+constexpr int kColumns = 16;
+constexpr st_i64 kColumnItems = (288 << 10) / (st_i64)sizeof(SortItem);  // kColumnBytes there
+ST_FN void key_columns(const Launch& launch, st_i64 item) {
+  alignas(64) SortItem items[kColumnItems], room[kColumnItems / kColumns];
+  const st_i64 n = launch.operand0.own_extents[0], pitch = n + kColumns;  // of different cache sets
+  const st_i64 first = item * kColumns, step = launch.operand0.own_strides[0];
+  const int some = launch.count - first < kColumns ? (int)(launch.count - first) : kColumns;
+  Row rows[kColumns];
+  KeyRange ranges[kColumns];
+  bool rare[kColumns] = {};
+  for (int k = 0; k < some; ++k) {
+    rows[k] = row_of(launch, first + k);
+    if (kLongPlaces) ranges[k] = range_of_keys(launch, rows[k]);
+  }
+  for (st_i64 i = 0; i < n; ++i) {
+    for (int k = 0; k < some; ++k) {
+      const T0 value = st_load<T0>(rows[k].in + i * step);
+      const SortKey key = sort_key(value);
+      set_item(items[k * pitch + i],
+               kLongPlaces ? (SortKey)((key - ranges[k].least) >> ranges[k].shift) : key, i);
+      if (!kIndices) rare[k] = rare[k] || is_rare(value);
+    }
+  }
+  for (int k = 0; k < some; ++k) {
+    SortItem* const own = items + k * pitch;
+    SortItem* const sorted = sort_items(own, room, n);
+    if (kLongPlaces)
+      settle_equals(launch, rows[k], ranges[k], (st_u64*)sorted, n, (st_u64*)room);
+    for (st_i64 i = 0; sorted != own && i < n; ++i) own[i] = sorted[i];
+    if (!rare[k]) continue;
+    const st_i64 count = collect_rare(launch, rows[k], (T0*)room);
+    write_items(launch, rows[k], 0, own, n);
+    restore_rare(launch, rows[k], (const T0*)room, count);
+  }
+  const st_i64 out_step = launch.ST_LAST.own_strides[0];
+  for (st_i64 i = 0; i < n; ++i) {
+    for (int k = 0; k < some; ++k) {
+      if (!rare[k]) write_item(rows[k].out + i * out_step, items[k * pitch + i]);
+    }
+  }
 }
 
 ST_FN void key_tiles(const Launch& launch, st_i64 item) {
