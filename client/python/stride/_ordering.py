@@ -1,8 +1,8 @@
 """The order of random words, which is what shuffles need.
 
-Random words are spread evenly, so that their leading bits sort them nearly: elements are put into buckets by these, and
-each bucket of a few is sorted by one thread. The result is that of a stable sort of the words, whatever the
-device and the order in which its threads run."""
+Random words are spread evenly, so that their leading bits sort them nearly: on a GPU elements are put into buckets by
+these, and each bucket of a few is sorted by one thread. The result is that of a stable sort of the words, whatever the
+device and the order in which its threads run. A processor's sort is faster than the buckets."""
 
 import math
 
@@ -67,7 +67,7 @@ extern "C" __global__ void order_words(const u64* __restrict__ words, const u64*
 def order(words: Array) -> Array:
     """`argsort` of random uint64 words along the last axis."""
     count, length = words.size, words.shape[-1]
-    if count < _LEAST or count >= 1 << 32:
+    if count < _LEAST or count >= 1 << 32 or not words.session._has_gpu():
         return _routines.argsort(words)
     bits = max(0, int(math.log2(length / _IN_BUCKET))) if length > _IN_BUCKET else 0
     num_buckets = count // length << bits

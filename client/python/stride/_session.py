@@ -184,6 +184,7 @@ class Session:
         self._copies = Copies()  # of arrays whose elements are read and written here
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
+        self._gpu = None  # whether the daemon has one, once it was asked
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
@@ -576,6 +577,12 @@ class Session:
         """
         reply = self._call(self._devices.ListDevices, device_service_pb2.ListDevicesRequest())
         return [Device.from_proto(device) for device in reply.devices]
+
+    def _has_gpu(self) -> bool:
+        """Whether the daemon has another device than processors; asked once."""
+        if self._gpu is None:
+            self._gpu = any(device.kind != "cpu" for device in self.devices())
+        return self._gpu
 
     def watch_devices(self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0) -> Iterator[List[DeviceSample]]:
         """Samples of every device, the first at once; ends after `max_samples`, or when the iterator is closed.

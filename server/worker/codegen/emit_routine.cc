@@ -33,18 +33,47 @@ std::string RadixSortText(const Code& code) {
                    code.options_size() > 3 && code.options(3) == 0;
   const bool kept = code.routine() == Code::ROUTINE_SELECT;
   return absl::StrCat(
-      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kKeysRoutine, kRadixRoutine)
+      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kNumbersRoutine, kKeysRoutine,
+                         kRadixRoutine)
           : "",
       NamedPhases(FirstRadixPhase(code.routine()),
                   {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
 }
 
+// Whether rows are sorted by keys, not by merges: of numbers, by a processor.
+bool IsKeyed(const Code& code, Target target) {
+  if (target == Target::kCuda || code.options_size() < 4) return false;
+  if (code.routine() != Code::ROUTINE_SORT && code.routine() != Code::ROUTINE_TOP_K &&
+      code.routine() != Code::ROUTINE_PARTITION)
+    return false;
+  return code.options(3) == 0 && !IsComplex(static_cast<DType>(code.operands(0).dtype()));
+}
+
+std::string KeyedSortText(const Code& code) {
+  const bool has = IsKeyed(code, Target::kCpu), top = has && code.options(2) != 0;
+  const bool seeks = code.routine() == Code::ROUTINE_PARTITION;
+  const bool rare = has && code.options(1) == 0;
+  const int first = FirstRadixPhase(code.routine());
+  return absl::StrCat(has ? absl::StrCat(seeks ? "" : kNumbersRoutine, seeks ? "" : kVectorsRoutine,
+                                         kItemsRoutine, kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
+                          : "",
+                      NamedPhases(first, {"key_tiles", "key_merges"}, has),
+                      NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
+                      NamedPhases(first + 4, {"key_firsts"}, top),
+                      NamedPhases(first + 5, {"key_ranges", "key_places"}, has && !rare),
+                      NamedPhases(first + 7, {"key_columns"}, has && !top));
+}
+
+std::string TallyText(const Code& code) {
+  if (CountsGroups(code.routine(), code.options())) return kTallyRoutine;
+  return NamedPhases(4, {"", "", ""}, false);
+}
+
 // A GPU counts, or sorts by group.
 std::string GroupText(const Code& code) {
-  const bool counts = CountsGroups(code.routine(), code.options());
   const bool sorts = SortsGroups(code.routine(), code.options());
   const int radix = FirstRadixPhase(code.routine());
-  return absl::StrCat(counts ? kTallyRoutine : NamedPhases(4, {"", "", ""}, false),
+  return absl::StrCat(TallyText(code),
                       sorts ? absl::StrCat(kGroupingRoutine, kEntriesRoutine, kRadixRoutine,
                                            kRunsRoutine, kSegmentsRoutine)
                             : "",
@@ -64,13 +93,13 @@ std::string DeviceText(const Code& code, Target target) {
       return is_cuda ? kMarksRoutine : kCountsRoutine;
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
-    case Code::ROUTINE_SELECT:
     case Code::ROUTINE_PARTITION:
+      return is_cuda ? RadixSortText(code) : KeyedSortText(code);
+    case Code::ROUTINE_SELECT:
       return is_cuda ? RadixSortText(code) : "";
     case Code::ROUTINE_GROUP_REDUCE:
-      return is_cuda ? GroupText(code) : "";
     case Code::ROUTINE_HISTOGRAM:
-      return is_cuda ? GroupText(code) : kTallyRoutine;
+      return is_cuda ? GroupText(code) : TallyText(code);
     case Code::ROUTINE_APPLY_AT:
       if (!is_cuda) return "";
       return absl::StrCat(kTargetsRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
@@ -83,8 +112,20 @@ std::string DeviceText(const Code& code, Target target) {
   }
 }
 
-std::string BodyText(Code::Routine routine) {
-  switch (routine) {
+// Rows in order by merges.
+std::string MergeText(bool keyed) {
+  if (keyed) return absl::StrCat(kOrderRoutine, kSortRoutine, NamedPhases(0, {"", "", ""}, false));
+  return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+}
+
+// Elements by rank; complex numbers are sorted.
+std::string SeekText(const Code& code, Target target) {
+  if (target == Target::kCuda) return kSeekRoutine;
+  return absl::StrCat(kNumbersRoutine, kVectorsRoutine, kBlocksRoutine, kSeekRoutine);
+}
+
+std::string BodyText(const Code& code, Target target) {
+  switch (code.routine()) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulateRoutine;
     case Code::ROUTINE_GATHER:
@@ -95,12 +136,11 @@ std::string BodyText(Code::Routine routine) {
       return kCompressRoutine;
     case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
-      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
+      return MergeText(IsKeyed(code, target));
     case Code::ROUTINE_SELECT:
-      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine, kSeekRoutine,
-                          kSelectRoutine);
+      return absl::StrCat(MergeText(false), SeekText(code, target), kSelectRoutine);
     case Code::ROUTINE_PARTITION:
-      return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine, kSeekRoutine,
+      return absl::StrCat(MergeText(IsKeyed(code, target)), SeekText(code, target),
                           kPartitionRoutine);
     case Code::ROUTINE_INTERPOLATE:
       return kInterpolateRoutine;
@@ -290,7 +330,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   auto call = CallText(code);
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
-                      BodyText(code.routine()), DeviceText(code, target), *call,
+                      BodyText(code, target), DeviceText(code, target), *call,
                       EntriesText(code.routine(), target));
 }
 

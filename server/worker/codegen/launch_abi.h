@@ -116,10 +116,12 @@ inline constexpr int kRoutineThreads = 256;
 
 struct RoutineTarget {
   int num_multiprocessors = 0;  // 0: a CPU device
+  int num_threads = 1;          // of a CPU device
 };
 absl::Span<const PhaseKind> RoutinePhases(wire::RoutineCode::Routine routine,
                                           const RoutineTarget& target);
-// The first of radix.h's phases on a GPU; -1 where a routine has none.
+// The first phase of a sort of numbers, by radix.h on a GPU and by keyed.h on a CPU; -1 where a
+// routine has none.
 int FirstRadixPhase(wire::RoutineCode::Routine routine);
 using RoutineOptions = google::protobuf::RepeatedField<int64_t>;
 // Whether a GPU counts the elements of groups (tally.h), and whether it sorts elements by group.

@@ -27,6 +27,12 @@ constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
 constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 
+// Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a core
+// sorts or searches.
+constexpr int64_t kKeyedGroup = 4096, kKeyedOnStack = 8192;
+constexpr int64_t kColumns = 16, kColumnBytes = 288 << 10;  // as kColumns, kColumnItems
+constexpr int64_t kLeastKeyedTile = 32768, kLeastFirstsTile = 65536;
+
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
@@ -42,7 +48,10 @@ constexpr int64_t kTableBytes = int64_t{64} << 20;
 constexpr int64_t kMostRanks = 8;
 constexpr int64_t kEnoughSeekingCuda = 256, kEnoughSeekingCpu = 8;
 constexpr int64_t kLeastSoughtCpu = 32768;
+constexpr int64_t kLeastSoughtTogether = 131072;  // of a row that several cores go through
 constexpr int64_t kRunsCuda = 32768;
+
+constexpr int64_t kSearchedTogether = 64;  // as search.h's kTogether
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -94,6 +103,8 @@ class Planner {
         Group(operand(0).own_extents(0), launch_.options(1) != 0);
         break;
       case Code::ROUTINE_SEARCH:
+        Add(0, is_cuda() ? count_ : DivideUp(count_, kSearchedTogether));
+        break;
       case Code::ROUTINE_INTERPOLATE:
       case Code::ROUTINE_GUFUNC:
         Add(0, count_);
@@ -118,6 +129,9 @@ class Planner {
 
   void Add(int phase, int64_t items, std::array<int64_t, 4> arguments = {}) {
     if (items > 0) shape_.passes.push_back({phase, items, arguments});
+  }
+  int64_t ItemBytes() const {
+    return ItemSize(static_cast<DType>(operand(0).operand().dtype()));
   }
   int64_t Scratch() const { return static_cast<int64_t>(shape_.scratch_bytes); }
   void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
@@ -272,6 +286,72 @@ class Planner {
     return {0, tiles, at, digits};
   }
 
+  // Whether a processor sorts rows of n by keys (keyed.h).
+  bool CanSortByKeys(int64_t n) const {
+    return !is_cuda() && n <= kMostRadix && launch_.options(3) == 0 &&
+           !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
+  }
+  // As keyed.h's SortItem.
+  int64_t KeyedBytes() const {
+    const bool wide = ItemSize(static_cast<DType>(operand(0).operand().dtype())) > 4;
+    return (wide ? 8 : 4) * (launch_.options(1) != 0 ? 2 : 1);
+  }
+  // Parts of a row, so that all threads have one; a power of two, none shorter than `least`.
+  int64_t RowParts(int64_t n, int64_t least) const {
+    const auto threads = static_cast<uint64_t>(std::max(target_.num_threads, 1));
+    const auto wanted = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(DivideUp(static_cast<int64_t>(threads), count_))));
+    const auto most = static_cast<int64_t>(
+        std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n / least, 1))));
+    return std::min(wanted, most);
+  }
+
+  // Whether neighbouring rows are neighbours in memory, and some fit a core's stack.
+  bool AreColumns(int64_t n) const {
+    const wire::RoutineOperand& input = operand(0);
+    const int axis = launch_.extents_size() - 1;
+    return launch_.options(2) == 0 && launch_.extents(axis) >= kColumns && n > 1 &&
+           input.operand().strides(axis) == ItemBytes() &&
+           std::abs(input.own_strides(0)) > ItemBytes() &&
+           (n + kColumns) * kColumns * KeyedBytes() <= kColumnBytes;
+  }
+
+  void SortByKeys(int64_t n) {
+    const int phase = FirstRadixPhase(launch_.routine());
+    const DType dtype = static_cast<DType>(operand(0).operand().dtype());
+    const int64_t width =
+        DivideUp(DivideUp(n, RowParts(n, kLeastKeyedTile)), kKeyedGroup) * kKeyedGroup;
+    const int64_t tiles = DivideUp(n, width), bytes = 2 * count_ * n * KeyedBytes();
+    if (tiles == 1 && AreColumns(n)) return Add(phase + 7, DivideUp(count_, kColumns), {n, 1});
+    if (tiles == 1) {
+      if (n > kKeyedOnStack) AddScratch(bytes);
+      return Add(phase, count_, {n, 1});
+    }
+    const bool places = launch_.options(1) != 0, rare = IsFloat(dtype) && !places;
+    const bool long_places = places && ItemSize(dtype) > 4 && launch_.options(2) == 0;
+    const int64_t at = DivideUp(bytes + count_ * tiles, 16) * 16;
+    AddScratch(at + count_ * (long_places ? tiles * 16 : 8));
+    if (long_places) Add(phase + 5, count_ * tiles, {width, tiles, 0, at});
+    Add(phase, count_ * tiles, {width, tiles, 0, at});
+    const int64_t groups = DivideUp(n, kKeyedGroup);
+    int64_t half = 0;
+    for (int64_t merged = width; merged < n; merged *= 2, half = 1 - half) {
+      const bool last = merged * 2 >= n;
+      if (last && rare) Add(phase + 2, count_, {1 - half, tiles, at});
+      Add(phase + 1, count_ * groups, {merged, half | (last ? 2 : 0), groups});
+      if (last && rare) Add(phase + 3, count_, {1 - half, tiles, at});
+    }
+    if (long_places) Add(phase + 6, count_ * groups, {half, tiles, groups, at});
+  }
+
+  void FirstsByKeys(int64_t n, int64_t k) {
+    const int phase = FirstRadixPhase(launch_.routine()) + 4;
+    const int64_t width = DivideUp(n, RowParts(n, kLeastFirstsTile)), tiles = DivideUp(n, width);
+    if (tiles > 1) AddScratch(count_ * tiles * k * KeyedBytes());
+    Add(phase, count_ * tiles, {width, tiles, k, 0});
+    if (tiles > 1) Add(phase, count_, {width, tiles, k, 1});
+  }
+
   // Returns the half of the scratch memory that has the result, where that is not the output.
   int64_t Sort(bool into_output = true) {
     const int64_t n = operand(0).own_extents(0);
@@ -281,6 +361,10 @@ class Planner {
       if (!into_output) AddScratch(DivideUp(count_ * n * EntryBytes(), 16) * 16);
       const bool places = launch_.options(1) != 0;
       RadixSort(count_, n, KeysTile(item, places), item, item, places ? IndexBytes() : 0, false);
+      return 0;
+    }
+    if (into_output && CanSortByKeys(n)) {
+      SortByKeys(n);
       return 0;
     }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
@@ -304,6 +388,7 @@ class Planner {
       Sort();
       return;
     }
+    if (CanSortByKeys(n)) return FirstsByKeys(n, k);
     const int64_t room = n <= kSortTile ? 0 : DivideUp(n, kSortTile) * k;
     AddScratch(2 * count_ * room * EntryBytes());
     int64_t left = n, half = 0;
@@ -323,9 +408,13 @@ class Planner {
 
   void Seek(int64_t n, int64_t ranks) {
     const int64_t seeks = 2 * count_ * ranks * 16;  // as struct Seek
-    if (count_ >= (is_cuda() ? kEnoughSeekingCuda : kEnoughSeekingCpu)) {
+    if (count_ >= (is_cuda() ? kEnoughSeekingCuda : kEnoughSeekingCpu) ||
+        (!is_cuda() && n < kLeastSoughtTogether)) {
       AddScratch(seeks);
-      return Add(3, count_);
+      const int64_t room = 2 * count_ * n * std::max<int64_t>(ItemBytes(), 4), at = Scratch();
+      const bool in_vectors = !is_cuda() && n > kKeyedOnStack && room <= kTableBytes * 4;
+      if (in_vectors) AddScratch(room);
+      return Add(3, count_, {0, 0, 0, in_vectors ? at : 0});
     }
     const int64_t digit_bits = is_cuda() ? 8 : 11, bins = int64_t{1} << digit_bits;
     const int64_t wanted = is_cuda() ? int64_t{target_.num_multiprocessors} * 8 : kGroupChunksCpu;
@@ -380,7 +469,7 @@ class Planner {
     shape_.may_fault = true;
     const int64_t groups = last().own_extents(0);
     if (count_ == 0 || groups == 0) return;
-    if (is_cuda() && CountsGroups(launch_.routine(), launch_.options())) return Tally(n, groups);
+    if (CountsGroups(launch_.routine(), launch_.options())) return Tally(n, groups);
     // The threads of a block go through sorted elements, not through places.
     if (is_cuda() && n >= kLeastSorted && n <= kMostRadix && count_ < 32)
       return GroupBySorting(n, may_be_cut);
@@ -494,9 +583,9 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kCompressCuda[] = {T, B, B, T},
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T}, kCompressCuda[] = {T, B, B, T},
                              kSortCuda[] = {B, T, B, T, B, B, B},
-                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
+                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
                              kApplyAtCuda[] = {T, T, T, B, B, B, T, B};
@@ -518,21 +607,24 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
         return kGroupCuda;
       case Code::ROUTINE_APPLY_AT:
         return kApplyAtCuda;
+      case Code::ROUTINE_SEARCH:
+        return kSearchCuda;
       default:
         break;
     }
   }
-  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T},
+  static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T}, kOneBlock[] = {B},
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
-                             kSort[] = {B, T, B}, kApplyAt[] = {T, T}, kGroup[] = {T, T, T, B},
+                             kSort[] = {B, T, B, B, B, T, T, B, B, B, B}, kApplyAt[] = {T, T},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
-                             kPartition[] = {B, T, B, B, T, B, B, T, B, T},
-                             kHistogram[] = {T, T, T, B, T, B, T};
+                             kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B, B, B},
+                             kGroup[] = {T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
       return kAccumulate;
-    case Code::ROUTINE_GATHER:
     case Code::ROUTINE_SEARCH:
+      return kOneBlock;
+    case Code::ROUTINE_GATHER:
     case Code::ROUTINE_FOLD:
     case Code::ROUTINE_GUFUNC:
     case Code::ROUTINE_INTERPOLATE:
@@ -552,9 +644,8 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
     case Code::ROUTINE_PARTITION:
       return kPartition;
     case Code::ROUTINE_GROUP_REDUCE:
-      return kGroup;
     case Code::ROUTINE_HISTOGRAM:
-      return kHistogram;
+      return kGroup;
     default:
       return {};
   }

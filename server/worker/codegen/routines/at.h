@@ -13,6 +13,10 @@ ST_FN Place join(const Launch& launch, st_u64 among, st_u64 elsewhere) {
   for (int axis = kRank - 1; axis >= 0; --axis) {
     const bool of_indices = launch.ST_LAST.strides[axis] == 0;
     const st_u64 extent = (st_u64)launch.extents[axis], number = of_indices ? among : elsewhere;
+    if (axis == 0) {
+      place.at[axis] = (Index)number;
+      break;
+    }
     place.at[axis] = (Index)(number % extent);
     if (of_indices) {
       among = number / extent;

@@ -22,6 +22,12 @@ ST_FN void st_raise(st_u64* at, st_u64 value) { atomicMax(at, value); }
 #define ST_THREADS 1
 #define ST_SHARED
 #define ST_SYNC() (void)0
+// Calls, so that long text used in several places is compiled once.
+#if defined(__CUDA__)
+#define ST_CALL static __attribute__((device, noinline))
+#else
+#define ST_CALL static __attribute__((noinline))
+#endif
 // The value that was there.
 ST_FN st_u64 st_swap_if(st_u64* at, st_u64 expected, st_u64 wanted) {
   __atomic_compare_exchange_n(at, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);

@@ -8,10 +8,34 @@ ST_FN st_i64 chunk_end(const Launch& launch, st_i64 begin) {
   return end < count ? end : count;
 }
 
+// Elements of the mask that are looked at together, without a branch for each. Returns how many.
+constexpr int kMarked = 256;
+ST_FN int read_marks(const Launch& launch, st_i64 begin, st_i64 end, bool* set) {
+  const int some = end - begin < kMarked ? (int)(end - begin) : kMarked;
+  if (launch.operand0.kOwn == 1) {
+    const st_i64 step = launch.operand0.own_strides[0];
+    const char* const from = launch.operand0.data + begin * step;
+    if (step == (st_i64)sizeof(T0)) {
+      for (int j = 0; j < some; ++j) set[j] = st_cast<bool>(st_load<T0>(from + j * sizeof(T0)));
+    } else {
+      for (int j = 0; j < some; ++j) set[j] = st_cast<bool>(st_load<T0>(from + j * step));
+    }
+  } else {
+    for (int j = 0; j < some; ++j) set[j] = is_set(launch, begin + j);
+  }
+  return some;
+}
+
 ST_FN void phase0(const Launch& launch, st_i64 item) {
   const st_i64 begin = item * launch.pass[0], end = chunk_end(launch, begin);
   st_i64 sum = 0;
-  for (st_i64 i = begin; i < end; ++i) sum += is_set(launch, i);
+  bool set[kMarked];
+  for (st_i64 i = begin; i < end; i += kMarked) {
+    const int some = read_marks(launch, i, end, set);
+    int count = 0;
+    for (int j = 0; j < some; ++j) count += set[j];
+    sum += count;
+  }
   ((st_i64*)launch.scratch)[item] = sum;
 }
 
@@ -31,8 +55,17 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   if (launch.fault[0] != 0) return;
   const st_i64 begin = item * launch.pass[0], end = chunk_end(launch, begin);
   st_i64 to = ((const st_i64*)launch.scratch)[item];
-  for (st_i64 i = begin; i < end; ++i) {
-    if (is_set(launch, i)) list(launch, list_of(launch), i, to++);
+  bool set[kMarked];
+  int places[kMarked];
+  for (st_i64 i = begin; i < end; i += kMarked) {
+    const int some = read_marks(launch, i, end, set);
+    int count = 0;
+    for (int j = 0; j < some; ++j) {
+      places[count] = j;
+      count += set[j];
+    }
+    for (int j = 0; j < count; ++j) list(launch, list_of(launch), i + places[j], to + j);
+    to += count;
   }
 }
 

@@ -85,6 +85,66 @@ ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
   const st_i64 bin = bin_of(launch, i);
   return bin < 0 ? launch.ST_LAST.own_extents[0] : bin;
 }
+#if !ST_CUDA
+constexpr int kGroupsTogether = 128;
+// Most values are in the bin to which a multiplication leads; the others are sought one by one.
+template <bool kEven>
+ST_FN void find_groups(const Launch& launch, st_i64 first, int some, st_i64* groups) {
+  if constexpr (kEven) {
+    double values[kGroupsTogether];
+    const st_i64 step = launch.operand0.own_strides[0];
+    if (Operand0::kOwn == 1 && step == (st_i64)sizeof(T0)) {
+      const char* const from = launch.operand0.data + first * step;
+      for (int j = 0; j < some; ++j)
+        values[j] = st_cast<double>(st_load<T0>(from + j * sizeof(T0)));
+    } else {
+      for (int j = 0; j < some; ++j)
+        values[j] = st_cast<double>(
+            st_load<T0>(launch.operand0.data + st_own_offset(launch.operand0, first + j)));
+    }
+    const Bins bins = bins_of(launch);
+    const double count = (double)bins.count, last = count - 1, inverse = 1 / bins.step;
+    const double end = edge_of(bins, bins.count);
+    int missed = 0;
+    for (int j = 0; j < some; ++j) {
+      const double x = values[j], guess = (x - bins.low) * inverse;
+      const double near = guess < count ? (guess > 0 ? __builtin_floor(guess) : 0) : last;
+      const double low = rounded<T0>(near * bins.step + bins.low);
+      const double high = near < last ? rounded<T0>((near + 1) * bins.step + bins.low) : end;
+      const bool hit = x >= low && (near < last ? x < high : x <= high);
+      groups[j] = hit ? (st_i64)near : -1;
+      missed += !hit;
+    }
+    for (int j = 0; j < some && missed > 0; ++j) {
+      if (groups[j] < 0) groups[j] = group_of(launch, first + j);
+    }
+  } else {
+    // As edged_bin, step by step for all, so that the reads of one do not wait for another's.
+    Program3 values[kGroupsTogether];
+    Index low[kGroupsTogether] = {};
+    for (int j = 0; j < some; ++j)
+      values[j] = run3(
+          st_load<T0>(launch.operand0.data + st_own_offset(launch.operand0, first + j)));
+    const st_i64 count = launch.ST_LAST.own_extents[0];
+    for (st_i64 length = count + 1; length > 0; length -= (length + 1) / 2) {
+      const Index half = (Index)((length + 1) / 2);
+      for (int j = 0; j < some; ++j)
+        low[j] += given_edge(launch, (st_i64)(low[j] + half - 1)) <= values[j] ? half : 0;
+    }
+    const Program4 end = given_edge(launch, count);
+    for (int j = 0; j < some; ++j) {
+      const bool last = (st_i64)low[j] > count && values[j] <= end;
+      const st_i64 none = count;
+      groups[j] = last ? count - 1
+                  : low[j] == 0 || (st_i64)low[j] > count ? none
+                                                          : (st_i64)low[j] - 1;
+    }
+  }
+}
+ST_FN void groups_of(const Launch& launch, st_i64 first, int some, st_i64* groups) {
+  find_groups<kUniform>(launch, first, some, groups);
+}
+#endif
 ST_FN Program0 element(const Launch& launch, const Place&, st_i64 i) {
   return run0(st_load<T2>(launch.operand2.data + st_own_offset(launch.operand2, i)));
 }

@@ -18,6 +18,12 @@ ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
   return to_group(launch, st_load<T0>(launch.operand0.data + i * launch.operand0.own_strides[0]),
                   launch.ST_LAST.own_extents[0]);
 }
+#if !ST_CUDA
+constexpr int kGroupsTogether = 128;
+ST_FN void groups_of(const Launch& launch, st_i64 first, int some, st_i64* groups) {
+  for (int j = 0; j < some; ++j) groups[j] = group_of(launch, first + j);
+}
+#endif
 template <bool kGiven>
 ST_FN Program0 value_of(const Launch& launch, const Place& place, st_i64 i) {
   if constexpr (kGiven) {

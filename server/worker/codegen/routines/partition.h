@@ -12,6 +12,16 @@ ST_FN st_i64 rank_of(const Launch& launch, st_i64, int j) {
 }
 ST_FN void found(const Launch&, st_i64, int, T0) {}
 
+// A row's counts: all runs of the first class, then all of the second.
+ST_FN st_i64* runs_of(const Launch& launch, st_i64 number) {
+  return (st_i64*)(launch.scratch + launch.pass[3]) + number * kClasses * launch.pass[1];
+}
+ST_FN st_i64 end_of_run(const Launch& launch, st_i64 begin) {
+  const st_i64 n = launch.operand0.own_extents[0], end = begin + launch.pass[0];
+  return end < n ? end : n;
+}
+
+#if ST_CUDA
 ST_FN int class_of(const Seek* pivots, st_u64 key) {
   int in = 0;
   for (int j = 0; j < ST_SCALARS; ++j) {
@@ -20,15 +30,6 @@ ST_FN int class_of(const Seek* pivots, st_u64 key) {
     if (key == pivots[j].prefix) return 2 * j + 1;
   }
   return in;
-}
-
-// A row's counts: all runs of the first class, then all of the second.
-ST_FN st_i64* runs_of(const Launch& launch, st_i64 number) {
-  return (st_i64*)(launch.scratch + launch.pass[3]) + number * kClasses * launch.pass[1];
-}
-ST_FN st_i64 end_of_run(const Launch& launch, st_i64 begin) {
-  const st_i64 n = launch.operand0.own_extents[0], end = begin + launch.pass[0];
-  return end < n ? end : n;
 }
 
 ST_FN void phase7(const Launch& launch, st_i64 item) {
@@ -41,6 +42,55 @@ ST_FN void phase7(const Launch& launch, st_i64 item) {
   st_i64* const to = runs_of(launch, number) + run;
   for (int k = 0; k < kClasses; ++k) to[k * launch.pass[1]] = counts[k];
 }
+#else
+// The different pivots of a row.
+struct Pivots {
+  int num;
+  RadixKey keys[ST_SCALARS];
+};
+ST_FN Pivots pivots_of(const Launch& launch, st_i64 number) {
+  const Seek* const seeks = seeks_of(launch, number, kDigits % 2);
+  Pivots pivots;
+  pivots.num = 0;
+  for (int j = 0; j < ST_SCALARS; ++j) {
+    if (j == 0 || seeks[j].prefix != seeks[j - 1].prefix)
+      pivots.keys[pivots.num++] = (RadixKey)seeks[j].prefix;
+  }
+  return pivots;
+}
+
+ST_FN void phase7(const Launch& launch, st_i64 item) {
+  alignas(64) RadixKey keys[kKeyBlock];
+  const st_i64 number = item / launch.pass[1], run = item % launch.pass[1];
+  const st_i64 begin = run * launch.pass[0], end = end_of_run(launch, begin);
+  const st_i64 step = launch.operand0.own_strides[0];
+  const char* const row = row_of(launch, number).in;
+  const Pivots pivots = pivots_of(launch, number);
+  // Not below each pivot, and above it.
+  st_i64 not_below[ST_SCALARS + 1] = {}, above[ST_SCALARS + 1] = {};
+  for (st_i64 i = begin; i < end; i += kKeyBlock) {
+    const int some = end - i < kKeyBlock ? (int)(end - i) : kKeyBlock;
+    read_keys(row + i * step, step, some, keys);
+    for (int j = 0; j < pivots.num; ++j) {
+      const RadixKey pivot = pivots.keys[j];
+      int greater = 0, equal = 0;
+      for (int k = 0; k < some; ++k) {
+        greater += keys[k] > pivot;
+        equal += keys[k] == pivot;
+      }
+      above[j] += greater;
+      not_below[j] += greater + equal;
+    }
+  }
+  st_i64* const to = runs_of(launch, number) + run;
+  for (int k = 0; k < kClasses; ++k) to[k * launch.pass[1]] = 0;
+  to[0] = end - begin - not_below[0];
+  for (int j = 0; j < pivots.num; ++j) {
+    to[(2 * j + 1) * launch.pass[1]] = not_below[j] - above[j];
+    to[(2 * j + 2) * launch.pass[1]] = above[j] - not_below[j + 1];
+  }
+}
+#endif
 
 // Where each run's elements of each class begin.
 ST_FN void phase8(const Launch& launch, st_i64 item) {
@@ -62,6 +112,7 @@ ST_FN void phase8(const Launch& launch, st_i64 item) {
   ST_SYNC();
 }
 
+#if ST_CUDA
 ST_FN void phase9(const Launch& launch, st_i64 item) {
   const st_i64 number = item / launch.pass[1], run = item % launch.pass[1];
   const st_i64 begin = run * launch.pass[0], end = end_of_run(launch, begin);
@@ -76,3 +127,65 @@ ST_FN void phase9(const Launch& launch, st_i64 item) {
           entry);
   }
 }
+#else
+#if ST_VECTORS
+// Elements of a block to where each class goes on, bit by bit.
+ST_FN ST_512 void move_vectors(const char* from, int some, const RadixKey* keys,
+                               const Pivots& pivots, char* to, st_i64* places) {
+  typedef RadixKey Moved;  // as large as an element
+  typedef Lanes<Moved> L;
+  const Moved* const elements = (const Moved*)from;
+  Moved* const out = (Moved*)to;
+  for (int i = 0; i < some; i += L::kCount) {
+    const int left = some - i;
+    typename L::Mask rest = left < L::kCount ? first_lanes<Moved>(left) : (typename L::Mask)-1;
+    const typename L::V moved = L::load_some(elements + i, all_lanes<Moved>(0), rest);
+    const typename L::V own = load_lanes(keys + i);
+    auto move = [&](typename L::Mask mask, int in) {
+      if (mask == 0) return;
+      const int count = __builtin_popcount(mask);
+      L::store_some(out + places[in], L::compressed(moved, mask), first_lanes<Moved>(count));
+      places[in] += count;
+    };
+    for (int j = 0; j < pivots.num; ++j) {
+      const typename L::V pivot = all_lanes<Moved>((Moved)pivots.keys[j]);
+      const typename L::Mask below = L::below(own, pivot) & rest;
+      const typename L::Mask equal = (typename L::Mask)~L::below(pivot, own) & rest & ~below;
+      move(below, 2 * j);
+      move(equal, 2 * j + 1);
+      rest &= ~(below | equal);
+    }
+    move(rest, 2 * pivots.num);
+  }
+}
+#endif
+
+ST_FN void phase9(const Launch& launch, st_i64 item) {
+  alignas(64) RadixKey keys[kKeyBlock];
+  const st_i64 number = item / launch.pass[1], run = item % launch.pass[1];
+  const st_i64 begin = run * launch.pass[0], end = end_of_run(launch, begin);
+  const st_i64 step = launch.operand0.own_strides[0], out_step = launch.ST_LAST.own_strides[0];
+  const Row row = row_of(launch, number);
+  const Pivots pivots = pivots_of(launch, number);
+  const st_i64* const from = runs_of(launch, number) + run;
+  st_i64 places[kClasses];
+  for (int k = 0; k < kClasses; ++k) places[k] = from[k * launch.pass[1]];
+  for (st_i64 i = begin; i < end; i += kKeyBlock) {
+    const int some = end - i < kKeyBlock ? (int)(end - i) : kKeyBlock;
+    read_keys(row.in + i * step, step, some, keys);
+#if ST_VECTORS
+    if (!kIndices && sizeof(T0) >= 4 && step == (st_i64)sizeof(T0) && out_step == step) {
+      move_vectors(row.in + i * step, some, keys, pivots, row.out, places);
+      continue;
+    }
+#endif
+    int classes[kKeyBlock] = {};
+    for (int j = 0; j < pivots.num; ++j) {
+      const RadixKey pivot = pivots.keys[j];
+      for (int k = 0; k < some; ++k) classes[k] += (keys[k] >= pivot) + (keys[k] > pivot);
+    }
+    for (int k = 0; k < some; ++k)
+      store(row.out + places[classes[k]]++ * out_step, read(launch, row, i + k));
+  }
+}
+#endif

@@ -102,9 +102,50 @@ ST_FN void add_one(st_u32* at) { atomicAdd(at, 1u); }
 ST_FN void add_one(st_u32* at) { ++*at; }
 #endif
 
+#if !ST_CUDA
+// As below. Few elements begin with the digits found, so that most blocks are left at once.
+ST_CALL void count_blocks(const Launch& launch, const char* row, st_i64 begin, st_i64 end,
+                          int digit, const Wanted& wanted, st_u32* counts) {
+  alignas(64) RadixKey keys[kKeyBlock];
+  const st_i64 step = launch.operand0.own_strides[0];
+  const int num = wanted.num;
+  // Neighbours are often equal: two tables do not wait for each other.
+  st_u32 odd[kBins];
+  for (int i = 0; i < num * kBins; ++i) counts[i] = 0;
+  for (int i = 0; i < kBins && digit == 0; ++i) odd[i] = 0;
+  for (st_i64 i = begin; i < end; i += kKeyBlock) {
+    const int some = end - i < kKeyBlock ? (int)(end - i) : kKeyBlock;
+    read_keys(row + i * step, step, some, keys);
+    if (digit == 0) {
+      int j = 0;
+      for (; j + 2 <= some; j += 2) {
+        ++counts[digit_of(keys[j], 0)];
+        ++odd[digit_of(keys[j + 1], 0)];
+      }
+      if (j < some) ++counts[digit_of(keys[j], 0)];
+      continue;
+    }
+    const int shift = shift_of(digit - 1);
+    for (int k = 0; k < num; ++k) {
+      const RadixKey prefix = (RadixKey)wanted.prefixes[k];
+      int matches = 0;
+      for (int j = 0; j < some; ++j) matches += keys[j] >> shift == prefix;
+      if (matches == 0) continue;
+      for (int j = 0; j < some; ++j) {
+        if (keys[j] >> shift == prefix) ++counts[k * kBins + digit_of(keys[j], digit)];
+      }
+    }
+  }
+  for (int i = 0; i < kBins && digit == 0; ++i) counts[i] += odd[i];
+}
+#endif
 // The elements [begin, end) by their next digit, kBins counts for each prefix. A block's.
 ST_FN void count_digits(const Launch& launch, const char* row, st_i64 begin, st_i64 end, int digit,
                         const Wanted& wanted, st_u32* counts) {
+#if !ST_CUDA
+  count_blocks(launch, row, begin, end, digit, wanted, counts);
+  return;
+#endif
   const int num = wanted.num;
   for (int i = ST_THREAD; i < num * kBins; i += ST_THREADS) counts[i] = 0;
   ST_SYNC();
@@ -149,7 +190,48 @@ ST_FN st_u64* counts_of(const Launch& launch, st_i64 number, int half) {
          (half * launch.count + number) * rows * num_ranks(launch) * kBins;
 }
 
+#if ST_VECTORS
+// A row's wanted keys by parting all of them. pass[3]: where in the scratch memory rows have room;
+// short rows do without.
+constexpr st_i64 kStackKeys = 8192;  // as kKeyedOnStack in routine_shape.cc
+ST_CALL ST_512 void seek_keys(const Launch& launch, st_i64 item, RadixKey* a, RadixKey* b) {
+  const st_i64 n = launch.operand0.own_extents[0];
+  const int num = num_ranks(launch);
+  st_i64 ranks[kMostRanks];
+  for (int j = 0; j < num; ++j) ranks[j] = rank_of(launch, item, j);
+  read_keys(row_of(launch, item).in, launch.operand0.own_strides[0], n, a);
+  sort_wanted(a, b, n, [&](st_i64 begin, st_i64 end) {
+    bool any = false;
+    for (int j = 0; j < num; ++j) any = any || (ranks[j] >= begin && ranks[j] < end);
+    return any;
+  });
+  for (int j = 0; j < num; ++j) {
+    seeks_of(launch, item, kDigits % 2)[j] = Seek{a[ranks[j]], 0};
+    found(launch, item, j, value_of<T0>(a[ranks[j]]));
+  }
+}
+ST_CALL ST_512 void seek_on_stack(const Launch& launch, st_i64 item) {
+  alignas(64) RadixKey a[kStackKeys], b[kStackKeys];
+  seek_keys(launch, item, a, b);
+}
+ST_FN bool seek_in_vectors(const Launch& launch, st_i64 item) {
+  const st_i64 n = launch.operand0.own_extents[0];
+  if (n <= kStackKeys) {
+    seek_on_stack(launch, item);
+  } else if (launch.pass[3] != 0) {
+    RadixKey* const a = (RadixKey*)(launch.scratch + launch.pass[3]) + 2 * item * n;
+    seek_keys(launch, item, a, a + n);
+  } else {
+    return false;
+  }
+  return true;
+}
+#endif
+
 ST_FN void phase3(const Launch& launch, st_i64 item) {
+#if ST_VECTORS
+  if (seek_in_vectors(launch, item)) return;
+#endif
   ST_SHARED Seek seeks[kMostRanks];
   ST_SHARED Wanted wanted;
   ST_SHARED st_u32 counts[kMostRanks * kBins];

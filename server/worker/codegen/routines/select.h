@@ -25,7 +25,43 @@ ST_FN void found(const Launch& launch, st_i64 number, int j, T0 value) {
                   st_convert<TLast>(value));
 }
 
+#if ST_VECTORS
+// Whether a short row's elements were found by their keys. Zeros and NaN are not: which of them has
+// a rank depends on the order of the row.
+ST_CALL ST_512 bool select_in_vectors(const Launch& launch, st_i64 item) {
+  constexpr st_kind kind = st_traits<T0>::kind;
+  constexpr RadixKey sign = (RadixKey)1 << (kRadixKeyBits - 1), all = sign | (sign - 1);
+  if (kind == ST_COMPLEX) return false;
+  alignas(64) RadixKey a[kTile], b[kTile];
+  const Row row = row_of(launch, item);
+  const Place place = st_place(launch, item);
+  const st_i64 n = launch.operand0.own_extents[0];
+  const int num = num_ranks(launch);
+  read_keys(row.in, launch.operand0.own_strides[0], n, a);
+  sort_wanted(a, b, n, [&](st_i64 begin, st_i64 end) {
+    bool any = num > kMostRanks;
+    for (int j = 0; j < num && !any; ++j) {
+      const st_i64 rank = given_rank(launch, place, j);
+      any = rank >= begin && rank < end;
+    }
+    return any;
+  });
+  for (int j = 0; j < num && kind != ST_INT && kind != ST_BOOL; ++j) {
+    const st_i64 rank = given_rank(launch, place, j);
+    if (rank >= 0 && (a[rank] == all || a[rank] == sign || a[rank] == sign - 1)) return false;
+  }
+  for (int j = 0; j < num; ++j) {
+    const st_i64 rank = given_rank(launch, place, j);
+    if (rank >= 0) found(launch, item, j, value_of<T0>(a[rank]));
+  }
+  return true;
+}
+#endif
+
 ST_FN void phase7(const Launch& launch, st_i64 item) {
+#if ST_VECTORS
+  if (select_in_vectors(launch, item)) return;
+#endif
   ST_SHARED Entry tiles[2][kTile];
   const Entry* const sorted = sort_entries(launch, row_of(launch, item), nullptr, 0,
                                            (int)launch.operand0.own_extents[0], tiles);

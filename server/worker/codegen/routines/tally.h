@@ -1,4 +1,6 @@
-// How many elements each group has, after its user's num_elements(), group_of() and
+// How many elements each group has, after its user's num_elements(), group_of(), on a CPU
+//   groups_of(launch, i, some, groups)   of up to kGroupsTogether elements from i on
+// and
 //   store_count(launch, group, count)
 // Pass 4 clears pass[1] rows of counts, 5 counts chunks of pass[0] elements, and 6 adds rows up.
 // pass[2]: the chunks share one row.
@@ -42,9 +44,13 @@ ST_FN void phase5(const Launch& launch, st_i64 item) {
     ST_SYNC();
   }
 #else
-  for (st_i64 i = begin; i < end; ++i) {
-    const st_i64 group = group_of(launch, i);
-    if (group < groups) count_one(row + group);
+  st_i64 in[kGroupsTogether];
+  for (st_i64 i = begin; i < end; i += kGroupsTogether) {
+    const int some = end - i < kGroupsTogether ? (int)(end - i) : kGroupsTogether;
+    groups_of(launch, i, some, in);
+    for (int j = 0; j < some; ++j) {
+      if (in[j] < groups) count_one(row + in[j]);
+    }
   }
 #endif
 }

@@ -90,7 +90,7 @@ absl::StatusOr<Work> LowerRoutine(const LoweringContext& context,
     routine->addresses.push_back(place->bits());
     work.operands.push_back(*std::move(place));
   }
-  routine->shape = codegen::PlanRoutine(launch, {});
+  routine->shape = codegen::PlanRoutine(launch, {.num_threads = context.pool->num_threads()});
   if (routine->shape.passes.empty()) return NoWork();
   auto module = FindModule(context, launch.module());
   if (!module.ok()) return module.status();
