@@ -115,6 +115,72 @@ __global__ void naive_product(const float* a, const float* b, float* out, int n)
   for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
   out[row * n + column] = sum;
 }
+// A recurrence over an array of each thread's own.
+__global__ void local_array(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float rates[64];
+  for (int k = 0; k < 64; ++k) rates[k] = 0.05f + 0.0001f * a[i];
+  for (int step = 0; step < 16; ++step) {
+    float v = 0;
+    for (int k = step + 1; k < 64; ++k) {
+      float rate = 0.002f * b[k];
+      v += rate * rates[k] / (1 + 0.25f * rates[k]);
+      rates[k] *= expf(rate * v - 0.1f * rate);
+    }
+  }
+  float sum = 0;
+  for (int k = 0; k < 64; ++k) sum += rates[k];
+  out[i] = sum;
+}
+// A filter whose window is mirrored at the image's edges.
+__global__ void window(const float* a, const float* b, float* out, int n) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= n || y >= n) return;
+  float middle = a[y * n + x], sum = 0, weights = 0;
+  for (int i = -4; i <= 4; ++i) {
+    for (int j = -4; j <= 4; ++j) {
+      int row = y + i, column = x + j;
+      if (row < 0) row = -row;
+      if (row >= n) row = 2 * n - 2 - row;
+      if (column < 0) column = -column;
+      if (column >= n) column = 2 * n - 2 - column;
+      float value = a[row * n + column], d = middle - value;
+      float weight = expf(-d * d * 0.5f - (float)(i * i + j * j) * 0.1f);
+      sum += weight * value;
+      weights += weight;
+    }
+  }
+  out[y * n + x] = sum / weights;
+}
+// Bytes replaced by those of a table, several times over.
+__global__ void byte_table(const unsigned char* in, unsigned char* out, const unsigned char* table,
+                           int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (4 * i + 3 >= n) return;
+  unsigned char s[4];
+  for (int k = 0; k < 4; ++k) s[k] = in[4 * i + k];
+  for (int round = 0; round < 16; ++round) {
+    unsigned char first = s[0];
+    for (int k = 0; k < 3; ++k) s[k] = table[s[k + 1] ^ round] ^ (s[k] >> 3);
+    s[3] = table[first] ^ round;
+  }
+  for (int k = 0; k < 4; ++k) out[4 * i + k] = s[k];
+}
+// Each thread leaves its loop in a round of its own.
+__global__ void early_exit(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float cx = a[i] * 0.4f, cy = b[i] * 0.02f - 0.7f, x = 0, y = 0;
+  int round = 0;
+  while (round < 64 && x * x + y * y < 4) {
+    float next = x * x - y * y + cx;
+    y = 2 * x * y + cy;
+    x = next;
+    ++round;
+  }
+  out[i] = (float)round;
+}
 )";
 
 struct Options {
@@ -202,6 +268,7 @@ class Bench {
     Reductions();
     Histograms();
     Products();
+    PrivateValues();
     for (bool wide : {false, true}) Blas(wide);
   }
 
@@ -379,6 +446,62 @@ class Bench {
     Compare("tiled_product", kernel("tiled_product"), "the same tiles in C++", tiled, check);
     Compare("tiled_product_by_rows", kernel("tiled_product"), "ikj loops in C++", rows, check);
     Compare("naive_product", kernel("naive_product"), "ikj loops in C++", rows, check);
+  }
+
+  // Arrays, windows, tables and counts of single threads.
+  void PrivateValues() {
+    const int few =
+        static_cast<int>(std::min<int64_t>(options_.elements / 32 / 256 * 256, 1 << 18));
+    const float *a = a_.data(), *b = b_.data();
+    float* out = want_.data();
+    auto share = [this](int64_t items, std::function<void(int64_t, int64_t)> work) -> Work {
+      return [items, work = std::move(work)](cpu::ThreadPool& pool) { Share(pool, items, work); };
+    };
+    auto kernel = [&](const std::string& name, int n, cpu::LaunchConfig launch) -> Work {
+      return [this, name, n, launch](cpu::ThreadPool& pool) {
+        Arrays arrays{a_.data(), b_.data(), out_.data(), n};
+        kernels_.Launch(pool, name, launch, &arrays);
+      };
+    };
+    const char* loop = "the same loop in C++";
+    const cpu::LaunchConfig rows{{static_cast<uint32_t>(few / 256), 1, 1}, {256, 1, 1}};
+    Compare("local_array", kernel("local_array", few, rows), loop,
+            share(few, [=](int64_t from, int64_t to) { plain::LocalArray(a, b, out, from, to); }),
+            Close("local_array", few, 1e-4));
+    Compare("early_exit", Kernel("early_exit", {{NumBlocks(), 1, 1}, {256, 1, 1}}), loop,
+            Loop([=](int64_t from, int64_t to) { plain::EarlyExit(a, b, out, from, to); }),
+            nullptr);
+    const int side = options_.matrix;
+    const auto tiles = static_cast<uint32_t>(side / 16);
+    Compare("window", kernel("window", side, {{tiles, tiles, 1}, {16, 16, 1}}), loop,
+            share(side, [=](int64_t from, int64_t to) { plain::Window(a, out, side, from, to); }),
+            Close("window", int64_t{side} * side, 1e-5));
+    ByteTable(loop);
+  }
+
+  void ByteTable(const char* loop) {
+    struct Bytes {
+      const uint8_t* in;
+      uint8_t* out;
+      const uint8_t* table;
+      int n;
+    };
+    const int n = static_cast<int>(options_.elements);
+    std::vector<uint8_t> in(n), got(n), want(n), table(256);
+    for (int i = 0; i < n; ++i) in[i] = static_cast<uint8_t>(integers_[i]);
+    for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i * 167 + 13);
+    Work ours = [&](cpu::ThreadPool& pool) {
+      Bytes bytes{in.data(), got.data(), table.data(), n};
+      kernels_.Launch(pool, "byte_table", {{(NumBlocks() + 3) / 4, 1, 1}, {256, 1, 1}}, &bytes);
+    };
+    Work theirs = [&](cpu::ThreadPool& pool) {
+      Share(pool, n / 4, [&](int64_t from, int64_t to) {
+        plain::ByteTable(in.data(), want.data(), table.data(), from, to);
+      });
+    };
+    Compare("byte_table", ours, loop, theirs, [&] {
+      if (got != want) Die("the bytes differ");
+    });
   }
 
   // What the device does for matmul, without a daemon.

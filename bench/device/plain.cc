@@ -100,4 +100,74 @@ void Product(const float* a, const float* b, float* out, int n, int64_t begin, i
   }
 }
 
+void LocalArray(const float* a, const float* b, float* out, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    float rates[64];
+    for (float& rate : rates) rate = 0.05f + 0.0001f * a[i];
+    for (int step = 0; step < 16; ++step) {
+      float v = 0;
+      for (int k = step + 1; k < 64; ++k) {
+        const float rate = 0.002f * b[k];
+        v += rate * rates[k] / (1 + 0.25f * rates[k]);
+        rates[k] *= std::exp(rate * v - 0.1f * rate);
+      }
+    }
+    float sum = 0;
+    for (float rate : rates) sum += rate;
+    out[i] = sum;
+  }
+}
+
+void EarlyExit(const float* a, const float* b, float* out, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float cx = a[i] * 0.4f, cy = b[i] * 0.02f - 0.7f;
+    float x = 0, y = 0;
+    int round = 0;
+    while (round < 64 && x * x + y * y < 4) {
+      const float next = x * x - y * y + cx;
+      y = 2 * x * y + cy;
+      x = next;
+      ++round;
+    }
+    out[i] = static_cast<float>(round);
+  }
+}
+
+void Window(const float* a, float* out, int n, int64_t begin, int64_t end) {
+  for (int y = static_cast<int>(begin); y < end; ++y) {
+    for (int x = 0; x < n; ++x) {
+      const float middle = a[y * n + x];
+      float sum = 0, weights = 0;
+      for (int i = -4; i <= 4; ++i) {
+        for (int j = -4; j <= 4; ++j) {
+          int row = y + i, column = x + j;
+          if (row < 0) row = -row;
+          if (row >= n) row = 2 * n - 2 - row;
+          if (column < 0) column = -column;
+          if (column >= n) column = 2 * n - 2 - column;
+          const float value = a[row * n + column], d = middle - value;
+          const float weight = std::exp(-d * d * 0.5f - static_cast<float>(i * i + j * j) * 0.1f);
+          sum += weight * value;
+          weights += weight;
+        }
+      }
+      out[y * n + x] = sum / weights;
+    }
+  }
+}
+
+void ByteTable(const uint8_t* in, uint8_t* out, const uint8_t* table, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    uint8_t s[4];
+    for (int k = 0; k < 4; ++k) s[k] = in[4 * i + k];
+    for (int round = 0; round < 16; ++round) {
+      const uint8_t first = s[0];
+      for (int k = 0; k < 3; ++k)
+        s[k] = static_cast<uint8_t>(table[s[k + 1] ^ round] ^ (s[k] >> 3));
+      s[3] = static_cast<uint8_t>(table[first] ^ round);
+    }
+    for (int k = 0; k < 4; ++k) out[4 * i + k] = s[k];
+  }
+}
+
 }  // namespace stride::bench::plain

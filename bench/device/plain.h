@@ -24,5 +24,13 @@ void Histogram(const int32_t* a, int32_t* counts, int64_t begin, int64_t end);
 void TiledProduct(const float* a, const float* b, float* out, int n, int64_t begin, int64_t end);
 // Rows [begin, end), the middle loop over the shared dimension.
 void Product(const float* a, const float* b, float* out, int n, int64_t begin, int64_t end);
+// A recurrence over 64 floats for each item; b has 64 elements.
+void LocalArray(const float* a, const float* b, float* out, int64_t begin, int64_t end);
+// Rounds until a point is far away, 64 at most.
+void EarlyExit(const float* a, const float* b, float* out, int64_t begin, int64_t end);
+// Rows [begin, end) of an image of n x n under a window of 9 x 9, mirrored at the edges.
+void Window(const float* a, float* out, int n, int64_t begin, int64_t end);
+// Groups of four bytes, replaced by those of a table of 256 in 16 rounds.
+void ByteTable(const uint8_t* in, uint8_t* out, const uint8_t* table, int64_t begin, int64_t end);
 
 }  // namespace stride::bench::plain

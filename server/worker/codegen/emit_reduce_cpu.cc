@@ -111,12 +111,15 @@ $source  const $value best = st_combine_values<$combination, $value>(source, n, 
 }
 )";
 
-// Elements that lie one after another as they are combined; products of two such; any others are
-// first written so.
+// Elements that lie one after another as they are combined; products of two such, or squares; any
+// others are first written so.
 constexpr char kInPlace[] = R"(  const st_in_place<$value> source{(const $value*)p0};
 )";
 constexpr char kProducts[] =
     R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
+)";
+constexpr char kSquares[] =
+    R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p0};
 )";
 constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   ST_IVDEP
@@ -364,11 +367,12 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
   const uint32_t result = code.map().results(0);
   const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
   if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
-  const bool products = !text.finishes_index && value.op() == "multiply" &&
-                        value.arguments_size() == 2 && text.dtypes.size() == 2 &&
-                        IsPlainInput(code, text, value.arguments(0), 0, dtype) &&
-                        IsPlainInput(code, text, value.arguments(1), 1, dtype);
-  return products ? kProducts : kCopied;
+  if (text.finishes_index || value.op() != "multiply" || value.arguments_size() != 2 ||
+      text.dtypes.size() > 2 || !IsPlainInput(code, text, value.arguments(0), 0, dtype))
+    return kCopied;
+  const uint32_t last = static_cast<uint32_t>(text.dtypes.size()) - 1;
+  if (!IsPlainInput(code, text, value.arguments(1), last, dtype)) return kCopied;
+  return last == 0 ? kSquares : kProducts;
 }
 
 std::string RowsText(const Code& code, const ReduceText& text, DType accumulator,

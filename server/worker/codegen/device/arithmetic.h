@@ -200,26 +200,55 @@ ST_FN bool st_overflows(T a, T b) {
     return false;
   }
 }
+#if !ST_CUDA
+// The quotient towards zero, by floating-point division, which vectors have. Rounding never reaches
+// the next integer: a / b is further below it than a part in 2^17 of 16-bit integers, 2^33 of
+// 32-bit ones. For 64-bit integers two such divisions with their corrections took 1.4 times as long
+// as the processor's own.
+template <class F, class T>
+ST_FN T st_quotient_by(T a, T b) {
+  return (T)((F)a / (F)b);
+}
+#endif
+// a / b as C has it; b is not zero and a / b does not overflow.
 template <class T>
-ST_FN T st_integer_floor_divide(T a, T b) {
-  if (b == 0) return 0;
-  if (st_overflows(a, b)) return a;
-  T quotient = a / b;
-  if constexpr (st_traits<T>::is_signed) {
-    if (quotient * b != a && (a < 0) != (b < 0)) --quotient;
+ST_FN T st_quotient(T a, T b) {
+#if !ST_CUDA
+  if constexpr (sizeof(T) <= 2) {
+    return st_quotient_by<float>(a, b);
+  } else if constexpr (sizeof(T) == 4) {
+    return st_quotient_by<double>(a, b);
   }
-  return quotient;
+#endif
+  return (T)(a / b);
+}
+// One in place of divisors by which there is no quotient. Of the least integer by -1 that gives the
+// integer itself and no rest, as NumPy has it.
+template <class T>
+ST_FN T st_safe_divisor(T a, T b) {
+  return b == 0 || st_overflows(a, b) ? (T)1 : b;
 }
 template <class T>
+ST_FN T st_integer_floor_divide(T a, T b) {
+  const T divisor = st_safe_divisor(a, b);
+  T quotient = st_quotient(a, divisor);
+  if constexpr (st_traits<T>::is_signed) {
+    const T rest = (T)(a - quotient * divisor);
+    quotient = (T)(quotient - (rest != 0 && (rest < 0) != (divisor < 0)));
+  }
+  return b == 0 ? (T)0 : quotient;
+}
+// By zero: zero.
+template <class T>
 ST_FN T st_integer_fmod(T a, T b) {
-  if (b == 0 || st_overflows(a, b)) return 0;
-  return a % b;
+  const T divisor = st_safe_divisor(a, b);
+  return (T)(a - st_quotient(a, divisor) * divisor);
 }
 template <class T>
 ST_FN T st_integer_remainder(T a, T b) {
   T rest = st_integer_fmod(a, b);
   if constexpr (st_traits<T>::is_signed) {
-    if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+    rest = (T)(rest + (rest != 0 && (rest < 0) != (b < 0) ? b : (T)0));
   }
   return rest;
 }

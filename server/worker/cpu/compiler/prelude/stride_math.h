@@ -28,14 +28,6 @@ STRIDE_DEVICE bool is_nan(double x) { return x != x; }
 // 2^n for n in the range of normal exponents.
 STRIDE_DEVICE float power_of_two(float n) { return from_bits((uint32_t)((int)n + 127) << 23); }
 STRIDE_DEVICE double power_of_two(double n) { return from_bits((bits(n + 0x1.8p52) + 1023) << 52); }
-// x * 2^n in two steps, so that the result may be a denormal. |n| is at most twice the largest
-// exponent.
-template <class T>
-STRIDE_DEVICE T scale(T x, T n) {
-  T half = nearest(n * (T)0.5);
-  return x * power_of_two(half) * power_of_two(n - half);
-}
-
 // ---- exponentials
 
 template <class T>
@@ -44,6 +36,9 @@ template <>
 struct Exponent<float> {
   static constexpr float kMax = 130, kMin = -155, kLn2 = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f,
                          kLog2e = 0x1.715476p+0f, kLn2Wide = 0x1.62e42fefa39efp-1;
+  // 1.5 * 2^n is more than half of the least denormal for n from kLeast on; power_of_two(kZero) is
+  // 0.
+  static constexpr float kLeast = -150, kZero = -127;
   static constexpr float kLog2Of10 = 0x1.a934fp+1f, kLog10Of2 = 0x1.344136p-2f,
                          kLog10Of2Low = -0x1.ec10cp-27f, kLn10 = 0x1.26bb1cp+1f,
                          kLn10Low = -0x1.12aabap-25f;
@@ -52,16 +47,22 @@ template <>
 struct Exponent<double> {
   static constexpr double kMax = 1026, kMin = -1080, kLn2 = 0x1.62e42fefa39efp-1,
                           kLn2Low = 0x1.abc9e3b39803fp-56, kLog2e = 0x1.71547652b82fep+0;
+  static constexpr double kLeast = -1075, kZero = -1023;
   static constexpr double kLog2Of10 = 0x1.a934f0979a371p+1, kLog10Of2 = 0x1.34413509f79ffp-2,
                           kLog10Of2Low = -0x1.9dc1da994fd21p-59, kLn10 = 0x1.26bb1bbb55516p+1,
                           kLn10Low = -0x1.f48ad494ea3e9p-53;
 };
 
+// x * 2^n for x in [0.5, 1.5), in two steps, so that the result may be a denormal. |n| is at most
+// twice the largest exponent. Where the result is zero both powers are: a product that rounds to
+// zero costs a processor some 150 cycles, as each denormal does.
 template <class T>
-STRIDE_DEVICE T clamp_exponent(T n) {
-  n = n > Exponent<T>::kMax ? Exponent<T>::kMax : n;
-  return n < Exponent<T>::kMin ? Exponent<T>::kMin : n;
+STRIDE_DEVICE T scale(T x, T n) {
+  n = n < Exponent<T>::kLeast ? 2 * Exponent<T>::kZero : n;
+  T half = nearest(n * (T)0.5);
+  return x * power_of_two(half) * power_of_two(n - half);
 }
+
 // exp(r) for |r| <= ln(2)/2 (r_low: what rounding r lost).
 template <class T>
 STRIDE_DEVICE T exp_small(T r, T r_low) {
@@ -461,6 +462,27 @@ STRIDE_DEVICE double atan2_(double y, double x) {
   result = (x != x) | (y != y) ? x + y : result;
   return with_sign(result, y);
 }
+// Of floats, whose sums and quotients a double holds without overflow, for a result in single
+// precision.
+STRIDE_DEVICE float atan2_single(double y, double x) {
+  double a = absolute(y), b = absolute(x);
+  bool both_infinite = (a == (double)__builtin_inf()) & (b == (double)__builtin_inf());
+  a = both_infinite ? 1.0 : a;
+  b = both_infinite ? 1.0 : b;
+  bool swap = a > b;
+  double top = swap ? b : a, bottom = swap ? a : b;
+  bool fold = top > bottom * 0x1.a827999fcef32p-2;
+  double up = fold ? top - bottom : top, down = fold ? top + bottom : bottom;
+  double t = down == 0 ? 0.0 : up / down;
+  double z = t * t;
+  double angle = fused(t * z, short_arc_tail(z), t) + (fold ? 0x1.921fb54442d18p-1 : 0.0);
+  angle = swap ? 0x1.921fb54442d18p+0 - angle : angle;
+  angle = (bits(x) >> 63) != 0 ? 0x1.921fb54442d18p+1 - angle : angle;
+  angle = (x != x) | (y != y) ? x + y : angle;
+  return (float)with_sign(angle, y);
+}
+STRIDE_DEVICE float asin_single(double x) { return atan2_single(x, root((1 - x) * (1 + x))); }
+STRIDE_DEVICE float acos_single(double x) { return 2 * atan2_single(root(1 - x), root(1 + x)); }
 STRIDE_DEVICE double atan_(double x) {
   double result = atan2_(x, 1.0);
   return absolute(x) < 0x1p-27 ? x : result;

@@ -74,9 +74,9 @@ STRIDE_OWN(log1p)
 STRIDE_OWN(sinh)
 STRIDE_OWN(cosh)
 STRIDE_OWN(tanh)
-STRIDE_WIDE(asin)
-STRIDE_WIDE(acos)
-STRIDE_WIDE(atan)
+STRIDE_NAME1(asin, __stride::asin_single((double)x), __stride::asin_(x))
+STRIDE_NAME1(acos, __stride::acos_single((double)x), __stride::acos_(x))
+STRIDE_NAME1(atan, __stride::atan2_single((double)x, 1.0), __stride::atan_(x))
 STRIDE_WIDE(asinh)
 STRIDE_WIDE(acosh)
 STRIDE_WIDE(atanh)
@@ -115,7 +115,7 @@ STRIDE_NAME1(normcdf, 0.5f * erfcf(x * -0.707106781f), 0.5 * erfc(x * -M_SQRT1_2
 STRIDE_NAME2(pow, __stride::pow_(x, y), __stride::pow_(x, y))
 STRIDE_DEVICE float pow(float x, int y) { return __stride::pow_(x, (float)y); }
 STRIDE_DEVICE double pow(int x, int y) { return __stride::pow_((double)x, (double)y); }
-STRIDE_NAME2(atan2, (float)__stride::atan2_((double)x, (double)y), __stride::atan2_(x, y))
+STRIDE_NAME2(atan2, __stride::atan2_single((double)x, (double)y), __stride::atan2_(x, y))
 STRIDE_NAME2(hypot,
              __builtin_isinf(x) || __builtin_isinf(y)
                  ? __builtin_inff()

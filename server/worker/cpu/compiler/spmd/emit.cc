@@ -26,7 +26,7 @@ class Emitter {
     for (size_t i = 0; i < shape_.regions.size(); ++i) EmitRegion(static_cast<int>(i));
     llvm::Instruction* old = shape_.prologue->getTerminator();
     IRBuilder<> builder(old);
-    if (shape_.divergent) builder.CreateStore(builder.getInt64(1ull << entry_), pending_);
+    if (shape_.divergent) builder.CreateStore(Bit(entry_), pending_);
     builder.CreateBr(shape_.divergent ? dispatch_ : starts_[entry_]);
     old->eraseFromParent();
     llvm::removeUnreachableBlocks(*shape_.function);
@@ -36,7 +36,15 @@ class Emitter {
   BasicBlock* NewBlock(const llvm::Twine& name) {
     return BasicBlock::Create(context_, name, shape_.function);
   }
-  Value* Bit(IRBuilder<>& builder, int region) { return builder.getInt64(1ull << region); }
+  // A word where that will do, which most kernels have regions for.
+  llvm::IntegerType* SetType() {
+    const auto words = static_cast<unsigned>((shape_.regions.size() + 63) / 64);
+    return llvm::IntegerType::get(context_, 64 * words);
+  }
+  llvm::Constant* Bit(int region) {
+    const unsigned width = SetType()->getBitWidth();
+    return llvm::ConstantInt::get(context_, llvm::APInt::getOneBitSet(width, region));
+  }
   llvm::MDNode* NewGroup() { return llvm::MDNode::getDistinct(context_, {}); }
 
   void MakeStarts() {
@@ -47,7 +55,7 @@ class Emitter {
   // Tests the pending set from the region that must run first to the kernel's end.
   void MakeDispatch() {
     IRBuilder<> top(shape_.prologue, shape_.prologue->begin());
-    pending_ = top.CreateAlloca(top.getInt64Ty(), nullptr, "pending");
+    pending_ = top.CreateAlloca(SetType(), nullptr, "pending");
     next_region_ = shape_.AllocateArray(1, "next");
     std::vector<int> order(shape_.regions.size());
     std::iota(order.begin(), order.end(), 0);
@@ -60,11 +68,11 @@ class Emitter {
     dispatch_ = NewBlock("dispatch");
     BasicBlock* at = dispatch_;
     IRBuilder<> builder(at);
-    Value* pending = builder.CreateLoad(builder.getInt64Ty(), pending_);
+    Value* pending = builder.CreateLoad(SetType(), pending_);
     for (size_t i = 0; i < order.size(); ++i) {
       BasicBlock* other = NewBlock("dispatch");
-      Value* waiting = builder.CreateICmpNE(builder.CreateAnd(pending, Bit(builder, order[i])),
-                                            builder.getInt64(0));
+      Value* waiting = builder.CreateICmpNE(builder.CreateAnd(pending, Bit(order[i])),
+                                            llvm::ConstantInt::get(SetType(), 0));
       builder.CreateCondBr(waiting, starts_[order[i]], other);
       builder.SetInsertPoint(other);
     }
@@ -92,8 +100,8 @@ class Emitter {
     }
     BasicBlock* all = NewBlock("all");
     BasicBlock* some = NewBlock("some");
-    Value* pending = builder.CreateLoad(builder.getInt64Ty(), pending_);
-    builder.CreateCondBr(builder.CreateICmpEQ(pending, Bit(builder, index)), all, some);
+    Value* pending = builder.CreateLoad(SetType(), pending_);
+    builder.CreateCondBr(builder.CreateICmpEQ(pending, Bit(index)), all, some);
     builder.SetInsertPoint(all);
     region.scalar ? EmitScalar(index, builder, false) : EmitAll(index, builder);
     builder.SetInsertPoint(some);
@@ -102,7 +110,7 @@ class Emitter {
 
   // Where the block goes when all its threads go to one region.
   void GoTo(IRBuilder<>& builder, int region) {
-    if (shape_.divergent) builder.CreateStore(Bit(builder, region), pending_);
+    if (shape_.divergent) builder.CreateStore(Bit(region), pending_);
     builder.CreateBr(starts_[region]);
   }
 
@@ -164,9 +172,8 @@ class Emitter {
     }
     body.CreateBr(loops.next);
     IRBuilder<> after(loops.after);
-    Value* pending = after.CreateLoad(after.getInt64Ty(), pending_);
-    pending =
-        after.CreateOr(after.CreateAnd(pending, after.getInt64(~(1ull << from))), Bit(after, to));
+    Value* pending = after.CreateLoad(SetType(), pending_);
+    pending = after.CreateOr(after.CreateAnd(pending, after.CreateNot(Bit(from))), Bit(to));
     after.CreateStore(pending, pending_);
     after.CreateBr(dispatch_);
   }
@@ -224,17 +231,17 @@ class Emitter {
     builder.CreateBr(loop);
     IRBuilder<> body(loop);
     llvm::PHINode* at = body.CreatePHI(body.getInt64Ty(), 2);
-    llvm::PHINode* set = body.CreatePHI(body.getInt64Ty(), 2);
+    llvm::PHINode* set = body.CreatePHI(SetType(), 2);
     llvm::LoadInst* next = body.CreateLoad(
         body.getInt8Ty(), body.CreateInBoundsGEP(body.getInt8Ty(), next_region_, at));
     next->setMetadata(llvm::LLVMContext::MD_access_group, group);
-    Value* more = body.CreateOr(
-        set, body.CreateShl(body.getInt64(1), body.CreateZExt(next, body.getInt64Ty())));
+    Value* more = body.CreateOr(set, body.CreateShl(llvm::ConstantInt::get(SetType(), 1),
+                                                    body.CreateZExt(next, SetType())));
     Value* up = body.CreateAdd(at, body.getInt64(1), "", true, true);
     body.CreateCondBr(body.CreateICmpULT(up, threads), loop, done);
     at->addIncoming(body.getInt64(0), before);
     at->addIncoming(up, loop);
-    set->addIncoming(body.getInt64(0), before);
+    set->addIncoming(llvm::ConstantInt::get(SetType(), 0), before);
     set->addIncoming(more, loop);
     IRBuilder<> after(done);
     after.CreateStore(more, pending_);

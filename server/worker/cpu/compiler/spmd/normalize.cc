@@ -12,6 +12,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/LowerAtomic.h"
+#include "server/worker/cpu/compiler/spmd/private_arrays.h"
 #include "server/worker/cpu/kernel/block_context.h"
 #include "server/worker/cpu/kernel/block_scratch.h"
 
@@ -179,31 +180,6 @@ void HoistParameters(Shape& shape) {
   }
 }
 
-}  // namespace
-
-absl::Status MovePrivateArrays(Shape& shape, uint64_t at_least) {
-  const llvm::DataLayout& layout = shape.function->getParent()->getDataLayout();
-  IRBuilder<> builder(shape.entry->getTerminator());
-  for (Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(*shape.function))) {
-    auto* alloca = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
-    if (alloca == nullptr) continue;
-    auto size = alloca->getAllocationSize(layout);
-    if (!size)
-      return absl::UnimplementedError(
-          "the CPU device has no variable-length private arrays (alloca)");
-    uint64_t bytes = (size->getFixedValue() + 15) / 16 * 16;
-    if (bytes < at_least) continue;
-    Value* array = shape.AllocateArray(bytes, "private");
-    Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());
-    Value* offset = builder.CreateMul(index, builder.getInt64(bytes), "", true, true);
-    alloca->replaceAllUsesWith(builder.CreateInBoundsGEP(builder.getInt8Ty(), array, offset));
-    alloca->eraseFromParent();
-  }
-  return absl::OkStatus();
-}
-
-namespace {
-
 bool IsBlockPrivate(const Shape& shape, Value* pointer) {
   const llvm::DataLayout& layout = shape.function->getParent()->getDataLayout();
   auto* field = llvm::dyn_cast<llvm::LoadInst>(llvm::getUnderlyingObject(pointer, 0));
@@ -361,6 +337,7 @@ absl::StatusOr<Shape> NormalizePerThread(llvm::Function& old) {
 absl::StatusOr<Shape> Normalize(llvm::Function& old) {
   absl::StatusOr<Shape> shape = NormalizePerThread(old);
   if (!shape.ok()) return shape.status();
+  InterleavePrivateArrays(*shape);
   if (absl::Status status = MovePrivateArrays(*shape, 0); !status.ok()) return status;
   if (absl::Status status = SplitAtCuts(*shape); !status.ok()) return status;
   LowerSharedAtomics(*shape);

@@ -11,9 +11,6 @@ namespace stride::cpu::spmd {
 // at every cut. UNIMPLEMENTED names what the pass cannot take.
 absl::StatusOr<Shape> Normalize(llvm::Function& function);
 
-// Gives each thread a copy in scratch of the private arrays that have `at_least` so many bytes.
-absl::Status MovePrivateArrays(Shape& shape, uint64_t at_least);
-
 // The same as Normalize but for private arrays and cuts, which stay as they are.
 absl::StatusOr<Shape> NormalizePerThread(llvm::Function& function);
 

@@ -11,6 +11,7 @@
 #include "llvm/IR/Dominators.h"
 #include "server/worker/cpu/compiler/spmd/kernel_shape.h"
 #include "server/worker/cpu/compiler/spmd/normalize.h"
+#include "server/worker/cpu/compiler/spmd/private_arrays.h"
 #include "server/worker/cpu/compiler/spmd/volatile_cuts.h"
 #include "server/worker/cpu/kernel/block_context.h"
 

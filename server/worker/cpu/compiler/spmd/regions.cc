@@ -15,8 +15,8 @@ namespace {
 
 using llvm::BasicBlock;
 
-// The pending regions are bits of a word; the kernel's end is one of them.
-constexpr size_t kMaxDivergentRegions = 63;
+// A thread's next region is a byte.
+constexpr size_t kMaxDivergentRegions = 256;
 
 bool ContainsCut(const llvm::Loop& loop, const Shape& shape) {
   for (BasicBlock* block : loop.blocks()) {
@@ -188,7 +188,7 @@ absl::Status FindRegions(Shape& shape) {
   ListRegions(shape);
   if (shape.divergent && shape.regions.size() > kMaxDivergentRegions) {
     return absl::UnimplementedError(
-        "the CPU device has no kernels with divergent control around more than 62 barriers");
+        "the CPU device has no kernels with divergent control around more than 255 barriers");
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "server/worker/cpu/compiler/spmd/constant_tables.h"
 #include "server/worker/cpu/compiler/spmd/emit.h"
 #include "server/worker/cpu/compiler/spmd/form_choice.h"
 #include "server/worker/cpu/compiler/spmd/normalize.h"
@@ -132,6 +133,7 @@ absl::Status CutKernels(llvm::Module& module, std::optional<ThreadForm> form, Ke
     llvm::Function* function = module.getFunction(kernel.symbol);
     if (function == nullptr)
       return absl::InternalError(absl::StrCat("the entry of `", kernel.name, "` is gone"));
+    spmd::FoldConstantTables(*function);
     absl::Status status = spmd::CutInStep(*function);
     if (status.ok()) status = CutOne(*function, form, kernel);
     if (!status.ok()) {

@@ -16,6 +16,8 @@ bool IsSource(const llvm::Value* value) {
   if (instruction == nullptr) return false;
   // Lowered shared atomics read what other threads just wrote.
   if (IsThreadIndex(instruction) || instruction->hasMetadata(kSerial)) return true;
+  // Each thread has its own copy.
+  if (llvm::isa<llvm::AllocaInst>(instruction)) return true;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) return !load->isSimple();
   // Each thread's own read-modify-write sees another thread's value; so may any call that touches
   // memory.

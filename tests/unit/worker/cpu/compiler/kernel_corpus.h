@@ -253,6 +253,106 @@ __global__ void k(int* out, const int* in, int n) {
   for (int j = 0; j < 16; ++j) sum = sum * 3 + local[(j + v) & 15];
   if (i < n) out[i] = sum;
 })"},
+    {"private_rows", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = i < n ? in[i] : 3;
+  int rows = n % 7 + 30;
+  int first[40], second[40] = {};
+  unsigned char bytes[40];
+  double wide[40];
+  for (int j = 0; j < rows; ++j) {
+    first[j] = j * v + 1;
+    bytes[j] = (unsigned char)(j + v);
+    wide[j] = v - j;
+  }
+  for (int round = 0; round < rows; ++round) {
+    int sum = 0;
+    for (int j = round; j < rows; ++j) {
+      sum += first[j] ^ bytes[rows - 1 - j];
+      second[j] += sum + (int)wide[j];
+      wide[j] *= 0.5;
+    }
+  }
+  if (v % 3 == 0) {
+    for (int j = 0; j < rows; ++j) second[j] -= bytes[j];
+  }
+  int sum = 0;
+  for (int j = 0; j < rows; ++j) sum = sum * 3 + first[j] + second[j];
+  if (i < n) out[i] = sum;
+})"},
+    {"private_rows_between_barriers", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, kept[24], saved[24];
+  for (int j = 0; j < 24; ++j) kept[j] = (i < n ? in[i] : 1) + j;
+  for (int j = 0; j < 24; ++j) {
+    s[t] = kept[j];
+    __syncthreads();
+    kept[j] += s[(t + 1) % blockDim.x];
+    __syncthreads();
+  }
+  for (int j = 0; j < n % 24; ++j) saved[j] = kept[j];
+  const int* at = kept;
+  int sum = 0;
+  for (int j = 0; j < n % 24; ++j) sum += *at++ * saved[n % 24 - 1 - j];
+  if (i < n) out[i] = sum;
+})"},
+    {"private_copies", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = i < n ? in[i] : 2, length = n % 50;
+  short a[64], b[64];
+  for (int j = 0; j < 64; ++j) a[j] = (short)(v + j), b[j] = -1;
+  for (int round = 0; round < length; ++round) {
+    for (int j = 0; j < length; ++j) b[j] = a[j];
+    for (int j = 0; j < length; ++j) a[j] = (short)(b[length - 1 - j] + round);
+  }
+  int sum = 0;
+  for (int j = 0; j < 64; ++j) sum = sum * 5 + a[j] + 2 * b[j];
+  if (i < n) out[i] = sum;
+})"},
+    {"private_table", R"(__device__ void put(int* table, int a, int b, int k) {
+  table[2 * k] = a;
+  table[2 * k + 1] = b;
+}
+__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int table[60], k = 0;
+  for (int j = 0; j < 17; ++j) put(table, 255 * j / 17, 7, k++);
+  for (int j = 0; j < 13; ++j) put(table, 255 - 255 * j / 13, j * j, k++);
+  float half[3] = {0.5f, 1.5f, -2.5f};
+  out[i] = table[in[i] % 60] + 3 * table[(in[i] + 1) % 60] + (int)(4 * half[in[i] % 3]);
+})"},
+    {"mirrored_window", R"(__global__ void k(int* out, const int* in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float sum = 0, weights = 0;
+  for (int a = -4; a <= 4; ++a) {
+    for (int b = -3; b <= 3; ++b) {
+      int at = i + a * 5 + b;
+      if (at < 0) at = -at;
+      if (at > n - 1) at = n - 1 - (at - n) % n;
+      if (at < 0) at = 0;
+      float d = (float)(in[i] - in[at]) * 0.01f, w = 1.0f / (1 + d * d) / (2 + a * a + b * b);
+      w = w * w + 0.25f * w + 0.125f;
+      w = w * w + 0.5f * w + 0.0625f;
+      sum += w * (float)in[at];
+      weights += w;
+    }
+  }
+  out[i] = (int)(sum * 16) + (int)(weights * 1024);
+})"},
+    {"many_divergent_barriers", R"(__global__ void k(int* out, const int* in, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = i < n ? in[i] : t, sum = 0;
+  s[t] = v;
+  __syncthreads();
+  for (int j = 0; j < v % 5; ++j) {
+#pragma unroll
+    for (int k = 0; k < 80; ++k) {
+      __syncthreads();
+      sum += s[(t + k) % blockDim.x];
+    }
+  }
+  if (i < n) out[i] = sum;
+})"},
     {"cooperative_groups", R"(#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
