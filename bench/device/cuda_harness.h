@@ -29,6 +29,7 @@ class LastReport : public worker::Completions {
                 bool more) override;
   void TasksCancelled(uint64_t, bool) override {}
   void CopyDone(uint64_t, const absl::Status&) override {}
+  void Printed(uint64_t, const PrintedText&) override {}
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
                           bool context_lost) override;
 

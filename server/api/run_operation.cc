@@ -35,6 +35,8 @@ absl::Status RunOperation::TakeResults(bool* complete) {
   if (!status.ok()) return status;
   scheduler::Ticket::Outcome outcome = ticket_->TakeOutcome(wanted_);
   *response_.mutable_timeline() = std::move(outcome.timeline);
+  response_.set_printed(std::move(outcome.printed.text));
+  response_.set_dropped_lines(outcome.printed.dropped_lines);
   *complete = AddResults(wanted_, std::move(outcome), response_.mutable_results());
   return absl::OkStatus();
 }

@@ -27,6 +27,11 @@ void SessionServiceAdapter::AddMethods() {
       [this](Call& call, const auto& request, auto* response) {
         return engine_->DeleteSession(call.tenant(), request.name());
       });
+  Unary<v1::ReadPrintedRequest, v1::ReadPrintedResponse>(
+      "SessionService/ReadPrinted", kControlRequest,
+      [this](Call& call, const auto& request, auto* response) {
+        return Into(engine_->ReadPrinted(call.tenant(), request.name()), response);
+      });
 }
 
 }  // namespace stride::api

@@ -23,11 +23,14 @@ class ErrorRelay {
   void Read();
   // The last line may lack its end.
   void Flush();
+  // The first line of a failed assert in a kernel, as the CUDA driver writes it (file, line,
+  // kernel, block, thread, condition); empty: none came.
+  const std::string& assertion() const { return assertion_; }
 
  private:
   UniqueFd input_;
   const Log log_;
-  std::string line_;
+  std::string line_, assertion_;
   size_t taken_ = 0;
 };
 

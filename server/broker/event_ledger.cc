@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/base/printed_text.h"
+
 namespace stride::broker {
 namespace {
 
@@ -27,6 +29,19 @@ absl::Status EventLedger::CheckTask(const wire::TaskResult& result) {
     return Lie("a run time that is none");
   }
   last_result_ = result.sequence();
+  return absl::OkStatus();
+}
+
+absl::Status EventLedger::CheckPrinted(const wire::Printed& printed) {
+  if (printed.sequence() <= last_result_ || printed.sequence() > last_submitted_)
+    return Lie("text of a task that is not in flight");
+  // Tasks end in order, and their text comes when they end.
+  if (printed.sequence() < last_printed_) return Lie("text out of order");
+  if (printed.sequence() > last_printed_) printed_bytes_ = 0;
+  last_printed_ = printed.sequence();
+  if (printed.text().empty() && printed.dropped_lines() == 0) return Lie("text that is none");
+  printed_bytes_ += printed.text().size();
+  if (printed_bytes_ > kMaxPrintedBytes) return Lie("more text than a task may print");
   return absl::OkStatus();
 }
 

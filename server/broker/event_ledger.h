@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,6 +35,7 @@ class EventLedger {
   // --- what was answered ---
   absl::Status CheckTask(const wire::TaskResult& result);
   uint64_t last_result() const { return last_result_; }
+  absl::Status CheckPrinted(const wire::Printed& printed);
   absl::Status TakeCancel(uint64_t sequence);
   absl::StatusOr<std::vector<CopyDone>> TakeCopies(const wire::CopiesDone& done);
   absl::StatusOr<Worker::LoadDone> TakeLoad(uint64_t module);
@@ -50,6 +52,8 @@ class EventLedger {
   uint64_t last_submitted_ = 0;
   uint64_t last_result_ = 0;
   uint64_t last_copy_ = 0;
+  uint64_t last_printed_ = 0;  // the task whose text came last
+  size_t printed_bytes_ = 0;   // of that task
   std::set<uint64_t> cancels_;  // by their first task
   std::map<uint64_t, CopyDone> copies_;
   std::map<uint64_t, Worker::LoadDone> loads_;

@@ -62,6 +62,15 @@ absl::Status JudgeBadEvent(std::string_view what) {
       "the worker process sent a message that makes no sense and was stopped: ", ToAbsl(what)));
 }
 
+absl::Status WithAssertion(const absl::Status& fault, std::string_view assertion) {
+  if (!absl::IsFailedPrecondition(fault) || assertion.empty()) return fault;
+  absl::Status status(fault.code(), absl::StrCat(fault.message(), ": ", ToAbsl(assertion)));
+  fault.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    status.SetPayload(type, payload);
+  });
+  return status;
+}
+
 absl::Status JudgeStuck(std::string_view what, absl::Duration time) {
   return Lost(absl::StrCat("the worker process was stopped: it ", ToAbsl(what), " for ",
                            absl::FormatDuration(time)));

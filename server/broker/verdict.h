@@ -19,6 +19,10 @@ absl::Status JudgeExit(const ChildExit& exit, bool in_task, bool was_asked_to_en
 // It sent what no worker sends. `what` is for the log.
 absl::Status JudgeBadEvent(std::string_view what);
 
+// A fault of a kernel with the place where its assert failed; `assertion` as ErrorRelay has it. Any
+// other status stays as it is.
+absl::Status WithAssertion(const absl::Status& fault, std::string_view assertion);
+
 // It gave no sign of life, did not answer, or did not exit.
 absl::Status JudgeStuck(std::string_view what, absl::Duration time);
 

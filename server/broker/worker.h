@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,8 @@ struct WorkerDeath {
 // Worker but must not block.
 struct WorkerCallbacks {
   std::function<void(absl::Span<const wire::TaskResult>)> tasks_done;
+  // Text that the task's kernels printed; before tasks_done of that task. See wire::Printed.
+  std::function<void(uint64_t sequence, std::string_view text, uint64_t dropped_lines)> printed;
   // The answer to a Cancel; see wire::TasksCancelled. Before tasks_done of any task taken out.
   std::function<void(uint64_t sequence, bool taken)> cancelled;
   // Once, when nothing of the worker can touch its arenas any more (the process was reaped, or the

@@ -123,6 +123,7 @@ class WorkerProcess : public Worker {
   absl::Status Take(wire::Event& event, std::vector<UniqueFd> descriptors);
   absl::Status TakeStarted(const wire::Started& started);
   absl::Status TakeTasks(const wire::TasksDone& done);
+  absl::Status TakePrinted(const wire::Printed& printed);
   absl::Status TakeCancelled(const wire::TasksCancelled& cancelled);
   absl::Status TakeCopies(const wire::CopiesDone& done);
   absl::Status TakeLoaded(const wire::ModuleLoaded& loaded);

@@ -126,6 +126,8 @@ absl::Status WorkerProcess::Take(wire::Event& event, std::vector<UniqueFd> descr
       return TakeLoaded(event.module_loaded());
     case wire::Event::kTasksDone:
       return TakeTasks(event.tasks_done());
+    case wire::Event::kPrinted:
+      return TakePrinted(event.printed());
     case wire::Event::kTasksCancelled:
       return TakeCancelled(event.tasks_cancelled());
     case wire::Event::kCopiesDone:
@@ -159,6 +161,17 @@ absl::Status WorkerProcess::TakeTasks(const wire::TasksDone& done) {
     if (absl::Status s = ledger_.CheckTask(result); !s.ok()) return s;
     results_.push_back(result);
   }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerProcess::TakePrinted(const wire::Printed& printed) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (absl::Status s = ledger_.CheckPrinted(printed); !s.ok()) return s;
+  }
+  // A task was submitted, so the worker was adopted.
+  if (callbacks_.printed)
+    callbacks_.printed(printed.sequence(), printed.text(), printed.dropped_lines());
   return absl::OkStatus();
 }
 
@@ -209,10 +222,11 @@ absl::Status WorkerProcess::TakeArena(const wire::ArenaCreated& created,
 }
 
 absl::Status WorkerProcess::TakeFatal(const wire::Fatal& fatal) {
+  errors_.Read();  // the driver writes there, and only there, where an assert failed
   absl::MutexLock lock(&mutex_);
   deadline_ = std::min(deadline_, Now() + kExitGrace);
   if (cause_.has_value()) return absl::OkStatus();
-  absl::Status status = wire::ToStatus(fatal.status());
+  absl::Status status = WithAssertion(wire::ToStatus(fatal.status()), errors_.assertion());
   cause_ = status.ok() ? JudgeBadEvent("a fatal error that is none") : status;
   bool plausible =
       fatal.sequence() > ledger_.last_result() && fatal.sequence() <= ledger_.last_submitted();

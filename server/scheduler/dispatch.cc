@@ -289,6 +289,22 @@ void Scheduler::ChargeWorkers(const TenantId& tenant) {
   });
 }
 
+void Scheduler::Printed(Lane& lane, uint64_t sequence, std::string_view text,
+                        uint64_t dropped_lines) {
+  for (const Lane::InFlight& entry : lane.in_flight) {
+    if (entry.sequence < sequence) continue;
+    const std::shared_ptr<Task>& task = entry.launched();
+    if (entry.sequence > sequence || task == nullptr) return;
+    if (task->session != nullptr) {
+      task->session->printed.Append(text, dropped_lines, task->session->control.account());
+    } else {
+      if (task->printed == nullptr) task->printed = std::make_unique<PrintedText>();
+      task->printed->Append(text, dropped_lines, kMaxPrintedBytes);
+    }
+    return;
+  }
+}
+
 void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;

@@ -128,6 +128,8 @@ class TaskTicket : public Ticket {
       if (i < wanted.size() && wanted[i]) out.values.back() = arrays_->ReadAtOnce(tenant_, array);
     }
     if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
+    if (accepted_.task != nullptr && accepted_.task->printed != nullptr)
+      out.printed = *std::exchange(accepted_.task->printed, nullptr);
     return out;
   }
   absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override {
@@ -268,6 +270,20 @@ class EngineImpl : public Engine {
   }
   absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override {
     return EndSession(&core_, &scheduler_, tenant, name);
+  }
+  absl::StatusOr<v1::ReadPrintedResponse> ReadPrinted(const TenantId& tenant,
+                                                      const std::string& name) override {
+    auto id = session::ParseSessionName(name, "name");
+    if (!id.ok()) return id.status();
+    Locked lock(core_, tenant);
+    auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    if (!session.ok()) return session.status();
+    session::PrintedOutput::Piece piece = (*session)->printed.Take(kMaxPrintedBytes);
+    v1::ReadPrintedResponse response;
+    response.set_text(std::move(piece.printed.text));
+    response.set_dropped_lines(piece.printed.dropped_lines);
+    response.set_more(piece.more);
+    return response;
   }
 
   absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/base/ids.h"
+#include "server/base/printed_text.h"
 #include "server/base/steady_time.h"
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
@@ -177,6 +178,7 @@ class Ticket {
     std::vector<v1::Array> arrays;  // one for each output
     v1::Timeline timeline;
     std::vector<std::optional<v1::InlineArray>> values;  // likewise
+    PrintedText printed;                                 // of an operation without a session
   };
   virtual Outcome TakeOutcome(const std::vector<bool>& wanted) = 0;
   // After success, for an output that asked for inline_result: its bytes in C order. Blocks for the
@@ -274,6 +276,8 @@ class Engine {
   virtual absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
                                                    const std::string& name) = 0;
   virtual absl::Status DeleteSession(const TenantId& tenant, const std::string& name) = 0;
+  virtual absl::StatusOr<v1::ReadPrintedResponse> ReadPrinted(const TenantId& tenant,
+                                                              const std::string& name) = 0;
 
   // --- arrays ---
   virtual absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,

@@ -28,6 +28,7 @@ namespace {
 
 constexpr int kMaxOperations = 10000;
 constexpr size_t kMaxLabel = 256;
+constexpr size_t kMostPrinted = 64 << 10;  // of a job: an answer lists many
 
 // The fields that lists leave out, and those that an answer leaves out when it is too large.
 const OmittedFields& OmittedInJobLists() {
@@ -623,9 +624,22 @@ void Jobs::Advance(Record& record, const Progress& seen) {
   AddEvent(record, std::move(now));
 }
 
+void Jobs::AddPrinted(const Record& record, v1::Job* work) const {
+  auto id = session::ParseSessionName(record.session, "session");
+  if (!id.ok()) return;
+  Locked lock(*core_, record.tenant);
+  auto session = core_->catalogue.FindSession(record.tenant, *id, core_->Now());
+  if (!session.ok()) return;
+  PrintedText printed = (*session)->printed.Take(session::PrintedOutput::kMostBytes).printed;
+  printed.Truncate(kMostPrinted);
+  work->set_printed(std::move(printed.text));
+  work->set_dropped_lines(printed.dropped_lines);
+}
+
 // All is done, and described. Cut off by the daemon's death it is begun again: until its end is
 // written it has not ended, and then a successor sees to what goes to disk.
 void Jobs::End(Record& record, const Progress& seen, v1::Job work) {
+  AddPrinted(record, &work);
   // A successor may find it gone already.
   EndSession(core_, scheduler_, record.tenant, record.session).IgnoreError();
   STRIDE_CRASH_POINT("job.before_end");

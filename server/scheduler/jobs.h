@@ -166,6 +166,8 @@ class Jobs {
   void Advance(Record& record, const Progress& seen);
   // `now`: the job in its new state.
   void AddEvent(Record& record, v1::Job now);
+  // Takes what its kernels printed.
+  void AddPrinted(const Record& record, v1::Job* work) const;
   // Part of Update. `work`: DescribeWork.
   void End(Record& record, const Progress& seen, v1::Job work);
   // The job has ended.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
@@ -265,11 +264,6 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
   module.clear_kernels();
   module.clear_global_infos();
   module.clear_log();
-  if (source.kind() == wire::Source::KIND_CUDA_CPP && absl::StrContains(source.text(), "printf")) {
-    module.set_log(
-        "note: printf returns, but what a kernel prints is not delivered: the feature is not "
-        "implemented\n");
-  }
   module.clear_omitted();
   module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
   SetTimestamp(core_->Now(), module.mutable_create_time());

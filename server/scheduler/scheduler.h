@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -276,6 +277,9 @@ class Scheduler {
   absl::Status MapForTask(const Task& task, Lane& lane);
   absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
+  // Text of a task in flight, for the client that reads its session's.
+  static void Printed(Lane& lane, uint64_t sequence, std::string_view text,
+                      uint64_t dropped_lines);
   void TasksDone(Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
   void WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death);

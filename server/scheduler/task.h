@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
+#include "server/base/printed_text.h"
 #include "server/base/steady_time.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/plan.h"
@@ -160,6 +161,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   SteadyTime end_time;
   double run_seconds = 0;
   int ran_on_device = -1;
+
+  // Text that its kernels printed, of a task without a session; null: none.
+  std::unique_ptr<PrintedText> printed;
 
   // The outcome: `result` is written before `finished` is notified, never after.
   absl::Status result;

@@ -123,6 +123,12 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
              Locked lock(*core_, lane->tenant);
              TasksDone(*lane, identity, results);
            },
+       .printed =
+           [this, lane = &lane, identity](uint64_t sequence, std::string_view text,
+                                          uint64_t dropped_lines) {
+             Locked lock(*core_, lane->tenant);
+             if (lane->worker.get() == identity) Printed(*lane, sequence, text, dropped_lines);
+           },
        .cancelled =
            [this, lane = &lane, identity](uint64_t sequence, bool taken) {
              Locked lock(*core_);

@@ -19,6 +19,7 @@
 #include "server/base/stripe.h"
 #include "server/session/array.h"
 #include "server/session/control_account.h"
+#include "server/session/printed_output.h"
 #include "server/session/resource_name.h"
 #include "server/session/tenant_accounts.h"
 
@@ -44,6 +45,7 @@ struct Session {
   absl::btree_map<uint64_t, std::shared_ptr<Array>, std::less<uint64_t>, PoolAllocator<HandleEntry>>
       arrays;
   uint64_t record = 0;  // id of its record in the journal; 0: none
+  PrintedOutput printed;  // by kernels, and not read yet
 };
 
 // Where everything that a client owns is found: sessions with their handles, and named arrays. Not

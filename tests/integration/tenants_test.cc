@@ -634,6 +634,7 @@ class TwoTenantsTest : public ::testing::Test {
     return {
         {"SessionService/GetSession", Named<v1::GetSessionRequest>, session_, none},
         {"SessionService/RenewSession", Named<v1::RenewSessionRequest>, session_, none},
+        {"SessionService/ReadPrinted", Named<v1::ReadPrintedRequest>, session_, none},
         {"SessionService/DeleteSession", Named<v1::DeleteSessionRequest>, session_, none},
         {"ArrayService/CreateArray", Create, tenant, no_tenant},
         {"ArrayService/CreateArray", Create, session_, none},

@@ -368,6 +368,12 @@ absl::Status FakeEngine::DeleteSession(const TenantId& tenant, const std::string
   return GetSession(tenant, name).status();
 }
 
+absl::StatusOr<v1::ReadPrintedResponse> FakeEngine::ReadPrinted(const TenantId& tenant,
+                                                                const std::string& name) {
+  if (auto session = GetSession(tenant, name); !session.ok()) return session.status();
+  return v1::ReadPrintedResponse();
+}
+
 absl::StatusOr<v1::Array> FakeEngine::CreateArray(const TenantId& tenant,
                                                   const v1::CreateArrayRequest& request) {
   std::lock_guard lock(state_->mutex);

@@ -52,6 +52,8 @@ class FakeEngine : public scheduler::Engine {
   absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
                                            const std::string& name) override;
   absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override;
+  absl::StatusOr<v1::ReadPrintedResponse> ReadPrinted(const TenantId& tenant,
+                                                      const std::string& name) override;
   absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,
                                         const v1::CreateArrayRequest& request) override;
   absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override;

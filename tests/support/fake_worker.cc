@@ -110,6 +110,17 @@ void Lie(const std::string& what, uint64_t sequence) {
   }
   if (what == "last result") event.mutable_tasks_done()->add_results()->set_sequence(~uint64_t{0});
   if (what == "cancelled") event.mutable_tasks_cancelled()->set_sequence(sequence);
+  if (what == "printed for another") {
+    event.mutable_printed()->set_sequence(sequence + 1000);
+    event.mutable_printed()->set_text("text");
+  }
+  if (what == "printed nothing") event.mutable_printed()->set_sequence(sequence);
+  if (what == "printed too much") {
+    event.mutable_printed()->set_sequence(sequence);
+    event.mutable_printed()->set_text(std::string(kMaxPrintedPiece, 'x'));
+    for (size_t i = 0; i <= kMaxPrintedBytes / kMaxPrintedPiece; ++i) SendEvent(event);
+    return;
+  }
   if (what == "copy") event.mutable_copies_done()->add_ids(77);
   if (what == "module") event.mutable_module_loaded()->set_module(77);
   if (what == "arena") event.mutable_arena_created()->set_arena(77);
@@ -185,6 +196,15 @@ class FakeDevice : public Device {
     }
     if (label == "long text") {
       status = absl::FailedPreconditionError(std::string(10 << 20, '\xfe'));
+    }
+    if (label == "print")
+      environment_.completions->Printed(task.sequence(), {"a line\n", 3});
+    if (label == "assert") {
+      std::fprintf(stderr, "k.cu:3: void k(int): block: [2,0,0], thread: [3,0,0] Assertion `n > 0` "
+                           "failed.\n");
+      environment_.completions->Fatal(task.sequence(),
+                                      absl::FailedPreconditionError("device assert failed"),
+                                      /*context_lost=*/false);
     }
     if (label == "fail") status = absl::FailedPreconditionError("the kernel failed");
     if (label == "fatal") {

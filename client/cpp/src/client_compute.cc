@@ -10,6 +10,7 @@
 #include "client/cpp/src/watch.h"
 #include "stride/client.h"
 #include "stride/v1/compute_service.grpc.pb.h"
+#include "stride/v1/session_service.grpc.pb.h"
 
 namespace stride {
 
@@ -107,7 +108,8 @@ Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
   }
   const auto response = CallRun(core, request, options);
   if (!response) return response.error();
-  RunReply reply{.timeline = internal::FromProto(response->timeline())};
+  RunReply reply{.timeline = internal::FromProto(response->timeline()),
+                 .printed = {response->printed(), response->dropped_lines()}};
   for (const auto& result : response->results()) {
     const auto* data = reinterpret_cast<const std::byte*>(result.inline_array().data().data());
     reply.values.push_back({internal::FromProto(result.array()).spec,
@@ -211,6 +213,24 @@ Result<void> Client::Synchronize(const CallOptions& options) {
   if (!answer) return answer.error();
   if (auto refusal = core_->TakeRefusal()) return *std::move(refusal);
   return {};
+}
+
+Result<KernelOutput> Client::ReadPrinted(const CallOptions& options) {
+  auto session = core_->session.Name();
+  if (!session) return session.error();
+  v1::ReadPrintedRequest request;
+  request.set_name(*session);
+  auto stub = v1::SessionService::NewStub(core_->channels.control());
+  KernelOutput output;
+  v1::ReadPrintedResponse response;
+  do {
+    internal::Call call(options, core_->default_timeout);
+    if (auto status = stub->ReadPrinted(call.context(), request, &response); !status.ok())
+      return internal::ToError(status);
+    output.text += response.text();
+    output.dropped_lines += response.dropped_lines();
+  } while (response.more());
+  return output;
 }
 
 Result<RunReply> Client::Run(const Operation& operation, const CallOptions& options) {

@@ -4,13 +4,11 @@ import ast
 import functools
 import inspect
 import operator
-import re
-import warnings
 from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _errors, _launch, _origin, _signatures
+from stride import _dtypes, _elementwise, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_isolated, elementwise, passed_on
 from stride.v1 import operation_pb2 as pb
@@ -26,14 +24,6 @@ def _dim3(extents: Extents, name: str) -> pb.Dim3:
     if any(not 1 <= extent < 2**32 for extent in extents):
         raise ValueError(f"a {name}'s extents are from 1 to {2**32 - 1}: {extents}")
     return pb.Dim3(**dict(zip("xyz", extents)))
-
-
-_PRINTF = re.compile(r"\bprintf\s*\(")
-
-
-def _warn_of_printf(source: Union[str, bytes]) -> None:
-    if isinstance(source, str) and _PRINTF.search(source):
-        warnings.warn("printf in a kernel: the text is not delivered", RuntimeWarning, stacklevel=3)
 
 
 class RawKernel:
@@ -72,7 +62,7 @@ class RawKernel:
     def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
         """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
         self.source, self.name, self.options = source, name, tuple(options)
-        _warn_of_printf(source)
+        _printed.note_code(source)
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
         self._code = module or source
 

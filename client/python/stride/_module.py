@@ -5,7 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from stride import _launch
+from stride import _launch, _printed
 from stride._kernel import RawKernel
 from stride._session import Session, current_session
 from stride.v1 import kernel_service_pb2 as proto, kernel_service_pb2_grpc
@@ -66,6 +66,7 @@ class RawModule:
 
     def __init__(self, code: Union[str, bytes], *, options: Sequence[str] = (), entries: Sequence[str] = (), globals: Sequence[str] = (),  # noqa: A002
                  ptx: bool = False, device_kind: str = "", module_id: str = ""):
+        _printed.note_code(code)
         self._module = proto.Module(options=options, entries=entries, globals=globals)
         setattr(self._module, "ptx" if ptx else "binary" if isinstance(code, bytes) else "source", code)
         self._device_kind, self._id = device_kind, module_id

@@ -7,7 +7,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, Mapping, Optional, S
 
 import numpy as np
 
-from stride import _dtypes, _errors
+from stride import _dtypes, _errors, _printed
 from stride._array import Array, node_of, wrap
 from stride._graph import defer, spec_of
 from stride._kernel import RawKernel
@@ -603,6 +603,11 @@ class Module:
         return {one.entry: one for one in reversed(self._proto.kernels)}
 
     def __getitem__(self, entry: str) -> RawKernel:
+        code = self._proto.source or self._proto.ptx or self._proto.binary
+        if code:
+            _printed.note_code(code)
+        else:  # too long for an answer
+            _printed.expect()
         return RawKernel("", entry, module=self.name)
 
     def delete(self) -> None:

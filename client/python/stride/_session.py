@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _reach, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
@@ -339,6 +339,7 @@ class Session:
     def synchronize(self) -> None:
         """Sends everything recorded and waits until it has been computed. Arrays report their own errors. This call
         raises errors of launches that never ran and faults of kernels, unless a read of an array has raised them.
+        Text that kernels printed is written to sys.stdout, as it is by reads of arrays.
 
         Returns
             None.
@@ -356,6 +357,7 @@ class Session:
 
         self._settle(add)
         result = self._wait(answer)
+        _printed.show(self)
         reported, self._reported = self._reported, set()
         self._tell(self._stream.take_failure(any_=True))
         # A kernel that writes no array leaves its fault in none.
@@ -395,6 +397,7 @@ class Session:
 
     def _accept(self, node: Node, result, origin=None) -> np.ndarray:
         """The elements out of the answer to a fetch, or to the command that computed them. `origin`: Answer's."""
+        _printed.show(self)
         failure = self._stream.take_failure(node.buffer)
         if result.HasField("status") and result.status.code:
             raise self._error(result.status, node, origin)
@@ -434,8 +437,10 @@ class Session:
         try:
             self._await_acceptance(node)
             self._tell(self._stream.take_failure(node.buffer))
-            return _transfer.fetch(self._channels, self._shared, self._helpers, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
-                                   progress=progress, timeout=self.timeout)
+            values = _transfer.fetch(self._channels, self._shared, self._helpers, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
+                                     progress=progress, timeout=self.timeout)
+            _printed.show(self)
+            return values
         except _errors.StrideError as error:
             if not error.origin:
                 error.origin = self._origin_of(node)
@@ -452,6 +457,7 @@ class Session:
 
         self._flush(nodes, add)
         result = self._wait(answer)
+        _printed.show(self)
         if result.HasField("status") and result.status.code:
             raise _errors.from_status(result.status)
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
+#include "server/base/surroundings.h"
 #include "server/worker/cpu/fault_handler.h"
 #include "server/worker/cpu/lower/blas.h"
 #include "server/worker/cpu/machine.h"
@@ -148,7 +149,14 @@ void CpuDevice::RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run
     wire::MarkFailed(*environment_.status_page, sequence);
   }
   environment_.status_page->completed_sequence.store(static_cast<uint32_t>(sequence));
+  if (!printed_.empty()) SendPrinted(sequence);
   environment_.completions->TaskDone(sequence, status, seconds.count(), MayHoldBack(end));
+}
+
+void CpuDevice::SendPrinted(uint64_t sequence) {
+  print_budget_.Take(&printed_, Now());
+  environment_.completions->Printed(sequence, printed_);
+  printed_ = {};
 }
 
 bool CpuDevice::MayHoldBack(std::chrono::steady_clock::time_point now) {

@@ -14,6 +14,7 @@
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/serial_queue.h"
 #include "server/worker/runtime/device.h"
+#include "server/worker/runtime/print_budget.h"
 #include "server/worker/runtime/task_gate.h"
 
 namespace stride::cpu {
@@ -41,11 +42,15 @@ class CpuDevice : public worker::Device {
 
  private:
   void EnqueueGraph(const wire::Task& task);
-  LoweringContext Context() { return {&arenas_, &modules_, pool_.get(), &fft_plans_, &peers_}; }
+  LoweringContext Context() {
+    return {&arenas_, &modules_, pool_.get(), &fft_plans_, &peers_, &printed_};
+  }
   // On the compute thread. Whether its report may wait for that of the next task.
   bool MayHoldBack(std::chrono::steady_clock::time_point now);
   // Likewise; `run` unless the task was taken out.
   void RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run);
+  // Likewise: what the task printed.
+  void SendPrinted(uint64_t sequence);
   static absl::Status RunWork(uint64_t sequence, const std::string& label, const Work& work);
 
   Environment environment_;
@@ -56,6 +61,9 @@ class CpuDevice : public worker::Device {
   std::unique_ptr<ThreadPool> pool_;
   FftPlanCache fft_plans_;  // of the compute thread
   worker::TaskGate gate_;
+  // Of the compute thread.
+  PrintedText printed_;  // of the task that runs
+  worker::PrintBudget print_budget_;
   // Of the compute thread: reports that were held back, and since when.
   int num_held_back_ = 0;
   std::chrono::steady_clock::time_point held_back_since_;

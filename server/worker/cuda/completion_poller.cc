@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/surroundings.h"
 #include "server/worker/cuda/cuda_status.h"
 
 namespace stride::cuda {
@@ -41,12 +42,13 @@ bool Reached(uint32_t now, uint32_t mark) { return static_cast<int32_t>(now - ma
 CompletionPoller::CompletionPoller(const Driver& driver, const Context& context,
                                    worker::Completions& completions,
                                    std::array<Watch, kNumLanes> lanes,
-                                   std::atomic<uint64_t>& heartbeat)
+                                   std::atomic<uint64_t>& heartbeat, PrintCapture* capture)
     : driver_(driver),
       context_(context),
       completions_(completions),
       watches_(lanes),
-      heartbeat_(heartbeat) {
+      heartbeat_(heartbeat),
+      capture_(capture) {
   last_end_.fill(Clock::now());
   thread_ = std::thread([this] { Run(); });
 }
@@ -71,14 +73,15 @@ void CompletionPoller::Begin(Lane lane, absl::Span<Work> work) {
   const bool idle = !HasWork();
   for (Work& one : work) {
     lanes_[lane].push_back(
-        {one.id, one.mark, std::move(one.label), now, false, absl::OkStatus(), {}});
+        {one.id, one.mark, std::move(one.label), now, false, absl::OkStatus(), {}, nullptr});
   }
   // The poller wakes while the work is being launched.
   num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
 }
 
-void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults) {
+void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults,
+                                std::shared_ptr<const Event> prints) {
   absl::MutexLock lock(&mutex_);
   std::deque<Entry>& entries = lanes_[lane];
   for (size_t i = 0; i < statuses.size(); ++i) {
@@ -87,6 +90,7 @@ void CompletionPoller::Launched(Lane lane, absl::Span<const absl::Status> status
     entry.status = statuses[i];
   }
   entries.back().faults = std::move(faults);
+  entries.back().prints = std::move(prints);
   num_calls_.fetch_add(1, std::memory_order_release);
 }
 
@@ -200,6 +204,7 @@ void CompletionPoller::Report(const std::vector<Finished>& finished) {
                                [](const Finished& one) { return one.lane == kCompute; });
   for (const auto& [lane, entry, seconds] : finished) {
     if (lane == kCompute) {
+      if (entry.prints != nullptr) ReportPrinted(entry);
       completions_.TaskDone(entry.id, entry.status, std::max(0.0, seconds), /*more=*/--tasks > 0);
     } else {
       completions_.CopyDone(entry.id, entry.status);
@@ -207,6 +212,13 @@ void CompletionPoller::Report(const std::vector<Finished>& finished) {
   }
   absl::MutexLock lock(&mutex_);
   reporting_ = false;
+}
+
+void CompletionPoller::ReportPrinted(const Entry& entry) {
+  PrintedText printed = capture_->Flush(driver_, entry.prints->get());
+  if (printed.empty()) return;
+  print_budget_.Take(&printed, Now());
+  completions_.Printed(entry.id, printed);
 }
 
 bool CompletionPoller::AwaitWork() {

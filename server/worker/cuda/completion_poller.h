@@ -17,7 +17,9 @@
 #include "server/worker/codegen/routine_fault.h"
 #include "server/worker/cuda/driver.h"
 #include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/print_capture.h"
 #include "server/worker/runtime/device.h"
+#include "server/worker/runtime/print_budget.h"
 
 namespace stride::cuda {
 
@@ -38,11 +40,13 @@ class CompletionPoller {
     const std::atomic<uint32_t>* mark = nullptr;  // written by the stream
   };
 
-  // Everything given must outlive the poller. `heartbeat` moves while the device works: the driver
+  // Everything given must outlive the poller. `capture` reads what kernels print; null: nothing
+  // does. `heartbeat` moves while the device works: the driver
   // holds the command loop until a kernel ends when it loads or unloads a module meanwhile, and the
   // daemon must not take that for a process that hangs.
   CompletionPoller(const Driver& driver, const Context& context, worker::Completions& completions,
-                   std::array<Watch, kNumLanes> lanes, std::atomic<uint64_t>& heartbeat);
+                   std::array<Watch, kNumLanes> lanes, std::atomic<uint64_t>& heartbeat,
+                   PrintCapture* capture = nullptr);
   // Call Drain before.
   ~CompletionPoller();
 
@@ -50,7 +54,8 @@ class CompletionPoller {
   // of the work, Launched after the write of its mark was enqueued. `statuses`, one for each work
   // that was begun last, are what the launches came to; each is reported when its mark arrives, so
   // that reports keep the order of submission. `faults`, the last work's, have by then what the
-  // device found wrong with the data; they are read before the work is reported.
+  // device found wrong with the data; they are read before the work is reported. `prints`, the last
+  // work's, was recorded after launches that may print: their text is reported before the work.
   struct Work {
     uint64_t id = 0;
     uint32_t mark = 0;
@@ -63,7 +68,11 @@ class CompletionPoller {
     // What each is told with; none: as it is.
     std::shared_ptr<const std::vector<std::string>> prefixes;
   };
-  void Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults = {});
+  void Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults,
+                std::shared_ptr<const Event> prints);
+  void Launched(Lane lane, absl::Span<const absl::Status> statuses) {
+    Launched(lane, statuses, {}, nullptr);
+  }
 
   // Whether the work with this mark, and all before it in its lane, has ended.
   bool HasEnded(Lane lane, uint32_t mark) const;
@@ -85,6 +94,7 @@ class CompletionPoller {
     bool launched = false;
     absl::Status status;
     Faults faults;
+    std::shared_ptr<const Event> prints;
   };
   struct Finished {
     Lane lane;
@@ -100,6 +110,8 @@ class CompletionPoller {
   bool Changed();
   static absl::Status FirstFault(const Faults& faults);
   void Report(const std::vector<Finished>& finished);
+  // What the work printed.
+  void ReportPrinted(const Entry& entry);
   // Sleeps until there is work; false when the poller ends.
   bool AwaitWork();
   // Waits a little, the longer the more time has passed since something last ended.
@@ -114,6 +126,7 @@ class CompletionPoller {
   worker::Completions& completions_;
   const std::array<Watch, kNumLanes> watches_;
   std::atomic<uint64_t>& heartbeat_;
+  PrintCapture* const capture_;
   std::atomic<int> fault_{CUDA_SUCCESS};
   std::atomic<uint32_t> num_calls_{0};  // of Begin and Launched
 
@@ -124,6 +137,7 @@ class CompletionPoller {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   // Of the poller's thread alone.
+  worker::PrintBudget print_budget_;
   uint32_t seen_calls_ = 0;
   std::array<uint32_t, kNumLanes> seen_marks_{};
   std::array<Clock::time_point, kNumLanes> last_end_;

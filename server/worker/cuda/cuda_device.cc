@@ -106,8 +106,14 @@ absl::Status CudaDevice::StartStreams() {
   watches[CompletionPoller::kRegionUpload] = {region_upload_.get(), &copy_marks_->region_upload};
   watches[CompletionPoller::kRegionDownload] = {region_download_.get(),
                                                 &copy_marks_->region_download};
+  if (environment_.owns_standard_output) {
+    absl::StatusOr<PrintCapture> capture = PrintCapture::Start();
+    if (!capture.ok()) return capture.status();
+    capture_.emplace(*std::move(capture));
+  }
   poller_.emplace(*driver_, context_, *environment_.completions, watches,
-                  environment_.status_page->heartbeat);
+                  environment_.status_page->heartbeat,
+                  capture_.has_value() ? &*capture_ : nullptr);
   const CUdeviceptr words = copy_marks_region_.device_address();
   regions_.emplace(
       *driver_, context_, *poller_,
@@ -197,7 +203,7 @@ absl::StatusOr<wire::ModuleLoaded> CudaDevice::LoadModule(uint64_t module, Uniqu
     return loaded.status();
   }
   wire::ModuleLoaded attributes = loaded->Attributes();
-  modules_.emplace(module, LoadedModule{*std::move(loaded), current_task_});
+  modules_.emplace(module, LoadedModule{*std::move(loaded), current_task_, MayPrint(bytes)});
   return attributes;
 }
 
@@ -322,6 +328,7 @@ absl::StatusOr<KernelModule*> CudaDevice::FindModule(uint64_t module) {
     return absl::FailedPreconditionError(absl::StrCat("module ", module, " is not loaded"));
   }
   found->second.last_task = current_task_;
+  may_print_ = may_print_ || found->second.may_print;
   return &found->second.kernels;
 }
 

@@ -119,7 +119,8 @@ class CudaDevice : public worker::Device {
   absl::Status LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr target, CUstream stream);
   struct LoadedModule {
     KernelModule kernels;
-    uint32_t last_task = 0;  // that used it
+    uint32_t last_task = 0;   // that used it
+    bool may_print = false;
   };
   absl::StatusOr<KernelModule*> FindModule(uint64_t module);
   // Ends the process when the device is lost; otherwise returns.
@@ -128,6 +129,8 @@ class CudaDevice : public worker::Device {
   CUdeviceptr CompletedWord() const;
   // Ends the process unless the mark was enqueued: without marks nothing would ever be reported.
   void RequireMark(CUresult result);
+  // After a task's launches: an event behind them when one may have printed, else null.
+  std::shared_ptr<const Event> NotePrints();
   // Before a task that may fault, or marks its end itself.
   void JoinMarks();
   // Has the stream store `mark` at `address` when it comes there.
@@ -154,6 +157,8 @@ class CudaDevice : public worker::Device {
   std::optional<HostRing> values_;
   std::optional<TextureTable> textures_;
   std::unique_ptr<GraphTable> graphs_;
+  std::optional<PrintCapture> capture_;  // where the process's output is the device's
+  bool may_print_ = false;               // the task that is being lowered
   std::optional<LaunchBatch> batch_;
   bool batches_ = true;  // the driver can
   // Tasks of one packet that are launched together.

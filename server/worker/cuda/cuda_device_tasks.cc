@@ -43,6 +43,7 @@ bool IsShortProduct(const wire::Task& task) {
 
 void CudaDevice::BeginTask(uint32_t mark) {
   current_task_ = mark;
+  may_print_ = false;
   arenas_.BeginUse(CompletionPoller::kCompute, mark);
   peers_.BeginUse(CompletionPoller::kCompute, mark);
 }
@@ -76,6 +77,7 @@ void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
     wire::MarkFailed(*environment_.status_page, task.sequence());
   }
   scratch_->Trim();
+  std::shared_ptr<const Event> prints = NotePrints();
   if (told_by == Mark::kOfTheNext) {
     // Nothing is written.
   } else if (marked_beside) {
@@ -84,7 +86,17 @@ void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
     WriteMark(compute_.get(), end.mark.word, mark);
   }
   poller_->Launched(CompletionPoller::kCompute, {std::move(status)},
-                    std::exchange(task_faults_, {}));
+                    std::exchange(task_faults_, {}), std::move(prints));
+}
+
+std::shared_ptr<const Event> CudaDevice::NotePrints() {
+  if (!may_print_ || !capture_.has_value()) return nullptr;
+  absl::StatusOr<Event> event = Event::Create(*driver_);
+  if (!event.ok() || driver_->cuEventRecord(event->get(), compute_.get()) != CUDA_SUCCESS) {
+    CheckAlive();
+    return nullptr;  // the text comes with that of a later task
+  }
+  return std::make_shared<const Event>(*std::move(event));
 }
 
 void CudaDevice::EnqueueAll(const google::protobuf::RepeatedPtrField<wire::Task>& tasks) {
@@ -106,7 +118,7 @@ bool CudaDevice::Gather(const wire::Task& task) {
   const uint32_t mark = static_cast<uint32_t>(task.sequence());
   BeginTask(mark);
   absl::StatusOr<KernelModule*> module = FindModule(task.elementwise().module());
-  if (!module.ok()) return false;
+  if (!module.ok() || may_print_) return false;
   TaskEnd end = EndOf(mark);
   auto launch = PrepareElementwise(MakeLowering(compute_.get(), /*device_fault=*/0, &end), **module,
                                    task.elementwise());

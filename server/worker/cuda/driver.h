@@ -32,6 +32,7 @@ namespace stride::cuda {
   X(cuStreamWaitEvent)                           \
   X(cuEventCreate)                               \
   X(cuEventRecord)                               \
+  X(cuEventSynchronize)                          \
   X(cuEventDestroy)                              \
   X(cuMemHostRegister)                           \
   X(cuMemHostUnregister)                         \

@@ -100,6 +100,7 @@ absl::Status CommandLoop::Start(const wire::Start& start, std::vector<UniqueFd> 
   environment.staging_bytes = staging_.size();
   environment.status_page = reinterpret_cast<wire::StatusPage*>(status_page_.data());
   environment.completions = &events_;
+  environment.owns_standard_output = true;
   try {
     return device_->Start(environment);
   } catch (const std::system_error& error) {  // a thread of its own that the machine does not give

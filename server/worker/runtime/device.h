@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/base/printed_text.h"
 #include "server/base/unique_fd.h"
 #include "server/wire/status_page.h"
 #include "server/wire/worker.pb.h"
@@ -26,6 +27,8 @@ class Completions {
   // The answer to Device::Cancel; before TaskDone of any task that was taken out.
   virtual void TasksCancelled(uint64_t sequence, bool taken) = 0;
   virtual void CopyDone(uint64_t id, const absl::Status& status) = 0;
+  // Text that the kernels of a task printed. Before TaskDone of that task; bounded by PrintBudget.
+  virtual void Printed(uint64_t sequence, const PrintedText& printed) = 0;
   // The process cannot go on: the report is sent to the daemon and the process exits with code 1.
   // Does not return. `context_lost`: the device itself ended the context, so that nothing of this
   // process runs there any more.
@@ -64,6 +67,8 @@ class Device {
     uint64_t staging_bytes = 0;
     wire::StatusPage* status_page = nullptr;
     Completions* completions = nullptr;
+    // The process's standard output is the device's, for what kernels print.
+    bool owns_standard_output = false;
   };
   // First call. May take long (context creation); the process is a spare meanwhile.
   virtual absl::Status Start(const Environment& environment) = 0;

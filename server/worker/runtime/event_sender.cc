@@ -51,6 +51,19 @@ void EventSender::CopyDone(uint64_t id, const absl::Status& status) {
   Flush();
 }
 
+void EventSender::Printed(uint64_t sequence, const PrintedText& printed) {
+  absl::string_view rest = printed.text;
+  do {
+    wire::Event event;
+    event.mutable_printed()->set_sequence(sequence);
+    const absl::string_view piece = rest.substr(0, kMaxPrintedPiece);
+    event.mutable_printed()->set_text(piece.data(), piece.size());
+    rest.remove_prefix(piece.size());
+    if (rest.empty()) event.mutable_printed()->set_dropped_lines(printed.dropped_lines);
+    Send(event);
+  } while (!rest.empty());
+}
+
 void EventSender::Fatal(uint64_t sequence, const absl::Status& status, bool context_lost) {
   wire::Event event;
   event.mutable_fatal()->set_context_lost(context_lost);

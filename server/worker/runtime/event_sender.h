@@ -26,6 +26,8 @@ class EventSender : public Completions {
                 bool more) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
+  // Blocks while the daemon reads.
+  void Printed(uint64_t sequence, const PrintedText& printed) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
                           bool context_lost) override;
 

@@ -36,6 +36,17 @@ void Recorder::CopyDone(uint64_t id, const absl::Status& status) {
   copies_[id] = status;
 }
 
+void Recorder::Printed(uint64_t, const PrintedText& printed) {
+  absl::MutexLock lock(&mutex_);
+  printed_.text += printed.text;
+  printed_.dropped_lines += printed.dropped_lines;
+}
+
+PrintedText Recorder::printed() {
+  absl::MutexLock lock(&mutex_);
+  return printed_;
+}
+
 void Recorder::Fatal(uint64_t sequence, const absl::Status& status, bool) {
   const std::string text = absl::StrCat(sequence, " ", static_cast<int>(status.code()), " ",
                                         std::string(status.message()));

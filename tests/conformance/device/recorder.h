@@ -29,6 +29,7 @@ class Recorder : public worker::Completions {
                 bool more) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
+  void Printed(uint64_t sequence, const PrintedText& printed) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
                           bool context_lost) override;
 
@@ -39,6 +40,8 @@ class Recorder : public worker::Completions {
   // In the order in which they came.
   std::vector<Task> tasks();
   int num_copies();
+  // All text that tasks printed.
+  PrintedText printed();
 
  private:
   const int fatal_fd_;
@@ -46,6 +49,7 @@ class Recorder : public worker::Completions {
   std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, absl::Status> task_status_ ABSL_GUARDED_BY(mutex_);
   std::multimap<uint64_t, bool> cancelled_ ABSL_GUARDED_BY(mutex_);
+  PrintedText printed_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, absl::Status> copies_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -18,6 +20,12 @@ class Recorder {
                 [this](absl::Span<const wire::TaskResult> results) {
                   absl::MutexLock lock(&mutex_);
                   results_.insert(results_.end(), results.begin(), results.end());
+                },
+            .printed =
+                [this](uint64_t sequence, std::string_view text, uint64_t dropped_lines) {
+                  absl::MutexLock lock(&mutex_);
+                  printed_.push_back({sequence, std::string(text), dropped_lines,
+                                      results_.size()});
                 },
             .cancelled =
                 [this](uint64_t sequence, bool taken) {
@@ -45,6 +53,17 @@ class Recorder {
     auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return results_.size() >= count; };
     Await(mutex_, absl::Condition(&there), Now() + kPatience);
     return results_;
+  }
+
+  struct Printed {
+    uint64_t sequence;
+    std::string text;
+    uint64_t dropped_lines;
+    size_t results_before;
+  };
+  std::vector<Printed> printed() {
+    absl::MutexLock lock(&mutex_);
+    return printed_;
   }
 
   std::vector<absl::Status> WaitForCopies(size_t count) {
@@ -82,6 +101,7 @@ class Recorder {
  private:
   static constexpr absl::Duration kPatience = absl::Seconds(20);
   absl::Mutex mutex_;
+  std::vector<Printed> printed_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::TaskResult> results_ ABSL_GUARDED_BY(mutex_);
   std::vector<Cancelled> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Status> copies_ ABSL_GUARDED_BY(mutex_);

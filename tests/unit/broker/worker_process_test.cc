@@ -273,6 +273,10 @@ const auto kFault = v1::ERROR_REASON_KERNEL_FAULT;
 const auto kLost = v1::ERROR_REASON_WORKER_LOST;
 INSTANTIATE_TEST_SUITE_P(Causes, DeathTest,
                          ::testing::Values(DeathCase{"fatal", kFault, 2, "the device is poisoned"},
+                                           DeathCase{"assert", kFault, 2,
+                                                     "device assert failed: k.cu:3: void k(int): "
+                                                     "block: [2,0,0], thread: [3,0,0] Assertion "
+                                                     "`n > 0` failed."},
                                            DeathCase{"fatal elsewhere", v1::ERROR_REASON_INTERNAL,
                                                      0, "the driver is gone"},
                                            DeathCase{"exit 3", kLost, 0, "code 3"},
@@ -316,7 +320,21 @@ INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
                                            "oversize", "copy", "cancelled", "module", "arena",
                                            "pong", "started", "descriptor", "half", "nothing",
                                            "no copies", "broken text", "many descriptors",
-                                           "descriptor flood", "two arenas", "last result"));
+                                           "descriptor flood", "two arenas", "last result",
+                                           "printed for another", "printed nothing",
+                                           "printed too much"));
+
+TEST_F(WorkerProcessTest, PrintedTextComesBeforeTheResultOfItsTask) {
+  StartAdopted();
+  ASSERT_TRUE(Submit({"a", "print"}).ok());
+  ASSERT_THAT(recorder_.WaitForResults(2), SizeIs(2));
+  const auto printed = recorder_.printed();
+  ASSERT_THAT(printed, SizeIs(1));
+  EXPECT_EQ(printed[0].sequence, 2u);
+  EXPECT_EQ(printed[0].text, "a line\n");
+  EXPECT_EQ(printed[0].dropped_lines, 3u);
+  EXPECT_LE(printed[0].results_before, 1u);
+}
 
 TEST_F(WorkerProcessTest, LiesLeaveNoDescriptorBehind) {
   StartAdopted();

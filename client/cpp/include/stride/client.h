@@ -65,6 +65,12 @@ struct ConnectOptions {
 // STRIDE_ADDRESS, else the socket in XDG_RUNTIME_DIR when it exists, else /run/stride/stride.sock.
 std::string DefaultAddress();
 
+// Text that kernels printed with printf, in any encoding, and how many lines after it were dropped.
+struct KernelOutput {
+  std::string text;
+  uint64_t dropped_lines = 0;
+};
+
 // Numbers and results of Client::Run.
 struct RunReply {
   struct Value {
@@ -73,6 +79,7 @@ struct RunReply {
   };
   std::vector<Value> values;
   Timeline timeline;
+  KernelOutput printed;  // by an operation without arrays; else Client::ReadPrinted has it
 };
 
 // Thread-safe. Its session is opened by the first call that needs one and ends, with every unnamed
@@ -167,6 +174,9 @@ class Client {
   // Waits until everything submitted so far has ended; reports the first error since the last
   // Synchronize. Arrays keep theirs.
   Result<void> Synchronize(const CallOptions& options = {});
+  // Takes the text that kernels of this client have printed. Does not wait for launches: the text of
+  // all that were submitted is there after Synchronize. A failed launch has its text too.
+  Result<KernelOutput> ReadPrinted(const CallOptions& options = {});
   // One operation in one round trip, small inputs and results inside the messages.
   Result<RunReply> Run(const Operation& operation, const CallOptions& options = {});
   Future<RunReply> RunAsync(const Operation& operation, CallOptions options = {});

@@ -19,6 +19,7 @@
 #include "server/worker/cpu/compiler/asm_constraints.h"
 #include "server/worker/cpu/compiler/header_names.h"
 #include "server/worker/cpu/compiler/name_expressions.h"
+#include "server/worker/cpu/compiler/own_names.h"
 #include "server/worker/cpu/compiler/prelude_files.h"
 #include "server/worker/cpu/compiler/unsupported.h"
 #include "server/worker/runtime/unknown_entry.h"
@@ -28,6 +29,7 @@ namespace {
 
 constexpr char kSourceName[] = "kernel.cu";
 constexpr char kPreludeFolder[] = "/stride/";
+constexpr char kOwnNamesFile[] = "stride_own_names.h";
 
 // Gives variables without a mark to the device; the pragma that does it for functions has no such
 // power (see stride_default_device.h).
@@ -149,6 +151,8 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
       arguments.push_back("-include");
       arguments.push_back("stride_default_device.h");
     }
+    arguments.push_back("-include");  // the last: see OwnNames
+    arguments.push_back(kOwnNamesFile);
   } else {
     for (const char* more : {"-include", "stride_native.h", "-x", "c++"}) arguments.push_back(more);
   }
@@ -156,7 +160,8 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
   return arguments;
 }
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& source) {
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& source,
+                                                            const std::string& own_names) {
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->setCurrentWorkingDirectory("/");
   files->addFile(kSourceName, 0, llvm::MemoryBuffer::getMemBufferCopy(source, kSourceName));
@@ -165,6 +170,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& s
     std::string name(file->name);
     files->addFile(kPreludeFolder + name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
   }
+  files->addFile(std::string(kPreludeFolder) + kOwnNamesFile, 0,
+                 llvm::MemoryBuffer::getMemBufferCopy(own_names, kOwnNamesFile));
   for (const auto& [name, text] : HeaderNames())
     files->addFile(kPreludeFolder + name, 0, llvm::MemoryBuffer::getMemBufferCopy(text, name));
   return files;
@@ -172,8 +179,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> MemoryFiles(const std::string& s
 
 // Runs one action over `source`; the text of all diagnostics goes to `log`. True when there was no
 // error.
-bool Run(clang::FrontendAction& action, const std::vector<std::string>& arguments,
-         const std::string& source, std::string& log) {
+bool RunOnce(clang::FrontendAction& action, const std::vector<std::string>& arguments,
+             const std::string& source, const std::string& own_names, std::string& log) {
   llvm::raw_string_ostream stream(log);
   clang::CompilerInstance instance;
   std::vector<const char*> pointers;
@@ -185,13 +192,27 @@ bool Run(clang::FrontendAction& action, const std::vector<std::string>& argument
     return false;
   instance.createDiagnostics(
       new clang::TextDiagnosticPrinter(stream, &instance.getDiagnosticOpts()));
-  instance.createFileManager(MemoryFiles(source));
+  instance.createFileManager(MemoryFiles(source, own_names));
   instance.createSourceManager(instance.getFileManager());
   instance.getFrontendOpts().DisableFree = false;
   instance.setVerboseOutputStream(llvm::nulls());
   bool done = instance.ExecuteAction(action);
   stream.flush();
   return done && !instance.getDiagnostics().hasErrorOccurred();
+}
+
+// Runs the action that `make` returns; again while the source declares names of the prelude itself,
+// which become the source's own. The log is that of the last run.
+bool Run(const std::function<clang::FrontendAction*()>& make, std::vector<std::string> arguments,
+         const std::string& source, OwnNames* own_names, std::string& log) {
+  const std::string given = log;
+  for (;;) {
+    const bool done = RunOnce(*make(), arguments, source, own_names->Header(), log);
+    const bool again = !done && own_names->AddFrom(log);
+    log = OwnNames::AsSpelled(std::move(log));
+    if (!again) return done;
+    log = given;
+  }
 }
 
 absl::Status SourceError(const std::string& log) {
@@ -260,11 +281,17 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& given, const Op
       if (absl::Status status = CheckNameExpression(name); !status.ok()) return status;
     }
   }
+  OwnNames own_names;
   auto list = [&](KernelNames* found) {
     result.log.clear();
-    ListAction action(options.default_device,
-                      [&](clang::ASTContext& tree) { *found = ListKernels(tree, request.kind); });
-    return Run(action, arguments, request.source, result.log);
+    std::unique_ptr<ListAction> action;
+    auto make = [&] {
+      action = std::make_unique<ListAction>(
+          options.default_device,
+          [&](clang::ASTContext& tree) { *found = ListKernels(tree, request.kind); });
+      return action.get();
+    };
+    return Run(make, arguments, request.source, &own_names, result.log);
   };
   if (names.empty()) {
     KernelNames found;
@@ -276,10 +303,15 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& given, const Op
   std::string source = request.source;
   if (request.kind == SourceKind::kCudaKernels)
     source += EntryText(names) + GlobalText(request.globals);
-  EmitAction emit(&context, options.default_device, [&](clang::ASTContext& tree) {
-    result.table = ReadKernels(tree, request.kind, names, request.globals);
-  });
-  if (!Run(emit, arguments, source, result.log)) {
+  std::unique_ptr<EmitAction> emit;
+  auto make = [&] {
+    emit = std::make_unique<EmitAction>(
+        &context, options.default_device, [&](clang::ASTContext& tree) {
+          result.table = ReadKernels(tree, request.kind, names, request.globals);
+        });
+    return emit.get();
+  };
+  if (!Run(make, arguments, source, &own_names, result.log)) {
     std::string log = WithoutOurNames(result.log, names);
     // A source that is wrong by itself is told of in its own words.
     KernelNames found;
@@ -291,7 +323,7 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& given, const Op
   }
   result.log = WithoutOurNames(result.log, names);
   if (absl::Status status = TableError(result.table); !status.ok()) return status;
-  result.module = emit.takeModule();
+  result.module = emit->takeModule();
   if (result.module == nullptr) return absl::InternalError("the front end made no module");
   return result;
 }

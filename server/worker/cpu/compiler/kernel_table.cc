@@ -6,9 +6,14 @@
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
 #include "server/worker/cpu/compiler/name_expressions.h"
+#include "server/worker/cpu/compiler/own_names.h"
 
 namespace stride::cpu {
 namespace {
+
+std::string SpelledName(const clang::NamedDecl& declaration) {
+  return OwnNames::AsSpelled(declaration.getQualifiedNameAsString());
+}
 
 bool IsKernel(const clang::FunctionDecl* function) {
   for (const auto* mark : function->specific_attrs<clang::AnnotateAttr>()) {
@@ -40,12 +45,12 @@ class Lister : public clang::RecursiveASTVisitor<Lister> {
  public:
   explicit Lister(SourceKind kind) : kind_(kind) {}
   bool VisitFunctionDecl(clang::FunctionDecl* function) {
-    if (IsEntry(function, kind_)) names.kernels.push_back(function->getQualifiedNameAsString());
+    if (IsEntry(function, kind_)) names.kernels.push_back(SpelledName(*function));
     return true;
   }
   bool VisitFunctionTemplateDecl(clang::FunctionTemplateDecl* made) {
     if (IsKernel(made->getTemplatedDecl()))
-      names.templates.push_back(made->getQualifiedNameAsString());
+      names.templates.push_back(SpelledName(*made));
     return true;
   }
   bool VisitVarDecl(clang::VarDecl* variable) {
@@ -53,7 +58,7 @@ class Lister : public clang::RecursiveASTVisitor<Lister> {
     const clang::SourceManager& sources = variable->getASTContext().getSourceManager();
     const bool is_instance = llvm::isa<clang::VarTemplateSpecializationDecl>(variable);
     if (IsSettable(variable) && !is_instance && sources.isInMainFile(variable->getLocation()))
-      names.variables.push_back(variable->getQualifiedNameAsString());
+      names.variables.push_back(SpelledName(*variable));
     return true;
   }
   KernelNames names;
@@ -112,7 +117,7 @@ clang::PrintingPolicy Policy(clang::ASTContext& context) {
 
 // "const int *" as a person writes it: "const int*".
 std::string Spell(clang::QualType type, clang::ASTContext& context) {
-  std::string text = type.getAsString(Policy(context));
+  std::string text = OwnNames::AsSpelled(type.getAsString(Policy(context)));
   for (size_t at; (at = text.find(" *")) != std::string::npos;) text.erase(at, 1);
   return text;
 }
@@ -167,7 +172,7 @@ void ReadKernel(clang::FunctionDecl* function, CompiledKernel& kernel, KernelTab
   for (clang::ParmVarDecl* parameter : function->parameters()) {
     if (parameter->getType()->isReferenceType()) {
       table.error = absl::StrCat("kernel `", kernel.name, "` takes a reference, `",
-                                 parameter->getType().getAsString(),
+                                 OwnNames::AsSpelled(parameter->getType().getAsString()),
                                  "`; a kernel's parameters are values and pointers");
       return;
     }

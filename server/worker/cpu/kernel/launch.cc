@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,14 +45,22 @@ struct ThreadState {
 int Print(BlockContext* block, const char* format, const PrintArgument* arguments,
           unsigned num_arguments) {
   LaunchState& launch = *static_cast<ThreadState*>(block->launch)->launch;
-  if (launch.printed == nullptr) return 0;
+  if (format == nullptr) return -1;
+  const int result = static_cast<int>(num_arguments);  // unlike C's, which counts bytes
+  if (launch.printed == nullptr) return result;
   std::lock_guard<std::mutex> lock(launch.mutex);
-  size_t before = launch.printed->text.size();
-  if (!FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes,
-                         launch.printed->text)) {
-    launch.printed->truncated = true;
+  PrintedText& printed = *launch.printed;
+  const size_t before = printed.text.size();
+  if (printed.dropped_lines == 0 &&
+      FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes, printed.text)) {
+    return result;
   }
-  return static_cast<int>(launch.printed->text.size() - before);
+  // All of a call's text or none; a call without an end of line counts as a line too.
+  printed.text.resize(before);
+  const std::string_view text = format;
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  printed.dropped_lines += static_cast<uint64_t>(std::max<int64_t>(lines, 1));
+  return result;
 }
 
 internal::FaultExit& NoteFailure(BlockContext* block, const char* what, const char* file,

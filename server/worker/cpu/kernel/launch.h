@@ -6,24 +6,18 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/base/printed_text.h"
 #include "server/worker/cpu/kernel/launch_limits.h"
 #include "server/worker/cpu/kernel/thread_pool.h"
 
 namespace stride::cpu {
 
-inline constexpr size_t kMaxPrintedBytes = 1 << 20;
-
-// Text that device printf made, in the order the blocks ran. At most kMaxPrintedBytes are kept.
-struct PrintedText {
-  std::string text;
-  bool truncated = false;
-};
-
 // Blocks until every block has run. `packed_parameters` is laid out by KernelParameter::offset and
 // is not kept. Errors: as CheckLaunch; ABORTED with the cause when a kernel's assert or __trap()
 // ended the launch (blocks that had not started do not run; arrays hold what was written until
 // then); CANCELLED when `cancel` became true, which is looked at between blocks. `cancel` and
-// `printed` may be null. A memory fault is a signal: the worker's, not ours (see fault.h).
+// `printed` may be null. Appends to `printed` in the order in which the blocks ran, up to
+// kMaxPrintedBytes. A memory fault is a signal: the worker's, not ours (see fault.h).
 absl::Status Launch(ThreadPool& pool, const KernelEntry& kernel, const LaunchConfig& config,
                     const void* packed_parameters, const std::atomic<bool>* cancel,
                     PrintedText* printed = nullptr);

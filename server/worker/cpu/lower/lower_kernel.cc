@@ -122,8 +122,8 @@ absl::StatusOr<Dim3> ReadDim3(const google::protobuf::RepeatedField<uint32_t>& v
 }
 
 absl::Status RunKernel(ThreadPool& pool, const KernelEntry& entry, const LaunchConfig& config,
-                       const void* parameters) {
-  absl::Status status = Launch(pool, entry, config, parameters, /*cancel=*/nullptr);
+                       const void* parameters, PrintedText* printed) {
+  absl::Status status = Launch(pool, entry, config, parameters, /*cancel=*/nullptr, printed);
   // The launcher's word for an assert or a trap; to a client that is a fault of the kernel.
   if (absl::IsAborted(status)) return absl::FailedPreconditionError(status.message());
   return status;
@@ -177,9 +177,10 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
     if (!s.ok()) return s;
   }
   work.kernel = kernel->entry.name;
-  work.run = [pool = context.pool, module = *module, kernel, config, parameters, extra] {
+  work.run = [pool = context.pool, module = *module, kernel, config, parameters, extra,
+              printed = context.printed] {
     module->globals().Set(extra->values);
-    return RunKernel(*pool, kernel->entry, config, parameters.get());
+    return RunKernel(*pool, kernel->entry, config, parameters.get(), printed);
   };
   return work;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "server/base/printed_text.h"
 #include "server/wire/plan.pb.h"
 #include "server/worker/cpu/kernel/thread_pool.h"
 #include "server/worker/cpu/lower/arena_table.h"
@@ -23,6 +24,7 @@ struct LoweringContext {
   ThreadPool* pool;
   FftPlanCache* fft_plans;  // of the compute thread
   const ArenaTable* peers;  // other devices': for the inputs of elementwise launches
+  PrintedText* printed;     // of the compute thread: the task's text, which work appends to
 };
 
 // From a task to work. On the command loop's thread; touches no array. One function a kind of task,

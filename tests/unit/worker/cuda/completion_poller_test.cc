@@ -34,6 +34,10 @@ class FakeCompletions : public worker::Completions {
     EXPECT_GE(run_seconds, 0);
   }
   void TasksCancelled(uint64_t, bool) override {}
+  void Printed(uint64_t sequence, const PrintedText& printed) override {
+    absl::MutexLock lock(&mutex_);
+    lines_.push_back("printed " + std::to_string(sequence) + " " + printed.text);
+  }
   void CopyDone(uint64_t id, const absl::Status& status) override {
     absl::MutexLock lock(&mutex_);
     lines_.push_back("copy " + std::to_string(id) + (status.ok() ? "" : " failed"));

@@ -366,6 +366,93 @@ TEST(Kernels, PrintfIsReturned) {
   EXPECT_EQ(printed.text, "-42 text 1.50     7|%\n");
 }
 
+TEST(Kernels, PrintfReturnsTheNumberOfArguments) {
+  Loaded loaded = Build(
+      "__global__ void k(int* out) { const char* none = nullptr; out[0] = printf(\"%d\\n%d\", 1, 2); "
+      "out[1] = printf(\"x\"); out[2] = printf(none); }");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  int out[3] = {};
+  int* argument = out;
+  ThreadPool pool(1);
+  PrintedText printed;
+  ASSERT_TRUE(Launch(pool, loaded.entry, {}, &argument, nullptr, &printed).ok());
+  EXPECT_EQ(printed.text, "1\n2x");
+  EXPECT_EQ(out[0], 2);
+  EXPECT_EQ(out[1], 0);
+  EXPECT_EQ(out[2], -1);
+}
+
+TEST(Kernels, AFloodOfPrintfKeepsTheFirstLinesAndCountsTheRest) {
+  Loaded loaded = Build("__global__ void k(int n) { for (int i = 0; i < n; ++i) printf(\"%099d\\n\", i); }");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  int n = 20000;
+  ThreadPool pool(1);
+  PrintedText printed;
+  ASSERT_TRUE(Launch(pool, loaded.entry, {}, &n, nullptr, &printed).ok());
+  EXPECT_EQ(printed.text.size(), kMaxPrintedBytes / 100 * 100);
+  EXPECT_EQ(printed.dropped_lines, 20000 - kMaxPrintedBytes / 100);
+}
+
+struct OwnName {
+  const char* source;  // a kernel `k` that sets out[0] to 7
+};
+class OwnNamesTest : public testing::TestWithParam<OwnName> {};
+
+// NVRTC compiles each of these: it has none of the names.
+TEST_P(OwnNamesTest, ASourceDeclaresANameThatThePreludeHas) {
+  const std::string source = GetParam().source;
+  Loaded loaded = Build(source.c_str());
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  EXPECT_EQ(loaded.compiled.kernels[0].name, "k");
+  int64_t out[2] = {};
+  void* argument = out;
+  ThreadPool pool(1);
+  ASSERT_TRUE(Launch(pool, loaded.entry, {}, &argument, nullptr).ok());
+  EXPECT_EQ(out[0], 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, OwnNamesTest,
+    testing::Values(
+        OwnName{"typedef unsigned long long uint64_t; typedef long long int64_t;\n"
+                "__global__ void k(int64_t* out) { out[0] = (uint64_t)7; }"},
+        OwnName{"typedef unsigned long uint; typedef signed char uchar; typedef int ushort;\n"
+                "__global__ void k(long* out) { out[0] = sizeof(uint) - (uchar)1 + (ushort)0; }"},
+        OwnName{"using size32_t = unsigned; using uint8_t = size32_t; using uint16_t = size32_t;\n"
+                "__global__ void k(long* out) { out[0] = sizeof(uint8_t) + 3 * (sizeof(uint16_t) / 4); }"},
+        OwnName{"struct half { unsigned short x; }; struct half2 { half a, b; };\n"
+                "__global__ void k(long* out) { half2 h = {{3}, {4}}; out[0] = h.a.x + h.b.x; }"},
+        OwnName{"__device__ int stride = 7; __global__ void k(long* out) { out[0] = stride; }"},
+        OwnName{"const float M_PI = 3.5f; __global__ void k(long* out) { out[0] = 2 * M_PI; }"},
+        OwnName{"enum { INT_MAX = 3, UINT_MAX = 4 };\n"
+                "__global__ void k(long* out) { out[0] = INT_MAX + UINT_MAX; }"},
+        OwnName{"__device__ unsigned long long __globaltimer() { return 7; }\n"
+                "__global__ void k(long* out) { out[0] = __globaltimer(); }"},
+        OwnName{"__device__ float hexp(float x) { return x + 3; }\n"
+                "__global__ void k(long* out) { out[0] = hexp(4.0f); }"},
+        OwnName{"__device__ int min(int a, int b) { return 5; }\n"
+                "__global__ void k(long* out) { out[0] = min(8, 9) + min(4.5f, 2.0f); }"},
+        OwnName{"__device__ double atomicAdd(double* at, double x) { *at += x; return 1; }\n"
+                "__global__ void k(long* out) { __shared__ double s; __shared__ int i; s = 1; i = 0;\n"
+                "  out[0] = atomicAdd(&s, 2.0) + s + atomicAdd(&i, 3) + i; }"}));
+
+TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
+  Loaded loaded = Build(
+      "typedef unsigned long long uint64_t;\n__global__ void k(uint64_t* out) { out = 1.5; }");
+  EXPECT_TRUE(absl::IsInvalidArgument(loaded.status));
+  const std::string text(loaded.status.message());
+  EXPECT_NE(text.find("'uint64_t *'"), std::string::npos) << text;
+  EXPECT_EQ(text.find("stride_own"), std::string::npos) << text;
+}
+
+TEST(Kernels, ASourcesOwnConflictStaysAnError) {
+  for (const char* source : {"typedef int one; typedef long one; __global__ void k() {}",
+                             "struct float4 { float x; }; __global__ void k() {}",
+                             "__device__ double max(int, int) { return 7; } __global__ void k() {}"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Build(source).status)) << source;
+  }
+}
+
 TEST(Kernels, AssertEndsTheLaunch) {
   Loaded loaded = Build(
       "__global__ void k(int n) {\n  __syncthreads();\n  assert(threadIdx.x != 3 || blockIdx.x < "

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/base/printed_text.h"
+#include "server/session/control_account.h"
+
+namespace stride::session {
+
+// Text that the kernels of one session printed and no client has read. Bounded: it counts among the
+// tenant's control bytes, and lines beyond the bounds are counted and dropped. Guarded like its
+// session.
+class PrintedOutput {
+ public:
+  static constexpr size_t kMostBytes = 4 << 20;
+
+  // `account` may be null: then kMostBytes alone is the bound.
+  void Append(std::string_view text, uint64_t dropped_lines,
+              const std::shared_ptr<ControlAccount>& account);
+
+  struct Piece {
+    PrintedText printed;  // dropped_lines: with the last piece
+    bool more = false;
+  };
+  // The oldest text, which is no longer here afterwards. Cuts lines only where one line is longer
+  // than `most` bytes.
+  Piece Take(size_t most);
+
+ private:
+  PrintedText pending_;
+  ControlCharge charge_;
+};
+
+}  // namespace stride::session

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/base/printed_text.h"
+#include "server/base/unique_fd.h"
+#include "server/worker/cuda/driver.h"
+
+namespace stride::cuda {
+
+// Text of printf in kernels. The driver keeps it in a buffer on the device (1 MiB, of which it
+// overwrites the oldest) and writes it to the process's standard output when the host synchronizes
+// ("Formatted Output" in the CUDA C++ Programming Guide). That output is a memory file here, which
+// cannot grow: a write never blocks, and one beyond the end fails.
+class PrintCapture {
+ public:
+  // Takes the process's standard output, for good. Call once, before any other thread prints.
+  static absl::StatusOr<PrintCapture> Start();
+  // As Start, with another descriptor in place of standard output: for tests, which write there.
+  static absl::StatusOr<PrintCapture> StartAt(int descriptor);
+
+  // Has the driver write the text of what ran before `event`, which has been reached, and returns
+  // all text since the last call. Work of the same stream after the event may have its first lines
+  // in it.
+  PrintedText Flush(const Driver& driver, CUevent event);
+  // All text since the last call.
+  PrintedText Take();
+
+ private:
+  explicit PrintCapture(UniqueFd file) : file_(std::move(file)) {}
+
+  UniqueFd file_;
+};
+
+// Whether code may call printf: its symbol is there, or the code is compressed.
+bool MayPrint(std::string_view image);
+
+}  // namespace stride::cuda

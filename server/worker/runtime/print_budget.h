@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "server/base/printed_text.h"
+#include "server/base/steady_time.h"
+
+namespace stride::worker {
+
+// Bounds how fast the kernels of a worker print, so that a flood costs the daemon no more than the
+// text of a few tasks a second. Not thread-safe.
+class PrintBudget {
+ public:
+  static constexpr size_t kBytesPerSecond = 8 << 20;
+  static constexpr size_t kMostBytes = 8 << 20;  // saved up while nothing is printed
+
+  // Cuts the text to what may be sent at this time, which is charged.
+  void Take(PrintedText* printed, SteadyTime now);
+
+ private:
+  double bytes_ = kMostBytes;
+  SteadyTime last_ = SteadyTime::InfinitePast();
+};
+
+}  // namespace stride::worker
