@@ -52,8 +52,8 @@ class EventLedger {
   uint64_t last_submitted_ = 0;
   uint64_t last_result_ = 0;
   uint64_t last_copy_ = 0;
-  uint64_t last_printed_ = 0;  // the task whose text came last
-  size_t printed_bytes_ = 0;   // of that task
+  uint64_t last_printed_ = 0;   // the task whose text came last
+  size_t printed_bytes_ = 0;    // of that task
   std::set<uint64_t> cancels_;  // by their first task
   std::map<uint64_t, CopyDone> copies_;
   std::map<uint64_t, Worker::LoadDone> loads_;

@@ -65,9 +65,8 @@ absl::Status JudgeBadEvent(std::string_view what) {
 absl::Status WithAssertion(const absl::Status& fault, std::string_view assertion) {
   if (!absl::IsFailedPrecondition(fault) || assertion.empty()) return fault;
   absl::Status status(fault.code(), absl::StrCat(fault.message(), ": ", ToAbsl(assertion)));
-  fault.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
-    status.SetPayload(type, payload);
-  });
+  fault.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { status.SetPayload(type, payload); });
   return status;
 }
 

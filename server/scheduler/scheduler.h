@@ -278,8 +278,7 @@ class Scheduler {
   absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   // Text of a task in flight, for the client that reads its session's.
-  static void Printed(Lane& lane, uint64_t sequence, std::string_view text,
-                      uint64_t dropped_lines);
+  static void Printed(Lane& lane, uint64_t sequence, std::string_view text, uint64_t dropped_lines);
   void TasksDone(Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
   void WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death);

@@ -44,7 +44,7 @@ struct Session {
   using HandleEntry = std::pair<const uint64_t, std::shared_ptr<Array>>;
   absl::btree_map<uint64_t, std::shared_ptr<Array>, std::less<uint64_t>, PoolAllocator<HandleEntry>>
       arrays;
-  uint64_t record = 0;  // id of its record in the journal; 0: none
+  uint64_t record = 0;    // id of its record in the journal; 0: none
   PrintedOutput printed;  // by kernels, and not read yet
 };
 

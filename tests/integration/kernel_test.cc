@@ -3,9 +3,14 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/function_service.pb.h"
+#include "stride/v1/job_service.pb.h"
 #include "tests/support/daemon/daemon.h"
 #include "tests/support/daemon/expect.h"
 #include "tests/support/daemon/load.h"
@@ -269,6 +274,105 @@ TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
   EXPECT_THAT(Get<float>(client_, client_.Ufunc("here_only", {x})), ElementsAre(2, 4));
   EXPECT_THAT(Get<float>(client_, client_.Expression("here_only(x) + 1", {{"x", x}})),
               ElementsAre(3, 5));
+}
+
+// What kernels print goes to the client that launched them, once they have ended.
+constexpr char kPrints[] = R"(
+extern "C" __global__ void greet(long long* out, int number) {
+  printf("block %d thread %u of %d: %.2f\n", blockIdx.x, threadIdx.x, number, number / 4.0);
+  out[blockIdx.x * blockDim.x + threadIdx.x] = number;
+}
+extern "C" __global__ void flood(long long* out, int lines) {
+  for (int i = 0; i < lines; ++i) printf("line %d of a flood that is long enough to be cut\n", i);
+  out[0] = lines;
+}
+extern "C" __global__ void check(long long* out, int number) {
+  printf("before %d\n", number);
+  assert(number > 100);
+  out[0] = number;
+}
+)";
+
+KernelOptions Prints(const char* entry, int number, uint32_t threads = 1) {
+  KernelOptions options;
+  options.code = kPrints;
+  options.entry = entry;
+  options.block = {threads};
+  options.arguments = {KernelArgument::Out({DataType::kInt64, {threads}}), number};
+  return options;
+}
+
+size_t NumLines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST_F(KernelTest, PrintedTextIsReadOnceByItsSession) {
+  Client other = daemon_->Connect();
+  Must(other.Synchronize());
+  Array out = client_.Kernel(Prints("greet", 7, 2)).at(0);
+  Must(client_.Synchronize());
+  EXPECT_EQ(Must(other.ReadPrinted()).text, "");
+  const KernelOutput printed = Must(client_.ReadPrinted());
+  EXPECT_EQ(printed.text, "block 0 thread 0 of 7: 1.75\nblock 0 thread 1 of 7: 1.75\n");
+  EXPECT_EQ(printed.dropped_lines, 0u);
+  EXPECT_EQ(Must(client_.ReadPrinted()).text, "");
+}
+
+TEST_F(KernelTest, PrintedTextIsThereWhenAResultIs) {
+  Array out = client_.Kernel(Prints("greet", 3)).at(0);
+  EXPECT_THAT(Get<int64_t>(client_, out), ElementsAre(3));
+  EXPECT_EQ(Must(client_.ReadPrinted()).text, "block 0 thread 0 of 3: 0.75\n");
+}
+
+TEST_F(KernelTest, RunWithoutASessionReturnsWhatWasPrinted) {
+  const RunReply reply = Must(client_.Run(Operation::Kernel(Prints("greet", 5))));
+  EXPECT_EQ(reply.printed.text, "block 0 thread 0 of 5: 1.25\n");
+}
+
+TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
+  constexpr int kLines = 200'000;
+  Client other = daemon_->Connect();
+  for (int i = 0; i < 6; ++i) client_.Kernel(Prints("flood", kLines));
+  Array out = other.Kernel(Prints("greet", 9)).at(0);
+  Must(client_.Synchronize());
+  Must(other.Synchronize());
+  const KernelOutput printed = Must(client_.ReadPrinted());
+  EXPECT_LE(printed.text.size(), 4u << 20);
+  EXPECT_GT(printed.text.size(), 1u << 19);
+  EXPECT_EQ(NumLines(printed.text) + printed.dropped_lines, 6u * kLines);
+  EXPECT_EQ(Must(other.ReadPrinted()).text, "block 0 thread 0 of 9: 2.25\n");
+}
+
+TEST_F(KernelTest, AFailedAssertNamesItsPlaceAndKeepsTheTextBefore) {
+  Array out = client_.Kernel(Prints("check", 5)).at(0);
+  const Error error = MustFail(client_.Fetch<int64_t>(out));
+  EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
+  EXPECT_THAT(error.message, HasSubstr("number > 100"));
+  EXPECT_THAT(error.message, HasSubstr("block"));
+  EXPECT_THAT(error.message, HasSubstr("thread"));
+  if (DeviceKind() == "cpu") EXPECT_EQ(Must(client_.ReadPrinted()).text, "before 5\n");
+}
+
+TEST_F(KernelTest, AJobHasTheTextOfItsKernels) {
+  const Rpc rpc(daemon_->address());
+  v1::CreateJobRequest request;
+  auto* launch = request.mutable_job()->add_operations()->mutable_kernel_launch();
+  launch->set_source(kPrints);
+  launch->set_entry("greet");
+  auto* made = launch->add_arguments()->mutable_new_array();
+  made->mutable_spec()->set_data_type(v1::DATA_TYPE_INT64);
+  made->mutable_spec()->add_shape(1);
+  made->mutable_output()->set_handle(1);
+  launch->add_arguments()->mutable_scalar()->set_int_value(6);
+  v1::GetJobRequest get;
+  get.set_name(rpc.Get<v1::CreateJobResponse>("JobService/CreateJob", request).job().name());
+  v1::GetJobResponse job;
+  for (int i = 0; i < 3000 && !job.job().has_end_time(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    job = rpc.Get<v1::GetJobResponse>("JobService/GetJob", get);
+  }
+  EXPECT_EQ(job.job().state(), v1::Job::STATE_SUCCEEDED) << job.job().error().message();
+  EXPECT_EQ(job.job().printed(), "block 0 thread 0 of 6: 1.50\n");
 }
 
 }  // namespace

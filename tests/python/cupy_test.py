@@ -1,5 +1,6 @@
 """Programs written for CuPy with `stride.cupy` in its place, each result compared with NumPy's."""
 
+import contextlib
 import io
 import math
 import os
@@ -819,13 +820,27 @@ class TextureTest(client_case.ClientCase):
         with self.assertRaises(st.CompileError):
             cp.RawKernel(code, "f").compile()
 
-    def test_printf_says_that_nothing_is_delivered(self):
-        code = 'extern "C" __global__ void f(float* x) { printf("%f", x[0]); x[0] = 2; }'
+    def test_printf_goes_to_the_standard_output(self):
+        code = r'extern "C" __global__ void f(float* x, int n) { for (int i = 0; i < n; ++i) printf("%d: %.2f\n", i, x[0]); x[0] = 2; }'
         x = cp.ones(1, cp.float32)
-        with self.assertWarnsRegex(RuntimeWarning, "printf.*not delivered"):
-            cp.RawKernel(code, "f")((1,), (1,), (x,))
-        self.assertEqual(x.tolist(), [2])
-        self.assertIn("printf", st.RawModule(code).log())
+        kernel = cp.RawKernel(code, "f")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            kernel((1,), (1,), (x, np.int32(2)))
+            self.assertEqual(x.tolist(), [2])
+        self.assertEqual(printed.getvalue(), "0: 1.00\n1: 1.00\n")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            kernel((1,), (1,), (x, np.int32(1)))
+            cp.cuda.Device().synchronize()
+            cp.RawModule(code=code).get_function("f")((1,), (1,), (x, np.int32(1)))
+            cp.cuda.runtime.deviceSynchronize()
+        self.assertEqual(printed.getvalue(), "0: 2.00\n" * 2)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            kernel((1,), (1,), (x, np.int32(200_000)))
+            cp.cuda.Device().synchronize()
+        lines = printed.getvalue().splitlines()
+        self.assertEqual(lines[1000], "1000: 2.00")
+        self.assertRegex(lines[-1], r"^\[stride: \d+ lines dropped\]$")
+        self.assertEqual(len(lines) - 1 + int(lines[-1].split()[1]), 200_000)
 
     def test_errors_say_what_is_wrong(self):
         x = cp.zeros(4, cp.float32)

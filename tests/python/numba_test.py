@@ -3,6 +3,8 @@ result compared with NumPy's."""
 
 import cmath
 import collections
+import contextlib
+import io
 import math
 import operator
 import os
@@ -719,8 +721,10 @@ class PythonTest(client_case.ClientCase):
             if cuda.grid(1) == 0:
                 print("x is", x[0], 5, 1.5, x.shape, "100 %")
 
-        cuda.jit(kernel)[1, 1](np.ones(3))
-        cuda.synchronize()
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            cuda.jit(kernel)[1, 1](np.ones(3))
+            cuda.synchronize()
+        self.assertEqual(printed.getvalue(), "x is 1.000000 5 1.500000 3 100 %\n")
 
         def asserts(x):
             if x[0] < 0:

@@ -197,11 +197,11 @@ class FakeDevice : public Device {
     if (label == "long text") {
       status = absl::FailedPreconditionError(std::string(10 << 20, '\xfe'));
     }
-    if (label == "print")
-      environment_.completions->Printed(task.sequence(), {"a line\n", 3});
+    if (label == "print") environment_.completions->Printed(task.sequence(), {"a line\n", 3});
     if (label == "assert") {
-      std::fprintf(stderr, "k.cu:3: void k(int): block: [2,0,0], thread: [3,0,0] Assertion `n > 0` "
-                           "failed.\n");
+      std::fprintf(stderr,
+                   "k.cu:3: void k(int): block: [2,0,0], thread: [3,0,0] Assertion `n > 0` "
+                   "failed.\n");
       environment_.completions->Fatal(task.sequence(),
                                       absl::FailedPreconditionError("device assert failed"),
                                       /*context_lost=*/false);

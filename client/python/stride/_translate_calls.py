@@ -566,7 +566,7 @@ class Calls:
         return Value(result, kind)
 
     def print(self, node) -> Value:
-        """printf, whose text is not delivered: the client warns when the kernel is made."""
+        """printf, whose text goes to sys.stdout at the next synchronization or read."""
         formats, values = [], []
         for one in node.args:
             if isinstance(one, ast.Constant) and isinstance(one.value, str):

@@ -112,8 +112,7 @@ absl::Status CudaDevice::StartStreams() {
     capture_.emplace(*std::move(capture));
   }
   poller_.emplace(*driver_, context_, *environment_.completions, watches,
-                  environment_.status_page->heartbeat,
-                  capture_.has_value() ? &*capture_ : nullptr);
+                  environment_.status_page->heartbeat, capture_.has_value() ? &*capture_ : nullptr);
   const CUdeviceptr words = copy_marks_region_.device_address();
   regions_.emplace(
       *driver_, context_, *poller_,

@@ -119,7 +119,7 @@ class CudaDevice : public worker::Device {
   absl::Status LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr target, CUstream stream);
   struct LoadedModule {
     KernelModule kernels;
-    uint32_t last_task = 0;   // that used it
+    uint32_t last_task = 0;  // that used it
     bool may_print = false;
   };
   absl::StatusOr<KernelModule*> FindModule(uint64_t module);

@@ -56,7 +56,11 @@ void EventSender::Printed(uint64_t sequence, const PrintedText& printed) {
   do {
     wire::Event event;
     event.mutable_printed()->set_sequence(sequence);
-    const absl::string_view piece = rest.substr(0, kMaxPrintedPiece);
+    absl::string_view piece = rest.substr(0, kMaxPrintedPiece);
+    const size_t line_end = piece.rfind('\n');
+    // Whole lines, so that the daemon can count those that it drops.
+    if (piece.size() < rest.size() && line_end != absl::string_view::npos)
+      piece = piece.substr(0, line_end + 1);
     event.mutable_printed()->set_text(piece.data(), piece.size());
     rest.remove_prefix(piece.size());
     if (rest.empty()) event.mutable_printed()->set_dropped_lines(printed.dropped_lines);

@@ -24,8 +24,7 @@ class Recorder {
             .printed =
                 [this](uint64_t sequence, std::string_view text, uint64_t dropped_lines) {
                   absl::MutexLock lock(&mutex_);
-                  printed_.push_back({sequence, std::string(text), dropped_lines,
-                                      results_.size()});
+                  printed_.push_back({sequence, std::string(text), dropped_lines, results_.size()});
                 },
             .cancelled =
                 [this](uint64_t sequence, bool taken) {

@@ -174,8 +174,8 @@ class Client {
   // Waits until everything submitted so far has ended; reports the first error since the last
   // Synchronize. Arrays keep theirs.
   Result<void> Synchronize(const CallOptions& options = {});
-  // Takes the text that kernels of this client have printed. Does not wait for launches: the text of
-  // all that were submitted is there after Synchronize. A failed launch has its text too.
+  // Takes the text that kernels of this client have printed. Does not wait for launches: the text
+  // of all that were submitted is there after Synchronize. A failed launch has its text too.
   Result<KernelOutput> ReadPrinted(const CallOptions& options = {});
   // One operation in one round trip, small inputs and results inside the messages.
   Result<RunReply> Run(const Operation& operation, const CallOptions& options = {});

@@ -286,9 +286,9 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& given, const Op
     result.log.clear();
     std::unique_ptr<ListAction> action;
     auto make = [&] {
-      action = std::make_unique<ListAction>(
-          options.default_device,
-          [&](clang::ASTContext& tree) { *found = ListKernels(tree, request.kind); });
+      action = std::make_unique<ListAction>(options.default_device, [&](clang::ASTContext& tree) {
+        *found = ListKernels(tree, request.kind);
+      });
       return action.get();
     };
     return Run(make, arguments, request.source, &own_names, result.log);

@@ -625,6 +625,20 @@ class AsmLowering {
     return builder_.CreateTrunc(product, IrType(type));
   }
 
+  // bfind: the place of the highest bit that is not the sign's, or how far it is from the top; all
+  // ones where there is none.
+  Value* HighestBit(Value* value, PtxType type, bool from_top) {
+    if (type.is_signed())
+      value = builder_.CreateXor(value, builder_.CreateAShr(value, type.bits - 1));
+    llvm::Type* const word = value->getType();
+    Value* zeros =
+        builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, value, builder_.getFalse());
+    Value* place =
+        from_top ? zeros : builder_.CreateSub(llvm::ConstantInt::get(word, type.bits - 1), zeros);
+    return builder_.CreateSelect(builder_.CreateICmpEQ(value, llvm::Constant::getNullValue(word)),
+                                 llvm::Constant::getAllOnesValue(word), place);
+  }
+
   Value* Shift(Value* value, Value* count, PtxType type, bool left) {
     Value* bits = llvm::ConstantInt::get(count->getType(), type.bits);
     Value* small = builder_.CreateICmpULT(count, bits);
@@ -740,6 +754,10 @@ class AsmLowering {
         *result = {'u', 32};
         if (name == "popc") return unary(llvm::Intrinsic::ctpop);
         return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, builder_.getFalse());
+      }
+      if (name == "bfind") {
+        *result = {'u', 32};
+        return HighestBit(a, type, Has(statement, "shiftamt"));
       }
       return nullptr;
     }

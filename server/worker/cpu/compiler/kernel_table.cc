@@ -49,8 +49,7 @@ class Lister : public clang::RecursiveASTVisitor<Lister> {
     return true;
   }
   bool VisitFunctionTemplateDecl(clang::FunctionTemplateDecl* made) {
-    if (IsKernel(made->getTemplatedDecl()))
-      names.templates.push_back(SpelledName(*made));
+    if (IsKernel(made->getTemplatedDecl())) names.templates.push_back(SpelledName(*made));
     return true;
   }
   bool VisitVarDecl(clang::VarDecl* variable) {

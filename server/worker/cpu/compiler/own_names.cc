@@ -18,34 +18,98 @@ constexpr absl::string_view kPrefix = "__stride_own_";
 // What the prelude has beyond the names of NVRTC 13.0 (`namespace p { using ::NAME; }` does not
 // compile there).
 const std::set<absl::string_view>& Names() {
-  static const auto& names = *new std::set<absl::string_view>{
-      "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
-      "intmax_t", "uintmax_t", "intptr_t", "uintptr_t", "ssize_t", "uchar", "ushort", "uint",
-      "ulong", "half", "half2", "nv_bfloat16", "__half", "__half2", "__nv_bfloat16",
-      "__nv_bfloat162", "__bfloat162float", "__double2half", "__float2bfloat16",
-      "__float2bfloat16_rn", "__float2half", "__float2half2_rn", "__float2half_rn",
-      "__floats2half2_rn", "__habs", "__hadd2", "__half2float", "__half_as_ushort",
-      "__halves2half2", "__hdiv", "__heq", "__hfma", "__hfma2", "__hge", "__hgt", "__high2float",
-      "__high2half", "__hisnan", "__hle", "__hlt", "__hmax", "__hmin", "__hmul", "__hmul2",
-      "__hne", "__hneg", "__hsub", "__low2float", "__low2half", "__ushort_as_half", "hcos",
-      "hexp", "hlog", "hsin", "hsqrt", "__shfl", "__shfl_down", "__shfl_up", "__shfl_xor",
-      "__globaltimer", "calloc", "memmove", "cudaConfigureCall", "make_cudaExtent",
-      "make_cudaPitchedPtr", "make_cudaPos", "stride"};
+  static const auto& names = *new std::set<absl::string_view>{"int8_t",
+                                                              "int16_t",
+                                                              "int32_t",
+                                                              "int64_t",
+                                                              "uint8_t",
+                                                              "uint16_t",
+                                                              "uint32_t",
+                                                              "uint64_t",
+                                                              "intmax_t",
+                                                              "uintmax_t",
+                                                              "intptr_t",
+                                                              "uintptr_t",
+                                                              "ssize_t",
+                                                              "uchar",
+                                                              "ushort",
+                                                              "uint",
+                                                              "ulong",
+                                                              "half",
+                                                              "half2",
+                                                              "nv_bfloat16",
+                                                              "__half",
+                                                              "__half2",
+                                                              "__nv_bfloat16",
+                                                              "__nv_bfloat162",
+                                                              "__bfloat162float",
+                                                              "__double2half",
+                                                              "__float2bfloat16",
+                                                              "__float2bfloat16_rn",
+                                                              "__float2half",
+                                                              "__float2half2_rn",
+                                                              "__float2half_rn",
+                                                              "__floats2half2_rn",
+                                                              "__habs",
+                                                              "__hadd2",
+                                                              "__half2float",
+                                                              "__half_as_ushort",
+                                                              "__halves2half2",
+                                                              "__hdiv",
+                                                              "__heq",
+                                                              "__hfma",
+                                                              "__hfma2",
+                                                              "__hge",
+                                                              "__hgt",
+                                                              "__high2float",
+                                                              "__high2half",
+                                                              "__hisnan",
+                                                              "__hle",
+                                                              "__hlt",
+                                                              "__hmax",
+                                                              "__hmin",
+                                                              "__hmul",
+                                                              "__hmul2",
+                                                              "__hne",
+                                                              "__hneg",
+                                                              "__hsub",
+                                                              "__low2float",
+                                                              "__low2half",
+                                                              "__ushort_as_half",
+                                                              "hcos",
+                                                              "hexp",
+                                                              "hlog",
+                                                              "hsin",
+                                                              "hsqrt",
+                                                              "__shfl",
+                                                              "__shfl_down",
+                                                              "__shfl_up",
+                                                              "__shfl_xor",
+                                                              "__globaltimer",
+                                                              "calloc",
+                                                              "memmove",
+                                                              "cudaConfigureCall",
+                                                              "make_cudaExtent",
+                                                              "make_cudaPitchedPtr",
+                                                              "make_cudaPos",
+                                                              "stride"};
   return names;
 }
 
 const std::set<absl::string_view>& Macros() {
   static const auto& macros = *new std::set<absl::string_view>{
-      "CHAR_BIT", "CUDART_INF", "CUDART_INF_F", "CUDART_NAN", "CUDART_NAN_F", "CUDART_PI",
-      "CUDART_PI_F", "DBL_DIG", "DBL_EPSILON", "DBL_MANT_DIG", "DBL_MAX", "DBL_MIN", "FLT_DIG",
-      "FLT_EPSILON", "FLT_MANT_DIG", "FLT_MAX", "FLT_MIN", "HUGE_VAL", "HUGE_VALF", "INFINITY",
-      "INT16_C", "INT16_MAX", "INT16_MIN", "INT32_C", "INT32_MAX", "INT32_MIN", "INT64_C",
-      "INT64_MAX", "INT64_MIN", "INT8_C", "INT8_MAX", "INT8_MIN", "INTMAX_C", "INT_MAX", "INT_MIN",
-      "LLONG_MAX", "LLONG_MIN", "LONG_MAX", "LONG_MIN", "M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_E",
-      "M_LN10", "M_LN2", "M_LOG10E", "M_LOG2E", "M_PI", "M_PI_2", "M_PI_4", "M_SQRT1_2", "M_SQRT2",
-      "NAN", "SCHAR_MAX", "SHRT_MAX", "SHRT_MIN", "SIZE_MAX", "UCHAR_MAX", "UINT16_C",
-      "UINT16_MAX", "UINT32_C", "UINT32_MAX", "UINT64_C", "UINT64_MAX", "UINT8_C", "UINT8_MAX",
-      "UINTMAX_C", "UINT_MAX", "ULLONG_MAX", "ULONG_MAX", "USHRT_MAX"};
+      "CHAR_BIT",    "CUDART_INF",  "CUDART_INF_F", "CUDART_NAN",   "CUDART_NAN_F", "CUDART_PI",
+      "CUDART_PI_F", "DBL_DIG",     "DBL_EPSILON",  "DBL_MANT_DIG", "DBL_MAX",      "DBL_MIN",
+      "FLT_DIG",     "FLT_EPSILON", "FLT_MANT_DIG", "FLT_MAX",      "FLT_MIN",      "HUGE_VAL",
+      "HUGE_VALF",   "INFINITY",    "INT16_C",      "INT16_MAX",    "INT16_MIN",    "INT32_C",
+      "INT32_MAX",   "INT32_MIN",   "INT64_C",      "INT64_MAX",    "INT64_MIN",    "INT8_C",
+      "INT8_MAX",    "INT8_MIN",    "INTMAX_C",     "INT_MAX",      "INT_MIN",      "LLONG_MAX",
+      "LLONG_MIN",   "LONG_MAX",    "LONG_MIN",     "M_1_PI",       "M_2_PI",       "M_2_SQRTPI",
+      "M_E",         "M_LN10",      "M_LN2",        "M_LOG10E",     "M_LOG2E",      "M_PI",
+      "M_PI_2",      "M_PI_4",      "M_SQRT1_2",    "M_SQRT2",      "NAN",          "SCHAR_MAX",
+      "SHRT_MAX",    "SHRT_MIN",    "SIZE_MAX",     "UCHAR_MAX",    "UINT16_C",     "UINT16_MAX",
+      "UINT32_C",    "UINT32_MAX",  "UINT64_C",     "UINT64_MAX",   "UINT8_C",      "UINT8_MAX",
+      "UINTMAX_C",   "UINT_MAX",    "ULLONG_MAX",   "ULONG_MAX",    "USHRT_MAX"};
   return macros;
 }
 
@@ -75,6 +139,10 @@ absl::string_view NameAt(absl::string_view note, absl::string_view shown) {
       absl::StrSplit(note.substr(0, note.find(": note: ")), ':');
   size_t column = 0;
   if (place.size() != 3 || !absl::SimpleAtoi(place[2], &column)) return {};
+  const size_t gutter = shown.find(" | ");  // "   25 | typedef ...", of Clang 17 and later
+  if (gutter != absl::string_view::npos &&
+      shown.substr(0, gutter).find_first_not_of(" 0123456789") == absl::string_view::npos)
+    shown.remove_prefix(gutter + 3);
   if (column == 0 || column > shown.size()) return {};
   const absl::string_view rest = shown.substr(column - 1);
   const auto end = std::find_if(rest.begin(), rest.end(), [](unsigned char letter) {

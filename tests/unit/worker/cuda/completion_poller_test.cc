@@ -3,10 +3,13 @@
 #include "server/worker/cuda/completion_poller.h"
 #include "tests/support/await.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +18,8 @@ namespace stride::cuda {
 namespace {
 
 std::atomic<CUresult> g_query_result{CUDA_ERROR_NOT_READY};
+// What the driver writes text of kernels to.
+const int g_output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 Driver FakeDriver() {
   Driver driver;
@@ -22,6 +27,13 @@ Driver FakeDriver() {
   driver.cuDevicePrimaryCtxRelease = [](CUdevice) { return CUDA_SUCCESS; };
   driver.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
   driver.cuStreamQuery = [](CUstream) { return g_query_result.load(); };
+  driver.cuEventDestroy = [](CUevent) { return CUDA_SUCCESS; };
+  // The event is a text that the device has in its buffer.
+  driver.cuEventSynchronize = [](CUevent event) {
+    const auto* text = reinterpret_cast<const char*>(event);
+    EXPECT_GE(write(g_output, text, std::strlen(text)), 0);
+    return CUDA_SUCCESS;
+  };
   return driver;
 }
 
@@ -68,7 +80,7 @@ class CompletionPollerTest : public ::testing::Test {
                  {nullptr, &marks_[2]},
                  {nullptr, &marks_[3]},
                  {nullptr, &marks_[4]}},
-                heartbeat_) {}
+                heartbeat_, &capture_) {}
 
   void Task(uint32_t sequence, absl::Status status = absl::OkStatus()) {
     poller_.Begin(CompletionPoller::kCompute, sequence, sequence,
@@ -81,6 +93,7 @@ class CompletionPollerTest : public ::testing::Test {
   std::atomic<uint32_t> marks_[5] = {};
   std::atomic<uint64_t> heartbeat_{0};
   Context context_;
+  PrintCapture capture_ = *PrintCapture::StartAt(g_output);
   CompletionPoller poller_;
 };
 
@@ -120,6 +133,42 @@ TEST_F(CompletionPollerTest, WhatIsLaunchedTogetherIsReportedOneByOne) {
   marks_[0] = 4;
   poller_.Drain();
   EXPECT_EQ(completions_.lines().back(), "task 4");
+}
+
+TEST_F(CompletionPollerTest, WhatATaskPrintedComesBeforeItsResult) {
+  auto text = [this](const char* words) {
+    const auto event = reinterpret_cast<CUevent>(const_cast<char*>(words));
+    return std::make_shared<const Event>(driver_, event);
+  };
+  const absl::Status done;
+  poller_.Begin(CompletionPoller::kCompute, 5, 5, "");
+  poller_.Launched(CompletionPoller::kCompute, {done}, {}, text("five\n"));
+  poller_.Begin(CompletionPoller::kCompute, 6, 6, "");
+  poller_.Launched(CompletionPoller::kCompute, {done}, {}, text(""));
+  poller_.Begin(CompletionPoller::kCompute, 7, 7, "");
+  poller_.Launched(CompletionPoller::kCompute, {done}, {}, text("seven\n"));
+  marks_[0] = 7;
+  poller_.Drain();
+  EXPECT_EQ(completions_.lines(),
+            (Lines{"printed 5 five\n", "task 5", "task 6", "printed 7 seven\n", "task 7"}));
+}
+
+TEST(PrintCapture, TextBeyondTheFileIsDroppedAndDoesNotBlock) {
+  PrintCapture capture = *PrintCapture::StartAt(g_output);
+  const std::string line = std::string(1023, 'x') + "\n";
+  for (int i = 0; i < 6000; ++i) (void)!write(g_output, line.data(), line.size());
+  PrintedText printed = capture.Take();
+  EXPECT_EQ(printed.text.size(), kMaxPrintedBytes);
+  EXPECT_GT(printed.dropped_lines, 0u);
+  EXPECT_EQ(write(g_output, "after\n", 6), 6);
+  printed = capture.Take();
+  EXPECT_EQ(printed.text, "after\n");
+  EXPECT_EQ(printed.dropped_lines, 0u);
+}
+
+TEST(PrintCapture, CodeThatPrintsHasTheSymbol) {
+  EXPECT_TRUE(MayPrint(".version 8.0\n.extern .func (.param .b32 r) vprintf\n"));
+  EXPECT_FALSE(MayPrint(".version 8.0\n.entry k() { ret; }\n"));
 }
 
 TEST_F(CompletionPollerTest, LanesDoNotWaitForEachOther) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
+
+#include "server/worker/runtime/print_budget.h"
 
 namespace stride::worker {
 namespace {
@@ -49,6 +52,42 @@ TEST_F(EventSenderTest, OneThatMayWaitLeavesWithTheNext) {
             Outcome::kTimeout);
   sender_->TaskDone(3, absl::OkStatus(), 0, /*more=*/false);
   EXPECT_EQ(Next().tasks_done().results_size(), 3);
+}
+
+TEST_F(EventSenderTest, LongTextLeavesInPiecesOfWholeLines) {
+  PrintedText printed{"", 5};
+  for (int i = 0; i < 3000; ++i) printed.text += std::string(99, 'x') + "\n";
+  std::string text;
+  std::thread sends([&] { sender_->Printed(4, printed); });
+  uint64_t dropped = 0;
+  while (text.size() < printed.text.size()) {
+    const wire::Event event = Next();
+    EXPECT_EQ(event.printed().sequence(), 4u);
+    EXPECT_LE(event.printed().text().size(), kMaxPrintedPiece);
+    EXPECT_EQ(event.printed().text().back(), '\n');
+    EXPECT_EQ(dropped, 0u) << "the last piece has the count";
+    dropped = event.printed().dropped_lines();
+    text += event.printed().text();
+  }
+  sends.join();
+  EXPECT_EQ(text, printed.text);
+  EXPECT_EQ(dropped, 5u);
+}
+
+TEST(PrintBudget, AFloodIsBoundedBySecond) {
+  PrintBudget budget;
+  const SteadyTime start = SteadyTime::SinceBoot(absl::Seconds(10));
+  size_t sent = 0;
+  uint64_t dropped = 0;
+  for (int i = 0; i < 100; ++i) {
+    PrintedText printed{std::string(kMaxPrintedBytes - 1, 'x') + "\n", 0};
+    budget.Take(&printed, start + absl::Milliseconds(10) * i);
+    sent += printed.text.size();
+    dropped += printed.dropped_lines;
+  }
+  EXPECT_LE(sent, PrintBudget::kMostBytes + PrintBudget::kBytesPerSecond);
+  EXPECT_GE(sent, PrintBudget::kMostBytes + PrintBudget::kBytesPerSecond - 2 * kMaxPrintedBytes);
+  EXPECT_EQ(sent / kMaxPrintedBytes + dropped, 100u);
 }
 
 // The socket fills while nobody reads: what waits leaves in few packets, whole and in order.

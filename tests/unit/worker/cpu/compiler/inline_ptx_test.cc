@@ -71,6 +71,29 @@ TEST(InlinePtx, NeverReachesTheProcessor) {
   EXPECT_EQ(Compile(loops).status().code(), absl::StatusCode::kUnimplemented);
 }
 
+// PTX ISA, "Integer Arithmetic Instructions: bfind".
+TEST(InlinePtx, BfindFindsTheHighestBit) {
+  Loaded loaded = Build(R"(__global__ void k(long long* p) {
+  int in = (int)p[threadIdx.x];
+  long long wide = p[threadIdx.x];
+  int out[5];
+  asm("bfind.u32 %0, %1;" : "=r"(out[0]) : "r"(in));
+  asm("bfind.s32 %0, %1;" : "=r"(out[1]) : "r"(in));
+  asm("bfind.shiftamt.u32 %0, %1;" : "=r"(out[2]) : "r"(in));
+  asm("bfind.u64 %0, %1;" : "=r"(out[3]) : "l"(wide));
+  asm("bfind.shiftamt.s64 %0, %1;" : "=r"(out[4]) : "l"(wide));
+  for (int i = 0; i < 5; ++i) p[4 + 5 * threadIdx.x + i] = out[i];
+})");
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  int64_t p[4 + 20] = {1, 0, -1, -256};
+  int64_t* argument = p;
+  ThreadPool pool(1);
+  ASSERT_TRUE(Launch(pool, loaded.entry, {{1, 1, 1}, {4, 1, 1}}, &argument, nullptr).ok());
+  EXPECT_THAT(std::vector<int64_t>(p + 4, p + 24),
+              testing::ElementsAre(0, 0, 31, 0, 63, -1, -1, -1, -1, -1, 31, -1, 0, 63, -1, 31, 7, 0,
+                                   63, 56));
+}
+
 TEST(InlinePtx, DivisionsThatFaultDoNot) {
   Loaded loaded = Build(R"(__global__ void k(int* p) {
   asm("div.s32 %0, %1, %2;" : "=r"(p[0]) : "r"(p[4]), "r"(p[5]));

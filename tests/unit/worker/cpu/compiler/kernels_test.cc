@@ -368,7 +368,8 @@ TEST(Kernels, PrintfIsReturned) {
 
 TEST(Kernels, PrintfReturnsTheNumberOfArguments) {
   Loaded loaded = Build(
-      "__global__ void k(int* out) { const char* none = nullptr; out[0] = printf(\"%d\\n%d\", 1, 2); "
+      "__global__ void k(int* out) { const char* none = nullptr; out[0] = printf(\"%d\\n%d\", 1, "
+      "2); "
       "out[1] = printf(\"x\"); out[2] = printf(none); }");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   int out[3] = {};
@@ -383,7 +384,8 @@ TEST(Kernels, PrintfReturnsTheNumberOfArguments) {
 }
 
 TEST(Kernels, AFloodOfPrintfKeepsTheFirstLinesAndCountsTheRest) {
-  Loaded loaded = Build("__global__ void k(int n) { for (int i = 0; i < n; ++i) printf(\"%099d\\n\", i); }");
+  Loaded loaded =
+      Build("__global__ void k(int n) { for (int i = 0; i < n; ++i) printf(\"%099d\\n\", i); }");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
   int n = 20000;
   ThreadPool pool(1);
@@ -419,7 +421,8 @@ INSTANTIATE_TEST_SUITE_P(
         OwnName{"typedef unsigned long uint; typedef signed char uchar; typedef int ushort;\n"
                 "__global__ void k(long* out) { out[0] = sizeof(uint) - (uchar)1 + (ushort)0; }"},
         OwnName{"using size32_t = unsigned; using uint8_t = size32_t; using uint16_t = size32_t;\n"
-                "__global__ void k(long* out) { out[0] = sizeof(uint8_t) + 3 * (sizeof(uint16_t) / 4); }"},
+                "__global__ void k(long* out) { out[0] = sizeof(uint8_t) + 3 * (sizeof(uint16_t) / "
+                "4); }"},
         OwnName{"struct half { unsigned short x; }; struct half2 { half a, b; };\n"
                 "__global__ void k(long* out) { half2 h = {{3}, {4}}; out[0] = h.a.x + h.b.x; }"},
         OwnName{"__device__ int stride = 7; __global__ void k(long* out) { out[0] = stride; }"},
@@ -432,9 +435,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "__global__ void k(long* out) { out[0] = hexp(4.0f); }"},
         OwnName{"__device__ int min(int a, int b) { return 5; }\n"
                 "__global__ void k(long* out) { out[0] = min(8, 9) + min(4.5f, 2.0f); }"},
-        OwnName{"__device__ double atomicAdd(double* at, double x) { *at += x; return 1; }\n"
-                "__global__ void k(long* out) { __shared__ double s; __shared__ int i; s = 1; i = 0;\n"
-                "  out[0] = atomicAdd(&s, 2.0) + s + atomicAdd(&i, 3) + i; }"}));
+        OwnName{
+            "__device__ double atomicAdd(double* at, double x) { *at += x; return 1; }\n"
+            "__global__ void k(long* out) { __shared__ double s; __shared__ int i; s = 1; i = 0;\n"
+            "  out[0] = atomicAdd(&s, 2.0) + s + atomicAdd(&i, 3) + i; }"}));
 
 TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
   Loaded loaded = Build(
@@ -446,9 +450,10 @@ TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
 }
 
 TEST(Kernels, ASourcesOwnConflictStaysAnError) {
-  for (const char* source : {"typedef int one; typedef long one; __global__ void k() {}",
-                             "struct float4 { float x; }; __global__ void k() {}",
-                             "__device__ double max(int, int) { return 7; } __global__ void k() {}"}) {
+  for (const char* source :
+       {"typedef int one; typedef long one; __global__ void k() {}",
+        "struct float4 { float x; }; __global__ void k() {}",
+        "__device__ double max(int, int) { return 7; } __global__ void k() {}"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(Build(source).status)) << source;
   }
 }
