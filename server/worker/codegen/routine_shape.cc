@@ -585,7 +585,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
   static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T}, kCompressCuda[] = {T, B, B, T},
                              kSortCuda[] = {B, T, B, T, B, B, B},
-                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B, B},
+                             kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
                              kApplyAtCuda[] = {T, T, T, B, B, B, T, B};
@@ -617,7 +617,8 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
                              kSort[] = {B, T, B, B, B, T, T, B, B, B, B}, kApplyAt[] = {T, T},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
-                             kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B, B, B},
+                             kPartition[] = {B, T, B, B, T, B, B, T, B, T,
+                                             B, B, T, T, B, B, B, B},
                              kGroup[] = {T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:
