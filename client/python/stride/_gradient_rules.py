@@ -586,6 +586,21 @@ def _linalg(call: _Call):
             return {place: (whole + _swapped(whole)) * 0.5}
 
         return decomposed
+    if kind == pb.Linalg.FUNCTION_LU and a.dtype.kind == "f" and a.shape[-1] == a.shape[-2]:
+
+        def triangular(cotangents):
+            # A = P L U, so that of M = L U the cotangent is L^-T (tril(L^T g, -1) + triu(g U^T)) U^-T.
+            from stride import tril, triu
+
+            eye = _creation.eye(a.shape[-1], dtype=a.dtype)
+            lower, upper, g = tril(y, -1) + eye, triu(y), cotangents[0]
+            inner = tril(_swapped(lower) @ tril(g, -1), -1) + triu(triu(g) @ _swapped(upper))
+            left = linalg.solve(_swapped(lower), inner)
+            whole = _swapped(linalg.solve(upper, _swapped(left)))
+            order = el.rint(a @ linalg.inv(lower @ upper))  # P, whose elements are 0 and 1
+            return {place: order @ whole}
+
+        return triangular
     raise _no_rule(f"linalg {pb.Linalg.Function.Name(kind)}")
 
 
