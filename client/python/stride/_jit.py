@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from stride import _errors, tree_util
+from stride import _errors, _session, tree_util
 from stride._array import Array
 from stride._trace import (
     Cache,
@@ -117,6 +117,8 @@ def _jitted(function: Callable, static_argnums, static_argnames, donate_argnums,
 
     @functools.wraps(function)
     def call(*arguments, **kwargs):
+        if getattr(_session.current_session(), "unrolls", False):
+            return function(*arguments, **kwargs)  # what is differentiated is recorded step by step
         given = arguments, kwargs
         if has_static:
             given = _with_static(static, arguments, kwargs)

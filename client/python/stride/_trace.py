@@ -38,6 +38,8 @@ class Trace(_session.Session):
 
     _is_trace = True
     _flush_type = _TraceFlush
+    # Whether values can be read while the function runs.
+    _reads = False
 
     def __init__(self, outer: _session.Session):  # not the base's, which connects
         self.outer = outer
@@ -58,6 +60,10 @@ class Trace(_session.Session):
         self.bodies: Dict[bytes, Dict[int, tuple]] = {}
         # Numbers that a loop carries, of this trace and those around it.
         self._weak: "weakref.WeakSet[Node]" = outer._weak if outer._is_trace else weakref.WeakSet()
+        # Whether what it records is read backwards (_tape.py): then loops are steps, and no functions are fused.
+        self.unrolls = outer._is_trace and outer.unrolls
+        if self.unrolls:
+            self._flush_type = outer._flush_type
 
     def send(self, request, notes) -> None:
         for command in request.commands:
@@ -364,7 +370,13 @@ def _positional_names(function: Callable) -> List[str]:
 def session_of(arrays) -> _session.Session:
     """The innermost that one of them belongs to."""
     sessions = [one.session for one in arrays if isinstance(one, Array)]
-    return max(sessions, key=lambda one: one._depth) if sessions else _session.current_session()
+    if not sessions:
+        return _session.current_session()
+    found = max(sessions, key=lambda one: one._depth)
+    for one in reversed(_session._tracing.traces):  # a function may use arrays of the trace around it
+        if one._depth > found._depth and root(one) == root(found):
+            return one
+    return found
 
 
 def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Template, Structure]:

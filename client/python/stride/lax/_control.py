@@ -33,7 +33,10 @@ _HOST_BYTES = 64 << 10
 
 def _is_unknown(value: Any) -> bool:
     """Whether the value of an array is known only when the traced function runs."""
-    return isinstance(value, Array) and value.session._is_trace and value._node.cached() is None
+    if not isinstance(value, Array):
+        return False
+    session = value.session
+    return session._is_trace and not session._reads and value._node.cached() is None
 
 
 def _not_traced(feature: str, way: str) -> _errors.Unimplemented:
@@ -156,7 +159,8 @@ def _branched(where: str, index: Array, functions: Sequence[Callable], names: Se
     finally:
         _graph.isolation.depth = before
     kinds = [one[0].WhichOneof("kind") for template, _ in traces for one in template.commands if one[0] is not None]
-    if len(kinds) > _SMALL or not _HARMLESS.issuperset(kinds):
+    # Gradients of what is selected would have the other branch's NaN and infinities.
+    if len(kinds) > _SMALL or not _HARMLESS.issuperset(kinds) or getattr(session, "unrolls", False):
         return _chosen(where, index, functions, names, session, structure, leaves, traces)
     outputs = [
         unflatten(result, iter(template.replay(session, [prepared(one, session) for one in leaves])))
@@ -503,7 +507,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
         return _fori_to_unknown(given, body_fun, carry, session)
     bounds = [int(one) for one in given]
     num_steps = max(0, bounds[1] - bounds[0])
-    if session is not None and num_steps > 1:
+    if session is not None and not session.unrolls and num_steps > 1:
         looped = _looped(
             "lax.fori_loop",
             session,
@@ -561,7 +565,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     session = _bodies.tracing()
     while True:
         condition = _checked_condition(cond_fun(carry.tree))
-        if _is_unknown(condition) or (session is not None and progress.num_steps >= _STEPS):
+        is_long = session is not None and not session.unrolls and progress.num_steps >= _STEPS
+        if _is_unknown(condition) or is_long:
             return _while(session, cond_fun, body_fun, carry)
         if not bool(condition):
             return _results(carry.tree)
@@ -717,7 +722,7 @@ def scan(
     if not num_steps:
         return _results(carry.tree), _no_results(f, carry, sources, structure)
     session = _bodies.tracing()
-    if session is not None and num_steps > 1:
+    if session is not None and not session.unrolls and num_steps > 1:
         looped = _looped(
             "lax.scan",
             session,

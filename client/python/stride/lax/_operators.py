@@ -540,7 +540,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
 
 
 def stop_gradient(x: Any) -> Any:
-    """The pytree itself: there are no gradients.
+    """The pytree itself, through which no derivative goes.
 
     Parameters
         x: a pytree.
@@ -550,7 +550,9 @@ def stop_gradient(x: Any) -> Any:
         >>> stride.lax.stop_gradient(st.ones(2)).tolist()
         [1.0, 1.0]
     """
-    return x
+    from stride.jax import _gradients
+
+    return _gradients.stop_gradient(x)
 
 
 def optimization_barrier(operand: Any) -> Any:

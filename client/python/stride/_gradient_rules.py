@@ -1,0 +1,665 @@
+"""How each operation of the service is read backwards: a rule takes the cotangents of its results and gives those of
+its inputs. Rules are written in Stride's own functions, so that a rule can itself be differentiated.
+
+Cotangents of complex arrays are those of JAX: of a function with derivative f' the rule multiplies by f', without
+conjugation."""
+
+import math
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import numpy as np
+
+from stride import _creation, _dtypes, _elementwise as el, _errors, _inference, _linear_algebra, _manipulation as mp
+from stride import _reductions, _routines, _tape
+from stride._array import Array
+from stride.v1 import operation_pb2 as pb
+
+Cotangent = Optional[Array]
+
+
+def entry(tape, operation: pb.Operation, kind: str, operands, old, results) -> "_tape.Entry":
+    """The tape's entry of an operation that was carried out."""
+    rule = globals().get(f"_{kind}")
+    if rule is None:
+        raise _no_rule(f"kernel {operation.kernel_launch.entry}" if kind == "kernel_launch" else kind)
+    by_path = {path: i for i, (path, _) in enumerate(operands)}
+    inputs = [value for _, value in operands]
+    arrays = [value.array for value in inputs]
+    written = [one for one in old if one is not None]
+    call = _Call(operation, getattr(operation, kind), by_path, arrays, [one.is_tracked for one in inputs],
+                 [one.array for one in results], old[0].array if written else None, tape.bodies)
+    pull = rule(call)
+
+    def both(cotangents):
+        found = pull(cotangents[0] if len(cotangents) == 1 else cotangents)
+        given, before = found if type(found) is _WithOld else (found, None)
+        listed = [given.get(i) for i in range(len(inputs))]
+        return [*listed, *([before] if written else [])]
+
+    return _tape.Entry((*inputs, *written), tuple(results), both)
+
+
+class _WithOld(tuple):
+    """The inputs' cotangents, and that of the array that was written into."""
+
+
+class _Call:
+    """One operation with what it was given."""
+
+    def __init__(self, operation, message, by_path, arrays, tracked, results, old, bodies):
+        self.bodies = bodies
+        self.operation, self.message, self._by_path = operation, message, by_path
+        self.arrays, self.tracked, self.results, self.old = arrays, tracked, results, old
+        self.kind = operation.WhichOneof("kind")
+
+    def place(self, *path) -> Optional[int]:
+        return self._by_path.get((self.kind, *path))
+
+    def operand(self, message: pb.Operand, *path) -> Any:
+        """An array, or a number."""
+        i = self.place(*path)
+        return _constant(message) if i is None else self.arrays[i]
+
+    def only(self, *paths) -> None:
+        """Raises where the result stands on another tracked input."""
+        allowed = {self.place(*path) for path in paths}
+        if any(tracked and i not in allowed for i, tracked in enumerate(self.tracked)):
+            raise _no_rule(f"{self.kind} by all of its inputs")
+
+
+def _constant(operand: pb.Operand) -> Any:
+    source = operand.WhichOneof("source")
+    if source == "scalar":
+        scalar = operand.scalar
+        kind = scalar.WhichOneof("value")
+        value = getattr(scalar, kind) if kind else 0
+        if kind == "complex_value":
+            value = complex(value.real, value.imaginary)
+        return _dtypes.dtype_numbered(scalar.data_type).type(value) if scalar.data_type else value
+    spec = operand.inline_array.spec
+    values = np.frombuffer(operand.inline_array.data, _dtypes.dtype_numbered(spec.data_type)).reshape(tuple(spec.shape))
+    return _creation.asarray(values)
+
+
+def _no_rule(what: str) -> _errors.Unimplemented:
+    return _errors.Unimplemented(
+        f"grad has no rule for {what}: define the derivative by custom_vjp, or keep what is differentiated out of it",
+        reason="NOT_IMPLEMENTED", metadata={"feature": f"gradient of {what}"})
+
+
+def _zeros(like: Array) -> Array:
+    return _creation.zeros(like.shape, dtype=like.dtype)
+
+
+# --- elementwise functions ---
+
+_LOG2, _LOG10 = math.log(2), math.log(10)
+
+
+def _sign(x: Any) -> Any:
+    return el.sign(x)
+
+
+def _abs(g, y, x):
+    if x.dtype.kind != "c":
+        return (g * el.sign(x),)
+    y1 = el.where(y == 0, 1, y)
+    return (el.where(y == 0, 0, g * el.conj(x) / y1),)
+
+
+def _split_evenly(g, y, x, other):
+    """As JAX: where both are the result, each has half."""
+    return el.where(x == y, el.where(other == y, g * 0.5, g), 0)
+
+
+def _power(g, y, x, p):
+    if isinstance(p, (int, float, np.integer, np.floating)):
+        dx = _creation.zeros_like(g) if p == 0 else g * p * el.pow(x, p - 1)
+        return dx, None
+    is_zero = p == 0
+    dx = g * p * el.pow(x, el.where(is_zero, 1, p - 1)) if _is_float(p) else g * p * el.pow(x, el.where(is_zero, 1, p) - 1)
+    if not _is_float(p):
+        return dx, None
+    base = el.where(x == 0, 1, x)
+    return dx, el.where(x == 0, el.where(p > 0, 0, g * y * el.log(x)), g * y * el.log(base))
+
+
+def _is_float(x: Any) -> bool:
+    return (np.dtype(x.dtype).kind if hasattr(x, "dtype") else np.asarray(x).dtype.kind) in "fc"
+
+
+def _where(g, y, condition, a, b):
+    return None, el.where(condition, g, 0), el.where(condition, 0, g)
+
+
+def _clip(g, y, x, low, high):
+    return (el.where((x >= low) & (x <= high), g, 0), el.where(x < low, g, 0), el.where(x > high, g, 0))
+
+
+def _share(g, y, x):
+    """d log(sum of exponentials) / dx."""
+    safe = el.where(el.isfinite(y), y, 0)
+    return g * el.exp(el.where(el.isfinite(x), x - safe, -np.inf))
+
+
+# By the service's name: (cotangent, result, inputs) -> one cotangent for each input.
+UFUNCS: Dict[str, Callable] = {
+    "absolute": _abs,
+    "fabs": _abs,
+    "negative": lambda g, y, x: (-g,),
+    "positive": lambda g, y, x: (g,),
+    "conjugate": lambda g, y, x: (el.conj(g) if g.dtype.kind == "c" else g,),
+    "real": lambda g, y, x: (g,),
+    "imag": lambda g, y, x: (g * -1j if x.dtype.kind == "c" else g * 0,),
+    "exp": lambda g, y, x: (g * y,),
+    "exp2": lambda g, y, x: (g * y * _LOG2,),
+    "expm1": lambda g, y, x: (g * (y + 1),),
+    "log": lambda g, y, x: (g / x,),
+    "log2": lambda g, y, x: (g / (x * _LOG2),),
+    "log10": lambda g, y, x: (g / (x * _LOG10),),
+    "log1p": lambda g, y, x: (g / (x + 1),),
+    "sqrt": lambda g, y, x: (g * 0.5 / y,),
+    "square": lambda g, y, x: (g * 2 * x,),
+    "cbrt": lambda g, y, x: (g * y / (3 * x),),
+    "reciprocal": lambda g, y, x: (-g * y * y,),
+    "sin": lambda g, y, x: (g * el.cos(x),),
+    "cos": lambda g, y, x: (-g * el.sin(x),),
+    "tan": lambda g, y, x: (g * (1 + y * y),),
+    "arcsin": lambda g, y, x: (g / el.sqrt(1 - x * x),),
+    "arccos": lambda g, y, x: (-g / el.sqrt(1 - x * x),),
+    "arctan": lambda g, y, x: (g / (1 + x * x),),
+    "sinh": lambda g, y, x: (g * el.cosh(x),),
+    "cosh": lambda g, y, x: (g * el.sinh(x),),
+    "tanh": lambda g, y, x: (g * (1 - y * y),),
+    "arcsinh": lambda g, y, x: (g / el.sqrt(x * x + 1),),
+    "arccosh": lambda g, y, x: (g / (el.sqrt(x - 1) * el.sqrt(x + 1)),),
+    "arctanh": lambda g, y, x: (g / (1 - x * x),),
+    "deg2rad": lambda g, y, x: (g * (math.pi / 180),),
+    "radians": lambda g, y, x: (g * (math.pi / 180),),
+    "rad2deg": lambda g, y, x: (g * (180 / math.pi),),
+    "degrees": lambda g, y, x: (g * (180 / math.pi),),
+    "erf": lambda g, y, x: (g * (2 / math.sqrt(math.pi)) * el.exp(-x * x),),
+    "erfc": lambda g, y, x: (g * (-2 / math.sqrt(math.pi)) * el.exp(-x * x),),
+    "add": lambda g, y, a, b: (g, g),
+    "subtract": lambda g, y, a, b: (g, -g),
+    "multiply": lambda g, y, a, b: (g * b, g * a),
+    "divide": lambda g, y, a, b: (g / b, -g * y / b),
+    "power": _power,
+    "float_power": _power,
+    "maximum": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
+    "minimum": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
+    "fmax": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
+    "fmin": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
+    "arctan2": lambda g, y, a, b: (g * b / (a * a + b * b), -g * a / (a * a + b * b)),
+    "hypot": lambda g, y, a, b: (g * a / y, g * b / y),
+    "logaddexp": lambda g, y, a, b: (_share(g, y, a), _share(g, y, b)),
+    "logaddexp2": lambda g, y, a, b: (g * el.exp2(a - y), g * el.exp2(b - y)),
+    "copysign": lambda g, y, a, b: (g * el.sign(a) * el.sign(y), None),
+    "remainder": lambda g, y, a, b: (g, -g * el.floor(a / b)),
+    "fmod": lambda g, y, a, b: (g, -g * el.trunc(a / b)),
+    "ldexp": lambda g, y, a, b: (el.ldexp(g, b), None),
+    "where": _where,
+    "clip": _clip,
+}
+# Their derivative is 0 wherever there is one.
+CONSTANT = {"sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "nextafter", "spacing", "modf"}
+
+
+def _by_ufunc(name: str, g: Array, y: Array, inputs: Sequence[Any]) -> Sequence[Cotangent]:
+    if name in CONSTANT:
+        return [None] * len(inputs)
+    rule = UFUNCS.get(name)
+    if rule is None:
+        raise _no_rule(name)
+    return rule(g, y, *inputs)
+
+
+def _ufunc(call: _Call):
+    message = call.message
+    inputs = [call.operand(one, "inputs", i) for i, one in enumerate(message.inputs)]
+    mask = call.operand(message.where, "where") if message.HasField("where") else None
+    if len(call.results) > 1:
+        raise _no_rule(f"{message.function} with {len(call.results)} results")
+    name, y = message.function, call.results[0]
+    if name not in CONSTANT and name not in UFUNCS:
+        raise _no_rule(name)
+
+    def pull(g):
+        new = g if mask is None else el.where(mask, g, 0)
+        listed = _by_ufunc(name, new, y, inputs)
+        found = {call.place("inputs", i): one for i, one in enumerate(listed)}
+        return _WithOld((found, _creation.zeros_like(g) if mask is None else el.where(mask, 0, g)))
+
+    return pull
+
+
+def _copy(call: _Call):
+    def pull(g):
+        return _WithOld(({call.place("input"): g}, _creation.zeros_like(g)))
+
+    return pull
+
+
+def _outer(call: _Call):
+    left, right = call.operand(call.message.left, "left"), call.operand(call.message.right, "right")
+    num_axes, y = getattr(right, "ndim", 0), call.results[0]
+    column = mp.reshape(left, (*left.shape, *(1,) * num_axes)) if isinstance(left, Array) else left
+
+    def pull(g):
+        first, second = _by_ufunc(call.message.function, g, y, [column, right])
+        found = {}
+        if isinstance(left, Array) and first is not None:
+            found[call.place("left")] = mp.reshape(_tape.fitted(first, column), left.shape)
+        if second is not None:
+            found[call.place("right")] = second
+        return found
+
+    return pull
+
+
+# --- reductions ---
+
+
+def _reduction(call: _Call):
+    message, y = call.message, call.results[0]
+    call.only(("input",))
+    x = call.operand(message.input, "input")
+    mask = call.operand(message.where, "where") if message.HasField("where") else None
+    names = {
+        pb.Reduction.FUNCTION_SUM: "add", pb.Reduction.FUNCTION_PROD: "multiply", pb.Reduction.FUNCTION_MIN: "minimum",
+        pb.Reduction.FUNCTION_MAX: "maximum", pb.Reduction.FUNCTION_MEAN: "mean", pb.Reduction.FUNCTION_NORM: "norm",
+    }
+    name = message.function_name or names.get(message.function, "")
+    axes = tuple(sorted(axis % max(1, x.ndim) for axis in message.axes)) or tuple(range(x.ndim))
+    full = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    if name not in ("add", "sum", "multiply", "prod", "minimum", "min", "maximum", "max", "mean", "norm", "logaddexp"):
+        raise _no_rule(f"the reduction {name or pb.Reduction.Function.Name(message.function)}")
+    if len(message.more_inputs):
+        raise _no_rule(f"the reduction {name} of several arrays")
+    if message.HasField("initial") and name not in ("add", "sum"):
+        raise _no_rule(f"the reduction {name} with an initial value")
+    skipped = message.skip_nan
+
+    def pull(g):
+        g, result = mp.reshape(g, full), mp.reshape(y, full)
+        if name in ("add", "sum"):
+            found = mp.broadcast_to(g, x.shape)
+        elif name == "mean":
+            if mask is None:
+                found = mp.broadcast_to(g / math.prod(x.shape[i] for i in axes), x.shape)
+            else:
+                counts = _reductions.sum(mp.broadcast_to(mask, x.shape), axis=axes, keepdims=True)
+                found = mp.broadcast_to(g / counts.astype(g.dtype), x.shape)
+        elif name == "norm":
+            found = g * x / el.where(result == 0, 1, result) if x.dtype.kind != "c" else \
+                g * el.conj(x) / el.where(result == 0, 1, result)
+        elif name == "logaddexp":
+            found = _share(g, result, x)
+        elif name in ("multiply", "prod"):
+            found = g * _others(x if mask is None else el.where(mask, x, 1), axes)
+        else:
+            chosen = x == result
+            if mask is not None:
+                chosen = chosen & mask
+            counts = _reductions.sum(chosen, axis=axes, keepdims=True).astype(x.dtype)
+            found = el.where(chosen, g / counts, 0)
+        if mask is not None:
+            found = el.where(mask, found, 0)
+        if skipped:
+            found = el.where(el.isnan(x), 0, found)
+        return {call.place("input"): found}
+
+    return pull
+
+
+def _others(x: Array, axes) -> Array:
+    """For each element the product of all others along the axes: products from both ends, which zeros do not spoil."""
+    kept = [i for i in range(x.ndim) if i not in axes]
+    moved = mp.permute_dims(x, (*kept, *axes))
+    count = math.prod(x.shape[i] for i in axes)
+    flat = mp.reshape(moved, (*[x.shape[i] for i in kept], count))
+    before = [_creation.ones(flat.shape[:-1], dtype=x.dtype)]
+    after = [before[0]]
+    for i in range(count - 1):
+        before.append(before[-1] * flat[..., i])
+        after.append(after[-1] * flat[..., count - 1 - i])
+    both = [one * other for one, other in zip(before[:count], reversed(after[:count]))]
+    stacked = mp.stack(both, axis=-1) if both else flat
+    order = np.argsort((*kept, *axes))
+    return mp.permute_dims(mp.reshape(stacked, moved.shape), tuple(int(i) for i in order))
+
+
+def _accumulation(call: _Call):
+    message, x = call.message, call.operand(call.message.input, "input")
+    if message.function != "add" or message.include_initial or message.exclusive:
+        raise _no_rule(f"the accumulation of {message.function}")
+    axis = message.axis % max(1, x.ndim)
+
+    def pull(g):
+        if message.reverse:
+            return {call.place("input"): _routines_cumsum(g, axis)}
+        return {call.place("input"): mp.flip(_routines_cumsum(mp.flip(g, axis=axis), axis), axis=axis)}
+
+    return pull
+
+
+def _routines_cumsum(x: Array, axis: int) -> Array:
+    from stride import cumulative_sum
+
+    return cumulative_sum(x, axis=axis, dtype=x.dtype)
+
+
+# --- products ---
+
+
+def _swapped(x: Array) -> Array:
+    return mp.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _matmul(call: _Call):
+    left, right = call.operand(call.message.left, "left"), call.operand(call.message.right, "right")
+    rows = left if left.ndim > 1 else mp.reshape(left, (1, *left.shape))
+    columns = right if right.ndim > 1 else mp.reshape(right, (*right.shape, 1))
+
+    def pull(g):
+        lead = _inference.broadcast(rows.shape[:-2], columns.shape[:-2])
+        g = mp.reshape(g, (*lead, rows.shape[-2], columns.shape[-1]))
+        found = {}
+        if call.place("left") is not None and call.tracked[call.place("left")]:
+            found[call.place("left")] = mp.reshape(
+                _tape.fitted(_linear_algebra.matmul(g, _swapped(columns)), rows), left.shape)
+        if call.place("right") is not None and call.tracked[call.place("right")]:
+            second = mp.reshape(_tape.fitted(_linear_algebra.matmul(_swapped(rows), g), columns), right.shape)
+            found[call.place("right")] = second
+        return found
+
+    return pull
+
+
+# --- views ---
+
+
+def _view(call: _Call):
+    x, steps = call.operand(call.message.input, "input"), list(call.message.steps)
+    from stride._trace import shape_of_view
+
+    shapes = [x.shape]
+    for one in steps:
+        shapes.append(shape_of_view(shapes[-1], [one]))
+
+    def pull(g):
+        for step, shape in zip(reversed(steps), reversed(shapes[:-1])):
+            kind = step.WhichOneof("kind")
+            if kind == "slice":
+                g = _tape.put(_creation.zeros(shape, dtype=g.dtype), g, [step])
+            elif kind == "transpose":
+                axes = list(step.transpose.axes) or list(range(len(shape) - 1, -1, -1))
+                g = mp.permute_dims(g, tuple(int(i) for i in np.argsort([axis % len(shape) for axis in axes])))
+            elif kind == "reshape":
+                g = mp.reshape(g, shape)
+            else:
+                g = _tape.fitted(g, _Shape(shape, g.dtype))  # type: ignore[arg-type]
+        return {call.place("input"): g}
+
+    return pull
+
+
+class _Shape:
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype, self.ndim, self.size = shape, dtype, len(shape), math.prod(shape)
+
+
+# --- places ---
+
+
+def _indices(call: _Call) -> List[Array]:
+    return [call.operand(one, "indices", i) for i, one in enumerate(call.message.indices)]
+
+
+def _mode(message) -> str:
+    return {pb.INDEX_MODE_WRAP: "wrap", pb.INDEX_MODE_CLIP: "clip"}.get(message.mode, "raise")
+
+
+def _all_axes(index: Array, axis: int, shape) -> List[Array]:
+    """An index for each axis, of take_along_axis's along one."""
+    found = []
+    for i, n in enumerate(index.shape):
+        if i == axis:
+            found.append(index)
+        else:
+            found.append(mp.reshape(_creation.arange(n), (*(1,) * i, n, *(1,) * (index.ndim - i - 1))))
+    return found
+
+
+def _added_at(shape, dtype, indices, axis: int, mode: int, values: Array) -> Array:
+    """Zeros with values added at places."""
+    from stride._graph import defer
+    from stride._array import wrap
+    nodes = [one._node for one in indices]
+    session = values._node.session
+
+    def build(flush, result, operands):
+        fill = pb.Creation.Fill()
+        fill.spec.data_type = _dtypes.NUMBERS[dtype]
+        fill.spec.shape.extend(shape)
+        flush.operation(result.handle, result.origin, creation=pb.Creation(fill=fill))
+        if flush.session._is_trace:
+            flush.session.specs[result.handle] = tuple(shape), dtype
+        message = pb.ApplyAt(function="add", values=operands[0], indices=operands[1:], axis=axis, mode=mode)
+        new = pb.Operation(apply_at=message)
+        new.outputs.add(handle=result.handle, existing=True)
+        flush.add(new, result.origin)
+
+    return wrap(defer(session, tuple(shape), dtype, build, (values._node, *nodes)))
+
+
+def _gathered(x: Array, indices, message) -> Array:
+    return _routines.gather(x, indices, message.axis, mode=_mode(message))
+
+
+def _gather(call: _Call):
+    message, x, indices = call.message, call.operand(call.message.input, "input"), _indices(call)
+    axis = message.axis % max(1, x.ndim)
+
+    def pull(g):
+        if message.along_axis:
+            places = _all_axes(indices[0], axis, x.shape)
+            return {call.place("input"): _added_at(x.shape, g.dtype, places, 0, message.mode, g)}
+        return {call.place("input"): _added_at(x.shape, g.dtype, indices, axis, message.mode, g)}
+
+    return pull
+
+
+def _scatter(call: _Call):
+    message, indices = call.message, _indices(call)
+    values, old = call.operand(call.message.values, "values"), call.old
+    axis = message.axis % max(1, old.ndim)
+    places, first = (_all_axes(indices[0], axis, old.shape), 0) if message.along_axis else (indices, axis)
+
+    def pull(g):
+        found = {}
+        if isinstance(values, Array) and call.place("values") is not None:
+            found[call.place("values")] = _routines.gather(g, places, first, mode=_mode(message))
+        kept = mp.copy(g)
+        _routines.scatter(kept, places, _creation.zeros((), dtype=g.dtype), first, mode=_mode(message))
+        return _WithOld((found, kept))
+
+    return pull
+
+
+def _apply_at(call: _Call):
+    message, indices = call.message, _indices(call)
+    if message.function not in ("add", "subtract"):
+        if any(call.tracked):
+            raise _no_rule(f"{message.function} at places")
+        raise _no_rule(f"{message.function} at places")
+    axis = message.axis % max(1, call.old.ndim)
+
+    def pull(g):
+        found = {}
+        if call.place("values") is not None:
+            values = _routines.gather(g, indices, axis, mode=_mode(message))
+            found[call.place("values")] = values if message.function == "add" else -values
+        return _WithOld((found, g))
+
+    return pull
+
+
+def _sort(call: _Call):
+    message, x = call.message, call.operand(call.message.input, "input")
+    call.only(("input",))
+    axis = (message.axis if message.HasField("axis") else -1) % max(1, x.ndim)
+    order = _routines._sort(x, axis, message.descending, True, "argsort")
+
+    def pull(g):
+        return {call.place("input"): _added_at(x.shape, g.dtype, _all_axes(order, axis, x.shape), 0, 0, g)}
+
+    return pull
+
+
+def _compress(call: _Call):
+    message, x = call.message, call.operand(call.message.input, "input")
+    mask = call.operand(message.mask, "mask")
+    axis = message.axis % max(1, x.ndim)
+
+    def pull(g):
+        whole = _creation.zeros(x.shape, dtype=g.dtype)
+        whole[(slice(None),) * axis + (mask,)] = g
+        return {call.place("input"): whole}
+
+    return pull
+
+
+# --- linear algebra and transforms ---
+
+
+def _linalg(call: _Call):
+    from stride import linalg
+
+    message = call.message
+    operands = [call.operand(one, "operands", i) for i, one in enumerate(message.operands)]
+    a, kind = operands[0], message.function
+    place = call.place("operands", 0)
+    y = call.results[0]
+    if kind == pb.Linalg.FUNCTION_INVERSE:
+        return lambda g: {place: -_swapped(y) @ g @ _swapped(y)}
+    if kind == pb.Linalg.FUNCTION_SOLVE:
+        b = operands[1]
+
+        def solved(g):
+            is_vector = b.ndim == 1 or b.ndim == a.ndim - 1
+            column = (lambda one: mp.reshape(one, (*one.shape, 1))) if is_vector else (lambda one: one)
+            back = linalg.solve(_swapped(a), column(g))
+            found = {place: -back @ _swapped(column(y))}
+            if call.place("operands", 1) is not None:
+                found[call.place("operands", 1)] = mp.reshape(back, back.shape[:-1]) if is_vector else back
+            return found
+
+        return solved
+    if kind == pb.Linalg.FUNCTION_CHOLESKY and not message.upper and a.dtype.kind == "f":
+
+        def factored(g):
+            # Murray, Differentiation of the Cholesky decomposition, 2016: symmetric parts of L^-T Phi(L^T g) L^-1.
+            from stride import tril
+
+            n = a.shape[-1]
+            half = tril(_swapped(y) @ g) * (1 - 0.5 * _creation.eye(n, dtype=a.dtype))
+            first = linalg.solve(_swapped(y), half)
+            whole = _swapped(linalg.solve(_swapped(y), _swapped(first)))
+            return {place: (whole + _swapped(whole)) * 0.5}
+
+        return factored
+    if kind == pb.Linalg.FUNCTION_EIGH and not message.values_only and a.dtype.kind == "f":
+        values, vectors = call.results
+
+        def decomposed(cotangents):
+            by_values, by_vectors = cotangents
+            n = a.shape[-1]
+            inner = _creation.zeros(a.shape, dtype=a.dtype)
+            eye = _creation.eye(n, dtype=a.dtype)
+            if by_values is not None:
+                inner = inner + eye * mp.expand_dims(by_values, axis=-1)
+            if by_vectors is not None:
+                gaps = mp.expand_dims(values, axis=-2) - mp.expand_dims(values, axis=-1)
+                inner = inner + (_swapped(vectors) @ by_vectors) * (1 - eye) / (gaps + eye)
+            whole = vectors @ inner @ _swapped(vectors)
+            return {place: (whole + _swapped(whole)) * 0.5}
+
+        return decomposed
+    if kind == pb.Linalg.FUNCTION_LU and a.dtype.kind == "f" and a.shape[-1] == a.shape[-2]:
+
+        def triangular(cotangents):
+            # A = P L U, so that of M = L U the cotangent is L^-T (tril(L^T g, -1) + triu(g U^T)) U^-T.
+            from stride import tril, triu
+
+            eye = _creation.eye(a.shape[-1], dtype=a.dtype)
+            lower, upper, g = tril(y, -1) + eye, triu(y), cotangents[0]
+            inner = tril(_swapped(lower) @ tril(g, -1), -1) + triu(triu(g) @ _swapped(upper))
+            left = linalg.solve(_swapped(lower), inner)
+            whole = _swapped(linalg.solve(upper, _swapped(left)))
+            order = el.rint(a @ linalg.inv(lower @ upper))  # P, whose elements are 0 and 1
+            return {place: order @ whole}
+
+        return triangular
+    raise _no_rule(f"linalg {pb.Linalg.Function.Name(kind)}")
+
+
+def _fft(call: _Call):
+    message, x = call.message, call.operand(call.message.input, "input")
+    if message.kind == pb.Fft.KIND_COMPLEX and x.shape == call.results[0].shape:
+        path = next(path for path, i in call._by_path.items())
+        template = pb.Operation()
+        template.CopyFrom(call.operation)
+
+        def pull(g):
+            # The matrix of a transform is symmetric.
+            value = _tape.Value(0, g if g.dtype.kind == "c" else g.astype(call.results[0].dtype), False)
+            return {call.place("input"): _tape.emitted(g._node.session, template, [(path, value)], [None],
+                                                       [(g.shape, value.array.dtype)])[0]}
+
+        return pull
+    raise _no_rule("a transform of real numbers, or one that changes the shape")
+
+
+# --- branches ---
+
+
+def _branch(call: _Call):
+    from stride.lax import _bodies
+
+    message, bodies = call.message, dict(call.bodies)
+    index = call.operand(message.index, "index")
+    inputs = [call.operand(one, "inputs", i) for i, one in enumerate(message.inputs)]
+    places = [call.place("inputs", i) for i in range(len(inputs))]
+    wanted = [i for i, place in enumerate(places) if place is not None and call.tracked[place]]
+    specs = [bodies[_bodies.key_of(one)] for one in message.bodies]
+
+    def pull(cotangents):
+        from stride import lax
+
+        listed = cotangents if isinstance(cotangents, list) else [cotangents]
+        given = [i for i, one in enumerate(listed) if one is not None]
+        found = lax.switch(
+            index.astype(np.int64),
+            [lambda values, gs, body=body, spec=spec: _through(body, spec, bodies, values, wanted, given, gs)
+             for body, spec in zip(message.bodies, specs)],
+            inputs, [listed[i] for i in given],
+        )
+        return {places[i]: one for i, one in zip(wanted, found)}
+
+    return pull
+
+
+def _through(body: pb.Body, specs, bodies, values, wanted, given, cotangents) -> List[Array]:
+    """The cotangents of a body's inputs."""
+    from stride.jax import _gradients
+
+    def run(*chosen):
+        arrays = list(values)
+        for i, one in zip(wanted, chosen):
+            arrays[i] = one
+        outputs = _gradients.carried_out(body, specs, bodies, arrays)
+        return [outputs[i] for i in given]
+
+    _, pull = _gradients.vjp(run, *[values[i] for i in wanted])
+    return list(pull(cotangents))

@@ -1,0 +1,805 @@
+"""Derivatives: functions of functions, by a tape (`stride._tape`) that is read backwards.
+
+Reverse mode is the one there is. Forward mode pulls back twice: the pull-back of a function is linear in its cotangent,
+and pulling that back again pushes tangents forward."""
+
+import functools
+import operator
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from stride import _creation, _errors, _manipulation, _session, tree_util
+from stride._array import Array, array_of, node_of, wrap
+from stride._tape import Tape, Value
+from stride._trace import Spec, Template, root, session_of
+from stride._vmap import vmap
+from stride.jax import _config
+from stride.lax import _bodies
+from stride.v1 import compute_service_pb2
+
+__all__ = [
+    "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian", "jacrev",
+    "jvp", "linearize", "remat", "value_and_grad", "vjp",
+]  # fmt: skip
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+class _Run:
+    """A function carried out on a tape."""
+
+    def __init__(self, fun: Callable, trees: Sequence[Any], where: str):
+        """`trees`: the arguments, all of them to be differentiated."""
+        flat, self.structure = tree_util.tree_flatten(tuple(trees))
+        leaves = [_leaf(one, where) for one in flat]
+        self.tape = tape = Tape(session_of([one for one, _ in leaves]))
+        variables = []
+        self.inputs: List[Optional[Value]] = []
+        for array, is_weak in leaves:
+            if array.dtype.kind not in "fc":
+                variables.append(array)
+                self.inputs.append(None)
+                continue
+            one = tape.variable(_own(array, tape.outer))
+            if is_weak:
+                tape._weak.add(one._node)
+            variables.append(one)
+            self.inputs.append(tape._values[one._node.handle])
+        self.primals = [one for one, _ in leaves]
+        _session._tracing.traces.append(tape)
+        try:
+            result = fun(*tree_util.tree_unflatten(self.structure, variables))
+            self.result = result
+            self.leaves, self.tree = tree_util.tree_flatten(result)
+            self.outputs = [_output(tape, one) for one in self.leaves]
+        finally:
+            _session._tracing.traces.pop()
+            tape.close()
+
+    def values(self, prefix: Any = None) -> Any:
+        return tree_util.tree_unflatten(self.tree, [one.array if type(one) is Value else one for one in self.outputs])
+
+    def pull(self, cotangents: Sequence[Optional[Array]]) -> List[Optional[Array]]:
+        pairs = [(one, g) for one, g in zip(self.outputs, cotangents) if type(one) is Value]
+        wanted = [one for one in self.inputs if one is not None]
+        found = iter(self.tape.pull(pairs, wanted))
+        return [None if one is None else next(found) for one in self.inputs]
+
+
+def _leaf(leaf: Any, where: str) -> Tuple[Array, bool]:
+    """An argument as an array, and whether it was a Python number."""
+    if isinstance(leaf, Array):
+        return leaf, leaf.session._is_trace and leaf._node in leaf.session._weak
+    if isinstance(leaf, np.ndarray):
+        return array_of(leaf.astype(_config.canonical(leaf.dtype))), False
+    if isinstance(leaf, _NUMBERS):
+        dtype = _config.canonical(np.asarray(leaf).dtype)
+        return array_of(np.asarray(leaf, dtype)), not isinstance(leaf, (bool, np.generic))
+    raise TypeError(f"{where} takes pytrees of arrays and numbers; a leaf is of type {type(leaf).__name__}: {leaf!r}")
+
+
+def _own(array: Array, session) -> Array:
+    """The array, which no later write changes."""
+    return wrap(node_of(array, session)) if array.session is session else array
+
+
+def _output(tape: Tape, leaf: Any) -> Any:
+    if isinstance(leaf, _NUMBERS):
+        return tape.value(array_of(np.asarray(leaf, _config.canonical(np.asarray(leaf).dtype))), False)
+    if isinstance(leaf, np.ndarray):
+        return tape.value(array_of(leaf), False)
+    if not isinstance(leaf, Array):
+        return leaf
+    return tape.known(node_of(leaf, tape))
+
+
+def _zeros_for(found: Optional[Array], primal: Array) -> Array:
+    return _creation.zeros(primal.shape, dtype=primal.dtype) if found is None else found
+
+
+# --- vector-Jacobian products ---
+
+
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+    """The value of a function and the function that pulls cotangents of it back to its arguments.
+
+    Parameters
+        fun: a function of pytrees.
+        primals: its arguments.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+        reduce_axes: must be empty.
+    Returns
+        (value, pull), or (value, pull, aux). `pull` takes a pytree like the value and returns a tuple of pytrees like
+        the arguments.
+    Raises
+        TypeError for what is no array; Unimplemented for an operation without a rule.
+    Example
+        >>> from stride import jax
+        >>> value, pull = jax.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> [float(one) for one in pull(1.0)]
+        [3.0, 2.0]
+    """
+    _check_callable("vjp", fun)
+    if not has_aux:
+        run = _Run(fun, primals, "vjp")
+        return run.values(), _pull_of(run, run.tree, 0)
+    run = _Run(fun, primals, "vjp")
+    value, aux = _pair(run.values(), "vjp")
+    tree = tree_util.tree_structure(value)
+    return value, _pull_of(run, tree, 0), aux
+
+
+def _pull_of(run: _Run, tree: Any, first: int) -> Callable:
+    outputs = run.outputs[first : first + tree.num_leaves]
+
+    def pull(*given: Any) -> Any:
+        if len(given) != 1:
+            raise TypeError(f"the function that vjp returns takes one pytree of cotangents, not {len(given)}")
+        flat, structure = tree_util.tree_flatten(given[0])
+        if structure != tree:
+            raise TypeError(f"a cotangent of structure {structure} does not fit a result of structure {tree}")
+        cotangents: List[Optional[Array]] = [None] * len(run.outputs)
+        for i, (one, output) in enumerate(zip(flat, outputs)):
+            if type(output) is not Value or output.array.dtype.kind not in "fc":
+                continue
+            g = one if isinstance(one, Array) else array_of(np.asarray(one, output.array.dtype))
+            if g.shape != output.array.shape:
+                raise ValueError(
+                    f"a cotangent of shape {g.shape} does not fit a result of shape {output.array.shape}"
+                )
+            if g.dtype != output.array.dtype:
+                raise ValueError(
+                    f"a cotangent of type {g.dtype} does not fit a result of type {output.array.dtype}"
+                )
+            cotangents[first + i] = g
+        found = [_zeros_for(*pair) for pair in zip(run.pull(cotangents), run.primals)]
+        return tree_util.tree_unflatten(run.structure, found)
+
+    return pull
+
+
+def _pair(result: Any, where: str) -> Tuple[Any, Any]:
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise TypeError(f"{where} with has_aux=True needs a function that returns a pair (value, aux)")
+    return result[0], result[1]
+
+
+def _check_callable(where: str, fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"{where} takes a function, not {fun!r}")
+
+
+# --- gradients ---
+
+
+def value_and_grad(
+    fun: Callable, argnums: Union[int, Sequence[int]] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Any = (),
+) -> Callable:
+    """A function that returns the value of `fun`, a scalar, and its gradient.
+
+    Parameters
+        fun: a function whose result has no axes.
+        argnums: which positional arguments to differentiate, one or several; each is a pytree of floats.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+        holomorphic: whether it is a holomorphic function of complex numbers.
+        allow_int: whether integers may be among what is differentiated; their gradients are zeros.
+        reduce_axes: must be empty.
+    Returns
+        A function of the same arguments with the result (value, gradient), or ((value, aux), gradient).
+    Raises
+        TypeError for a result with axes, and for arguments that are no floats.
+    Example
+        >>> from stride import jax
+        >>> [float(one) for one in jax.value_and_grad(lambda x: x ** 2)(3.0)]
+        [9.0, 6.0]
+    """
+    _check_callable("value_and_grad", fun)
+    places = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def call(*arguments: Any, **kwargs: Any) -> Any:
+        if any(not -len(arguments) <= one < len(arguments) for one in places):
+            raise ValueError(f"argnums={argnums} names arguments that a call with {len(arguments)} does not have")
+        chosen = [operator.index(one) % len(arguments) for one in places]
+        for one in tree_util.tree_leaves([arguments[i] for i in chosen]):
+            _check_input(one, holomorphic, allow_int)
+
+        def of_chosen(*values: Any) -> Any:
+            given = list(arguments)
+            for i, one in zip(chosen, values):
+                given[i] = one
+            return fun(*given, **kwargs)
+
+        run = _Run(of_chosen, [arguments[i] for i in chosen], "grad")
+        result = run.values()
+        value = _pair(result, "grad")[0] if has_aux else result
+        if not isinstance(value, (Array, *_NUMBERS)) or np.shape(value) != ():
+            text = f"an array of shape {value.shape}" if isinstance(value, Array) else type(value).__name__
+            raise TypeError(f"Gradient only defined for scalar-output functions. The result was {text}")
+        if value.dtype.kind == "c" and not holomorphic:
+            raise TypeError("grad needs a result of real numbers, or holomorphic=True for complex ones")
+        if value.dtype.kind not in "fc":
+            raise TypeError(f"grad needs a result of floats, not of {value.dtype}")
+        cotangents: List[Optional[Array]] = [None] * len(run.outputs)
+        cotangents[0] = _creation.ones((), dtype=value.dtype)
+        found = [_zeros_for(*pair) for pair in zip(run.pull(cotangents), run.primals)]
+        gradients = tree_util.tree_unflatten(run.structure, found)
+        return result, gradients[0] if isinstance(argnums, (int, np.integer)) else gradients
+
+    return call
+
+
+def _check_input(leaf: Any, holomorphic: bool, allow_int: bool) -> None:
+    if not isinstance(leaf, (Array, np.ndarray, *_NUMBERS)):
+        raise TypeError(f"grad takes pytrees of arrays and numbers; a leaf is of type {type(leaf).__name__}")
+    dtype = leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+    kind = np.dtype(dtype).kind
+    if kind not in "fc" and not allow_int:
+        raise TypeError(
+            f"grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
+            f"{_config.canonical(dtype)}."
+        )
+    if holomorphic and kind != "c":
+        raise TypeError(f"grad with holomorphic=True requires complex inputs, but got {dtype}")
+
+
+def grad(
+    fun: Callable, argnums: Union[int, Sequence[int]] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Any = (),
+) -> Callable:
+    """A function that returns the gradient of `fun`, as `value_and_grad` has it.
+
+    Parameters
+        fun: a function whose result has no axes.
+        argnums: which positional arguments to differentiate, one or several; each is a pytree of floats.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+        holomorphic: whether it is a holomorphic function of complex numbers.
+        allow_int: whether integers may be among what is differentiated; their gradients are zeros.
+        reduce_axes: must be empty.
+    Returns
+        A function of the same arguments with the gradient as result, or (gradient, aux).
+    Raises
+        TypeError for a result with axes, and for arguments that are no floats.
+    Example
+        >>> from stride import jax
+        >>> float(jax.grad(lambda x: x ** 3)(2.0))
+        12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun)
+    def call(*arguments: Any, **kwargs: Any) -> Any:
+        result, gradients = both(*arguments, **kwargs)
+        return (gradients, result[1]) if has_aux else gradients
+
+    return call
+
+
+# --- forward mode ---
+
+
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function and the function that pushes tangents of its arguments forward.
+
+    Parameters
+        fun: a function of pytrees.
+        primals: its arguments.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+    Returns
+        (value, push), or (value, push, aux). `push` takes tangents like the arguments.
+    Raises
+        TypeError for what is no array; Unimplemented for an operation without a rule.
+    Example
+        >>> from stride import jax
+        >>> value, push = jax.linearize(lambda x: x ** 2, 3.0)
+        >>> float(push(1.0))
+        6.0
+    """
+    found = vjp(fun, *primals, has_aux=has_aux)
+    value, pull = found[0], found[1]
+    flat, tree = tree_util.tree_flatten(value)
+    arrays = [array_of(one) for one in flat]
+    zeros = [_creation.zeros(one.shape, dtype=one.dtype) for one in arrays]
+    _, again = vjp(lambda *gs: pull(tree_util.tree_unflatten(tree, gs)), *zeros)
+
+    structure = tree_util.tree_structure(tuple(primals))
+    kinds = [_leaf(one, "linearize")[0] for one in tree_util.tree_leaves(tuple(primals))]
+
+    def push(*tangents: Any) -> Any:
+        leaves, given = tree_util.tree_flatten(tuple(tangents))
+        if given != structure:
+            raise TypeError(f"tangents of structure {given} do not fit arguments of structure {structure}")
+        typed = [
+            one if isinstance(one, Array) and one.dtype == kind.dtype else
+            array_of(np.asarray(one, kind.dtype)) if not isinstance(one, Array) else one.astype(kind.dtype)
+            for one, kind in zip(leaves, kinds)
+        ]
+        return tree_util.tree_unflatten(tree, list(again(tree_util.tree_unflatten(structure, typed))))
+
+    return (value, push, found[2]) if has_aux else (value, push)
+
+
+def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of a function and the change of it for a change of its arguments.
+
+    Parameters
+        fun: a function of pytrees.
+        primals: its arguments, as a tuple or list.
+        tangents: their changes, like them.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+    Returns
+        (value, change), or (value, change, aux).
+    Raises
+        TypeError for what is no array and for tangents that do not fit.
+    Example
+        >>> from stride import jax
+        >>> [float(one) for one in jax.jvp(lambda x: x ** 2, (3.0,), (1.0,))]
+        [9.0, 6.0]
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError("jvp takes primals and tangents as tuples or lists")
+    for one, other in zip(tree_util.tree_leaves(tuple(primals)), tree_util.tree_leaves(tuple(tangents))):
+        if np.shape(one) != np.shape(other):
+            raise ValueError(f"jvp: a tangent of shape {np.shape(other)} does not fit a primal of shape {np.shape(one)}")
+    found = linearize(fun, *primals, has_aux=has_aux)
+    result = found[0], found[1](*tangents)
+    return (*result, found[2]) if has_aux else result
+
+
+# --- Jacobians ---
+
+
+def _basis(like: Array) -> Array:
+    return _manipulation.reshape(_creation.eye(like.size, dtype=like.dtype), (like.size, *like.shape))
+
+
+def _mapped(fun: Callable, basis: Array) -> Any:
+    """`fun` of each row, together or, where an operation cannot be mapped, one after another."""
+    try:
+        return vmap(fun)(basis)
+    except _errors.Unimplemented:
+        rows = [fun(basis[i]) for i in range(basis.shape[0])]
+        return tree_util.tree_map(lambda *parts: _manipulation.stack(list(parts)), *rows)
+
+
+def jacrev(
+    fun: Callable, argnums: Union[int, Sequence[int]] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """The Jacobian of a function, a row at a time.
+
+    Parameters
+        fun: a function of pytrees of arrays.
+        argnums: which positional arguments to differentiate, one or several.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+        holomorphic, allow_int: as in `grad`.
+    Returns
+        A function of the same arguments: for each array of the result a pytree like the arguments, whose arrays have
+        the axes of the result and then those of the argument.
+    Raises
+        TypeError for arguments that are no floats.
+    Example
+        >>> from stride import jax
+        >>> jax.jacrev(lambda x: x * x)(st.array([1.0, 2.0])).tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+    """
+    _check_callable("jacrev", fun)
+
+    @functools.wraps(fun)
+    def call(*arguments: Any, **kwargs: Any) -> Any:
+        of_chosen, values = _partial(fun, argnums, arguments, kwargs, holomorphic, allow_int)
+        found = vjp(of_chosen, *values, has_aux=has_aux)
+        flat, tree = tree_util.tree_flatten(found[0])
+        arrays = [array_of(one) for one in flat]
+        rows = []
+        for i, one in enumerate(arrays):
+
+            def pulled(g, i=i):
+                gs = [_creation.zeros(other.shape, dtype=other.dtype) for other in arrays]
+                gs[i] = g
+                result = found[1](tree_util.tree_unflatten(tree, gs))
+                return result[0] if isinstance(argnums, (int, np.integer)) else result
+
+            stacked = _mapped(pulled, _basis(one))
+            rows.append(tree_util.tree_map(
+                lambda part, one=one: _manipulation.reshape(part, (*one.shape, *part.shape[1:])), stacked))
+        result = tree_util.tree_unflatten(tree, rows)
+        return (result, found[2]) if has_aux else result
+
+    return call
+
+
+def jacfwd(
+    fun: Callable, argnums: Union[int, Sequence[int]] = 0, has_aux: bool = False, holomorphic: bool = False,
+) -> Callable:
+    """The Jacobian of a function, a column at a time.
+
+    Parameters
+        fun: a function of pytrees of arrays.
+        argnums: which positional arguments to differentiate, one or several.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+        holomorphic: as in `grad`.
+    Returns
+        A function as `jacrev` returns it.
+    Raises
+        TypeError for arguments that are no floats.
+    Example
+        >>> from stride import jax
+        >>> jax.jacfwd(lambda x: x * x)(st.array([1.0, 2.0])).tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+    """
+    _check_callable("jacfwd", fun)
+
+    @functools.wraps(fun)
+    def call(*arguments: Any, **kwargs: Any) -> Any:
+        of_chosen, values = _partial(fun, argnums, arguments, kwargs, holomorphic, False)
+        found = linearize(of_chosen, *values, has_aux=has_aux)
+        flat, tree = tree_util.tree_flatten(tuple(values))
+        arrays = [_leaf(one, "jacfwd")[0] for one in flat]
+        out_tree = tree_util.tree_structure(found[0])
+        columns: List[List[Array]] = []  # for each input, for each output
+        for i, one in enumerate(arrays):
+
+            def pushed(t, i=i):
+                ts = [_creation.zeros(other.shape, dtype=other.dtype) for other in arrays]
+                ts[i] = t
+                return tree_util.tree_leaves(found[1](*tree_util.tree_unflatten(tree, ts)))
+
+            parts = []
+            for part in _mapped(pushed, _basis(one)):
+                moved = _manipulation.moveaxis(part, 0, -1)
+                parts.append(_manipulation.reshape(moved, (*moved.shape[:-1], *one.shape)))
+            columns.append(parts)
+        leaves = []
+        for i in range(out_tree.num_leaves):
+            inner = tree_util.tree_unflatten(tree, [parts[i] for parts in columns])
+            leaves.append(inner[0] if isinstance(argnums, (int, np.integer)) else inner)
+        result = tree_util.tree_unflatten(out_tree, leaves)
+        return (result, found[2]) if has_aux else result
+
+    return call
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Callable, argnums: Union[int, Sequence[int]] = 0, has_aux: bool = False, holomorphic: bool = False,
+) -> Callable:
+    """The second derivatives of a function: the Jacobian of its Jacobian.
+
+    Parameters
+        fun: a function of pytrees of arrays.
+        argnums: which positional arguments to differentiate, one or several.
+        has_aux: whether it returns a pair, of which the second is not differentiated.
+        holomorphic: as in `grad`.
+    Returns
+        A function of the same arguments.
+    Raises
+        TypeError for arguments that are no floats.
+    Example
+        >>> from stride import jax
+        >>> jax.hessian(lambda x: (x ** 3).sum())(st.array([1.0, 2.0])).tolist()
+        [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _partial(fun, argnums, arguments, kwargs, holomorphic: bool, allow_int: bool) -> Tuple[Callable, list]:
+    places = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
+    chosen = [operator.index(one) % max(1, len(arguments)) for one in places]
+    for one in tree_util.tree_leaves([arguments[i] for i in chosen]):
+        _check_input(one, holomorphic, allow_int)
+
+    def of_chosen(*values: Any) -> Any:
+        given = list(arguments)
+        for i, one in zip(chosen, values):
+            given[i] = one
+        return fun(*given, **kwargs)
+
+    return of_chosen, [arguments[i] for i in chosen]
+
+
+# --- derivatives of one's own ---
+
+
+def _tape_here() -> Optional[Tape]:
+    session = _session.current_session()
+    if isinstance(session, Tape):
+        return session
+    if getattr(session, "unrolls", False):
+        raise _errors.Unimplemented(
+            "a function with a derivative of its own cannot be called by vmap within grad; call vmap outside: "
+            "vmap(grad(f))", reason="NOT_IMPLEMENTED", metadata={"feature": "custom derivative within vmap"})
+    return None
+
+
+def _outer_values(tape: Tape, tree: Any) -> Any:
+    return tree_util.tree_map(lambda one: tape.outside(one), tree)
+
+
+class _Around:
+    """Within it the tape's own session is current: what runs there is not on the tape."""
+
+    def __init__(self, tape: Tape):
+        self._tape = tape
+
+    def __enter__(self):
+        traces = _session._tracing.traces
+        place = traces.index(self._tape)
+        self._inner = traces[place:]
+        del traces[place:]
+
+    def __exit__(self, *_):
+        _session._tracing.traces.extend(self._inner)
+
+
+def _lifted(tape: Tape, arguments: Any, result: Any, pull: Callable) -> Any:
+    """A result computed around the tape, on it. `pull`: cotangents of the result's leaves to those of the arrays."""
+    inputs = [one for one in tree_util.tree_leaves(arguments) if isinstance(one, Array)]
+    leaves, tree = tree_util.tree_flatten(result)
+    arrays = [array_of(one) for one in leaves]
+    return tree_util.tree_unflatten(tree, tape.add(inputs, arrays, lambda gs: pull(gs, arrays, tree)))
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, through which no derivative goes. It is `lax.stop_gradient`.
+
+    Parameters
+        x: a pytree.
+    Returns
+        A pytree like `x`.
+    Example
+        >>> from stride import jax
+        >>> float(jax.grad(lambda x: x * jax.lax.stop_gradient(x))(3.0))
+        3.0
+    """
+    return tree_util.tree_map(_stopped, x)
+
+
+def _stopped(one: Any) -> Any:
+    session = one.session if isinstance(one, Array) else None
+    if isinstance(session, Tape):
+        value = session.known(one._node)
+        return session.lifted(session.value(_stopped(value.array), False))
+    if session is not None and session._is_trace and session.unrolls:
+        raise _errors.Unimplemented("stop_gradient cannot be called by vmap within grad; call vmap outside: vmap(grad(f))",
+                                    reason="NOT_IMPLEMENTED", metadata={"feature": "stop_gradient within vmap"})
+    return one
+
+
+class custom_vjp:  # noqa: N801, JAX's name
+    """A function with a derivative of its own, which `defvjp` gives.
+
+    Parameters
+        fun: the function.
+        nondiff_argnums: positional arguments that are no arrays; the backward function has them first.
+    Example
+        >>> from stride import jax
+        >>> double = jax.custom_vjp(lambda x: x)
+        >>> double.defvjp(lambda x: (x, None), lambda residuals, g: (g * 2,))
+        >>> float(jax.grad(double)(3.0))
+        2.0
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun, self.nondiff_argnums = fun, tuple(nondiff_argnums)
+        self.fwd: Optional[Callable] = None
+        self.bwd: Optional[Callable] = None
+
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+        """Sets the derivative.
+
+        Parameters
+            fwd: takes the arguments and returns (value, residuals).
+            bwd: takes residuals and a cotangent, and returns a tuple of cotangents of the arguments; None is zero.
+            symbolic_zeros, optimize_remat: must be False.
+        Returns
+            None.
+        Example
+            >>> from stride import jax
+            >>> jax.custom_vjp(lambda x: x).defvjp(lambda x: (x, None), lambda residuals, g: (g,))
+        """
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *arguments: Any, **kwargs: Any) -> Any:
+        tape = _tape_here()
+        if tape is None:
+            return self.fun(*arguments, **kwargs)
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"No VJP defined for custom_vjp function {self.__name__} using defvjp.")  # type: ignore
+        arguments = _bound(self.fun, arguments, kwargs)
+        static = [arguments[i] for i in self.nondiff_argnums]
+        dynamic = [one for i, one in enumerate(arguments) if i not in self.nondiff_argnums]
+        values = _outer_values(tape, arguments)
+        with _Around(tape):
+            if self.nondiff_argnums:
+                result, residuals = self.fwd(*values)
+            else:
+                result, residuals = self.fwd(*values)
+        bwd = self.bwd
+
+        def pull(gs, arrays, tree):
+            given = tree_util.tree_unflatten(tree, [_zeros_for(*pair) for pair in zip(gs, arrays)])
+            found = bwd(*_outer_values(tape, static), residuals, given)
+            if not isinstance(found, (tuple, list)) or len(found) != len(dynamic):
+                raise TypeError(
+                    f"the backward function of a custom_vjp returns a tuple of {len(dynamic)} cotangents, one for "
+                    f"each argument"
+                )
+            leaves = []
+            for argument, one in zip(dynamic, found):
+                flat, structure = tree_util.tree_flatten(argument)
+                parts = [None] * len(flat) if one is None else structure.flatten_up_to(one)
+                leaves += [part for leaf, part in zip(flat, parts) if isinstance(leaf, Array)]
+            return [None if one is None else array_of(one) for one in leaves]
+
+        return _lifted(tape, dynamic, result, pull)
+
+
+class custom_jvp:  # noqa: N801, JAX's name
+    """A function with a derivative of its own, which `defjvp` or `defjvps` gives.
+
+    Parameters
+        fun: the function.
+        nondiff_argnums: positional arguments that are no arrays; the rule has them first.
+    Example
+        >>> from stride import jax
+        >>> double = jax.custom_jvp(lambda x: x)
+        >>> rule = double.defjvp(lambda primals, tangents: (primals[0], tangents[0] * 2))
+        >>> float(jax.grad(double)(3.0))
+        2.0
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun, self.nondiff_argnums = fun, tuple(nondiff_argnums)
+        self.jvp: Optional[Callable] = None
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Sets the derivative; also a decorator.
+
+        Parameters
+            jvp: takes tuples of primals and tangents, and returns (value, change); it is linear in the tangents.
+            symbolic_zeros: must be False.
+        Returns
+            `jvp`.
+        Example
+            >>> from stride import jax
+            >>> rule = jax.custom_jvp(lambda x: x).defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+        """
+        self.jvp = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Optional[Callable]) -> None:
+        """Sets a derivative for each argument.
+
+        Parameters
+            jvps: for each argument None, or a function of (tangent, value, *primals) that returns its change.
+        Returns
+            None.
+        Example
+            >>> from stride import jax
+            >>> jax.custom_jvp(lambda x: x).defjvps(lambda tangent, value, x: tangent)
+        """
+
+        def jvp(primals, tangents):
+            value = self(*primals)
+            parts = [one(t, value, *primals) for one, t in zip(jvps, tangents) if one is not None]
+            return value, functools.reduce(lambda a, b: tree_util.tree_map(operator.add, a, b), parts)
+
+        self.jvp = jvp
+
+    def __call__(self, *arguments: Any, **kwargs: Any) -> Any:
+        tape = _tape_here()
+        if tape is None:
+            return self.fun(*arguments, **kwargs)
+        if self.jvp is None:
+            raise AttributeError(f"No JVP defined for custom_jvp function {self.__name__} using defjvp.")  # type: ignore
+        arguments = _bound(self.fun, arguments, kwargs)
+        chosen = [i for i in range(len(arguments)) if i not in self.nondiff_argnums]
+        values = _outer_values(tape, list(arguments))
+        static = [values[i] for i in self.nondiff_argnums]
+        primals = tuple(values[i] for i in chosen)
+        rule = self.jvp
+        with _Around(tape):
+            result = self(*values)
+        flat, structure = tree_util.tree_flatten(primals)
+
+        def pull(gs, arrays, tree):
+            given = tree_util.tree_unflatten(tree, [_zeros_for(*pair) for pair in zip(gs, arrays)])
+            kinds = [array_of(one) for one in flat]
+            zeros = [_creation.zeros(one.shape, dtype=one.dtype) for one in kinds]
+
+            def pushed(*tangents):
+                return rule(*static, primals, tree_util.tree_unflatten(structure, list(tangents)))[1]
+
+            _, back = vjp(pushed, *zeros)
+            return [g for g, one in zip(back(given), flat) if isinstance(one, Array)]
+
+        return _lifted(tape, [arguments[i] for i in chosen], result, pull)
+
+
+def _bound(fun: Callable, arguments: tuple, kwargs: dict) -> tuple:
+    """All arguments by place."""
+    import inspect
+
+    if not kwargs:
+        return arguments
+    try:
+        bound = inspect.signature(fun).bind(*arguments, **kwargs)
+    except (TypeError, ValueError):
+        raise TypeError("a function with a derivative of its own takes arguments by place") from None
+    bound.apply_defaults()
+    return bound.args
+
+
+def custom_gradient(fun: Callable) -> Callable:
+    """A function that returns its value and the function that pulls cotangents back.
+
+    Parameters
+        fun: returns (value, pull).
+    Returns
+        A function with that value and derivative.
+    Example
+        >>> from stride import jax
+        >>> float(jax.grad(jax.custom_gradient(lambda x: (x, lambda g: (g * 2,))))(3.0))
+        2.0
+    """
+    made = custom_vjp(lambda *arguments: fun(*arguments)[0])
+
+    def bwd(pull, g):
+        found = pull(g)
+        return found if isinstance(found, (tuple, list)) else (found,)
+
+    made.defvjp(fun, bwd)
+    return functools.wraps(fun)(lambda *arguments: made(*arguments))
+
+
+def closure_convert(fun: Callable, *example_args: Any) -> Tuple[Callable, list]:
+    """A function and no values: a tape sees the arrays that a function captures.
+
+    Parameters
+        fun: a function.
+        example_args: its arguments.
+    Returns
+        (a function that takes the arguments, an empty list).
+    Example
+        >>> from stride import jax
+        >>> jax.closure_convert(lambda x: x, 1.0)[1]
+        []
+    """
+    return fun, []
+
+
+def checkpoint(
+    fun: Optional[Callable] = None, *, prevent_cse: bool = True, policy: Any = None, static_argnums: Any = (),
+    concrete: bool = False,
+) -> Callable:
+    """`fun` itself: what it computes is kept for the gradient. The memory is not smaller, the values are the same.
+
+    Parameters
+        fun: a function; without one the result is a decorator.
+        prevent_cse, policy, static_argnums, concrete: change nothing.
+    Returns
+        A function.
+    Example
+        >>> from stride import jax
+        >>> float(jax.checkpoint(lambda x: x + 1)(1.0))
+        2.0
+    """
+    return (lambda function: function) if fun is None else fun
+
+
+remat = checkpoint
+
+
+def carried_out(body: Any, specs: dict, bodies: dict, arrays: Sequence[Array]) -> List[Array]:
+    """The results of a branch's body, whose operations are recorded in the current session."""
+    commands = [(compute_service_pb2.Command(operation=one), None) for one in body.operations]
+    outputs = [Spec(handle, *specs[handle]) for handle in body.outputs]
+    template = Template(commands, list(body.inputs), [], outputs, dict(specs), bodies)
+    session = _session.current_session()
+    return template.replay(session, [node_of(one, session) for one in arrays])
