@@ -85,16 +85,16 @@ class CompilerPoolTest : public ::testing::Test {
 };
 
 TEST_F(CompilerPoolTest, CompilesOnceAndRemembers) {
-  EXPECT_EQ(pool_->Lookup("fake:1", Source("object one")), nullptr);
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object one")), nullptr);
   auto module = Compile("object one");
   ASSERT_TRUE(module.ok()) << module.status();
   EXPECT_EQ(ObjectOf(*module), "one");
   EXPECT_EQ((*module)->description.kernels(0).entry(), "main");
   EXPECT_EQ((*module)->target, "fake:1");
   EXPECT_NE((*module)->id, 0u);
-  EXPECT_EQ(pool_->Lookup("fake:1", Source("object one")), *module);
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object one")), *module);
   EXPECT_EQ(Compile("object one").value(), *module);
-  EXPECT_EQ(pool_->Lookup("fake:2", Source("object one")), nullptr) << "another target";
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:2", Source("object one")), nullptr) << "another target";
 }
 
 TEST_F(CompilerPoolTest, ProcessIsReusedAndThenReplaced) {
@@ -353,9 +353,9 @@ TEST_F(CompilerPoolTest, MemoryCacheIsBounded) {
   Restart();
   for (const char* text : {"object a", "object b", "object a", "object c"})
     ASSERT_TRUE(Compile(text).ok());
-  EXPECT_NE(pool_->Lookup("fake:1", Source("object a")), nullptr);
-  EXPECT_EQ(pool_->Lookup("fake:1", Source("object b")), nullptr) << "used least recently";
-  EXPECT_NE(pool_->Lookup("fake:1", Source("object c")), nullptr);
+  EXPECT_NE(pool_->Lookup(kTenant, "fake:1", Source("object a")), nullptr);
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object b")), nullptr) << "used least recently";
+  EXPECT_NE(pool_->Lookup(kTenant, "fake:1", Source("object c")), nullptr);
 }
 
 TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
