@@ -62,11 +62,11 @@ CompileQueue::Job CompileQueue::Begin() {
   return job;
 }
 
-void CompileQueue::End(const Job& job) {
-  auto found = flows_.find(job.tenant);
+void CompileQueue::End(const TenantId& tenant, bool later) {
+  auto found = flows_.find(tenant);
   Flow& flow = found->second;
-  --(job.later ? flow.num_later_running : flow.num_running);
-  --(job.later ? num_later_running_ : num_running_);
+  --(later ? flow.num_later_running : flow.num_running);
+  --(later ? num_later_running_ : num_running_);
   if (flow.num_running + flow.num_later_running == 0 && flow.jobs.empty() && flow.later.empty())
     flows_.erase(found);
 }

@@ -28,7 +28,7 @@ class CompileQueue {
   bool CanBegin() const { return Next() != flows_.end() || NextLater() != flows_.end(); }
   // The next one, when one may begin. It counts as being compiled until End.
   Job Begin();
-  void End(const Job& job);
+  void End(const TenantId& tenant, bool later = false);
 
   int num_running() const { return num_running_ + num_later_running_; }
   size_t num_waiting() const { return num_waiting_; }

@@ -165,7 +165,7 @@ std::optional<CompilerPool::Job> CompilerPool::Begin(Queue& queue) {
     Job job = queue.jobs.Begin();
     auto waiting = waiting_.find(job.key);
     if (waiting != waiting_.end() && !std::exchange(waiting->second.begun, true)) return job;
-    queue.jobs.End(job);
+    queue.jobs.End(job.tenant, job.later);
   }
   return std::nullopt;
 }
@@ -275,7 +275,7 @@ void CompilerPool::Finish(Queue& queue, const Job& job, const absl::StatusOr<Mod
   std::vector<Done> calls;
   {
     absl::MutexLock lock(&mutex_);
-    queue.jobs.End(job);
+    queue.jobs.End(job.tenant, job.later);
     auto found = waiting_.find(job.key);
     calls = std::move(found->second.calls);
     waiting_.erase(found);
