@@ -17,9 +17,9 @@ namespace {
 using Reduction = v1::Reduction;
 using Shape = std::vector<int64_t>;
 
-// Longer than 15 along each axis, so that threads may go along any (ops::KeptContiguous), and short
-// ones, where they may not.
-const Shape kLine = {100}, kMatrix = {20, 30}, kSmallMatrix = {3, 4}, kCube = {20, 30, 40};
+// Longer than 15 along each axis, so that threads may go along any (ops::KeptContiguous), and short,
+// where they may not.
+const Shape kLine = {100}, kMatrix = {20, 30}, kSmallMatrix = {3, 4};
 
 std::vector<DType> AllTypes() {
   std::vector<DType> all;
@@ -27,8 +27,10 @@ std::vector<DType> AllTypes() {
   return all;
 }
 
-// Those of clients' indices.
-constexpr DType kIndices[] = {DType::kInt64, DType::kInt32};
+// Those of most programs. What is listed for these alone is large or takes long to compile.
+constexpr DType kCommonTypes[] = {DType::kBool,    DType::kUInt8,   DType::kInt32,
+                                  DType::kInt64,   DType::kFloat32, DType::kFloat64,
+                                  DType::kComplex128};
 
 class CodeList {
  public:
@@ -70,12 +72,6 @@ class CodeList {
   }
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
-  static ops::Input Transposed(DType dtype, const Shape& shape) {
-    ArrayInfo info = Contiguous(dtype, shape);
-    std::swap(info.shape[0], info.shape[1]);
-    std::swap(info.strides[0], info.strides[1]);
-    return info;
-  }
 
   // A GPU has no block loops: single operations over arrays that lie in one piece, and with numbers.
   void AddUfuncs() {
@@ -125,27 +121,28 @@ class CodeList {
     }
   }
 
+  // A CPU device has plain reductions for all types and layouts; these need no copy of the values.
   void AddReductions() {
+    const std::vector<DType> types = is_cuda_ ? AllTypes()
+                                              : std::vector<DType>{DType::kInt64, DType::kFloat32,
+                                                                   DType::kFloat64};
     for (int number = Reduction::Function_MIN + 1; number <= Reduction::Function_MAX; ++number) {
-      for (DType dtype : AllTypes())
-        AddReduction(static_cast<Reduction::Function>(number), dtype);
+      for (DType dtype : types) AddReduction(static_cast<Reduction::Function>(number), dtype);
     }
   }
 
   void AddReduction(Reduction::Function function, DType dtype) {
-    const auto add = [&](const ops::Input& input, std::vector<int> axes) {
+    const auto add = [&](const Shape& shape, std::vector<int> axes) {
       v1::Operation operation;
       operation.mutable_reduction()->set_function(function);
       operation.mutable_reduction()->mutable_input()->set_handle(1);
       operation.mutable_reduction()->mutable_axes()->Assign(axes.begin(), axes.end());
-      Add(operation, {input});
+      Add(operation, {Array(dtype, shape)});
     };
-    add(Array(dtype, kLine), {});
-    add(Array(dtype, kMatrix), {0});
-    add(Array(dtype, kMatrix), {1});
-    add(Array(dtype, kSmallMatrix), {0});
-    add(Array(dtype, kCube), {1});
-    add(Transposed(dtype, kSmallMatrix), {});
+    add(kLine, {});
+    add(kMatrix, {0});
+    add(kMatrix, {1});
+    if (is_cuda_) add(kSmallMatrix, {0});
   }
 
   // Of values as they lie in memory, for reductions that block loops prepare and finish.
@@ -157,29 +154,34 @@ class CodeList {
       for (DType dtype : AllTypes()) {
         // Floats of 16 bits accumulate in 32.
         if (ops::ComputeType(dtype) != dtype || (logical && !IsBool(dtype))) continue;
-        for (bool columns : {false, true}) {
-          for (uint32_t rank : {1u, 2u}) {
-            AddCode(ops::PlainReduceCode(static_cast<Code::Combine>(combine),
-                                         static_cast<int32_t>(dtype), columns, rank));
-          }
-        }
+        const auto add = [&](bool columns, uint32_t rank) {
+          AddCode(ops::PlainReduceCode(static_cast<Code::Combine>(combine),
+                                       static_cast<int32_t>(dtype), columns, rank));
+        };
+        add(/*columns=*/false, 1);
+        add(/*columns=*/false, 2);
+        add(/*columns=*/true, 1);
       }
     }
   }
 
   void AddAccumulations() {
-    for (const char* function : {"add", "multiply", "maximum", "minimum"}) {
-      for (DType dtype : AllTypes()) {
-        v1::Operation operation;
-        operation.mutable_accumulation()->set_function(function);
-        operation.mutable_accumulation()->mutable_input()->set_handle(1);
-        operation.mutable_accumulation()->set_axis(0);
-        Add(operation, {Array(dtype, kLine)});
-        Add(operation, {Array(dtype, kMatrix)});
-        operation.mutable_accumulation()->set_axis(1);
-        Add(operation, {Array(dtype, kMatrix)});
-      }
+    for (const char* function : {"add", "multiply"}) {
+      for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
     }
+    for (const char* function : {"maximum", "minimum"}) {
+      for (DType dtype : kCommonTypes) AddAccumulation(function, dtype);
+    }
+  }
+
+  void AddAccumulation(const char* function, DType dtype) {
+    v1::Operation operation;
+    operation.mutable_accumulation()->set_function(function);
+    operation.mutable_accumulation()->mutable_input()->set_handle(1);
+    operation.mutable_accumulation()->set_axis(0);
+    Add(operation, {Array(dtype, kLine)});
+    operation.mutable_accumulation()->set_axis(1);
+    Add(operation, {Array(dtype, kMatrix)});
   }
 
   void AddOrders() {
@@ -189,10 +191,9 @@ class CodeList {
         sort.mutable_sort()->mutable_input()->set_handle(1);
         sort.mutable_sort()->set_indices(indices);
         Add(sort, {Array(dtype, kLine)});
-        Add(sort, {Array(dtype, kMatrix)});
-        sort.mutable_sort()->set_axis(0);
-        Add(sort, {Array(dtype, kMatrix)});
       }
+    }
+    for (DType dtype : kCommonTypes) {
       v1::Operation search;
       search.mutable_search()->mutable_sorted()->set_handle(1);
       search.mutable_search()->mutable_values()->set_handle(2);
@@ -209,27 +210,24 @@ class CodeList {
 
   void AddIndexing() {
     for (DType dtype : AllTypes()) {
-      for (DType index : kIndices) {
-        v1::Operation gather;
-        gather.mutable_gather()->mutable_input()->set_handle(1);
-        gather.mutable_gather()->add_indices()->set_handle(2);
-        Add(gather, {Array(dtype, kLine), Array(index, kLine)});
-        Add(gather, {Array(dtype, kMatrix), Array(index, kLine)});
-        v1::Operation scatter;
-        scatter.mutable_scatter()->mutable_values()->set_handle(1);
-        scatter.mutable_scatter()->add_indices()->set_handle(2);
-        scatter.add_outputs()->set_handle(kOutput);
-        scatter.mutable_outputs(0)->set_existing(true);
-        Add(scatter, {Array(dtype, kLine), Array(index, kLine)}, Array(dtype, kLine));
-        scatter.mutable_scatter()->mutable_values()->mutable_scalar()->set_int_value(1);
-        Add(scatter, {ops::Input(), Array(index, kLine)}, Array(dtype, kLine));
-      }
+      v1::Operation gather;
+      gather.mutable_gather()->mutable_input()->set_handle(1);
+      gather.mutable_gather()->add_indices()->set_handle(2);
+      Add(gather, {Array(dtype, kLine), Array(DType::kInt64, kLine)});
+      Add(gather, {Array(dtype, kMatrix), Array(DType::kInt64, kLine)});
+      v1::Operation scatter;
+      scatter.mutable_scatter()->mutable_values()->set_handle(1);
+      scatter.mutable_scatter()->add_indices()->set_handle(2);
+      scatter.add_outputs()->set_handle(kOutput);
+      scatter.mutable_outputs(0)->set_existing(true);
+      Add(scatter, {Array(dtype, kLine), Array(DType::kInt64, kLine)}, Array(dtype, kLine));
       v1::Operation compress;
       compress.mutable_compress()->mutable_input()->set_handle(1);
       compress.mutable_compress()->mutable_mask()->set_handle(2);
       compress.mutable_compress()->set_count(kCount);
       Add(compress, {Array(dtype, kLine), Array(DType::kBool, kLine)});
-      Add(compress, {Array(dtype, kMatrix), Array(DType::kBool, kMatrix)});
+    }
+    for (DType dtype : kCommonTypes) {
       AddNonzero(dtype, kLine);
       AddNonzero(dtype, kMatrix);
     }

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,30 +66,32 @@ class Progress {
     absl::MutexLock lock(&mutex_);
     ++num_waiting_;
   }
-  void End(const absl::Status& status) {
+  void End(const absl::StatusOr<std::shared_ptr<const broker::CompiledModule>>& module) {
     absl::MutexLock lock(&mutex_);
     --num_waiting_;
-    if (status.ok()) {
-      ++num_compiled_;
-    } else if (!absl::IsUnimplemented(status)) {  // this kind of device cannot run it
-      first_error_.Update(status);
+    if (module.ok()) {
+      files_.insert(broker::ModuleFileName((*module)->key));
+    } else if (!absl::IsUnimplemented(module.status())) {  // this kind of device cannot run it
+      first_error_.Update(module.status());
     }
   }
-  absl::StatusOr<int> Wait() {
+  // The names of the files.
+  absl::StatusOr<std::set<std::string>> Wait() {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(+[](int* waiting) { return *waiting == 0; }, &num_waiting_));
     if (!first_error_.ok()) return first_error_;
-    return num_compiled_;
+    return files_;
   }
 
  private:
   absl::Mutex mutex_;
   int num_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
-  int num_compiled_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<std::string> files_ ABSL_GUARDED_BY(mutex_);
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::StatusOr<int> CompileAll(const Options& options) {
+// What is there already, of this build, stays.
+absl::StatusOr<std::set<std::string>> CompileAll(const Options& options) {
   broker::Spawner spawner(broker::WorkerEnvironment());
   // The build's own text: no sandbox, so that a build needs no rights for one.
   broker::SandboxPolicy sandbox;
@@ -113,7 +116,7 @@ absl::StatusOr<int> CompileAll(const Options& options) {
     for (const wire::Code& code : CodesFor(kind)) {
       progress.Begin();
       pool.Compile(TenantId{"build"}, target, code,
-                   [&](const auto& module) { progress.End(module.status()); });
+                   [&](const auto& module) { progress.End(module); });
     }
   }
   return progress.Wait();
@@ -126,16 +129,20 @@ int Main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 64;
   }
-  std::error_code error;
-  fs::remove_all(options.output, error);  // what an earlier build made
-  auto compiled = CompileAll(options);
-  if (!compiled.ok()) {
-    std::fprintf(stderr, "stride-precompile: %s\n", compiled.status().ToString().c_str());
+  auto files = CompileAll(options);
+  if (!files.ok()) {
+    std::fprintf(stderr, "stride-precompile: %s\n", files.status().ToString().c_str());
     return 1;
   }
   uint64_t bytes = 0;
-  for (const auto& entry : fs::directory_iterator(options.output)) bytes += entry.file_size();
-  std::printf("%d modules, %.1f MB in %s\n", *compiled, static_cast<double>(bytes) / 1e6,
+  for (const auto& entry : fs::directory_iterator(options.output)) {
+    if (files->count(entry.path().filename()) > 0) {
+      bytes += entry.file_size();
+    } else {
+      fs::remove(entry.path());  // of an earlier build
+    }
+  }
+  std::printf("%zu modules, %.1f MB in %s\n", files->size(), static_cast<double>(bytes) / 1e6,
               options.output.c_str());
   if (bytes <= kMaxBytes) return 0;
   std::fprintf(stderr, "stride-precompile: more than %.0f MB\n", kMaxBytes / 1e6);
