@@ -52,6 +52,7 @@ class CodeList {
     AddAccumulations();
     AddOrders();
     AddIndexing();
+    AddHistograms();
     AddProducts();
     return std::move(codes_);
   }
@@ -226,6 +227,7 @@ class CodeList {
       compress.mutable_compress()->mutable_mask()->set_handle(2);
       compress.mutable_compress()->set_count(kCount);
       Add(compress, {Array(dtype, kLine), Array(DType::kBool, kLine)});
+      Add(compress, {Array(dtype, kMatrix), Array(DType::kBool, kMatrix)});
     }
     for (DType dtype : kCommonTypes) {
       AddNonzero(dtype, kLine);
@@ -239,6 +241,17 @@ class CodeList {
     nonzero.mutable_nonzero()->set_count(kCount);
     for (size_t i = 0; i < shape.size(); ++i) nonzero.add_outputs()->set_handle(kOutput + i);
     Add(nonzero, {Array(dtype, shape)});
+  }
+
+  void AddHistograms() {
+    for (DType dtype : kCommonTypes) {
+      v1::Operation histogram;
+      histogram.mutable_histogram()->mutable_input()->set_handle(1);
+      auto* bins = histogram.mutable_histogram()->mutable_uniform();
+      bins->set_count(kCount);
+      bins->set_high(1);
+      Add(histogram, {Array(dtype, kLine)});
+    }
   }
 
   void AddProducts() {

@@ -25,6 +25,13 @@ using Module = std::shared_ptr<const CompiledModule>;
 
 const TenantId kTenant{"a"}, kOther{"b"};
 
+// Code that the daemon wrote itself; the number tells one from another.
+wire::Code OwnCode(int number) {
+  wire::Code code;
+  code.mutable_matmul()->set_dtype(number);
+  return code;
+}
+
 class CompilerPoolTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -138,18 +145,18 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
   };
   pool_->Compile(kTenant, "fake:1", Source("hang"), count);
   for (int i = 0; i < 100; ++i)
-    pool_->Compile(kTenant, "fake:1", Source(absl::StrCat("object ", i)), count);
-  const auto compile = [&](const std::string& text) {
+    pool_->Compile(kTenant, "fake:1", OwnCode(i), count);
+  const auto compile = [&](const wire::Code& code) {
     absl::Notification called;
-    pool_->Compile(kOther, "fake:1", Source(text), [&](const absl::StatusOr<Module>& module) {
+    pool_->Compile(kOther, "fake:1", code, [&](const absl::StatusOr<Module>& module) {
       EXPECT_TRUE(module.ok()) << module.status();
       called.Notify();
     });
     AWAIT(called.HasBeenNotified());
   };
-  compile("object x");
-  compile("object y");
-  compile("object 99");  // though it is in the queue already, as its last
+  compile(Source("object x"));
+  compile(Source("object y"));
+  compile(OwnCode(99));  // though it is in the queue already, as its last
   {
     absl::MutexLock lock(&mutex);
     EXPECT_EQ(num_done, 1) << "what both wanted; the first in that queue goes on";
@@ -374,13 +381,6 @@ TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
   ASSERT_EQ(answers.size(), 3u);
   for (const absl::Status& answer : answers) EXPECT_TRUE(absl::IsUnavailable(answer)) << answer;
   EXPECT_TRUE(absl::IsUnavailable(Compile("object z").status()));
-}
-
-// Code that the daemon wrote itself; the number tells one from another.
-wire::Code OwnCode(int number) {
-  wire::Code code;
-  code.mutable_matmul()->set_dtype(number);
-  return code;
 }
 
 class PrecompiledTest : public CompilerPoolTest {
