@@ -18,7 +18,7 @@ COPY . .
 RUN cmake --preset portable -DSTRIDE_BUILD_TESTS=OFF -DSTRIDE_BUILD_BENCH=OFF \
  && cmake --build --preset portable \
  && DESTDIR=/image cmake --install build/portable --component runtime --prefix /usr --strip \
- && MAX_GLIBC=${MAX_GLIBC} ci/check-portable /image/usr/bin/* /image/usr/lib/stride/* \
+ && MAX_GLIBC=${MAX_GLIBC} ci/check-portable /image/usr/bin/* /image/usr/lib/stride/stride-* \
  && mkdir -p /image/var/lib/stride /image/run/stride && chmod 0700 /image/var/lib/stride
 
 FROM ${RUN_IMAGE}

@@ -4,8 +4,13 @@
 
 namespace stride {
 
-// Of this program's file: another one for each build and installation of it. For the names of what
-// it makes and keeps, which another version would make otherwise.
+// Of this program's file: another one for each build of it, the same for every copy and installation
+// of one build. For the names of what the program makes and keeps, which another version would make
+// otherwise. The linker's GNU build id, a hash of the program; without one, the file's size and
+// time, which a copy may change.
 std::string ExecutableStamp();
+
+// The same of the program at `path`.
+std::string ExecutableStamp(const std::string& path);
 
 }  // namespace stride

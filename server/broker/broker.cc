@@ -1,7 +1,5 @@
 #include "server/broker/broker.h"
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <utility>
 
@@ -40,25 +38,16 @@ void ApplyOptions(const BrokerOptions& options, Discovery* found) {
   for (FoundDevice& device : cpus) found->devices.push_back(std::move(device));
 }
 
-// What compiled code depends on besides its text: the compiler by its own name, and the executable
-// it is part of.
-std::string ToolchainOf(const std::string& executable, const std::vector<FoundDevice>& devices) {
-  std::string toolchain;
-  for (const FoundDevice& device : devices) {
-    if (device.executable == executable) toolchain = device.description.toolchain();
-  }
-  struct stat info = {};
-  stat(executable.c_str(), &info);
-  return absl::StrCat(toolchain, " ", info.st_size, " ", info.st_mtim.tv_sec, ".",
-                      info.st_mtim.tv_nsec);
-}
-
 CompilerOptions MakeCompilerOptions(const BrokerOptions& options, const Discovery& found) {
   CompilerOptions result;
-  for (const auto& [kind, executable] : found.executables) {
-    result.kinds[kind] = {executable, ToolchainOf(executable, found.devices)};
+  for (const auto& [kind, executable] : found.executables)
+    result.kinds[kind] = {executable, ToolchainOf(found, kind)};
+  for (const FoundDevice& device : found.devices) {
+    const auto& targets = device.description.precompiled_targets();
+    result.precompiled_targets[device.description.target()].assign(targets.begin(), targets.end());
   }
   result.cache_directory = options.cache_directory;
+  result.precompiled_directory = options.precompiled_directory;
   result.num_compilers = options.num_compilers;
   result.timeout = options.compile_timeout;
   result.sandbox = options.sandbox;
@@ -75,6 +64,13 @@ class ProcessBroker : public Broker {
         spares_(static_cast<int>(found_.devices.size()), options_.num_spares,
                 [this](int device) { return StartProcess(device); }) {
     for (const FoundDevice& device : found_.devices) devices_.push_back(device.description);
+    const PrecompiledModules& precompiled = compiler_.precompiled();
+    if (!precompiled.status().ok()) {
+      found_.notes.push_back(
+          absl::StrCat("precompiled code is not used: ", precompiled.status().message()));
+    } else if (precompiled.size() > 0) {
+      found_.notes.push_back(absl::StrCat("precompiled code: ", precompiled.size(), " modules"));
+    }
   }
   ~ProcessBroker() override { Shutdown(); }
 
@@ -119,7 +115,7 @@ class ProcessBroker : public Broker {
 
   const BrokerOptions options_;
   const std::unique_ptr<Spawner> spawner_;
-  const Discovery found_;
+  Discovery found_;
   std::vector<wire::DeviceDescription> devices_;
   std::atomic<bool> stopping_{false};
   CompilerPool compiler_;

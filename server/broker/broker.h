@@ -17,6 +17,8 @@ namespace stride::broker {
 struct BrokerOptions {
   std::string worker_directory;  // holds stride-worker-*
   std::string cache_directory;   // compiled code; empty: memory only
+  // Code that was compiled with the product (precompiled_modules.h); empty: none.
+  std::string precompiled_directory;
   uint64_t staging_bytes = 64 << 20;
   uint64_t staging_slot_bytes = 1 << 20;
   int num_spares = 1;  // ready workers kept for each device

@@ -25,7 +25,9 @@ CompilerPool::CompilerPool(CompilerOptions options, Spawner* spawner)
     : options_(std::move(options)),
       spawner_(spawner),
       memory_(options_.memory_bytes, options_.memory_modules),
-      files_(options_.cache_directory, options_.disk_bytes) {
+      files_(options_.cache_directory, options_.disk_bytes),
+      precompiled_(options_.precompiled_directory) {
+  LoadBlockLoops();
   absl::MutexLock lock(&mutex_);
   for (const auto& [name, kind] : options_.kinds) {
     queues_.emplace(
@@ -44,38 +46,102 @@ const CompilerOptions::Kind* CompilerPool::FindKind(const std::string& target) c
   return found == options_.kinds.end() ? nullptr : &found->second;
 }
 
-std::string CompilerPool::KeyOf(const std::string& target, const std::string& code) const {
+std::string CompilerPool::KeyOf(const TenantId& tenant, const std::string& target,
+                                const wire::Code& code, const std::string& serialized) const {
   const CompilerOptions::Kind* kind = FindKind(target);
-  return ContentKey(target, kind == nullptr ? "" : kind->toolchain, code);
+  std::string toolchain = kind == nullptr ? "" : kind->toolchain;
+  if (HasClientText(code)) absl::StrAppend(&toolchain, "\ntenant ", tenant.value);
+  return ContentKey(target, toolchain, serialized);
 }
 
-std::shared_ptr<const CompiledModule> CompilerPool::Lookup(const std::string& target,
-                                                           const wire::Code& code) {
-  return memory_.Find(KeyOf(target, SerializeCode(code)));
+void CompilerPool::LoadBlockLoops() {
+  wire::Code code;
+  code.mutable_block_loops();
+  const std::string serialized = SerializeCode(code);
+  for (const auto& [target, targets] : options_.precompiled_targets) {
+    auto entry = FindPrecompiled(target, serialized);
+    if (!entry.has_value()) continue;
+    const Job job{.tenant = {}, .key = KeyOf({}, target, code, serialized), .target = target};
+    auto module = MakeModule(job, std::move(entry->reply), entry->object);
+    if (!module.ok()) continue;
+    block_loops_[target] = *std::move(module);
+  }
+}
+
+std::vector<std::string> CompilerPool::PrecompiledKeys(const std::string& target,
+                                                       const std::string& code) const {
+  std::vector<std::string> keys;
+  auto targets = options_.precompiled_targets.find(target);
+  const CompilerOptions::Kind* kind = FindKind(target);
+  if (targets == options_.precompiled_targets.end() || kind == nullptr) return keys;
+  for (const std::string& other : targets->second)
+    keys.push_back(ContentKey(other, kind->toolchain, code));
+  return keys;
+}
+
+std::optional<ModuleFiles::Entry> CompilerPool::FindPrecompiled(const std::string& target,
+                                                                const std::string& code) const {
+  for (const std::string& key : PrecompiledKeys(target, code)) {
+    if (auto entry = precompiled_.Read(key)) return entry;
+  }
+  return std::nullopt;
+}
+
+bool CompilerPool::IsPrecompiled(const std::string& target, const wire::Code& code) {
+  if (precompiled_.size() == 0) return false;
+  const std::vector<std::string> keys = PrecompiledKeys(target, SerializeCode(code));
+  return std::any_of(keys.begin(), keys.end(),
+                     [this](const std::string& key) { return precompiled_.Has(key); });
+}
+
+CompilerPool::Module CompilerPool::Lookup(const TenantId& tenant, const std::string& target,
+                                          const wire::Code& code) {
+  return memory_.Find(KeyOf(tenant, target, code, SerializeCode(code)));
+}
+
+CompilerPool::Module CompilerPool::BlockLoops(const std::string& target) {
+  auto found = block_loops_.find(target);
+  return found == block_loops_.end() ? nullptr : found->second;
 }
 
 void CompilerPool::Compile(const TenantId& tenant, const std::string& target,
                            const wire::Code& code, Done done) {
-  Job job{.tenant = tenant, .key = {}, .target = target, .code = SerializeCode(code)};
-  job.key = KeyOf(target, job.code);
+  Request(tenant, target, code, /*later=*/false, std::move(done));
+}
+
+void CompilerPool::CompileLater(const TenantId& tenant, const std::string& target,
+                                const wire::Code& code, Done done) {
+  Request(tenant, target, code, /*later=*/true, std::move(done));
+}
+
+void CompilerPool::Request(const TenantId& tenant, const std::string& target,
+                           const wire::Code& code, bool later, Done done) {
+  Job job{.tenant = tenant, .key = {}, .target = target, .code = SerializeCode(code),
+          .later = later};
+  job.key = KeyOf(tenant, target, code, job.code);
   if (Module module = memory_.Find(job.key)) return done(std::move(module));
   if (FindKind(target) == nullptr) {
     return done(absl::InternalError(absl::StrCat("no compiler makes code for ", target)));
   }
+  absl::Status refusal = ShuttingDown();
   {
     absl::MutexLock lock(&mutex_);
-    if (!stopping_) {
+    Queue& queue = QueueFor(target);
+    const bool too_many = later && queue.jobs.num_later(tenant) >= options_.max_later;
+    if (too_many) refusal = absl::UnavailableError("much is to be compiled already");
+    if (!stopping_ && !too_many) {
       Waiting& waiting = waiting_[job.key];
+      const bool is_new = waiting.calls.empty();
       waiting.calls.push_back(std::move(done));
-      // Another's place in the queue may be far behind one's own.
-      if (waiting.begun || !waiting.tenants.insert(tenant).second) return;
-      Queue& queue = QueueFor(target);
+      // Another's place in the queue may be far behind one's own, and so may that of a job for
+      // which nothing waited.
+      if (waiting.begun || (later ? !is_new : !waiting.tenants.insert(tenant).second)) return;
       queue.jobs.Add(std::move(job));
       AddThread(queue);
       return;
     }
   }
-  done(ShuttingDown());
+  done(std::move(refusal));
 }
 
 CompilerPool::Queue& CompilerPool::QueueFor(const std::string& target) {
@@ -99,7 +165,7 @@ std::optional<CompilerPool::Job> CompilerPool::Begin(Queue& queue) {
     Job job = queue.jobs.Begin();
     auto waiting = waiting_.find(job.key);
     if (waiting != waiting_.end() && !std::exchange(waiting->second.begun, true)) return job;
-    queue.jobs.End(job.tenant);
+    queue.jobs.End(job.tenant, job.later);
   }
   return std::nullopt;
 }
@@ -135,6 +201,9 @@ void CompilerPool::RunThread(Queue* queue) {
 absl::StatusOr<CompilerPool::Module> CompilerPool::Make(const Queue& queue, const Job& job,
                                                         std::unique_ptr<CompilerProcess>* process) {
   if (std::optional<ModuleFiles::Entry> entry = files_.Read(job.key)) {
+    return Keep(job, std::move(entry->reply), entry->object);
+  }
+  if (std::optional<ModuleFiles::Entry> entry = FindPrecompiled(job.target, job.code)) {
     return Keep(job, std::move(entry->reply), entry->object);
   }
   auto output = RunProcess(queue.kind.executable, job, process);
@@ -180,8 +249,8 @@ bool CompilerPool::SetRunning(CompilerProcess* process, bool running) {
   return !stopping_;
 }
 
-absl::StatusOr<CompilerPool::Module> CompilerPool::Keep(const Job& job, wire::CompileReply reply,
-                                                        const std::string& object) {
+absl::StatusOr<std::shared_ptr<CompiledModule>> CompilerPool::MakeModule(
+    const Job& job, wire::CompileReply reply, const std::string& object) {
   auto module = std::make_shared<CompiledModule>();
   auto file = CreateSealedCopy("stride-module", object);
   if (!file.ok()) return file.status();
@@ -192,7 +261,13 @@ absl::StatusOr<CompilerPool::Module> CompilerPool::Keep(const Job& job, wire::Co
   module->size = object.size();
   module->description = std::move(*reply.mutable_description());
   module->log = std::move(*reply.mutable_log());
-  memory_.Put(module);
+  return module;
+}
+
+absl::StatusOr<CompilerPool::Module> CompilerPool::Keep(const Job& job, wire::CompileReply reply,
+                                                        const std::string& object) {
+  auto module = MakeModule(job, std::move(reply), object);
+  if (module.ok()) memory_.Put(*module);
   return module;
 }
 
@@ -200,7 +275,7 @@ void CompilerPool::Finish(Queue& queue, const Job& job, const absl::StatusOr<Mod
   std::vector<Done> calls;
   {
     absl::MutexLock lock(&mutex_);
-    queue.jobs.End(job.tenant);
+    queue.jobs.End(job.tenant, job.later);
     auto found = waiting_.find(job.key);
     calls = std::move(found->second.calls);
     waiting_.erase(found);

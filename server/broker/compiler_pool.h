@@ -17,6 +17,7 @@
 #include "server/broker/compiler_process.h"
 #include "server/broker/module_cache.h"
 #include "server/broker/module_files.h"
+#include "server/broker/precompiled_modules.h"
 #include "server/broker/spawner.h"
 
 namespace stride::broker {
@@ -28,12 +29,16 @@ struct CompilerOptions {
   };
   std::map<std::string, Kind> kinds;  // by the part of a target before its colon
   std::string cache_directory;        // empty: memory only
+  std::string precompiled_directory;  // of precompiled_modules.h; empty: none
+  // By a device's target: targets of precompiled code that it runs, the best first.
+  std::map<std::string, std::vector<std::string>> precompiled_targets;
   int num_compilers = 2;              // processes of a kind, at most
   // And so many more for tenants who have nothing being compiled: they wait for nobody's code.
   int num_more_compilers = 6;
   absl::Duration timeout = absl::Seconds(60);
   absl::Duration idle_time = absl::Seconds(60);  // a process unused for so long is let go
   int max_compilations = 64;  // of one process, so that what it leaks stays small
+  size_t max_later = 32;      // codes of one tenant that nothing waits for
   SandboxPolicy sandbox;
   uint64_t memory_bytes = 256 << 20;
   size_t memory_modules = 512;
@@ -48,16 +53,24 @@ class CompilerPool : public Compiler {
   CompilerPool(CompilerOptions options, Spawner* spawner);
   ~CompilerPool() override { Shutdown(); }
 
-  std::shared_ptr<const CompiledModule> Lookup(const std::string& target,
+  std::shared_ptr<const CompiledModule> Lookup(const TenantId& tenant, const std::string& target,
                                                const wire::Code& code) override;
+  std::shared_ptr<const CompiledModule> BlockLoops(const std::string& target) override;
+  bool IsPrecompiled(const std::string& target, const wire::Code& code) override;
   void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
                Done done) override;
+  void CompileLater(const TenantId& tenant, const std::string& target, const wire::Code& code,
+                    Done done) override;
+
+  // Modules in the folder of precompiled code, or why it is not used.
+  const PrecompiledModules& precompiled() const { return precompiled_; }
 
   // Kills the processes, answers what waits with UNAVAILABLE, joins the threads.
   void Shutdown();
 
  private:
   using Job = CompileQueue::Job;
+  using Module = std::shared_ptr<const CompiledModule>;
   struct Queue {
     CompilerOptions::Kind kind;
     CompileQueue jobs;
@@ -67,13 +80,21 @@ class CompilerPool : public Compiler {
   // For one code.
   struct Waiting {
     std::vector<Done> calls;
-    std::set<TenantId> tenants;  // in whose queue it is
+    std::set<TenantId> tenants;  // in whose queue it is, to be waited for
     bool begun = false;
   };
-  using Module = std::shared_ptr<const CompiledModule>;
 
   const CompilerOptions::Kind* FindKind(const std::string& target) const;
-  std::string KeyOf(const std::string& target, const std::string& code) const;
+  std::string KeyOf(const TenantId& tenant, const std::string& target, const wire::Code& code,
+                    const std::string& serialized) const;
+  void LoadBlockLoops();
+  void Request(const TenantId& tenant, const std::string& target, const wire::Code& code,
+               bool later, Done done);
+  // Keys of precompiled code that runs on the target, the best first.
+  std::vector<std::string> PrecompiledKeys(const std::string& target,
+                                           const std::string& code) const;
+  std::optional<ModuleFiles::Entry> FindPrecompiled(const std::string& target,
+                                                    const std::string& code) const;
   Queue& QueueFor(const std::string& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A thread more, if there is work for it.
   void AddThread(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -84,6 +105,9 @@ class CompilerPool : public Compiler {
                               std::unique_ptr<CompilerProcess>* process);
   absl::StatusOr<CompilerProcess::Output> RunProcess(const std::string& executable, const Job& job,
                                                      std::unique_ptr<CompilerProcess>* process);
+  absl::StatusOr<std::shared_ptr<CompiledModule>> MakeModule(const Job& job,
+                                                             wire::CompileReply reply,
+                                                             const std::string& object);
   absl::StatusOr<Module> Keep(const Job& job, wire::CompileReply reply, const std::string& object);
   void Finish(Queue& queue, const Job& job, const absl::StatusOr<Module>& result);
   // Lets Shutdown kill the process while it compiles. False when it is too late to begin.
@@ -93,6 +117,8 @@ class CompilerPool : public Compiler {
   Spawner* const spawner_;
   ModuleCache memory_;
   ModuleFiles files_;
+  const PrecompiledModules precompiled_;
+  std::map<std::string, Module> block_loops_;  // by target; made by the constructor
   std::atomic<uint64_t> last_module_{0};
 
   absl::Mutex mutex_;

@@ -31,6 +31,16 @@ std::string SerializeCode(const wire::Code& code) {
   return bytes;
 }
 
+bool HasClientText(const wire::Code& code) {
+  const auto calls = [](const wire::Program& program) { return program.functions_size() > 0; };
+  if (code.has_source() || code.routine().has_function()) return true;
+  for (const auto& program : code.routine().programs()) {
+    if (calls(program.program())) return true;
+  }
+  return calls(code.elementwise().program()) || calls(code.reduce().map()) ||
+         calls(code.reduce().combine_program()) || calls(code.reduce().finish());
+}
+
 std::string ContentKey(std::string_view target, std::string_view toolchain,
                        std::string_view serialized_code) {
   // Lengths keep the parts apart.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/executable_stamp.h"
 #include "server/base/surroundings.h"
 #include "server/wire/exit_code.h"
 
@@ -125,6 +126,7 @@ absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Du
     }
     for (const wire::Link& link : list->links()) found.links.push_back(link);
     found.executables[executable.kind] = executable.path;
+    found.toolchains[executable.kind] = list->toolchain();
     found.notes.push_back(count > 0
                               ? absl::StrCat(name, ": ", count, count == 1 ? " device" : " devices")
                               : absl::StrCat(name, ": no device: ", list->reason()));
@@ -132,6 +134,10 @@ absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Du
       found.notes.push_back(absl::StrCat(name, ": ", DescribeSandbox(list->sandbox())));
   }
   return found;
+}
+
+std::string ToolchainOf(const Discovery& found, const std::string& kind) {
+  return absl::StrCat(found.toolchains.at(kind), " ", ExecutableStamp(found.executables.at(kind)));
 }
 
 std::vector<FoundDevice> MakeCpuDevices(const FoundDevice& machine,

@@ -24,6 +24,7 @@ struct Discovery {
       devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
   std::vector<wire::Link> links;
   std::map<std::string, std::string> executables;  // by kind
+  std::map<std::string, std::string> toolchains;   // likewise, of its compile mode
   std::vector<std::string> notes;
   // An executable ended since it could not enter the sandbox that was required.
   bool sandbox_refused = false;
@@ -33,6 +34,10 @@ struct Discovery {
 // that fails is a note, not an error; a folder that cannot be read is an error.
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
                                    const SandboxPolicy& sandbox, Spawner* spawner);
+
+// What compiled code of a kind depends on besides its text: the compiler by its own name, and the
+// builds of the executables that compile it and that launch it.
+std::string ToolchainOf(const Discovery& found, const std::string& kind);
 
 // From what the CPU worker says of the machine to the devices asked for, each with its number of
 // threads (0: all of the machine's). The machine's memory is divided evenly: the devices share it.

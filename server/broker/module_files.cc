@@ -111,6 +111,13 @@ std::vector<File> ListFiles(const Folder& folder) {
 
 }  // namespace
 
+std::string ModuleFileName(const std::string& key) { return absl::StrCat(key, kSuffix); }
+
+std::optional<ModuleFiles::Entry> ReadModuleFile(int fd) {
+  auto content = ReadWhole(fd);
+  return content.ok() ? Decode(*content) : std::nullopt;
+}
+
 ModuleFiles::ModuleFiles(const std::string& folder, uint64_t max_bytes) : max_bytes_(max_bytes) {
   if (folder.empty()) return;
   auto opened = Folder::MakeIn(folder);
@@ -122,13 +129,11 @@ ModuleFiles::ModuleFiles(const std::string& folder, uint64_t max_bytes) : max_by
 
 std::optional<ModuleFiles::Entry> ModuleFiles::Read(const std::string& key) {
   if (!folder_.has_value()) return std::nullopt;
-  const std::string name = absl::StrCat(key, kSuffix);
+  const std::string name = ModuleFileName(key);
   // Not one that a reader would wait for.
   auto file = folder_->OpenFile(name, O_RDONLY | O_NONBLOCK);
   if (!file.ok()) return std::nullopt;
-  auto content = ReadWhole(file->get());
-  std::optional<Entry> entry;
-  if (content.ok()) entry = Decode(*content);
+  std::optional<Entry> entry = ReadModuleFile(file->get());
   if (entry.has_value()) {
     futimens(file->get(), nullptr);  // used now
   } else {
@@ -141,7 +146,7 @@ absl::Status ModuleFiles::Write(const std::string& key, const wire::CompileReply
                                 std::string_view object) {
   if (!folder_.has_value()) return absl::OkStatus();
   std::string content = Encode(reply, object);
-  if (absl::Status s = WriteWhole(*folder_, absl::StrCat(key, kSuffix), content); !s.ok()) return s;
+  if (absl::Status s = WriteWhole(*folder_, ModuleFileName(key), content); !s.ok()) return s;
   absl::MutexLock lock(&mutex_);
   bytes_ += content.size();
   if (bytes_ > max_bytes_) Trim();

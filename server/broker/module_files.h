@@ -41,4 +41,8 @@ class ModuleFiles {
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all files, as far as we know
 };
 
+// What these files are called, and what one holds: nothing where it is damaged.
+std::string ModuleFileName(const std::string& key);
+std::optional<ModuleFiles::Entry> ReadModuleFile(int fd);
+
 }  // namespace stride::broker

@@ -31,6 +31,8 @@ constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
 // Folders within the state folder.
 constexpr char kCodeCache[] = "code-cache", kDurable[] = "durable", kSpill[] = "spill";
+// In the workers' folder: code that was compiled with the product.
+constexpr char kPrecompiled[] = "precompiled";
 
 std::string StateDirectory(const Config& config) {
   const char* from_systemd = std::getenv("STATE_DIRECTORY");
@@ -75,6 +77,7 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
     if (!workers.ok()) return workers.status();
     options.worker_directory = *std::move(workers);
   }
+  options.precompiled_directory = absl::StrCat(options.worker_directory, "/", kPrecompiled);
   if (const std::string cache = CodeCacheParent(config); !cache.empty())
     options.cache_directory = absl::StrCat(cache, "/", kCodeCache);
   options.staging_bytes = config.staging_bytes;

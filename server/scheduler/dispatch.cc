@@ -198,7 +198,11 @@ const wire::Task& Scheduler::BoundTask(const Task& task, Lane& lane) const {
     slots.push_back({replica.arena->id, replica.offset});
   }
   wire::Task* bound = RebinderFor(task.planned, lane).Bind(slots);
-  if (task.module != nullptr) SetModule(bound, task.module->id);
+  if (task.module != nullptr) {
+    SetModule(bound, task.module->id);
+    if (task.plan().code.has_value())
+      SetByBlocks(bound, task.block_loops.get(), *task.plan().code);
+  }
   bound->set_label(task.label);
   uint64_t sequence = lane.next_sequence;
   ForEachFill(task, [&](const store::Buffer&) { ++sequence; });
@@ -244,6 +248,7 @@ void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const
 absl::Status Scheduler::BringWhatItNeeds(const Task& task, Lane& lane) {
   absl::Status status = MapForTask(task, lane);
   if (!IsLack(status)) status = LoadModule(task.module, lane);
+  if (!IsLack(status)) status = LoadModule(task.block_loops, lane);
   if (!IsLack(status) && task.replay != nullptr) status = LoadReplay(task, lane);
   return IsLack(status) ? status : absl::OkStatus();
 }
@@ -374,7 +379,7 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
                                    const wire::Status& status) const {
   if (status.code() == 0) return absl::OkStatus();
   absl::Status cause = wire::ToStatus(status);
-  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module};
+  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module, task.block_loops};
   if (task.ready != nullptr) modules = task.ready->modules;
   for (const auto& module : modules) {
     if (module == nullptr) continue;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,14 +33,33 @@ struct SpreadPlans {
   int axis = 0;
 };
 
+// What is known of a plan's code on one target.
+struct PlannedCode {
+  // As long as somebody has it.
+  std::weak_ptr<const broker::CompiledModule> module;
+  // Of a reduction by blocks, likewise.
+  std::weak_ptr<const broker::CompiledModule> plain;
+  // What ran by blocks, since the code was not compiled, in elements; 0: nothing has.
+  int64_t ran_by_blocks = 0;
+  bool requested = false;  // from the compiler, while it runs by blocks
+};
+
+// How a plan runs before its code is compiled.
+struct FirstTier {
+  bool by_blocks = false;                 // false: not at all
+  std::optional<wire::Code> plain_reduce;  // of a reduction: of values as they lie in memory
+  int64_t elements = 0;
+};
+
 // A plan, and what was found out about it since. Shared by the tasks of equal operations.
 struct Planned {
   ops::Plan plan;
   // How each output lies, for the arrays that are made by it.
   std::vector<SharedInfo> outputs;
-  // Its compiled code by target, as long as somebody has it. Guarded by the engine's lock.
-  mutable std::map<std::string, std::weak_ptr<const broker::CompiledModule>> modules;
-  mutable SpreadPlans spread;  // likewise
+  // By target. Guarded by the engine's lock, as are the next.
+  mutable std::map<std::string, PlannedCode> codes;
+  mutable std::optional<FirstTier> first_tier;  // made when it is first asked for
+  mutable SpreadPlans spread;
   // What the recorder writes of it with every task, made at the first; empty where it makes that
   // anew each time. Of these two any thread.
   mutable absl::once_flag record_made;

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
+#include "server/ops/block_loops.h"
+#include "server/ops/reduce_by_blocks.h"
 #include "server/ops/scratch_bytes.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/lent_for_reading.h"
@@ -50,6 +52,34 @@ bool ReadsOnce(const Task& task) {
 bool MakesWhole(const Task& task, const store::Buffer& buffer) {
   return std::any_of(task.uses.begin(), task.uses.end(),
                      [&](const Use& use) { return use.buffer.get() == &buffer && use.fresh; });
+}
+
+// What an operation may run by blocks, in elements, before its code is compiled: some milliseconds.
+// A launch counts as some elements, for its program is made ready each time. Larger programs leave
+// no room in a packet. A reduction by blocks writes the values that it combines.
+constexpr int64_t kElementsWorthCode = 1 << 20;
+constexpr int64_t kLaunchElements = 1024;
+constexpr size_t kMaxProgramBytes = 32 << 10;
+constexpr int64_t kMaxMappedBytes = 64 << 20;
+
+FirstTier FirstTierOf(const ops::Plan& plan) {
+  FirstTier tier;
+  if (plan.code->ByteSizeLong() > kMaxProgramBytes) return tier;
+  tier.elements = 1;
+  if (plan.code->has_elementwise()) {
+    for (int64_t extent : plan.task.elementwise().extents()) tier.elements *= extent;
+    tier.by_blocks = ops::RunsByBlocks(plan.code->elementwise().program());
+    return tier;
+  }
+  const wire::ReduceLaunch& launch = plan.task.reduce();
+  for (const auto* extents : {&launch.kept_extents(), &launch.reduced_extents()}) {
+    for (int64_t extent : *extents) tier.elements *= extent;
+  }
+  tier.plain_reduce = ops::PlainReduceCode(plan.code->reduce());
+  const auto accumulator = static_cast<DType>(plan.code->reduce().accumulator_dtype());
+  tier.by_blocks = tier.plain_reduce.has_value() &&
+                   tier.elements <= kMaxMappedBytes / ItemSize(accumulator);
+  return tier;
 }
 
 // Of all buffers that it uses, each once.
@@ -110,17 +140,25 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
   if (!task->plan().code.has_value()) return true;
   const std::string& target = task->lane->description.target();
   if (task->module != nullptr && task->module->target == target) return true;
-  std::weak_ptr<const broker::CompiledModule>& known = task->planned->modules[target];
-  task->module = known.lock();
+  PlannedCode& code = task->planned->codes[target];
+  task->block_loops = nullptr;
+  task->module = code.module.lock();
   if (task->module != nullptr) return true;
-  known = task->module = core_->broker->compiler().Lookup(target, *task->plan().code);
-  if (task->module != nullptr) return true;
-  if (std::exchange(task->compile_requested, true)) return false;
+  if (code.ran_by_blocks == 0) {
+    code.module = task->module =
+        core_->broker->compiler().Lookup(task->tenant, target, *task->plan().code);
+    if (task->module != nullptr) return true;
+  }
+  if (task->compile_requested) return false;
+  auto loops = BlockLoopsFor(*task, target);
+  if (loops != nullptr && RunByBlocks(*task, loops, target, code)) return true;
+  task->compile_requested = true;
   task->compile_start = core_->Now();
   // Off the lock: the compiler may call back at once.
-  core_->executor.Run([this, task, target] {
-    const wire::Code& code = *task->plan().code;
-    core_->broker->compiler().Compile(task->tenant, target, code, [this, task](auto module) {
+  core_->executor.Run([this, task, target, loops] {
+    const wire::Code& wanted =
+        loops != nullptr ? *task->planned->first_tier->plain_reduce : *task->plan().code;
+    core_->broker->compiler().Compile(task->tenant, target, wanted, [=, this](auto module) {
       Locked lock(*core_, task->tenant);
       task->compile_requested = false;
       task->compile_end = core_->Now();
@@ -132,10 +170,70 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
         return;
       }
       task->module = *std::move(module);
+      if (loops != nullptr) {
+        task->planned->codes[target].plain = task->module;
+        NoteRunByBlocks(*task, loops, target);
+      }
       Prepare(task);
     });
   });
   return false;
+}
+
+// The loops on which an operation can run before its code is compiled; null: it waits for its code,
+// or its code was compiled with the product.
+std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Task& task,
+                                                                      const std::string& target) {
+  const wire::Code& code = *task.plan().code;
+  if (!code.has_elementwise() && !code.has_reduce()) return nullptr;
+  auto loops = core_->broker->compiler().BlockLoops(target);
+  if (loops == nullptr) return nullptr;
+  std::optional<FirstTier>& tier = task.planned->first_tier;
+  if (!tier.has_value()) tier = FirstTierOf(task.plan());
+  if (!tier->by_blocks) return nullptr;
+  const bool ready =
+      tier->plain_reduce.has_value() && core_->broker->compiler().IsPrecompiled(target, code);
+  return ready ? nullptr : loops;
+}
+
+// Whether all that it needs is there.
+bool Scheduler::RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
+                            const std::string& target, PlannedCode& code) {
+  const std::optional<wire::Code>& plain = task.planned->first_tier->plain_reduce;
+  if (plain.has_value()) {
+    task.module = code.plain.lock();
+    if (task.module == nullptr) {
+      code.plain = task.module = core_->broker->compiler().Lookup(task.tenant, target, *plain);
+    }
+    if (task.module == nullptr) return false;
+  } else {
+    task.module = loops;
+  }
+  NoteRunByBlocks(task, std::move(loops), target);
+  return true;
+}
+
+// What a plan ran by blocks so far decides when its code is worth a compilation.
+void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
+                                const std::string& target) {
+  task.block_loops = std::move(loops);
+  PlannedCode& code = task.planned->codes[target];
+  code.ran_by_blocks += kLaunchElements + task.planned->first_tier->elements;
+  if (code.ran_by_blocks < kElementsWorthCode || std::exchange(code.requested, true)) return;
+  // Off the lock: the compiler may call back at once.
+  core_->executor.Run([this, planned = task.planned, tenant = task.tenant, target] {
+    core_->broker->compiler().CompileLater(
+        tenant, target, *planned->plan.code, [this, planned, tenant, target](auto module) {
+          Locked lock(*core_, tenant);
+          PlannedCode& known = planned->codes[target];
+          if (module.ok()) {
+            known = {.module = *std::move(module)};
+          } else if (absl::IsUnavailable(module.status())) {  // much is to be compiled: later
+            known.ran_by_blocks = kLaunchElements;
+            known.requested = false;
+          }
+        });
+  });
 }
 
 bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {

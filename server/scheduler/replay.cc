@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/base/system_error.h"
+#include "server/ops/reduce_by_blocks.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/record_convert.h"
@@ -52,6 +53,25 @@ void SetModule(wire::Task* task, uint64_t module) {
   if (task->has_matmul()) task->mutable_matmul()->set_module(module);
   if (task->has_kernel()) task->mutable_kernel()->set_module(module);
   if (task->has_routine()) task->mutable_routine()->set_module(module);
+}
+
+void SetByBlocks(wire::Task* task, const broker::CompiledModule* loops, const wire::Code& code) {
+  // A bound task is used again and again: its programs are copied once.
+  if (task->has_elementwise()) {
+    wire::ElementwiseLaunch& launch = *task->mutable_elementwise();
+    if (loops == nullptr) {
+      launch.clear_by_blocks();
+    } else if (!launch.has_by_blocks()) {
+      *launch.mutable_by_blocks() = code.elementwise().program();
+    }
+  } else if (task->has_reduce()) {
+    wire::ReduceLaunch& launch = *task->mutable_reduce();
+    if (loops == nullptr) {
+      launch.clear_by_blocks();
+    } else if (launch.by_blocks().loops() != loops->id) {
+      *launch.mutable_by_blocks() = ops::ReduceByBlocks(code.reduce(), loops->id);
+    }
+  }
 }
 
 ops::Plan PlanOf(const Replay& replay) {
@@ -122,7 +142,8 @@ absl::StatusOr<Replay::Ready> MakeReady(
 
 const std::string& CodeKeyOf(const Task& task) {
   if (task.replay != nullptr) return task.replay->code_key;
-  return task.module != nullptr ? task.module->key : task.label;
+  // Block loops run every expression, each at a rate of its own.
+  return task.module != nullptr && task.block_loops == nullptr ? task.module->key : task.label;
 }
 
 void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record) {

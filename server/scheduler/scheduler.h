@@ -151,6 +151,13 @@ class Scheduler {
   // Each does its part or starts it; false: the task waits or has ended.
   void Prepare(const std::shared_ptr<Task>& task);
   bool HaveCode(const std::shared_ptr<Task>& task);
+  // Before its code is compiled: docs/decisions/0041.
+  std::shared_ptr<const broker::CompiledModule> BlockLoopsFor(const Task& task,
+                                                              const std::string& target);
+  bool RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
+                   const std::string& target, PlannedCode& code);
+  void NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
+                       const std::string& target);
   bool HaveArguments(const std::shared_ptr<Task>& task);
   // Whether it is to write memory that a client has mapped.
   static bool WritesLoan(const Task& task);

@@ -147,7 +147,7 @@ class Devices : public broker::Broker, public broker::Compiler {
   broker::Compiler& compiler() override { return *this; }
   void Shutdown() override;
 
-  std::shared_ptr<const broker::CompiledModule> Lookup(const std::string& target,
+  std::shared_ptr<const broker::CompiledModule> Lookup(const TenantId&, const std::string& target,
                                                        const wire::Code& code) override;
   void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
                Done done) override;

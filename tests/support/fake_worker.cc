@@ -330,13 +330,13 @@ class FakeCompiler : public CodeCompiler {
 
 wire::DeviceList List() {
   wire::DeviceList list;
+  list.set_toolchain("fake compiler 1");
   for (int i = 0; i < 2; ++i) {
     auto* device = list.add_devices();
     device->set_id(absl::StrCat("fake:", i));
     device->set_kind("fake");
     device->set_index(i);
     device->set_target("fake:1");
-    device->set_toolchain("fake compiler 1");
   }
   return list;
 }

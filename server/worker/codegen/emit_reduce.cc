@@ -301,6 +301,8 @@ absl::StatusOr<std::string> EmitCpu(const wire::Code& code) {
       return EmitMatmulCpu(code.matmul());
     case wire::Code::kRoutine:
       return EmitRoutineCpu(code.routine());
+    case wire::Code::kBlockLoops:
+      return EmitBlockLoopsCpu();
     default:
       return absl::InvalidArgumentError("nothing to emit: the code is a client's source, or empty");
   }

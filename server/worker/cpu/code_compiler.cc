@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "llvm/Config/llvm-config.h"
 #include "server/base/executable_stamp.h"
+#include "server/ops/block_loops.h"
 #include "server/store/dtype.h"
 #include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
@@ -43,6 +44,9 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
     const auto phases = codegen::RoutinePhases(code.routine().routine(), {});
     for (size_t i = 0; i < phases.size(); ++i)
       request.entries.push_back(codegen::PhaseEntry(static_cast<int>(i)));
+  } else if (code.has_block_loops()) {
+    for (const ops::BlockLoop& loop : ops::BlockLoops())
+      request.entries.push_back(ops::NameOf(loop));
   } else {
     request.entries = {codegen::kRunEntry};
   }
@@ -154,6 +158,12 @@ absl::StatusOr<std::string> NativeTarget() {
   auto target = FindTarget("native");
   if (!target.ok()) return target.status();
   return absl::StrCat("cpu:", target->cpu);
+}
+
+std::vector<std::string> PortableTargets() {
+  std::vector<std::string> targets;
+  for (const std::string& cpu : PortableProcessors()) targets.push_back(absl::StrCat("cpu:", cpu));
+  return targets;
 }
 
 std::string ToolchainName() {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "server/worker/runtime/code_compiler.h"
 
 namespace stride::cpu {
@@ -13,6 +16,8 @@ class CpuCompiler : public worker::CodeCompiler {
 
 // `cpu:znver4`: the processor that code made here for "native" runs on.
 absl::StatusOr<std::string> NativeTarget();
+// `cpu:x86-64-v4`, `cpu:x86-64-v3`: those whose code the processor here runs, the best first.
+std::vector<std::string> PortableTargets();
 // Compiler, version and the identity of this executable.
 std::string ToolchainName();
 

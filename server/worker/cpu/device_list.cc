@@ -31,7 +31,8 @@ wire::DeviceList ListDevices() {
   device->set_arena_granularity_bytes(4096);
   device->set_memory_bytes_per_second(kMemoryBytesPerSecond);
   device->set_transfer_bytes_per_second(kTransferBytesPerSecond);
-  device->set_toolchain(ToolchainName());
+  list.set_toolchain(ToolchainName());
+  for (const std::string& portable : PortableTargets()) device->add_precompiled_targets(portable);
   return list;
 }
 

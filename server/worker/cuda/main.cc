@@ -56,9 +56,9 @@ int main(int argc, char** argv) {
   stride::worker::DeviceKind kind;
   kind.list = [] {
     stride::wire::DeviceList list = stride::cuda::ListDevices();
-    const std::string toolchain =
-        list.devices_size() > 0 ? stride::cuda::CudaCompiler::Toolchain() : "";
-    for (auto& device : *list.mutable_devices()) device.set_toolchain(toolchain);
+    // Also where there is no device: code can be compiled without one.
+    list.set_toolchain(stride::cuda::CudaCompiler::Toolchain());
+    for (auto& device : *list.mutable_devices()) device.add_precompiled_targets(device.target());
     return list;
   };
   kind.make_device = [] { return std::make_unique<stride::cuda::CudaDevice>(); };

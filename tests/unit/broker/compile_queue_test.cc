@@ -65,5 +65,34 @@ TEST(CompileQueueTest, TurnsAreTaken) {
   EXPECT_EQ(queue.num_waiting(), 0u);
 }
 
+void AddLater(CompileQueue& queue, const std::string& tenant, int count) {
+  for (int i = 0; i < count; ++i) {
+    queue.Add({.tenant = {tenant},
+               .key = absl::StrCat(tenant, "-later", i),
+               .target = {},
+               .code = {},
+               .later = true});
+  }
+}
+
+TEST(CompileQueueTest, JobsThatNothingWaitsForComeLastAndOneAtATime) {
+  CompileQueue queue(2, 2);
+  AddLater(queue, "a", 3);
+  AddLater(queue, "b", 1);
+  EXPECT_EQ(queue.num_later({"a"}), 3u);
+  Add(queue, "a", 3);
+  EXPECT_THAT(BeginAll(queue), ElementsAre("a0", "a1")) << "all places are taken";
+  queue.End({"a"});
+  EXPECT_THAT(BeginAll(queue), ElementsAre("a2"));
+  queue.End({"a"});
+  EXPECT_THAT(BeginAll(queue), ElementsAre("b-later0")) << "whose turn never was";
+  EXPECT_EQ(queue.num_running(), 2);
+  queue.End({"b"}, /*later=*/true);
+  EXPECT_THAT(BeginAll(queue), ElementsAre("a-later0"));
+  EXPECT_EQ(queue.num_later({"a"}), 2u);
+  Add(queue, "a", 1);
+  EXPECT_THAT(BeginAll(queue), ElementsAre("a0")) << "it takes no place of those waited for";
+}
+
 }  // namespace
 }  // namespace stride::broker

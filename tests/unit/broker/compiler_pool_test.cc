@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -23,6 +24,13 @@ namespace fs = std::filesystem;
 using Module = std::shared_ptr<const CompiledModule>;
 
 const TenantId kTenant{"a"}, kOther{"b"};
+
+// Code that the daemon wrote itself; the number tells one from another.
+wire::Code OwnCode(int number) {
+  wire::Code code;
+  code.mutable_matmul()->set_dtype(number);
+  return code;
+}
 
 class CompilerPoolTest : public ::testing::Test {
  protected:
@@ -85,16 +93,16 @@ class CompilerPoolTest : public ::testing::Test {
 };
 
 TEST_F(CompilerPoolTest, CompilesOnceAndRemembers) {
-  EXPECT_EQ(pool_->Lookup("fake:1", Source("object one")), nullptr);
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object one")), nullptr);
   auto module = Compile("object one");
   ASSERT_TRUE(module.ok()) << module.status();
   EXPECT_EQ(ObjectOf(*module), "one");
   EXPECT_EQ((*module)->description.kernels(0).entry(), "main");
   EXPECT_EQ((*module)->target, "fake:1");
   EXPECT_NE((*module)->id, 0u);
-  EXPECT_EQ(pool_->Lookup("fake:1", Source("object one")), *module);
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object one")), *module);
   EXPECT_EQ(Compile("object one").value(), *module);
-  EXPECT_EQ(pool_->Lookup("fake:2", Source("object one")), nullptr) << "another target";
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:2", Source("object one")), nullptr) << "another target";
 }
 
 TEST_F(CompilerPoolTest, ProcessIsReusedAndThenReplaced) {
@@ -137,18 +145,18 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
   };
   pool_->Compile(kTenant, "fake:1", Source("hang"), count);
   for (int i = 0; i < 100; ++i)
-    pool_->Compile(kTenant, "fake:1", Source(absl::StrCat("object ", i)), count);
-  const auto compile = [&](const std::string& text) {
+    pool_->Compile(kTenant, "fake:1", OwnCode(i), count);
+  const auto compile = [&](const wire::Code& code) {
     absl::Notification called;
-    pool_->Compile(kOther, "fake:1", Source(text), [&](const absl::StatusOr<Module>& module) {
+    pool_->Compile(kOther, "fake:1", code, [&](const absl::StatusOr<Module>& module) {
       EXPECT_TRUE(module.ok()) << module.status();
       called.Notify();
     });
     AWAIT(called.HasBeenNotified());
   };
-  compile("object x");
-  compile("object y");
-  compile("object 99");  // though it is in the queue already, as its last
+  compile(Source("object x"));
+  compile(Source("object y"));
+  compile(OwnCode(99));  // though it is in the queue already, as its last
   {
     absl::MutexLock lock(&mutex);
     EXPECT_EQ(num_done, 1) << "what both wanted; the first in that queue goes on";
@@ -353,9 +361,9 @@ TEST_F(CompilerPoolTest, MemoryCacheIsBounded) {
   Restart();
   for (const char* text : {"object a", "object b", "object a", "object c"})
     ASSERT_TRUE(Compile(text).ok());
-  EXPECT_NE(pool_->Lookup("fake:1", Source("object a")), nullptr);
-  EXPECT_EQ(pool_->Lookup("fake:1", Source("object b")), nullptr) << "used least recently";
-  EXPECT_NE(pool_->Lookup("fake:1", Source("object c")), nullptr);
+  EXPECT_NE(pool_->Lookup(kTenant, "fake:1", Source("object a")), nullptr);
+  EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object b")), nullptr) << "used least recently";
+  EXPECT_NE(pool_->Lookup(kTenant, "fake:1", Source("object c")), nullptr);
 }
 
 TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
@@ -373,6 +381,168 @@ TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
   ASSERT_EQ(answers.size(), 3u);
   for (const absl::Status& answer : answers) EXPECT_TRUE(absl::IsUnavailable(answer)) << answer;
   EXPECT_TRUE(absl::IsUnavailable(Compile("object z").status()));
+}
+
+class PrecompiledTest : public CompilerPoolTest {
+ protected:
+  // What a build does: compiles into a folder, for a target that several devices run.
+  void SetUp() override {
+    CompilerPoolTest::SetUp();
+    precompiled_ = folder_.string() + "_precompiled";
+    built_ = options_;
+    built_.cache_directory = precompiled_;
+    {
+      CompilerPool pool(built_, &spawner_);
+      log_ = CompileIn(pool, kTenant, "fake:base", OwnCode(1))->log;
+      wire::Code loops;
+      loops.mutable_block_loops();
+      CompileIn(pool, kTenant, "fake:base", loops);
+    }
+    options_.cache_directory.clear();
+    options_.precompiled_directory = precompiled_;
+    options_.precompiled_targets["fake:1"] = {"fake:best", "fake:base"};
+    Restart();
+  }
+  void TearDown() override {
+    CompilerPoolTest::TearDown();
+    stride::test_support::RemoveFolder(precompiled_);
+  }
+
+  static Module CompileIn(CompilerPool& pool, const TenantId& tenant, const std::string& target,
+                          const wire::Code& code) {
+    absl::StatusOr<Module> result = absl::InternalError("not called");
+    absl::Notification called;
+    pool.Compile(tenant, target, code, [&](absl::StatusOr<Module> module) {
+      result = std::move(module);
+      called.Notify();
+    });
+    AWAIT(called.HasBeenNotified());
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : nullptr;
+  }
+  // Whether a first use takes the module that the build made.
+  bool IsUsed() {
+    Restart();
+    return CompileIn(*pool_, kTenant, "fake:1", OwnCode(1))->log == log_;
+  }
+  void ForEachFile(const std::function<void(const fs::path&)>& change) {
+    for (const auto& entry : fs::directory_iterator(precompiled_)) change(entry.path());
+  }
+
+  fs::path precompiled_;
+  CompilerOptions built_;
+  std::string log_;
+};
+
+TEST_F(PrecompiledTest, AFirstUseReadsTheFile) {
+  EXPECT_TRUE(pool_->precompiled().status().ok());
+  EXPECT_EQ(pool_->precompiled().size(), 2u);
+  EXPECT_TRUE(pool_->IsPrecompiled("fake:1", OwnCode(1)));
+  EXPECT_FALSE(pool_->IsPrecompiled("fake:1", OwnCode(2)));
+  EXPECT_FALSE(pool_->IsPrecompiled("fake:other", OwnCode(1)));
+  Module module = CompileIn(*pool_, kTenant, "fake:1", OwnCode(1));
+  EXPECT_EQ(module->log, log_);
+  EXPECT_EQ(module->target, "fake:1");
+  EXPECT_EQ(pool_->Lookup(kOther, "fake:1", OwnCode(1)), module);
+  EXPECT_NE(CompileIn(*pool_, kTenant, "fake:other", OwnCode(1))->log, log_);
+}
+
+TEST_F(PrecompiledTest, BlockLoopsAreNeverCompiled) {
+  ASSERT_NE(pool_->BlockLoops("fake:1"), nullptr);
+  EXPECT_EQ(pool_->BlockLoops("fake:1"), pool_->BlockLoops("fake:1"));
+  EXPECT_EQ(pool_->BlockLoops("fake:other"), nullptr);
+  options_.precompiled_directory.clear();
+  Restart();
+  EXPECT_EQ(pool_->BlockLoops("fake:1"), nullptr);
+}
+
+TEST_F(PrecompiledTest, AnotherVersionsFilesAreNotFound) {
+  options_.kinds["fake"].toolchain = "v2";
+  EXPECT_FALSE(IsUsed());
+  EXPECT_EQ(pool_->BlockLoops("fake:1"), nullptr);
+}
+
+TEST_F(PrecompiledTest, DamagedFilesAreNotUsedAndStay) {
+  ForEachFile([](const fs::path& file) { fs::resize_file(file, fs::file_size(file) - 1); });
+  EXPECT_FALSE(IsUsed());
+  EXPECT_EQ(pool_->precompiled().size(), 2u);
+  EXPECT_EQ(pool_->BlockLoops("fake:1"), nullptr);
+}
+
+TEST_F(PrecompiledTest, FilesThatOthersMayWriteAreNotUsed) {
+  ForEachFile([](const fs::path& file) {
+    fs::permissions(file, fs::perms::group_write, fs::perm_options::add);
+  });
+  EXPECT_FALSE(IsUsed());
+}
+
+TEST_F(PrecompiledTest, LinksAreNotFollowed) {
+  const fs::path elsewhere = precompiled_.string() + "_elsewhere";
+  fs::rename(precompiled_, elsewhere);
+  fs::create_directory_symlink(elsewhere, precompiled_);
+  EXPECT_FALSE(IsUsed());
+  EXPECT_FALSE(pool_->precompiled().status().ok());
+  fs::remove(precompiled_);
+  fs::create_directory(precompiled_);
+  for (const auto& entry : fs::directory_iterator(elsewhere))
+    fs::create_symlink(entry.path(), precompiled_ / entry.path().filename());
+  EXPECT_FALSE(IsUsed());
+  stride::test_support::RemoveFolder(elsewhere);
+}
+
+TEST_F(PrecompiledTest, AFolderThatOthersMayWriteIsNotUsed) {
+  fs::permissions(precompiled_, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_FALSE(IsUsed());
+  EXPECT_TRUE(absl::IsFailedPrecondition(pool_->precompiled().status()));
+}
+
+TEST_F(PrecompiledTest, FilesOfAnotherUserAreNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr uid_t kSomeUser = 4242;
+  ForEachFile([](const fs::path& file) { ASSERT_EQ(chown(file.c_str(), kSomeUser, 0), 0); });
+  EXPECT_FALSE(IsUsed());
+  ASSERT_EQ(chown(precompiled_.c_str(), kSomeUser, 0), 0);
+  EXPECT_FALSE(IsUsed());
+  EXPECT_TRUE(absl::IsFailedPrecondition(pool_->precompiled().status()));
+}
+
+// How long a compilation takes must not tell what another tenant has compiled.
+TEST_F(PrecompiledTest, TenantsShareCodeOfTheDaemonAlone) {
+  const wire::Code source = Source("object one");
+  wire::Code calls = OwnCode(0);
+  calls.mutable_elementwise()->mutable_program()->add_functions()->set_source("object two");
+  for (const wire::Code& code : {source, calls}) {
+    Module own = CompileIn(*pool_, kTenant, "fake:1", code);
+    EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", code), own);
+    EXPECT_EQ(pool_->Lookup(kOther, "fake:1", code), nullptr);
+    EXPECT_NE(CompileIn(*pool_, kOther, "fake:1", code)->log, own->log);
+  }
+  EXPECT_EQ(CompileIn(*pool_, kTenant, "fake:1", OwnCode(7)),
+            CompileIn(*pool_, kOther, "fake:1", OwnCode(7)));
+}
+
+TEST_F(PrecompiledTest, CodeThatNothingWaitsForIsBounded) {
+  options_.num_compilers = 1;
+  options_.max_later = 2;
+  Restart();
+  // The one compiler is busy.
+  pool_->Compile(kTenant, "fake:1", Source("hang"), [](const absl::StatusOr<Module>&) {});
+  absl::Mutex mutex;
+  std::vector<absl::Status> answers;
+  for (int i = 0; i < 4; ++i) {
+    pool_->CompileLater(kTenant, "fake:1", OwnCode(i + 10),
+                        [&](const absl::StatusOr<Module>& module) {
+                          absl::MutexLock lock(&mutex);
+                          answers.push_back(module.status());
+                        });
+  }
+  {
+    absl::MutexLock lock(&mutex);
+    ASSERT_EQ(answers.size(), 2u) << "beyond the bound they are refused at once";
+    for (const absl::Status& answer : answers) EXPECT_TRUE(absl::IsUnavailable(answer)) << answer;
+  }
+  pool_->Shutdown();
+  EXPECT_EQ(answers.size(), 4u);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "server/worker/cpu/compiler/target.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <mutex>
 
 #include "absl/status/status.h"
@@ -54,6 +56,18 @@ absl::StatusOr<Target> FindTarget(const std::string& cpu) {
     return absl::InvalidArgumentError(absl::StrCat("not a processor name that LLVM knows: ", cpu));
   }
   return found;
+}
+
+std::vector<std::string> PortableProcessors() {
+  const auto features = llvm::sys::getHostCPUFeatures();
+  const auto has = [&](std::initializer_list<const char*> names) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](const char* name) { return features.lookup(name); });
+  };
+  // Levels of the x86-64 psABI.
+  if (!has({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"})) return {};
+  if (!has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})) return {"x86-64-v3"};
+  return {"x86-64-v4", "x86-64-v3"};
 }
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target,

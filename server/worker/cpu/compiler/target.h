@@ -23,6 +23,9 @@ struct Target {
 // some).
 absl::StatusOr<Target> FindTarget(const std::string& cpu);
 
+// LLVM's names of the processor levels whose code the processor here runs, the best first.
+std::vector<std::string> PortableProcessors();
+
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target,
                                                                          int optimization);
 

@@ -35,6 +35,10 @@ LoadedModule::Loop LoadedModule::FindLoop(const std::string& name) const {
   return reinterpret_cast<Loop>(module_->Symbol(name));
 }
 
+LoadedModule::BlockLoop LoadedModule::FindBlockLoop(const std::string& name) const {
+  return reinterpret_cast<BlockLoop>(module_->Symbol(name));
+}
+
 const LoadedModule::Kernel* LoadedModule::FindKernel(const std::string& entry) const {
   for (const Kernel& kernel : kernels_) {
     if (kernel.description.entry() == entry) return &kernel;

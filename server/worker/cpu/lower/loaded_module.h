@@ -22,6 +22,9 @@ class LoadedModule {
   // What a generated loop is called as; nullptr when the module has none of this name.
   using Loop = void (*)(const void* launch, long long begin, long long end);
   Loop FindLoop(const std::string& name) const;
+  // The same of block loops (codegen/emit.h): elements [0, n) of up to three arguments.
+  using BlockLoop = void (*)(const void* a, const void* b, const void* c, void* out, long long n);
+  BlockLoop FindBlockLoop(const std::string& name) const;
 
   struct Kernel {
     wire::KernelDescription description;

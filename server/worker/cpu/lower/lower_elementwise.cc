@@ -1,5 +1,11 @@
+#include <atomic>
+#include <utility>
+
 #include "server/worker/codegen/launch_abi.h"
+#include "server/worker/cpu/lower/block_program.h"
 #include "server/worker/cpu/lower/lowering.h"
+#include "server/worker/cpu/lower/run_reduce.h"
+#include "server/worker/cpu/lower/scratch.h"
 
 namespace stride::cpu {
 namespace {
@@ -17,6 +23,23 @@ absl::Status CheckLimits(const wire::ElementwiseLaunch& launch) {
 
 }  // namespace
 
+absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
+                         const std::vector<uint64_t>& addresses) {
+  std::atomic<bool> no_memory{false};
+  pool.ParallelFor(count, GrainFor(count, kLeastElements, pool.num_threads()),
+                   [&](int64_t begin, int64_t end, int) {
+                     // One line more: a program without slots needs none.
+                     ScratchMemory scratch = AllocateScratch(program.scratch_bytes() + 1);
+                     if (scratch) {
+                       program.Run(addresses, begin, end, scratch.get());
+                     } else {
+                       no_memory = true;
+                     }
+                   });
+  if (no_memory) return absl::ResourceExhaustedError("no memory for the blocks of an expression");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
                                       const wire::ElementwiseLaunch& launch) {
   if (absl::Status s = CheckLimits(launch); !s.ok()) return s;
@@ -25,8 +48,6 @@ absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
   if (*count == 0) return NoWork();
   auto module = FindModule(context, launch.module());
   if (!module.ok()) return module.status();
-  LoadedModule::Loop loop = (*module)->FindLoop(codegen::kRunEntry);
-  if (loop == nullptr) return absl::InternalError("the module is no elementwise loop");
 
   Work work;
   std::vector<uint64_t> addresses;
@@ -40,6 +61,17 @@ absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
       work.operands.push_back(*std::move(place));
     }
   }
+  if (launch.has_by_blocks()) {
+    auto program = BlockProgram::Create(launch, **module);
+    if (!program.ok()) return program.status();
+    work.run = [pool = context.pool, module = *module, program = *std::move(program),
+                count = *count, addresses = std::move(addresses)] {
+      return RunByBlocks(*pool, *program, count, addresses);
+    };
+    return work;
+  }
+  LoadedModule::Loop loop = (*module)->FindLoop(codegen::kRunEntry);
+  if (loop == nullptr) return absl::InternalError("the module is no elementwise loop");
   work.run = [pool = context.pool, module = *module, loop, count = *count,
               block = codegen::PackElementwise(launch, addresses)] {
     pool->ParallelFor(count, GrainFor(count, kLeastElements, pool->num_threads()),

@@ -1,17 +1,31 @@
+#include <utility>
+
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cpu/lower/lowering.h"
+#include "server/worker/cpu/lower/run_reduce.h"
 #include "server/worker/cpu/lower/scratch.h"
 
 namespace stride::cpu {
 namespace {
 
-struct Loops {
-  LoadedModule::Loop reduce = nullptr;
-  LoadedModule::Loop finish = nullptr;
-};
+absl::Status CheckLimits(const wire::ReduceLaunch& launch) {
+  if (launch.kept_extents_size() + launch.reduced_extents_size() <= codegen::kMaxRank &&
+      launch.inputs_size() < codegen::kMaxOperands &&
+      launch.map_scalars_size() + launch.finish_scalars_size() <= codegen::kMaxScalars) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError("a reduction has more axes, inputs or scalars than its code can take");
+}
 
-absl::Status Run(ThreadPool& pool, const Loops& loops, const codegen::ReduceShape& shape,
-                 const wire::ReduceLaunch& launch, const std::vector<uint64_t>& addresses) {
+}  // namespace
+
+ReduceLoops FindReduceLoops(const LoadedModule& module) {
+  return {module.FindLoop(codegen::kReduceEntry), module.FindLoop(codegen::kReduceFinishEntry)};
+}
+
+absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
+                       const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
+                       const std::vector<uint64_t>& addresses) {
   ScratchMemory scratch;
   if (shape.scratch_bytes > 0) {
     scratch = AllocateScratch(shape.scratch_bytes);
@@ -33,17 +47,6 @@ absl::Status Run(ThreadPool& pool, const Loops& loops, const codegen::ReduceShap
   return absl::OkStatus();
 }
 
-absl::Status CheckLimits(const wire::ReduceLaunch& launch) {
-  if (launch.kept_extents_size() + launch.reduced_extents_size() <= codegen::kMaxRank &&
-      launch.inputs_size() < codegen::kMaxOperands &&
-      launch.map_scalars_size() + launch.finish_scalars_size() <= codegen::kMaxScalars) {
-    return absl::OkStatus();
-  }
-  return absl::InternalError("a reduction has more axes, inputs or scalars than its code can take");
-}
-
-}  // namespace
-
 absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::ReduceLaunch& launch) {
   if (absl::Status s = CheckLimits(launch); !s.ok()) return s;
   std::vector<int64_t> extents(launch.kept_extents().begin(), launch.kept_extents().end());
@@ -53,31 +56,32 @@ absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::Red
   extents.insert(extents.end(), launch.reduced_extents().begin(), launch.reduced_extents().end());
   auto all = NumElements(extents);
   if (!all.ok()) return all.status();
-  auto module = FindModule(context, launch.module());
-  if (!module.ok()) return module.status();
-  Loops loops{(*module)->FindLoop(codegen::kReduceEntry),
-              (*module)->FindLoop(codegen::kReduceFinishEntry)};
-  codegen::ReduceShape shape = codegen::PlanReduceCpu(launch);
-  if (loops.reduce == nullptr || (shape.two_passes && loops.finish == nullptr)) {
-    return absl::InternalError("the module is no reduction");
-  }
 
-  Work work;
-  std::vector<uint64_t> addresses;
+  ReduceOperands operands{.num_elements = *all, .num_results = *kept};
   for (const wire::Operand& input : launch.inputs()) {
     // With nothing to reduce there are no elements to check; only the start is used, and not read.
     auto place = *all > 0 ? context.arenas->Elements(input, extents)
                           : context.arenas->Bytes(input.arena(), input.offset(), 0);
     if (!place.ok()) return place.status();
-    addresses.push_back(place->bits());
-    work.operands.push_back(*std::move(place));
+    operands.addresses.push_back(place->bits());
+    operands.places.push_back(*std::move(place));
   }
   auto output = context.arenas->Elements(launch.output(), launch.kept_extents());
   if (!output.ok()) return output.status();
-  addresses.push_back(output->bits());
-  work.operands.push_back(*std::move(output));
-  work.run = [pool = context.pool, module = *module, loops, shape, launch, addresses] {
-    return Run(*pool, loops, shape, launch, addresses);
+  operands.addresses.push_back(output->bits());
+  operands.places.push_back(*std::move(output));
+  if (launch.has_by_blocks()) return LowerReduceByBlocks(context, launch, operands);
+
+  auto module = FindModule(context, launch.module());
+  if (!module.ok()) return module.status();
+  const ReduceLoops loops = FindReduceLoops(**module);
+  codegen::ReduceShape shape = codegen::PlanReduceCpu(launch);
+  if (!loops.Fit(shape)) return absl::InternalError("the module is no reduction");
+  Work work;
+  work.operands = std::move(operands.places);
+  work.run = [pool = context.pool, module = *module, loops, shape, launch,
+              addresses = std::move(operands.addresses)] {
+    return RunReduce(*pool, loops, shape, launch, addresses);
   };
   return work;
 }

@@ -7,6 +7,7 @@ namespace stride::cuda {
 
 absl::StatusOr<std::optional<EmittedLaunch>> PrepareElementwise(
     const Lowering& lowering, KernelModule& module, const wire::ElementwiseLaunch& launch) {
+  if (launch.has_by_blocks()) return absl::InternalError("no loop runs by blocks on a GPU");
   std::vector<uint64_t> addresses;
   addresses.reserve(launch.inputs_size() + launch.outputs_size());
   for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {

@@ -1,0 +1,136 @@
+#include "server/ops/block_loops.h"
+
+#include <string_view>
+#include <unordered_set>
+
+namespace stride::ops {
+namespace {
+
+using Instruction = wire::Instruction;
+
+constexpr std::string_view kPrefix = "block_";
+constexpr std::string_view kCast = "cast";
+
+std::string MakeName(std::string_view op, const std::vector<DType>& arguments) {
+  std::string name(kPrefix);
+  name += op;
+  for (DType dtype : arguments) name.append("_").append(Name(dtype));
+  return name;
+}
+
+// Results that are stored go through `where` in their own type (a ufunc's mask), as do the bits of
+// floats; everything else computes in wider types than 16 bits.
+bool ComputesIn(const OpRow& row, DType dtype) {
+  return HasLoop(row, dtype) &&
+         (row.rule == TypeRule::kWhere || ComputeType(row, dtype) == dtype);
+}
+
+void AddOperation(const OpRow& row, DType dtype, std::vector<BlockLoop>* loops) {
+  const DType result = ResultOf(row, dtype);
+  switch (row.rule) {
+    case TypeRule::kWhere:
+      loops->push_back({&row, {DType::kBool, dtype, dtype}, result});
+      break;
+    case TypeRule::kLoadExponent:
+      for (DType exponent : {DType::kInt32, DType::kInt64})
+        loops->push_back({&row, {dtype, exponent}, result});
+      break;
+    default:
+      loops->push_back({&row, std::vector<DType>(static_cast<size_t>(row.arity), dtype), result});
+  }
+}
+
+// int64 beside uint64 compares exactly.
+void AddMixedComparison(const OpRow& row, std::vector<BlockLoop>* loops) {
+  if (row.rule != TypeRule::kComparison) return;
+  loops->push_back({&row, {DType::kInt64, DType::kUInt64}, DType::kBool});
+  loops->push_back({&row, {DType::kUInt64, DType::kInt64}, DType::kBool});
+}
+
+// Functions of random.h, which clients do not name.
+void AddRandom(std::vector<BlockLoop>* loops) {
+  constexpr DType kWord = DType::kUInt64;
+  for (const char* name : {"random_philox_low", "random_philox_high"})
+    loops->push_back({FindInstruction(name), {kWord, kWord, kWord}, kWord});
+  for (const char* name : {"random_threefry", "random_below"})
+    loops->push_back({FindInstruction(name), {kWord, kWord}, kWord});
+  const OpRow* normal = FindInstruction("random_normal");
+  loops->push_back({normal, {DType::kUInt32}, DType::kFloat32});
+  loops->push_back({normal, {DType::kFloat64}, DType::kFloat64});
+}
+
+std::vector<BlockLoop> MakeLoops() {
+  std::vector<BlockLoop> loops;
+  for (const OpRow& row : OpTable()) {
+    for (int number = 1; number <= kNumDTypes; ++number) {
+      const auto dtype = static_cast<DType>(number);
+      if (ComputesIn(row, dtype)) AddOperation(row, dtype, &loops);
+    }
+    AddMixedComparison(row, &loops);
+  }
+  AddRandom(&loops);
+  for (int from = 1; from <= kNumDTypes; ++from) {
+    for (int to = 1; to <= kNumDTypes; ++to) {
+      if (from == to && static_cast<DType>(to) != DType::kBool) continue;
+      loops.push_back({nullptr, {static_cast<DType>(from)}, static_cast<DType>(to)});
+    }
+  }
+  return loops;
+}
+
+const std::unordered_set<std::string>& Names() {
+  static const auto& names = *[] {
+    auto* all = new std::unordered_set<std::string>;
+    for (const BlockLoop& loop : BlockLoops()) all->insert(NameOf(loop));
+    return all;
+  }();
+  return names;
+}
+
+bool RunsByBlocks(const wire::Program& program, const Instruction& instruction) {
+  switch (instruction.kind()) {
+    case Instruction::KIND_INPUT:
+    case Instruction::KIND_SCALAR:
+    case Instruction::KIND_INDEX:
+    case Instruction::KIND_LITERAL:
+      return true;
+    case Instruction::KIND_OP:
+    case Instruction::KIND_CAST:
+      return Names().count(BlockLoopName(program, instruction)) > 0;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+const std::vector<BlockLoop>& BlockLoops() {
+  static const auto& loops = *new std::vector<BlockLoop>(MakeLoops());
+  return loops;
+}
+
+std::string NameOf(const BlockLoop& loop) {
+  if (loop.row != nullptr) return MakeName(loop.row->name, loop.arguments);
+  return MakeName(kCast, {loop.arguments[0], loop.result});
+}
+
+std::string BlockLoopName(const wire::Program& program, const Instruction& instruction) {
+  std::vector<DType> types;
+  for (uint32_t argument : instruction.arguments()) {
+    if (argument >= static_cast<uint32_t>(program.instructions_size())) return "";
+    types.push_back(
+        static_cast<DType>(program.instructions(static_cast<int>(argument)).dtype()));
+  }
+  if (instruction.kind() == Instruction::KIND_OP) return MakeName(instruction.op(), types);
+  types.push_back(static_cast<DType>(instruction.dtype()));
+  return MakeName(kCast, types);
+}
+
+bool RunsByBlocks(const wire::Program& program) {
+  for (const Instruction& instruction : program.instructions()) {
+    if (!RunsByBlocks(program, instruction)) return false;
+  }
+  return true;
+}
+
+}  // namespace stride::ops

@@ -1,0 +1,279 @@
+#include "server/precompile/code_list.h"
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "server/broker/content_key.h"
+#include "server/ops/op_table.h"
+#include "server/ops/plan.h"
+#include "server/ops/reduce_by_blocks.h"
+#include "server/store/array_info.h"
+#include "stride/v1/operation.pb.h"
+
+namespace stride::precompile {
+namespace {
+
+using Reduction = v1::Reduction;
+using Shape = std::vector<int64_t>;
+
+// Longer than 15 along each axis, so that threads may go along any (ops::KeptContiguous), and short,
+// where they may not.
+const Shape kLine = {100}, kMatrix = {20, 30}, kSmallMatrix = {3, 4};
+
+std::vector<DType> AllTypes() {
+  std::vector<DType> all;
+  for (int number = 1; number <= kNumDTypes; ++number) all.push_back(static_cast<DType>(number));
+  return all;
+}
+
+// Those of most programs. What is listed for these alone is large or takes long to compile.
+constexpr DType kCommonTypes[] = {DType::kBool,    DType::kUInt8,   DType::kInt32,
+                                  DType::kInt64,   DType::kFloat32, DType::kFloat64,
+                                  DType::kComplex128};
+
+class CodeList {
+ public:
+  explicit CodeList(bool is_cuda) : is_cuda_(is_cuda) {}
+
+  std::vector<wire::Code> Make() {
+    if (is_cuda_) {
+      AddUfuncs();
+      AddCreations();
+    } else {
+      AddCode([] {
+        wire::Code code;
+        code.mutable_block_loops();
+        return code;
+      }());
+      AddPlainReductions();
+    }
+    AddReductions();
+    AddAccumulations();
+    AddOrders();
+    AddIndexing();
+    AddHistograms();
+    AddProducts();
+    return std::move(codes_);
+  }
+
+ private:
+  void AddCode(wire::Code code) {
+    if (known_.insert(broker::SerializeCode(code)).second) codes_.push_back(std::move(code));
+  }
+
+  // What the planner refuses has no code: an operation without a loop of this type.
+  void Add(const v1::Operation& given, const std::vector<ops::Input>& inputs,
+           const ops::Input& existing = {}) {
+    v1::Operation operation = given;
+    if (operation.outputs().empty()) operation.add_outputs()->set_handle(kOutput);
+    const std::vector<ops::Input> targets(static_cast<size_t>(operation.outputs_size()), existing);
+    auto plan = ops::PlanOperation(operation, inputs, targets);
+    if (plan.ok() && plan->code.has_value()) AddCode(*std::move(plan->code));
+  }
+
+  static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
+
+  // A GPU has no block loops: single operations over arrays that lie in one piece, and with numbers.
+  void AddUfuncs() {
+    for (const ops::OpRow& row : ops::OpTable()) {
+      for (DType dtype : AllTypes()) {
+        const int scalars = row.arity == 2 ? 3 : 1;
+        for (int scalar = 0; scalar < scalars; ++scalar) AddUfunc(row, dtype, scalar);
+      }
+    }
+    for (DType from : AllTypes()) {
+      for (DType to : AllTypes()) {
+        v1::Operation operation;
+        operation.mutable_copy()->mutable_input()->set_handle(1);
+        operation.mutable_copy()->set_data_type(static_cast<v1::DataType>(to));
+        Add(operation, {Array(from, kLine)});
+      }
+    }
+  }
+
+  // `scalar`: 1, 2: that argument is a number; 0: none is.
+  void AddUfunc(const ops::OpRow& row, DType dtype, int scalar) {
+    v1::Operation operation;
+    operation.mutable_ufunc()->set_function(std::string(row.name));
+    std::vector<ops::Input> inputs;
+    for (int i = 0; i < row.arity; ++i) {
+      v1::Operand* operand = operation.mutable_ufunc()->add_inputs();
+      if (i + 1 == scalar) {
+        operand->mutable_scalar()->set_int_value(1);
+        inputs.emplace_back();
+      } else {
+        operand->set_handle(static_cast<uint64_t>(i) + 1);
+        const bool condition = row.rule == ops::TypeRule::kWhere && i == 0;
+        inputs.push_back(Array(condition ? DType::kBool : dtype, kLine));
+      }
+    }
+    Add(operation, inputs);
+  }
+
+  void AddCreations() {
+    for (DType dtype : AllTypes()) {
+      v1::Operation operation;
+      auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
+      spec->set_data_type(static_cast<v1::DataType>(dtype));
+      spec->mutable_shape()->Assign(kLine.begin(), kLine.end());
+      operation.mutable_creation()->mutable_fill()->mutable_value()->set_int_value(1);
+      Add(operation, {});
+    }
+  }
+
+  // A CPU device has plain reductions for all types and layouts; these need no copy of the values.
+  void AddReductions() {
+    const std::vector<DType> types = is_cuda_ ? AllTypes()
+                                              : std::vector<DType>{DType::kInt64, DType::kFloat32,
+                                                                   DType::kFloat64};
+    for (int number = Reduction::Function_MIN + 1; number <= Reduction::Function_MAX; ++number) {
+      for (DType dtype : types) AddReduction(static_cast<Reduction::Function>(number), dtype);
+    }
+  }
+
+  void AddReduction(Reduction::Function function, DType dtype) {
+    const auto add = [&](const Shape& shape, std::vector<int> axes) {
+      v1::Operation operation;
+      operation.mutable_reduction()->set_function(function);
+      operation.mutable_reduction()->mutable_input()->set_handle(1);
+      operation.mutable_reduction()->mutable_axes()->Assign(axes.begin(), axes.end());
+      Add(operation, {Array(dtype, shape)});
+    };
+    add(kLine, {});
+    add(kMatrix, {0});
+    add(kMatrix, {1});
+    if (is_cuda_) add(kSmallMatrix, {0});
+  }
+
+  // Of values as they lie in memory, for reductions that block loops prepare and finish.
+  void AddPlainReductions() {
+    using Code = wire::ReduceCode;
+    for (int combine = Code::COMBINE_ADD; combine <= Code::COMBINE_ARGMAX; ++combine) {
+      const bool logical =
+          combine == Code::COMBINE_LOGICAL_OR || combine == Code::COMBINE_LOGICAL_AND;
+      for (DType dtype : AllTypes()) {
+        // Floats of 16 bits accumulate in 32.
+        if (ops::ComputeType(dtype) != dtype || (logical && !IsBool(dtype))) continue;
+        const auto add = [&](bool columns, uint32_t rank) {
+          AddCode(ops::PlainReduceCode(static_cast<Code::Combine>(combine),
+                                       static_cast<int32_t>(dtype), columns, rank));
+        };
+        add(/*columns=*/false, 1);
+        add(/*columns=*/false, 2);
+        add(/*columns=*/true, 1);
+      }
+    }
+  }
+
+  void AddAccumulations() {
+    for (const char* function : {"add", "multiply"}) {
+      for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
+    }
+    for (const char* function : {"maximum", "minimum"}) {
+      for (DType dtype : kCommonTypes) AddAccumulation(function, dtype);
+    }
+  }
+
+  void AddAccumulation(const char* function, DType dtype) {
+    v1::Operation operation;
+    operation.mutable_accumulation()->set_function(function);
+    operation.mutable_accumulation()->mutable_input()->set_handle(1);
+    operation.mutable_accumulation()->set_axis(0);
+    Add(operation, {Array(dtype, kLine)});
+    operation.mutable_accumulation()->set_axis(1);
+    Add(operation, {Array(dtype, kMatrix)});
+  }
+
+  void AddOrders() {
+    for (DType dtype : AllTypes()) {
+      for (bool indices : {false, true}) {
+        v1::Operation sort;
+        sort.mutable_sort()->mutable_input()->set_handle(1);
+        sort.mutable_sort()->set_indices(indices);
+        Add(sort, {Array(dtype, kLine)});
+      }
+    }
+    for (DType dtype : kCommonTypes) {
+      v1::Operation search;
+      search.mutable_search()->mutable_sorted()->set_handle(1);
+      search.mutable_search()->mutable_values()->set_handle(2);
+      for (bool right : {false, true}) {
+        search.mutable_search()->set_right(right);
+        Add(search, {Array(dtype, kLine), Array(dtype, kLine)});
+      }
+      v1::Operation select;
+      select.mutable_select()->mutable_input()->set_handle(1);
+      select.mutable_select()->mutable_ranks()->set_handle(2);
+      Add(select, {Array(dtype, kLine), Array(DType::kInt64, {2})});
+    }
+  }
+
+  void AddIndexing() {
+    for (DType dtype : AllTypes()) {
+      v1::Operation gather;
+      gather.mutable_gather()->mutable_input()->set_handle(1);
+      gather.mutable_gather()->add_indices()->set_handle(2);
+      Add(gather, {Array(dtype, kLine), Array(DType::kInt64, kLine)});
+      Add(gather, {Array(dtype, kMatrix), Array(DType::kInt64, kLine)});
+      v1::Operation scatter;
+      scatter.mutable_scatter()->mutable_values()->set_handle(1);
+      scatter.mutable_scatter()->add_indices()->set_handle(2);
+      scatter.add_outputs()->set_handle(kOutput);
+      scatter.mutable_outputs(0)->set_existing(true);
+      Add(scatter, {Array(dtype, kLine), Array(DType::kInt64, kLine)}, Array(dtype, kLine));
+      v1::Operation compress;
+      compress.mutable_compress()->mutable_input()->set_handle(1);
+      compress.mutable_compress()->mutable_mask()->set_handle(2);
+      compress.mutable_compress()->set_count(kCount);
+      Add(compress, {Array(dtype, kLine), Array(DType::kBool, kLine)});
+      Add(compress, {Array(dtype, kMatrix), Array(DType::kBool, kMatrix)});
+    }
+    for (DType dtype : kCommonTypes) {
+      AddNonzero(dtype, kLine);
+      AddNonzero(dtype, kMatrix);
+    }
+  }
+
+  void AddNonzero(DType dtype, const Shape& shape) {
+    v1::Operation nonzero;
+    nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
+    nonzero.mutable_nonzero()->set_count(kCount);
+    for (size_t i = 0; i < shape.size(); ++i) nonzero.add_outputs()->set_handle(kOutput + i);
+    Add(nonzero, {Array(dtype, shape)});
+  }
+
+  void AddHistograms() {
+    for (DType dtype : kCommonTypes) {
+      v1::Operation histogram;
+      histogram.mutable_histogram()->mutable_input()->set_handle(1);
+      auto* bins = histogram.mutable_histogram()->mutable_uniform();
+      bins->set_count(kCount);
+      bins->set_high(1);
+      Add(histogram, {Array(dtype, kLine)});
+    }
+  }
+
+  void AddProducts() {
+    for (DType dtype : AllTypes()) {
+      v1::Operation matmul;
+      matmul.mutable_matmul()->mutable_left()->set_handle(1);
+      matmul.mutable_matmul()->mutable_right()->set_handle(2);
+      Add(matmul, {Array(dtype, {20, 30}), Array(dtype, {30, 20})});
+      Add(matmul, {Array(dtype, kLine), Array(dtype, kLine)});
+    }
+  }
+
+  static constexpr uint64_t kOutput = 100;
+  static constexpr int64_t kCount = 3;
+
+  const bool is_cuda_;
+  std::set<std::string> known_;
+  std::vector<wire::Code> codes_;
+};
+
+}  // namespace
+
+std::vector<wire::Code> CodesFor(const std::string& kind) { return CodeList(kind == "cuda").Make(); }
+
+}  // namespace stride::precompile

@@ -1,0 +1,182 @@
+"""A first use waits for no compiler: with the code that the product brings, single operations and expressions of them
+compile nothing (docs/decisions/0041)."""
+
+import pathlib
+import shutil
+import tempfile
+import time
+import unittest
+
+import client_case
+import numpy as np
+
+import stride as st
+from stride._daemon import PrivateDaemon
+
+TYPES = [np.bool_, np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float16, np.float32, np.float64, np.complex64,
+         np.complex128]
+# NumPy's ufuncs that are loops over elements; `matmul` and its like are products.
+UFUNCS = [name for name, function in vars(np).items()
+          if isinstance(function, np.ufunc) and function.signature is None and hasattr(st, name)]
+
+
+def folder_of_code():
+    return pathlib.Path(client_case.strided()).parent / "precompiled"
+
+
+@unittest.skipIf(client_case.DEVICE_KIND != "cpu", "block loops are of CPU devices")
+class FirstUseTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        assert any(folder_of_code().glob("*.module")), "build the target `precompiled`"
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.cache = pathlib.Path(folder.name)
+        cls.daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS, cache=folder.name)
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.session = st.connect(cls.daemon.address, timeout=120)
+        cls.session.__enter__()
+        cls.addClassCleanup(cls.session.close)
+
+    def setUp(self):
+        self.before = self.compiled()
+
+    def compiled(self):
+        """Codes that this daemon has compiled so far: it keeps each in a file."""
+        return {file.name for file in self.cache.rglob("*.module")}
+
+    def assert_nothing_compiled(self):
+        self.assertEqual(self.compiled() - self.before, set())
+
+    def test_ufuncs(self):
+        count = 0
+        for name in UFUNCS:
+            function, numpys = getattr(st, name), getattr(np, name)
+            for dtype in TYPES:
+                values = np.array([1, 0, 2, 3, 1]).astype(dtype)
+                arguments = [values] * numpys.nin
+                with np.errstate(all="ignore"):
+                    try:
+                        wanted = numpys(*arguments)
+                    except TypeError:
+                        continue  # NumPy has no loop of this type
+                    ours = function(*[st.array(argument) for argument in arguments])
+                for one, other in zip(np.atleast_1d(wanted) if numpys.nout == 1 else wanted,
+                                      np.atleast_1d(np.asarray(ours)) if numpys.nout == 1 else ours):
+                    np.testing.assert_allclose(np.asarray(other).astype(np.complex128),
+                                               np.asarray(one).astype(np.complex128), rtol=1e-2, err_msg=name)
+                count += 1
+        self.assertGreater(count, 500)
+        self.assert_nothing_compiled()
+
+    def test_layouts_and_types_side_by_side(self):
+        matrix = np.arange(12.0).reshape(3, 4)
+        ours = st.array(matrix)
+        for result, wanted in (
+                (ours + ours[0], matrix + matrix[0]),
+                (ours.T * 2, matrix.T * 2),
+                (ours[:, ::2] - ours[:, 1::2], matrix[:, ::2] - matrix[:, 1::2]),
+                (ours[::-1] + ours[:, :1], matrix[::-1] + matrix[:, :1]),
+                (ours + st.array(np.arange(4, dtype=np.int8)), matrix + np.arange(4, dtype=np.int8)),
+                (ours.astype(np.float16), matrix.astype(np.float16)),
+                (st.arange(5) < 2, np.arange(5) < 2)):
+            np.testing.assert_array_equal(np.asarray(result), wanted)
+        ours += 1
+        np.testing.assert_array_equal(np.asarray(ours), matrix + 1)
+        self.assert_nothing_compiled()
+
+    def test_expressions_run_as_single_operations(self):
+        x = np.linspace(0.1, 2, 3000)
+        ours = st.array(x)
+        result = np.asarray(st.sqrt(ours ** 2 + st.cos(ours)) / (1 + st.exp(-ours)) > 0.7)
+        np.testing.assert_array_equal(result, np.sqrt(x ** 2 + np.cos(x)) / (1 + np.exp(-x)) > 0.7)
+        self.assert_nothing_compiled()
+
+    def test_random_numbers(self):
+        generator = st.random.default_rng(1)
+        self.assertEqual(np.asarray(generator.random(5)).shape, (5,))
+        self.assertEqual(np.asarray(generator.integers(10, size=5)).shape, (5,))
+        self.assertEqual(np.asarray(generator.normal(size=5)).shape, (5,))
+        self.assert_nothing_compiled()
+
+    def test_reductions(self):
+        for dtype in TYPES:
+            matrix = (np.arange(600).reshape(20, 30) % 7 == 0).astype(dtype) + dtype(1)  # products stay finite
+            ours = st.array(matrix)
+            for name in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean"):
+                if dtype == np.float16 and name in ("sum", "prod", "mean"):
+                    continue  # compared in python/reduction_test: here the values overflow
+                for axis in (None, 0, 1):
+                    result, wanted = getattr(ours, name)(axis), getattr(matrix, name)(axis)
+                    with np.errstate(all="ignore"):
+                        np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, err_msg=f"{name} {dtype}")
+        self.assert_nothing_compiled()
+
+    def test_reductions_of_expressions(self):
+        matrix = np.linspace(-1, 2, 1200).reshape(30, 40)
+        ours = st.array(matrix)
+        for result, wanted in (
+                (((ours - 1) ** 2).sum(), ((matrix - 1) ** 2).sum()),
+                (st.any(ours > 1.5, axis=0), np.any(matrix > 1.5, axis=0)),
+                ((ours.T * 2).max(axis=0), (matrix.T * 2).max(axis=0)),
+                (st.abs(ours).mean(axis=1), np.abs(matrix).mean(axis=1)),
+                (ours.std(axis=0), matrix.std(axis=0)), (ours.var(), matrix.var()),
+                (st.sum(ours[:, ::3]), matrix[:, ::3].sum())):
+            np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-12)
+        self.assert_nothing_compiled()
+
+    def test_orders_scans_and_indices(self):
+        for dtype in (np.int32, np.int64, np.float32, np.float64):
+            x = np.array([3, 1, 2, 5, 4]).astype(dtype)
+            ours = st.array(x)
+            for result, wanted in (
+                    (st.sort(ours), np.sort(x)), (st.argsort(ours), np.argsort(x)), (st.cumsum(ours), np.cumsum(x)),
+                    (ours[st.array([0, 2])], x[[0, 2]]), (ours[ours > 2], x[x > 2]),
+                    (st.nonzero(ours > 2)[0], np.nonzero(x > 2)[0]),
+                    (st.searchsorted(st.sort(ours), ours), np.searchsorted(np.sort(x), x))):
+                np.testing.assert_array_equal(np.asarray(result), wanted)
+        self.assert_nothing_compiled()
+
+    def test_both_tiers_are_equal_to_the_bit(self):
+        """Against a daemon that lacks the folder, and compiles each operation before it runs."""
+        with tempfile.TemporaryDirectory() as workers:
+            for program in ("stride-worker-cpu", "stride-compiler-cpu"):
+                shutil.copy2(folder_of_code().parent / program, workers)
+            daemon = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--worker-dir={workers}"])
+            self.addCleanup(daemon.stop)
+            with st.connect(daemon.address, timeout=120):
+                compiled = self.bits_of_results()
+        self.assertGreater(len(compiled), 80)
+        for (text, one), (_, other) in zip(self.bits_of_results(), compiled):
+            self.assertEqual(one, other, text)
+
+    def bits_of_results(self):
+        numbers = np.random.default_rng(41)
+        results = []
+        for shape in ((2000,), (40, 50), (3, 700), (9, 20, 30), (600, 17)):
+            x = numbers.normal(size=shape).astype(np.float32)
+            values = {"x": st.array(x), "y": st.array(np.exp(numbers.normal(size=shape))),
+                      "i": st.array(numbers.integers(-9, 9, size=shape)), "st": st}
+            for text in ("(x * y).sum({})", "(x - 1).sum({})", "st.max(x.T * 2, {})", "st.mean(abs(x), {})",
+                         "st.argmin(-y, {})", "st.argmax(i % 5, {})", "st.any(x > 3, {})", "st.all(x < 3, {})",
+                         "st.prod(1 + x / 64, {})", "(i * i).min({})", "x[..., ::-2].sum({})", "st.std(y, {})",
+                         "(x + 1j * y).sum({})"):
+                for axis in ("None", "0", "-1"):
+                    expression = text.format(axis)
+                    result = np.asarray(eval(expression, dict(values)))
+                    results.append((f"{expression} {shape}", result.tobytes()))
+        return results
+
+    def test_what_is_used_much_gets_code_of_its_own(self):
+        """Results stay the same to the bit, and the compiler runs beside them."""
+        x = st.array(np.linspace(0.5, 3, 1 << 20).astype(np.float32))
+        first = np.asarray(st.sin(x) * x + 3)
+        deadline = time.monotonic() + 60
+        while self.compiled() == self.before and time.monotonic() < deadline:
+            np.testing.assert_array_equal(np.asarray(st.sin(x) * x + 3), first)
+        self.assertNotEqual(self.compiled(), self.before)
+        np.testing.assert_array_equal(np.asarray(st.sin(x) * x + 3), first)
+
+
+if __name__ == "__main__":
+    client_case.main()
