@@ -24,6 +24,23 @@ class _UnfusedFlush(_TraceFlush):
         return False
 
 
+class Alias(Array):
+    """An array that another holds too, and longer: its end changes nothing."""
+
+    __slots__ = ()
+
+    def __del__(self):
+        pass
+
+
+def alias(node: Node) -> Array:
+    was_held = node.held
+    array = wrap(node)
+    array.__class__ = Alias
+    node.held = was_held
+    return array
+
+
 class Value(NamedTuple):
     """An array on the tape. `number` grows in the order of the tape."""
 
@@ -80,7 +97,7 @@ class Tape(Trace):
     def known(self, node: Node) -> Value:
         """What a node of the tape, or one of a session around it, is."""
         if node.session is not self:
-            return self.value(wrap(node), False)
+            return self.value(alias(node), False)
         if not node.handle:
             self._flush([node])
         self._advance()
@@ -110,7 +127,7 @@ class Tape(Trace):
             node = next((node for node, one in self.captured.values() if one == handle), None)
             if node is None:
                 raise _errors.TracingError("a differentiated function uses an array that no operation has made")
-            found = self.value(wrap(node), False)
+            found = self.value(alias(node), False)
         self._values[handle] = found
         return found
 

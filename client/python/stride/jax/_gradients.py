@@ -10,8 +10,8 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from stride import _creation, _errors, _manipulation, _session, tree_util
-from stride._array import Array, array_of, node_of, wrap
-from stride._tape import Tape, Value
+from stride._array import Array, array_of, node_of
+from stride._tape import Tape, Value, alias
 from stride._trace import Spec, Template, root, session_of
 from stride._vmap import vmap
 from stride.jax import _config
@@ -80,7 +80,7 @@ def _leaf(leaf: Any, where: str) -> Tuple[Array, bool]:
 
 def _own(array: Array, session) -> Array:
     """The array, which no later write changes."""
-    return wrap(node_of(array, session)) if array.session is session else array
+    return alias(node_of(array, session)) if array.session is session else array
 
 
 def _output(tape: Tape, leaf: Any) -> Any:
