@@ -271,6 +271,8 @@ class InplacePropertyTest(client_case.ClientCase):
             except Exception as error:
                 wanted = error
             ours = st.asarray(case.start) + np.zeros((), case.dtype)[()]
+            if not case.shape:
+                ours = st.array(ours)  # an array, as NumPy's is here, not a number
             try:
                 case.run(st, case.viewed(ours), by_stride)
                 at_line = None
@@ -742,7 +744,7 @@ class ElementTest(client_case.ClientCase):
         self.assertEqual(int(x), 3)
         y = x
         y += 1
-        self.assertEqual((int(x), int(a[a[1]])), (4, 1))
+        self.assertEqual((int(x), int(y), int(a[a[1]])), (3, 4, 1))
         x[...] = 7
         self.assertEqual(int(x + 0), 7)
         self.assertEqual((a * a[1] + st.sqrt(a[1])).tolist(), [10, 2, 3])
@@ -753,6 +755,44 @@ class ElementTest(client_case.ClientCase):
         self.assertEqual((np.add(a[0], 1).tolist(), np.float64(2) * a[0], st.maximum(a[0], a[1]).tolist()), (10, 18, 9))
         st.add(a[0], 1, out=x)
         self.assertEqual(int(x), 10)
+
+    def test_augmented_assignment_of_numbers_and_of_arrays_without_axes_is_numpys(self):
+        # The last line of each program gives what is compared: values, and the types of elements.
+        for program in (
+            "x = a[1]; y = x; x += 1; (x, y)",
+            "x = [a[i % 4] for i in range(20)][-1]; y = x; x *= 3; x -= 1; (x, y)",
+            "x = a.sum(); y = x; x += 1; (x, y)",
+            "x = np.linalg.norm(a); y = x; x /= 2; (x, y)",
+            "x = np.sqrt(2); y = [x]; x -= 1; (x, *y)",
+            "x = a[3]; y = x; x **= 2; x %= 5; x //= 2; (x, y)",
+            "x = i[3]; y = x; x <<= 2; x |= 1; x ^= 7; x &= 14; x >>= 1; (x, y)",
+            "total, seen = a[0], []\nfor one in a: total += one; seen.append(total)\ntuple(seen)",
+            "total, seen = 0, []\nfor k in range(40): total += a[k % 4]; seen.append(total)\ntuple(seen)",
+            "x = i.max(); x += 0.5; (x,)",
+            "x = i[1]; x /= 2; (x,)",
+            "i[1] += 0.7; i[2] /= 4; (i,)",
+            "for k in range(30): i[k % 4] += a[2] / 4\n(i,)",
+            "x = a[1]; x += a; (x, a)",
+            "x = np.array(2.0); y = x; x += 1; x += 1; (x, y)",
+            "x = np.zeros(()); y = x; x -= 1; (x, y)",
+            "x = np.array(2.0); y = x.copy(); z = y; y += 1; (x, y, z)",
+            "x = np.array(a.sum()); y = x; x += 1; (x, y)",
+            "x = a[2, ...]; y = x; x += 5; (x, y, a)",
+            "x = a[1:2].reshape(()); x += 5; (x, a)",
+            "x = a.sum(); y = np.array(1.0); y += x; y += x; (x, y)",
+            "(np.array([0] * i[3]), np.array(i.max() * (1, 2)), [1, 2] * np.array(2))",
+        ):
+            with self.subTest(program=program):
+                *lines, last = program.replace("\n", ";\n").split(";")
+                text = program[:program.rindex(last.strip())].rstrip(" ;")
+                results = []
+                for module in (np, st):
+                    names = {"np": module, "a": module.arange(4.0), "i": module.arange(4)}
+                    exec(text, names)
+                    results.append([np.asarray(one) for one in eval(last, names)])
+                for theirs, ours in zip(*results, strict=True):
+                    self.assertEqual((ours.dtype, ours.shape), (theirs.dtype, theirs.shape))
+                    np.testing.assert_array_equal(ours, theirs)
 
 
 if __name__ == "__main__":

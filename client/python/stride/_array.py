@@ -809,8 +809,18 @@ def operands_of(arguments, session=None) -> tuple:
     return tuple(operands)
 
 
+def is_number(array: Array) -> bool:
+    """Whether NumPy would have a scalar in its place: an array without axes that was computed or read from an array,
+    not one that was made or is a view. Those have strides (`Session._upload`, `_creation._create`, `make_view`)."""
+    node = array._node
+    if node.shape or node.strides is not None or node.session._is_trace and node.op is None:
+        return False
+    buffer = node.buffer
+    return buffer is None or buffer.num_nodes == 1 and not (buffer.is_shared or buffer.loans)
+
+
 def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") -> Array:
-    """`array op= x`: the array becomes `result`, in its own type. Views see it too."""
+    """The array becomes `result`, in its own type. Views see it too."""
     _indexing.check_writable(array)
     if result.shape != array.shape:
         raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
@@ -828,7 +838,14 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     result._node = node
     array._node = new
     new.held = True
+    if not new.shape:
+        new.strides = ()  # it stays an array
     return array
+
+
+def _repeats_sequences(array: Array) -> bool:
+    """Whether `[0] * array` is Python's: a list, repeated. So it is for NumPy's integers, which are no arrays."""
+    return not array.ndim and array.dtype.kind in "iu" and is_number(array)
 
 
 def _binary(name: str):
@@ -838,13 +855,19 @@ def _binary(name: str):
 
 
 def _operators(elementwise, name: str):
+    repeats = name == "multiply"
+
     def forward(self, other):
+        if repeats and type(other) in (list, tuple) and _repeats_sequences(self):
+            return NotImplemented
         other = _operand(self, other)
         if other is NotImplemented:
             return NotImplemented
         return wrap(elementwise(name, (self._node, other)))
 
     def backward(self, other):
+        if repeats and type(other) in (list, tuple) and _repeats_sequences(self):
+            return NotImplemented
         other = _operand(self, other)
         if other is NotImplemented:
             return NotImplemented
@@ -854,7 +877,9 @@ def _operators(elementwise, name: str):
         other = _operand(self, other)
         if other is NotImplemented:
             return NotImplemented
-        return _assign_in_place(self, wrap(elementwise(name, (self._node, other))))
+        result = wrap(elementwise(name, (self._node, other)))
+        # A number is never changed, since other names may have it: the result takes its place.
+        return result if is_number(self) else _assign_in_place(self, result)
 
     return forward, backward, in_place
 

@@ -720,6 +720,8 @@ def array(
     _arguments.refuse_subok(subok)
     if isinstance(object, Array):
         result = asarray(object, dtype, order, device=device, copy=copy, like=like)
+        if not result.ndim and result is not object:
+            result._node.strides = ()  # an array, also where a number was given
     elif copy is False and not isinstance(object, _SCALARS):
         raise ValueError("elements on the host must be copied to a device")
     else:

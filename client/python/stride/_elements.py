@@ -551,10 +551,7 @@ def _operators(function: Callable, method: str) -> None:
             raise
         except Exception:
             return general_in_place(self, other)
-        if type(result) is not type(value):
-            return general_in_place(self, other)
-        self._host = result
-        return self
+        return _element(result, self._home)  # a number is never changed: other names may have it
 
     for prefix, operator_ in (("__", forward), ("__r", backward), ("__i", in_place)):
         name = f"{prefix}{method}__"

@@ -149,7 +149,10 @@ def _copy(node: Node, dtype=None, device: str = "") -> Array:
 
 
 def copy(x: Array) -> Array:
-    return _copy(x._node)
+    result = _copy(x._node)
+    if not x.ndim and x._node.strides is not None:
+        result._node.strides = ()  # of an array without axes, not of a number
+    return result
 
 
 def to_device(x: Array, device: str) -> Array:
@@ -236,7 +239,7 @@ def memory_order(strides: Sequence[int]) -> List[int]:
 
 
 def ravel(a, order: Optional[str] = "C") -> Array:
-    """All elements along one axis: a view where there is one, else a copy.
+    """All elements along one axis, without gaps: a view where they lie so, else a copy.
 
     Parameters
         a: an array.
@@ -254,8 +257,12 @@ def ravel(a, order: Optional[str] = "C") -> Array:
     if order != "C" and _arguments.check_order(order) == "K":
         strides = _strides(array._node)
         axes = memory_order(strides)
-        return reshape(permute_dims(array, axes), (array.size,))
-    return reshape(array, (array.size,), order)
+        result = reshape(permute_dims(array, axes), (array.size,))
+    else:
+        result = reshape(array, (array.size,), order)
+    laid = result._node.strides
+    # `reshape` gives a view of elements with gaps as well, and writes into that would be seen.
+    return result if laid is None or is_contiguous(result.shape, laid) else copy(result)
 
 
 def transpose(a, axes=None) -> Array:
