@@ -59,7 +59,7 @@ class Trace(_session.Session):
         # Numbers that a loop carries, of this trace and those around it.
         self._weak: "weakref.WeakSet[Node]" = outer._weak if outer._is_trace else weakref.WeakSet()
 
-    def send(self, request, notes) -> None:
+    def send(self, request, notes, pieces=()) -> None:
         for command in request.commands:
             note = notes.get(command.id)
             self.commands.append((command, note.origin if note is not None else None))
