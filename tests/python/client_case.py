@@ -13,6 +13,7 @@ import numpy as np
 import stride as st
 from stride import _dtypes, _session
 from stride._daemon import PrivateDaemon
+from stride.v1 import compute_service_pb2
 
 # Those that NumPy has itself and so can be asked about.
 DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype is not _dtypes.bfloat16]
@@ -82,10 +83,12 @@ class Sent:
         self.num_messages = 0
         send = self._stream.send
 
-        def counted(request, notes):
+        def counted(request, notes, pieces=()):
+            for piece, _ in pieces:
+                self.commands += compute_service_pb2.ExecuteRequest.FromString(piece).commands
             self.commands += request.commands
             self.num_messages += 1
-            send(request, notes)
+            send(request, notes, pieces)
 
         self._stream.send = counted
         return self

@@ -1,5 +1,6 @@
 """Kernels and elementwise functions of the user's own."""
 
+import contextlib
 import math
 import unittest
 
@@ -7,7 +8,9 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import abi
+from client_case import Sent
+from stride import _encoding, _graph, abi
+from stride.v1 import operation_pb2 as pb
 
 AXPY = r"""
 extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
@@ -307,6 +310,63 @@ class KernelTest(client_case.ClientCase):
             with self.assertRaises(ValueError):
                 increase[grid, block](x)
         self.same(x, np.zeros(1, np.float32))
+
+    def test_encoded_launches_are_the_messages(self):
+        kernel = st.RawKernel(AXPY, "axpy", ("-DSTEP=5",))
+        x, y = st.ones(100, st.float32), st.zeros(100, st.float32)
+        numbers = [0, 1, -1, 2**40, 0.0, -0.0, 1.5, float("nan"), True, False, 1j, np.int8(-3), np.uint64(2**63),
+                   np.float32(-0.0), np.float32(0.0), np.float64(2.0), np.complex64(1 - 2j), np.bool_(True)]
+        for _ in range(2):  # the second time from what is kept
+            for number in numbers:
+                with self.subTest(number=number), Sent(self.session) as sent:
+                    view = st.Struct(x, np.int32(2))
+                    kernel.launch((3, 2), 128, [number, x, y, view, b"raw"], [y], shared_memory_bytes=16,
+                                  constants={"bias": 3, "table": y}, cooperative=True, device="cpu:0")
+                    launch = sent.commands[-1].operation.kernel_launch if sent.commands[-1].HasField("operation") \
+                        else sent.commands[-2].operation.kernel_launch
+                handles = [one._node.handle for one in (x, y)]
+                wanted = pb.KernelLaunch(source=AXPY, entry="axpy", options=["-DSTEP=5"], grid=pb.Dim3(x=3, y=2),
+                                         block=pb.Dim3(x=128), shared_memory_bytes=16, cooperative=True)
+                wanted.arguments.add().scalar.CopyFrom(_graph.Number(number).to_proto())
+                for handle in handles:
+                    wanted.arguments.add().array.handle = handle
+                aggregate = wanted.arguments.add().aggregate
+                aggregate.size_bytes = 16
+                aggregate.members.add().array.handle = handles[0]
+                aggregate.members.add(offset_bytes=8, raw=np.int32(2).tobytes())
+                wanted.arguments.add(raw=b"raw")
+                wanted.globals.add(name="bias").scalar.int_value = 3
+                wanted.globals.add(name="table").array.handle = handles[1]
+                self.assertEqual(launch.SerializeToString(deterministic=True),
+                                 wanted.SerializeToString(deterministic=True))
+                with contextlib.suppress(st.StrideError):
+                    self.session.synchronize()  # none of these launches can run
+
+    def test_varints(self):
+        for number in (0, 1, 127, 128, 300, 2**14 - 1, 2**14, 2**21 - 1, 2**21, 2**35, 2**63, 2**64 - 1):
+            with self.subTest(number=number):
+                message = b"\x08" + _encoding.varint(number)
+                self.assertEqual(pb.Operand.FromString(message).handle, number)
+
+    def test_launches_between_other_commands_keep_their_order(self):
+        """What a launch reads was recorded before it, and what is recorded after it sees its result."""
+        axpy = st.RawKernel(AXPY, "axpy")
+        x, y = np.arange(10, dtype=np.float32), st.zeros(10, st.float32)
+        expected = np.zeros(10, np.float32)
+        for i in range(50):
+            scaled = st.asarray(x) * i
+            before = y + 1
+            axpy((1,), 32, (np.float32(2), scaled, y, np.int32(10)))
+            self.same(before, expected + 1) if i % 7 == 0 else None
+            expected += 2 * x * i
+        self.same(y, expected)
+
+    def test_grids_given_in_other_ways(self):
+        axpy, x = st.RawKernel(AXPY, "axpy"), st.ones(10, st.float32)
+        y = st.zeros(10, st.float32)
+        for grid, block in ((1, 32), ((1,), [32]), ([1, 1], (32, 1, 1)), (np.int64(1), np.int64(32)), ((True,), 32)):
+            axpy(grid, block, (1.0, x, y, 10))
+        self.same(y, np.full(10, 5, np.float32))
 
     def test_a_launch_that_never_ran_fails_the_next_read(self):
         """The next read of its arrays, of their views and bases, or of arrays computed from them."""

@@ -5,6 +5,7 @@ import gc
 import operator
 import os
 import pathlib
+import threading
 import time
 import unittest.mock
 
@@ -77,6 +78,67 @@ class LazyTest(client_case.ClientCase):
         self.assertEqual(float(x[3]), 3)
         first, second = st.asarray(7), st.asarray(2)
         self.assertEqual([int(one) for one in divmod(first + 0, second)], [3, 1])
+
+    def test_small_arrays_of_the_host_travel_with_what_reads_them(self):
+        host = np.arange(1000, dtype=np.float32)
+        for make in (lambda: st.asarray(host) + st.asarray(host), lambda: st.asarray(host) * 2 + st.cos(st.asarray(host))):
+            with Sent(self.session) as sent:
+                values = make().to_numpy()
+            self.assertEqual((sent.num_messages, len(sent.kinds)), (1, 1))
+            self.assertFalse(any(command.HasField("fetch") for command in sent.commands))
+        self.same(values, host * 2 + np.cos(host), rtol=1e-6)
+
+    def test_an_array_used_often_is_uploaded_once(self):
+        host = np.arange(100.0)
+        x = st.asarray(host)
+        with Sent(self.session) as sent:
+            for i in range(10):
+                self.same((x + i).to_numpy(), host + i)
+        self.assertEqual(sent.kinds.count("copy"), 1)
+        self.assertGreater(x._node.handle, 0)
+
+    def test_a_small_result_is_used_again(self):
+        x = st.arange(100.0) * 2
+        expected = np.arange(100.0) * 2
+        for _ in range(5):
+            self.same(x.to_numpy(), expected)
+            self.same(x + 1, expected + 1)
+        x += 1
+        self.same(x, expected + 1)
+        view = x[10:20]
+        view[...] = 0
+        expected = expected + 1
+        expected[10:20] = 0
+        self.same(x, expected)
+
+    def test_a_result_that_others_read_keeps_its_handle(self):
+        x = st.arange(100.0) + 1
+        y = x * 2
+        with Sent(self.session) as sent:
+            self.same(x.to_numpy(), np.arange(100.0) + 1)
+            self.same(y.to_numpy(), (np.arange(100.0) + 1) * 2)
+        self.assertEqual(sent.kinds.count("copy"), 0)
+
+    def test_threads_read_one_value_at_once(self):
+        host = np.arange(500.0)
+        for _ in range(20):
+            x = st.asarray(host) * 3
+            y = x + 1
+            start, failures = threading.Barrier(4), []
+
+            def read(array, expected):
+                try:
+                    start.wait()
+                    np.testing.assert_array_equal(array.to_numpy(), expected)
+                except BaseException as error:  # noqa: B036, told below
+                    failures.append(error)
+
+            threads = [threading.Thread(target=read, args=one) for one in ((x, host * 3), (y, host * 3 + 1)) * 2]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
 
     def test_a_number_that_could_not_be_computed_is_tried_again(self):
         x = st.asarray(np.arange(5.0)) + 0

@@ -70,7 +70,12 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
         return None
     if session._stream.has_failures():
         return None
-    return np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
+    values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
+    if not node.handle:  # they came with the command that computed them, and are here alone
+        values = values.copy()
+        values.setflags(write=False)
+        session._keep(node, values)
+    return values
 
 
 def _copy_of(node: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Op
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference
+from stride import _dtypes, _encoding, _errors, _inference
 from stride._origin import caller, describe
-from stride._stream import Note, has_arrays
+from stride._stream import Note, Piece, cut, has_arrays
 from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ _MAX_ARRAYS = 63
 LONG_BYTES = 64 << 20
 # A product and its sum in float32 take as long as so many bytes of device memory: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's data sheet of the H200.
 _BYTES_PER_PRODUCT = 2 * 4.8 / 67
+# A sum to one element is not sent early below this: its number then comes back with the command, without a handle and a
+# Fetch, which saves more than the time by which the device begins sooner.
+_LONG_SUM_BYTES = 1 << 30
+# Up to here elements travel within the command that reads or makes them, which the daemon copies at once.
+INLINE_BYTES = 16 << 10
+# Commands that a value of the host travels with, before it is uploaded for those to come.
+_MAX_INLINE_USES = 2
 _MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
@@ -142,7 +149,7 @@ class Number:
 
 
 def _is_deferred(one: Union["Node", Number]) -> bool:
-    return type(one) is Node and not one.handle
+    return type(one) is Node and one.op is not None
 
 
 # Fills in the operation(s) that compute a node: (flush, node, operands). Operands are pb.Operand, one for each input.
@@ -195,6 +202,8 @@ class Node:
 
     A thread that records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's
     arrays are.
+    `weight`: of a deferred value, the commands that are fused at most; of a value of the host, 1 and the commands that
+    its elements travelled within.
     `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
@@ -376,10 +385,22 @@ def record_several(session, results, build, inputs: tuple, num_products: int = 0
 def _send_if_long(moved, num_products: int) -> None:
     """Sends the first of the nodes (and numbers) that it reads or writes where that is worth a message."""
     node = moved[0]
-    if num_products * _BYTES_PER_PRODUCT < LONG_BYTES and sum(one.nbytes for one in moved if type(one) is Node) < LONG_BYTES:
+    num_bytes = sum(one.nbytes for one in moved if type(one) is Node)
+    if num_products * _BYTES_PER_PRODUCT < LONG_BYTES and num_bytes < LONG_BYTES:
+        return
+    if not node.shape and num_bytes < _LONG_SUM_BYTES:
         return
     if not _parts_long_expression(node):
         node.session._send_early(node)
+
+
+def _is_returned(node: Node) -> bool:
+    """Whether a read may have the elements with the command that computes them. Others that are recorded and read them
+    need a handle, unless there is one element, which is cheap to send again."""
+    if node.buffer is not None:
+        return False
+    size = prod(node.shape)
+    return size == 1 or not node.uses and 0 < size * node.dtype.itemsize <= INLINE_BYTES
 
 
 def _parts_long_expression(node: Node) -> bool:
@@ -616,6 +637,20 @@ class Flush:
         # The last that `begin` added: how many there were with it, the handle that it makes, its output and its note.
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
+        self.pieces: List[Piece] = []  # commands before those of the request, serialised
+        self.is_urgent = False  # has a command that others are not waited for with
+
+    def __bool__(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self.pieces or self.commands)
+
+    def seal(self) -> None:
+        """Serialises the commands so far: others follow them as bytes."""
+        if self.commands:
+            self.pieces += cut(self.request)
+            self.request = compute_service_pb2.ExecuteRequest()
+            self.commands = self.request.commands
+            self._begun = 0, 0, None, None
 
     def begin(self, handle: int, origin, prepared: Optional[pb.Operation] = None) -> pb.Operation:
         """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent.
@@ -658,6 +693,20 @@ class Flush:
         self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
         return operation
 
+    def add_launch(self, operation: bytes, origin, launch, written) -> None:
+        """Adds a serialised launch. `launch`, `written`: as of `add`; `written` names all arrays that it has."""
+        session = self.session
+        if session._is_trace:
+            self.add(pb.Operation.FromString(operation), origin, launch, written)
+            return
+        wait = launch not in session._stream.launched or not written
+        if wait:
+            self.is_urgent = True
+        command_id = session._next_id()
+        self.seal()
+        self.pieces.append((_encoding.command(command_id, operation, wait), 1))
+        self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
+
     def _place(self, operation: pb.Operation) -> None:
         device = self.session.device
         if device and not operation.device and operation.WhichOneof("kind") != "view" and \
@@ -665,9 +714,10 @@ class Flush:
             operation.device = device
 
     def read(self, node: Node, answer) -> None:
-        """Adds what answers with the elements. A number comes back from the command that computes it, if nobody has had it computed yet: a worker writes it where the
-        daemon reads it, and it needs no handle, no place on the device and no fetch. It stays deferred until it is there, so that it can be read again after an error."""
-        if node.op is not None and prod(node.shape) == 1 and node.buffer is None and node.session is self.session and node.device == self.session.device:
+        """Adds what answers with the elements. A few come back from the command that computes them, if nothing has had it computed yet: a worker writes them where
+        the daemon reads them, and they need no handle, no place on the device and no fetch. The value stays deferred until they are there, so that it can be read
+        again after an error."""
+        if node.op is not None and _is_returned(node) and node.session is self.session and node.device == self.session.device:
             handle = self.session._next_id()
             self._compute(node, handle)
             if self._return(handle, answer):
@@ -678,6 +728,8 @@ class Flush:
 
     def _return(self, handle: int, answer) -> bool:
         """Whether the last command alone makes this array, and now returns it."""
+        if not self.commands:
+            return False
         count, begun, output, note = self._begun
         if begun != handle or count != len(self.commands):
             command = self.commands[-1]
@@ -787,23 +839,42 @@ class Flush:
         inline = array_pb2.InlineArray(spec=spec_of(node), data=node.host.tobytes())
         self.operation(handle, node.origin, copy=pb.Copy(input=pb.Operand(inline_array=inline)))
 
+    def _inline(self, node: Node) -> Optional[bytes]:
+        """An Operand with the elements of a small value of the host, which travel within the command that reads them.
+        None where there is a handle or is to be one: the value was read often enough, or is more than that."""
+        if node.handle or node.op is not None or node.host is None or self.session._is_trace:
+            return None
+        if node.weight > _MAX_INLINE_USES or node.session is not self.session or node.buffer is not None:
+            return None
+        host = node.host
+        if not 0 < host.nbytes <= INLINE_BYTES or node.device != self.session.device:
+            return None
+        node.weight += 1
+        inline = array_pb2.InlineArray(spec=spec_of(node), data=host.tobytes())
+        return pb.Operand(inline_array=inline).SerializeToString()
+
     def _elementwise(self, node: Node, handle: int) -> None:
         text, inputs, origins = "", {}, ()
         if any(map(_is_deferred, node.inputs)):  # else there is nothing to fuse
             text, inputs, origins = self._expression(node)
-            if sum(operand.handle != 0 for operand in inputs.values()) > _MAX_ARRAYS:
+            if sum(not operand.HasField("scalar") for operand in inputs.values()) > _MAX_ARRAYS:
                 self._split(node, node)
                 text, inputs, origins = self._expression(node)
         if len(origins) > 1:
             self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
         else:
-            operands = [one.to_proto() if type(one) is Number else self.materialise(one) for one in node.inputs]
+            operands = [
+                one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
+                for one in node.inputs
+            ]
             ufunc = self.begin(handle, node.origin).ufunc
             ufunc.function = node.op
             add = ufunc.inputs.add
             for one in operands:
                 if type(one) is int:
                     add().handle = one  # copying an Operand costs more
+                elif type(one) is bytes:
+                    add().MergeFromString(one)
                 else:
                     add().scalar.CopyFrom(one)
 
@@ -829,6 +900,14 @@ class Flush:
     def _text(self, node: Node, root: Node, names, inputs, origins, is_root=False) -> str:
         if not is_root:
             if not self._fuses(node, root):
+                name = names.get(node)
+                if name is not None:
+                    return name
+                inline = self._inline(node)
+                if inline is not None:
+                    name = names[node] = f"a{len(inputs)}"
+                    inputs[name] = pb.Operand.FromString(inline)
+                    return name
                 handle = self.materialise(node)
                 name = names.get(handle)
                 if name is None:

@@ -4,11 +4,11 @@ import ast
 import functools
 import inspect
 import operator
-from typing import Callable, Mapping, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _errors, _launch, _origin, _printed, _signatures
+from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_isolated, elementwise, passed_on
 from stride.v1 import operation_pb2 as pb
@@ -24,6 +24,13 @@ def _dim3(extents: Extents, name: str) -> pb.Dim3:
     if any(not 1 <= extent < 2**32 for extent in extents):
         raise ValueError(f"a {name}'s extents are from 1 to {2**32 - 1}: {extents}")
     return pb.Dim3(**dict(zip("xyz", extents)))
+
+
+def _hashable(extents: Extents) -> Extents:
+    return tuple(extents) if isinstance(extents, list) else extents
+
+
+_MAX_TEMPLATES = 64  # of a kernel: grids, mostly
 
 
 class RawKernel:
@@ -65,18 +72,21 @@ class RawKernel:
         _printed.note_code(source)
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
         self._code = module or source
+        self._templates: Dict[tuple, _encoding.LaunchTemplate] = {}
 
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
 
     def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
                  constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
-        arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
-        session = next((one.session for one in _launch.arrays_of(arguments)), session)
-        values = [_launch.uploaded(one, session) for one in arguments]
+        if any([type(one) is not Array and not isinstance(one, _launch.NUMBERS) for one in arguments]):
+            arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
+            session = next((one.session for one in _launch.arrays_of(arguments)), session)
+            arguments = [_launch.uploaded(one, session) for one in arguments]
         # Which of them it writes, only the service finds out.
-        self.launch(grid, block, values, _launch.written_arrays_of(values), shared_memory_bytes=shared_memory_bytes, constants=constants, cooperative=cooperative,
-                    session=session, device=device)
+        written = _launch.written_arrays_of(arguments)
+        self.launch(grid, block, arguments, written, shared_memory_bytes=shared_memory_bytes, constants=constants,
+                    cooperative=cooperative, session=written[0].session if written else session, device=device)
 
     def _code_for(self, session) -> str:
         return self._code
@@ -110,46 +120,56 @@ class RawKernel:
             >>> y.tolist()
             [0, 1, 2]
         """
-        from stride._session import _device_name, current_session
+        from stride._session import current_session
 
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
         for one in written:
             check_isolated(one._node)
-        launch = pb.KernelLaunch(
-            entry=self.name,
-            options=self.options,
-            grid=_dim3(grid, "grid"),
-            block=_dim3(block, "block"),
-            shared_memory_bytes=shared_memory_bytes,
-            cooperative=cooperative,
-        )
-        setattr(launch, self._kind, self._code_for(session))
-        variables = {name: _launch.uploaded(value, session) for name, value in _launch.merged(self._constants(), constants).items()}
-        # Whatever was recorded before reads what the kernel may write.
-        session._settle()
+        template = self._template(session, grid, block, shared_memory_bytes, cooperative, device)
+        variables = _launch.merged(self._constants(), constants)
+        if variables:
+            variables = {name: _launch.uploaded(value, session) for name, value in variables.items()}
         origin = _origin.caller()
 
         def add(flush):
-            launch.arguments.extend(_launch.argument(flush, one) for one in values)
-            launch.globals.extend(_launch.global_value(flush, name, value) for name, value in variables.items())
-            operation = pb.Operation(kernel_launch=launch)
-            operation.device = _device_name(device) or session.device
-            # What is wrong with a launch is found at once where the code is at hand; the first of its kind is waited for.
-            known = (self._kind, launch.module or self._code, self.name, self.options, operation.device, tuple(variables),
-                     tuple(getattr(one, "dtype", type(one)) for one in (*values, *variables.values())))
-            flush.add(
-                operation,
-                origin,
-                known,
-                [one._node.own_buffer() for one in _launch.arrays_of((*values, *variables.values()))],
-            )
+            # What is wrong with a launch is found at once where the code is there; the first of its kind is waited for.
+            arguments, types, buffers = _launch.encoded(flush, values, variables)
+            known = (template.identity, tuple(variables), types)
+            flush.add_launch(template.operation(arguments), origin, known, buffers)
             for one in written:
                 one._node.written()
 
-        session._flush((), add)
+        # Whatever was recorded before reads what the kernel may write.
+        session._settle(add, may_hold=True)
         for one in written:
             one._node.origin = origin
             passed_on(one._node)
+
+    def _template(self, session, grid: Extents, block: Extents, shared_memory_bytes: int, cooperative: bool,
+                  device: Optional[str]) -> _encoding.LaunchTemplate:
+        """What this launch has in common with others, which is made once."""
+        from stride._session import _device_name
+
+        code, device = self._code_for(session), _device_name(device) or session.device
+        if type(grid) is list or type(block) is list:
+            grid, block = _hashable(grid), _hashable(block)
+        key = code, grid, block, shared_memory_bytes, cooperative, device
+        template = self._templates.get(key)
+        if template is None:
+            launch = pb.KernelLaunch(
+                entry=self.name,
+                options=self.options,
+                grid=_dim3(grid, "grid"),
+                block=_dim3(block, "block"),
+                shared_memory_bytes=shared_memory_bytes,
+                cooperative=cooperative,
+            )
+            setattr(launch, self._kind, code)
+            template = _encoding.LaunchTemplate(launch, device, (self._kind, code, self.name, self.options, device))
+            if len(self._templates) >= _MAX_TEMPLATES:
+                self._templates.clear()
+            self._templates[key] = template
+        return template
 
 
 _BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",

@@ -1,16 +1,17 @@
 """What a launch of a kernel takes: arguments, structs with arrays in them, values of the module's variables."""
 
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _dtypes
+from stride import _dtypes, _encoding
 from stride._array import Array, node_of, wrap
 from stride._graph import Number
 from stride._texture import Texture
-from stride.v1 import operation_pb2 as pb
+from stride.v1 import array_pb2, operation_pb2 as pb
 
 _POINTER_BYTES = 8
+NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
 class Struct:
@@ -120,8 +121,52 @@ def written_arrays_of(values: Sequence) -> List[Array]:
     """Those of the service that a kernel may write: not a texture's."""
     found = []
     for value in values:
-        found += [one for one in (value.arrays() if isinstance(value, Struct) else [value]) if isinstance(one, Array)]
+        if isinstance(value, Array):
+            found.append(value)
+        elif isinstance(value, Struct):
+            found += [one for one in value.arrays() if isinstance(one, Array)]
     return found
+
+
+class Encoded(NamedTuple):
+    """What a launch adds to its template."""
+
+    arguments: bytes  # KernelLaunch's arguments and globals
+    types: tuple  # of both
+    buffers: list  # of all arrays among them
+
+
+def encoded(flush, values: Sequence, variables: Mapping[str, object]) -> Encoded:
+    """Serialises the arguments of a launch and the values of its module's variables."""
+    parts, types, buffers = [], [], []
+    session = flush.session
+    for value in values:
+        kind = type(value)
+        if kind is Array:
+            node = value._node
+            buffer = node.buffer or node.own_buffer()
+            is_there = node.handle and buffer.copy is None and node.session is session
+            parts.append(_encoding.array_argument(node.handle if is_there else flush.materialise(node)))
+            types.append(node.dtype)
+            buffers.append(buffer)
+        elif isinstance(value, NUMBERS):
+            parts.append(_encoding.number_argument(value, _scalar))
+            types.append(kind)
+        else:
+            parts.append(_encoding.framed_argument(argument(flush, value).SerializeToString()))
+            types.append(getattr(value, "dtype", kind))
+            buffers += [one._node.own_buffer() for one in arrays_of((value,))]
+    if variables:
+        given = variables.values()
+        message = pb.KernelLaunch(globals=[global_value(flush, name, value) for name, value in variables.items()])
+        parts.append(message.SerializeToString())
+        types += [getattr(value, "dtype", type(value)) for value in given]
+        buffers += [one._node.own_buffer() for one in arrays_of(tuple(given))]
+    return Encoded(b"".join(parts), tuple(types), buffers)
+
+
+def _scalar(value) -> array_pb2.Scalar:
+    return Number(value).to_proto()
 
 
 def argument(flush, value) -> pb.KernelArgument:

@@ -5,6 +5,7 @@ import contextvars
 import itertools
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from concurrent.futures import Future
@@ -33,6 +34,9 @@ _CACHE_BYTES = 64 << 10
 _CONNECT_SECONDS = 5.0
 _CALL_SECONDS = 60.0  # for what waits for no device
 _TTL_SECONDS = 600
+# Launches that follow one another faster than this travel together, so many at most: a message costs more than a launch.
+_HOLD_SECONDS = 1e-4
+_MAX_HELD = 32
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
@@ -166,6 +170,9 @@ class Session:
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process
+    _held: Optional[Flush] = None  # commands that are to travel with the next ones
+    _sent_launch = 0.0  # when a launch was sent or held last
+    _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
 
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
                  local: bool):
@@ -181,6 +188,7 @@ class Session:
         self._reported: set = set()  # messages of errors raised since the last synchronize
         self._recorded: list = []  # weak references to nodes that may still be deferred
         self._lock = threading.RLock()
+        self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
@@ -265,8 +273,10 @@ class Session:
         with self._lock:
             if self.closed:
                 return
+            self._send_held()
             self._closed.set()
             self._copies.close()
+        self._send_soon.set()
         while self in _default:
             _default.remove(self)
         self._stream.close()
@@ -302,11 +312,12 @@ class Session:
         except Exception:
             pass  # also what builders raise
 
-    def _flush(self, nodes, then=None) -> None:
-        """Sends what computes these nodes; `then(flush)` may add commands."""
+    def _flush(self, nodes, then=None, may_hold: bool = False) -> None:
+        """Sends what computes these nodes; `then(flush)` may add commands. `may_hold`: where others follow soon, they
+        travel with those."""
         with self._lock:
             self._check_open()
-            flush = self._flush_type(self)
+            flush, self._held = self._held or self._flush_type(self), None
             flush_ok = False
             try:
                 for node in nodes:
@@ -316,18 +327,42 @@ class Session:
                 flush_ok = True
             finally:
                 # Nodes have handles by now, so even after an error what there is must go.
-                if flush_ok or flush.commands:
+                if may_hold and flush_ok and self._holds(flush):
+                    self._held = flush
+                elif flush_ok or flush:
                     flush.finish()
-                    if flush.commands:
-                        self._stream.send(flush.request, flush.notes)
+                    if flush:
+                        self._stream.send(flush.request, flush.notes, flush.pieces)
 
-    def _settle(self, then=None) -> None:
+    def _holds(self, flush: Flush) -> bool:
+        """Whether launches wait for those that follow. The session's lock is held."""
+        now = time.monotonic()
+        last, self._sent_launch = self._sent_launch, now
+        if self._is_trace or flush.is_urgent or len(flush.pieces) >= _MAX_HELD or now - last > _HOLD_SECONDS:
+            return False
+        if not self._send_soon.is_set():
+            if self._sender is None:
+                self._sender = threading.Thread(target=_send_held, args=(weakref.ref(self), self._send_soon), daemon=True,
+                                                name="stride-sender")
+                self._sender.start()
+            self._send_soon.set()
+        return True
+
+    def _send_held(self) -> None:
+        """Sends what is held, if something is."""
+        if self._held is not None:
+            try:
+                self._flush(())
+            except _errors.StrideError:
+                pass  # the connection has ended: the next use reports it
+
+    def _settle(self, then=None, may_hold: bool = False) -> None:
         """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
         with self._lock:
             recorded, self._recorded = self._recorded, []
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes or then is not None:
-                self._flush(nodes, then)
+                self._flush(nodes, then, may_hold)
 
     def _foreign(self, node: Node) -> int:
         """The handle of another session's node: there is none."""
@@ -407,6 +442,12 @@ class Session:
         if values.nbytes <= _CACHE_BYTES:
             values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
+            self._keep(node, values)
+        return values
+
+    def _keep(self, node: Node, values: np.ndarray) -> None:
+        """The elements of `node`, read-only, came back. Another thread may read or send it."""
+        with self._lock:
             if node.handle:
                 buffer = node.buffer
                 if buffer is None or buffer.copy is None:
@@ -415,9 +456,8 @@ class Session:
                     buffer.end_copy()
                     buffer.version += 1
                     node.keep(values)
-            else:
+            elif node.op is not None:
                 node.returned(values)
-        return values
 
     def _may_hand_over(self, node: Node) -> bool:
         """Whether the host keeps the elements, once read."""
@@ -474,7 +514,7 @@ class Session:
             self._check_open()
             copy = node.buffer.copy if node.buffer is not None else None
             is_old = copy is not None and copy.dirty
-            if node.session is self and node.handle and not is_old and self._stream.all_answered():
+            if node.session is self and node.handle and not is_old and self._held is None and self._stream.all_answered():
                 return
             self._flush((node,), add)
         self._wait(answer)
@@ -671,6 +711,22 @@ def _device_name(device: Optional[str]) -> str:
     return device if device.startswith("devices/") else "devices/" + device
 
 
+def _send_held(session, send_soon: threading.Event) -> None:
+    """The sending thread: holds the session only weakly."""
+    while True:
+        is_asked = send_soon.wait(_TTL_SECONDS / 3)
+        if is_asked:
+            time.sleep(_HOLD_SECONDS)
+        alive = session()
+        if alive is None or alive.closed:
+            return
+        if is_asked:
+            with alive._lock:
+                send_soon.clear()
+                alive._send_held()
+        del alive
+
+
 def _renew(session, closed, stub, name) -> None:
     """The renewing thread: holds the session only weakly."""
     while not closed.wait(_TTL_SECONDS / 3):
@@ -699,6 +755,7 @@ def _leave_to_parent() -> None:
         session._lock, session._closed = threading.RLock(), threading.Event()
         session._closed.set()
         session._copies.close()
+        session._held = None
         session._stream.leave_to_parent()
         session._shared.leave_to_parent()
 

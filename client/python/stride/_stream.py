@@ -6,12 +6,14 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
-from typing import Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Union
+from typing import Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 from stride import _errors
 from stride._grpc_connection import GrpcConnection
 from stride._local_connection import LocalConnection, LocalConnections
 from stride.v1 import compute_service_pb2 as pb, operation_pb2
+
+Piece = Tuple[bytes, int]  # serialised ExecuteRequest.commands, and how many they are
 
 # The contract's limits are 1,000 commands and 4 MiB a message.
 _MAX_COMMANDS = 900
@@ -44,22 +46,32 @@ class Answer:
 class Note:
     """What is remembered of a command until its answer. Nobody changes it once the command was sent."""
 
-    __slots__ = ("answer", "origin", "operation", "launch", "written", "thread")
+    __slots__ = ("answer", "origin", "_operation", "launch", "written", "thread")
 
     def __init__(
         self,
         answer: Optional[Answer] = None,
         origin: object = None,
-        operation: Optional[operation_pb2.Operation] = None,
+        operation: Union[operation_pb2.Operation, bytes, None] = None,
         launch: object = None,
         written: Sequence = (),
     ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
-        self.operation = operation
+        self._operation = operation  # serialised, where a launch was encoded from a template
         self.launch = launch  # what CommandStream.launched has once it was done
         self.written = written  # of a launch: the buffers of the arrays that it was given
         self.thread = threading.get_ident() if written else 0  # that launched
+
+    @property
+    def operation(self) -> Optional[operation_pb2.Operation]:
+        """Parsed for an error alone."""
+        operation = self._operation
+        return operation_pb2.Operation.FromString(operation) if isinstance(operation, bytes) else operation
+
+    @property
+    def has_operation(self) -> bool:
+        return self._operation is not None
 
 
 class LaunchFailure:
@@ -95,6 +107,27 @@ def has_arrays(operation: operation_pb2.Operation) -> bool:
     return any(_handles(operation))
 
 
+def cut(request: pb.ExecuteRequest) -> List[Piece]:
+    """The request's commands, serialised in pieces that are each within a message's limits."""
+    commands = request.commands
+    if not commands:
+        return []
+    if len(commands) <= _MAX_COMMANDS:
+        whole = pb.ExecuteRequest(commands=commands).SerializeToString() if request.session \
+            else request.SerializeToString()
+        if len(whole) <= _MAX_BYTES:
+            return [(whole, len(commands))]
+    pieces, begin, size = [], 0, 0
+    for i, command in enumerate(commands):
+        num_bytes = command.ByteSize()
+        if i > begin and (i - begin >= _MAX_COMMANDS or size + num_bytes > _MAX_BYTES):
+            pieces.append((pb.ExecuteRequest(commands=commands[begin:i]).SerializeToString(), i - begin))
+            begin, size = i, 0
+        size += num_bytes
+    pieces.append((pb.ExecuteRequest(commands=commands[begin:]).SerializeToString(), len(commands) - begin))
+    return pieces
+
+
 class CommandStream:
     """Owns one Execute call, opened by the first `send` and again after it broke: over a local connection where there is one, else by gRPC.
 
@@ -105,6 +138,7 @@ class CommandStream:
     def __init__(self, stub, session: str, local: Optional[LocalConnections] = None):
         self._stub = stub
         self._session = session
+        self._prefix = pb.ExecuteRequest(session=session).SerializeToString()
         self._local = local
         self._writing = threading.RLock()  # whose turn it is to open a connection and to send; taken before `_lock`
         self._lock = threading.Lock()  # guards what follows
@@ -130,10 +164,11 @@ class CommandStream:
 
     # --- sending ---
 
-    def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note]) -> None:
-        """`notes` are by command id; commands without one want no answer. The request is the stream's from now on."""
+    def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note], pieces: Sequence[Piece] = ()) -> None:
+        """`notes` are by command id; commands without one want no answer. The request is the stream's from now on.
+        `pieces`: serialised commands that come before it."""
         with self._writing:
-            connection = self._put(self._messages(request), notes)
+            connection = self._put(self._joined(pieces, request) if pieces else self._messages(request), notes)
             try:
                 if not connection.flush():
                     self._until(connection.flush, or_room=True)
@@ -150,21 +185,26 @@ class CommandStream:
                 self._until(_never, _AT_ONCE)
             return not self._waiting
 
+    def _joined(self, pieces: Sequence[Piece], request: pb.ExecuteRequest) -> List[bytes]:
+        # Messages one after another are one message.
+        messages, parts, num_commands, size = [], [self._prefix], 0, 0
+        for piece, num in (*pieces, *cut(request)):
+            if num_commands and (num_commands + num > _MAX_COMMANDS or size + len(piece) > _MAX_BYTES):
+                messages.append(b"".join(parts))
+                parts, num_commands, size = [self._prefix], 0, 0
+            parts.append(piece)
+            num_commands += num
+            size += len(piece)
+        messages.append(b"".join(parts))
+        return messages
+
     def _messages(self, request: pb.ExecuteRequest) -> List[bytes]:
         request.session = self._session
         commands = request.commands
         whole = request.SerializeToString()
         if len(commands) <= _MAX_COMMANDS and len(whole) <= _MAX_BYTES:
             return [whole]
-        cut, begin, size = [], 0, 0
-        for i, command in enumerate(commands):
-            bytes_ = command.ByteSize()
-            if i > begin and (i - begin >= _MAX_COMMANDS or size + bytes_ > _MAX_BYTES):
-                cut.append(pb.ExecuteRequest(session=self._session, commands=commands[begin:i]).SerializeToString())
-                begin, size = i, 0
-            size += bytes_
-        cut.append(pb.ExecuteRequest(session=self._session, commands=commands[begin:]).SerializeToString())
-        return cut
+        return self._joined(cut(request), pb.ExecuteRequest())
 
     def _put(self, messages: List[bytes], notes: Dict[int, Note]):
         """Leaves the messages to the connection that this returns, and that the notes' answers will come from. It is this thread's turn to send."""
@@ -312,7 +352,7 @@ class CommandStream:
             note = waiting.get(result.id)
             if note is None:
                 continue
-            failed = note.operation is not None and result.HasField("status") and result.status.code
+            failed = result.HasField("status") and result.status.code and note.has_operation
             if note.answer is not None:
                 if failed:
                     note.answer.origin = self._origin_of_failure(note, _handles(note.operation))

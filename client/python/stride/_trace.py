@@ -65,7 +65,7 @@ class Trace(_session.Session):
         if self.unrolls:
             self._flush_type = outer._flush_type
 
-    def send(self, request, notes) -> None:
+    def send(self, request, notes, pieces=()) -> None:
         for command in request.commands:
             note = notes.get(command.id)
             self.commands.append((command, note.origin if note is not None else None))

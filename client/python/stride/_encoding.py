@@ -1,0 +1,83 @@
+"""Commands as bytes: what launches of one kernel have in common is serialised once, and each adds its id and arguments.
+
+Field numbers are those of stride/v1/operation.proto and compute_service.proto; the tests compare with the messages."""
+
+import functools
+from typing import Callable, Dict
+
+import numpy as np
+
+from stride.v1 import array_pb2, operation_pb2 as pb
+
+# (field number << 3) | wire type, with 0 for a varint and 2 for a length and so many bytes.
+_COMMANDS = b"\x12"  # ExecuteRequest.commands
+_ID = b"\x08"  # Command.id
+_OPERATION = b"\x12"  # Command.operation
+_WAIT = b"\x30\x01"  # Command.wait: true
+_KERNEL_LAUNCH = b"\x2a"  # Operation.kernel_launch
+_ARGUMENTS = b"\x52"  # KernelLaunch.arguments
+_ARRAY = b"\x0a"  # KernelArgument.array
+_HANDLE = b"\x08"  # Operand.handle
+
+_MAX_NUMBERS = 1_024  # encoded numbers that are kept
+_SHORT = [bytes((n,)) for n in range(128)]
+_numbers: Dict[tuple, bytes] = {}
+_EXACT = (int, np.integer, np.bool_)  # kinds of numbers whose zero has no sign
+
+
+def varint(number: int) -> bytes:
+    """A non-negative integer in groups of seven bits, least significant first."""
+    if number < 128:
+        return _SHORT[number]
+    if number < 1 << 14:
+        return bytes((number & 127 | 128, number >> 7))
+    if number < 1 << 21:
+        return bytes((number & 127 | 128, number >> 7 & 127 | 128, number >> 14))
+    return bytes((number & 127 | 128,)) + varint(number >> 7)
+
+
+@functools.lru_cache(maxsize=1_024)
+def array_argument(handle: int) -> bytes:
+    """KernelLaunch.arguments: the array of a handle."""
+    operand = _HANDLE + varint(handle)
+    return framed_argument(_ARRAY + varint(len(operand)) + operand)
+
+
+def framed_argument(argument: bytes) -> bytes:
+    """KernelLaunch.arguments: a serialised KernelArgument."""
+    return _ARGUMENTS + varint(len(argument)) + argument
+
+
+def number_argument(value, to_proto: Callable[[object], array_pb2.Scalar]) -> bytes:
+    """KernelLaunch.arguments: a number, and the function that makes its message."""
+    key = (type(value), value)
+    known = _numbers.get(key)
+    if known is None:
+        known = framed_argument(pb.KernelArgument(scalar=to_proto(value)).SerializeToString())
+        if value or isinstance(value, _EXACT):  # 0.0 and -0.0 are one key
+            if len(_numbers) >= _MAX_NUMBERS:
+                _numbers.clear()
+            _numbers[key] = known
+    return known
+
+
+class LaunchTemplate:
+    """What launches of one kernel with one grid and device have in common."""
+
+    __slots__ = ("head", "tail", "identity")
+
+    def __init__(self, launch: pb.KernelLaunch, device: str, identity: tuple):
+        self.head = launch.SerializeToString()  # all but arguments and variables
+        self.tail = pb.Operation(device=device).SerializeToString()
+        self.identity = identity  # of the code and the device, without the grid: see CommandStream.launched
+
+    def operation(self, arguments: bytes) -> bytes:
+        """An Operation. `arguments`: KernelLaunch.arguments and globals, serialised."""
+        size = len(self.head) + len(arguments)
+        return b"".join((_KERNEL_LAUNCH, varint(size), self.head, arguments, self.tail))
+
+
+def command(command_id: int, operation: bytes, wait: bool) -> bytes:
+    """ExecuteRequest.commands: one command with a serialised Operation."""
+    body = b"".join((_ID, varint(command_id), _OPERATION, varint(len(operation)), operation, _WAIT if wait else b""))
+    return b"".join((_COMMANDS, varint(len(body)), body))
