@@ -352,6 +352,13 @@ def sort(lib, x):
     return lib.xp.sort(x)
 
 
+@row("sort_short", "sort 3e4 f32", lambda s: [s.normals(s.count(3e4))], in_a_row=True)
+@row("sort_float64", "sort 1e6 f64", lambda s: [s.normals(s.count(1e6), dtype=np.float64)], in_a_row=True)
+def sort_other(lib, x):
+    return lib.xp.sort(x)
+
+
+@row("argsort_int64", "argsort 1e6 i64", lambda s: [s.places(s.count(1e6), 1 << 60)], in_a_row=True, tolerance=None)
 @row("argsort", "argsort 1e7 f32", keys, in_a_row=True, tolerance=None)
 def argsort(lib, x):
     return lib.xp.argsort(x)
@@ -360,6 +367,44 @@ def argsort(lib, x):
 @row("unique", "unique 1e7 f32", keys, in_a_row=True, eager=True)
 def unique(lib, x):
     return lib.xp.unique(x)
+
+
+@row("partition", "partition 1e6 f32", lambda s: [s.normals(s.count(1e6))], in_a_row=True, tolerance=None)
+def partition(lib, x):
+    return lib.xp.partition(x, x.shape[0] // 2)
+
+
+@row(
+    "isin",
+    "isin 1e6 of 1e5 i64",
+    lambda s: [s.places(s.count(1e6), 1 << 40), s.places(s.count(1e5), 1 << 40)],
+    in_a_row=True,
+    tolerance=0,
+)
+def isin(lib, x, y):
+    return lib.xp.isin(x, y)
+
+
+@row(
+    "intersect1d",
+    "intersect1d of 1e6 i64 twice",
+    lambda s: [s.places(s.count(1e6), 1_000_000) for _ in "xy"],
+    tolerance=0,
+    eager=True,
+)
+def intersect1d(lib, x, y):
+    return lib.xp.intersect1d(x, y)
+
+
+@row(
+    "digitize",
+    "digitize 1e6 f32 in 50",
+    lambda s: [s.normals(s.count(1e6)), np.linspace(-3, 3, 50, dtype=np.float32)],
+    in_a_row=True,
+    tolerance=0,
+)
+def digitize(lib, x, edges):
+    return lib.xp.digitize(x, edges)
 
 
 def random_square(s):
