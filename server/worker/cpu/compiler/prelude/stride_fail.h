@@ -23,6 +23,9 @@ STRIDE_DEVICE PrintArgument print_argument(float value) { return print_argument(
 STRIDE_DEVICE PrintArgument print_argument(__half value) {
   return print_argument((double)(float)value);
 }
+STRIDE_DEVICE PrintArgument print_argument(__nv_bfloat16 value) {
+  return print_argument((double)(float)value);
+}
 STRIDE_DEVICE PrintArgument print_argument(const char* value) {
   PrintArgument a;
   a.kind = PrintArgument::kString;
@@ -43,6 +46,8 @@ STRIDE_DEVICE PrintArgument print_argument(T* value) {
 }
 template <class T>
 STRIDE_DEVICE PrintArgument print_argument(T value) {
+  // A class with a conversion to an integer would be printed as that.
+  static_assert(!__is_class(T), "printf takes numbers, pointers and text");
   PrintArgument a;
   a.kind = PrintArgument::kInteger;
   a.size = sizeof(T) < 4 ? 4 : sizeof(T);

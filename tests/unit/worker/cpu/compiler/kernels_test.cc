@@ -405,7 +405,7 @@ TEST_P(OwnNamesTest, ASourceDeclaresANameThatThePreludeHas) {
   const std::string source = GetParam().source;
   Loaded loaded = Build(source.c_str());
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
-  EXPECT_EQ(loaded.compiled.kernels[0].name, "k");
+  EXPECT_EQ(loaded.compiled.name, "k");
   int64_t out[2] = {};
   void* argument = out;
   ThreadPool pool(1);
