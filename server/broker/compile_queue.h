@@ -32,7 +32,7 @@ class CompileQueue {
 
   int num_running() const { return num_running_ + num_later_running_; }
   size_t num_waiting() const { return num_waiting_; }
-  // Of a tenant's that nothing waits for.
+  // Jobs of this tenant that nothing waits for.
   size_t num_later(const TenantId& tenant) const;
 
  private:

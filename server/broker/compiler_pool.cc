@@ -116,8 +116,8 @@ void CompilerPool::CompileLater(const TenantId& tenant, const std::string& targe
 
 void CompilerPool::Request(const TenantId& tenant, const std::string& target,
                            const wire::Code& code, bool later, Done done) {
-  Job job{.tenant = tenant, .key = {}, .target = target, .code = SerializeCode(code),
-          .later = later};
+  Job job{
+      .tenant = tenant, .key = {}, .target = target, .code = SerializeCode(code), .later = later};
   job.key = KeyOf(tenant, target, code, job.code);
   if (Module module = memory_.Find(job.key)) return done(std::move(module));
   if (FindKind(target) == nullptr) {

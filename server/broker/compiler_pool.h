@@ -32,7 +32,7 @@ struct CompilerOptions {
   std::string precompiled_directory;  // of precompiled_modules.h; empty: none
   // By a device's target: targets of precompiled code that it runs, the best first.
   std::map<std::string, std::vector<std::string>> precompiled_targets;
-  int num_compilers = 2;              // processes of a kind, at most
+  int num_compilers = 2;  // processes of a kind, at most
   // And so many more for tenants who have nothing being compiled: they wait for nobody's code.
   int num_more_compilers = 6;
   absl::Duration timeout = absl::Seconds(60);

@@ -24,7 +24,7 @@ struct Discovery {
       devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
   std::vector<wire::Link> links;
   std::map<std::string, std::string> executables;  // by kind
-  std::map<std::string, std::string> toolchains;   // likewise, of its compile mode
+  std::map<std::string, std::string> toolchains;   // by kind, of the compile mode
   std::vector<std::string> notes;
   // An executable ended since it could not enter the sandbox that was required.
   bool sandbox_refused = false;
@@ -35,7 +35,7 @@ struct Discovery {
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
                                    const SandboxPolicy& sandbox, Spawner* spawner);
 
-// What compiled code of a kind depends on besides its text: the compiler by its own name, and the
+// The rest of what compiled code of a kind depends on: the compiler by its own name, and the
 // builds of the executables that compile it and that launch it.
 std::string ToolchainOf(const Discovery& found, const std::string& kind);
 

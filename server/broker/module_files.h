@@ -41,7 +41,7 @@ class ModuleFiles {
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all files, as far as we know
 };
 
-// What these files are called, and what one holds: nothing where it is damaged.
+// The name of such a file, and the content of one: nothing where it is damaged.
 std::string ModuleFileName(const std::string& key);
 std::optional<ModuleFiles::Entry> ReadModuleFile(int fd);
 

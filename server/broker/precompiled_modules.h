@@ -11,12 +11,13 @@
 namespace stride::broker {
 
 // Modules that were compiled when the product was built: files of ModuleFiles' format, by key, in a
-// folder next to the workers. The key has the compiler's and the worker's build, so files of another
-// version are never found. Only read. Immutable after construction; any thread.
+// folder next to the workers. The key has the compiler's and the worker's build, so files of
+// another version are never found. Only read. Immutable after construction; any thread.
 class PrecompiledModules {
  public:
   // An empty name, or a folder that does not exist: there are none. A folder that others than this
-  // user or root own, or may write, is not used, since code from it is run: `status` has the reason.
+  // user or root own, or may write, is not used, since code from it is run: `status` has the
+  // reason.
   explicit PrecompiledModules(const std::string& folder);
 
   const absl::Status& status() const { return status_; }

@@ -21,8 +21,7 @@ std::string MakeName(std::string_view op, const std::vector<DType>& arguments) {
 // Results that are stored go through `where` in their own type (a ufunc's mask), as do the bits of
 // floats; everything else computes in wider types than 16 bits.
 bool ComputesIn(const OpRow& row, DType dtype) {
-  return HasLoop(row, dtype) &&
-         (row.rule == TypeRule::kWhere || ComputeType(row, dtype) == dtype);
+  return HasLoop(row, dtype) && (row.rule == TypeRule::kWhere || ComputeType(row, dtype) == dtype);
 }
 
 void AddOperation(const OpRow& row, DType dtype, std::vector<BlockLoop>* loops) {
@@ -40,7 +39,7 @@ void AddOperation(const OpRow& row, DType dtype, std::vector<BlockLoop>* loops) 
   }
 }
 
-// int64 beside uint64 compares exactly.
+// int64 and uint64 compare exactly.
 void AddMixedComparison(const OpRow& row, std::vector<BlockLoop>* loops) {
   if (row.rule != TypeRule::kComparison) return;
   loops->push_back({&row, {DType::kInt64, DType::kUInt64}, DType::kBool});
@@ -118,8 +117,7 @@ std::string BlockLoopName(const wire::Program& program, const Instruction& instr
   std::vector<DType> types;
   for (uint32_t argument : instruction.arguments()) {
     if (argument >= static_cast<uint32_t>(program.instructions_size())) return "";
-    types.push_back(
-        static_cast<DType>(program.instructions(static_cast<int>(argument)).dtype()));
+    types.push_back(static_cast<DType>(program.instructions(static_cast<int>(argument)).dtype()));
   }
   if (instruction.kind() == Instruction::KIND_OP) return MakeName(instruction.op(), types);
   types.push_back(static_cast<DType>(instruction.dtype()));

@@ -42,7 +42,7 @@ int64_t Product(const Extents& extents, int count) {
   return product;
 }
 
-// Of axes in C order, the last of which has this step.
+// The strides of axes in C order, the last of which has this step.
 std::vector<int64_t> StridesOf(const Extents& extents, int64_t step) {
   std::vector<int64_t> strides(static_cast<size_t>(extents.size()));
   for (size_t i = strides.size(); i-- > 0;) {

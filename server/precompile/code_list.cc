@@ -17,8 +17,8 @@ namespace {
 using Reduction = v1::Reduction;
 using Shape = std::vector<int64_t>;
 
-// Longer than 15 along each axis, so that threads may go along any (ops::KeptContiguous), and short,
-// where they may not.
+// Longer than 15 along each axis, so that threads may go along any (ops::KeptContiguous), and
+// short, where they may not.
 const Shape kLine = {100}, kMatrix = {20, 30}, kSmallMatrix = {3, 4};
 
 std::vector<DType> AllTypes() {
@@ -27,9 +27,9 @@ std::vector<DType> AllTypes() {
   return all;
 }
 
-// Those of most programs. What is listed for these alone is large or takes long to compile.
-constexpr DType kCommonTypes[] = {DType::kBool,    DType::kUInt8,   DType::kInt32,
-                                  DType::kInt64,   DType::kFloat32, DType::kFloat64,
+// Types of most programs. Code for these alone is large or takes long to compile.
+constexpr DType kCommonTypes[] = {DType::kBool,      DType::kUInt8,   DType::kInt32,
+                                  DType::kInt64,     DType::kFloat32, DType::kFloat64,
                                   DType::kComplex128};
 
 class CodeList {
@@ -62,7 +62,7 @@ class CodeList {
     if (known_.insert(broker::SerializeCode(code)).second) codes_.push_back(std::move(code));
   }
 
-  // What the planner refuses has no code: an operation without a loop of this type.
+  // An operation without a loop of this type is refused by the planner and has no code.
   void Add(const v1::Operation& given, const std::vector<ops::Input>& inputs,
            const ops::Input& existing = {}) {
     v1::Operation operation = given;
@@ -74,7 +74,8 @@ class CodeList {
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
 
-  // A GPU has no block loops: single operations over arrays that lie in one piece, and with numbers.
+  // A GPU has no block loops: single operations over arrays that lie in one piece, and with
+  // numbers.
   void AddUfuncs() {
     for (const ops::OpRow& row : ops::OpTable()) {
       for (DType dtype : AllTypes()) {
@@ -124,9 +125,8 @@ class CodeList {
 
   // A CPU device has plain reductions for all types and layouts; these need no copy of the values.
   void AddReductions() {
-    const std::vector<DType> types = is_cuda_ ? AllTypes()
-                                              : std::vector<DType>{DType::kInt64, DType::kFloat32,
-                                                                   DType::kFloat64};
+    const std::vector<DType> types =
+        is_cuda_ ? AllTypes() : std::vector<DType>{DType::kInt64, DType::kFloat32, DType::kFloat64};
     for (int number = Reduction::Function_MIN + 1; number <= Reduction::Function_MAX; ++number) {
       for (DType dtype : types) AddReduction(static_cast<Reduction::Function>(number), dtype);
     }
@@ -146,7 +146,7 @@ class CodeList {
     if (is_cuda_) add(kSmallMatrix, {0});
   }
 
-  // Of values as they lie in memory, for reductions that block loops prepare and finish.
+  // Reductions of values as they lie in memory, which block loops prepare and finish.
   void AddPlainReductions() {
     using Code = wire::ReduceCode;
     for (int combine = Code::COMBINE_ADD; combine <= Code::COMBINE_ARGMAX; ++combine) {
@@ -274,6 +274,8 @@ class CodeList {
 
 }  // namespace
 
-std::vector<wire::Code> CodesFor(const std::string& kind) { return CodeList(kind == "cuda").Make(); }
+std::vector<wire::Code> CodesFor(const std::string& kind) {
+  return CodeList(kind == "cuda").Make();
+}
 
 }  // namespace stride::precompile

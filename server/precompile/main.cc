@@ -33,7 +33,7 @@ constexpr char kUsage[] =
 constexpr absl::Duration kTimeout = absl::Minutes(10);
 constexpr absl::Duration kListTimeout = absl::Seconds(60);
 constexpr uint64_t kNoBound = uint64_t{1} << 40;
-// What the product may weigh by this folder.
+// The folder's share of the product.
 constexpr uint64_t kMaxBytes = 40'000'000;
 
 struct Options {
@@ -51,8 +51,8 @@ bool Parse(int argc, char** argv, Options* options) {
       options->output = std::string(text);
     } else if (absl::ConsumePrefix(&text, "--targets=")) {
       options->targets = absl::StrSplit(text, ',', absl::SkipEmpty());
-    } else if (!absl::ConsumePrefix(&text, "--jobs=") ||
-               !absl::SimpleAtoi(text, &options->jobs) || options->jobs < 1) {
+    } else if (!absl::ConsumePrefix(&text, "--jobs=") || !absl::SimpleAtoi(text, &options->jobs) ||
+               options->jobs < 1) {
       return false;
     }
   }
@@ -78,7 +78,8 @@ class Progress {
   // The names of the files.
   absl::StatusOr<std::set<std::string>> Wait() {
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(+[](int* waiting) { return *waiting == 0; }, &num_waiting_));
+    mutex_.Await(absl::Condition(
+        +[](int* waiting) { return *waiting == 0; }, &num_waiting_));
     if (!first_error_.ok()) return first_error_;
     return files_;
   }
@@ -90,7 +91,7 @@ class Progress {
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What is there already, of this build, stays.
+// Files of this build that exist already stay.
 absl::StatusOr<std::set<std::string>> CompileAll(const Options& options) {
   broker::Spawner spawner(broker::WorkerEnvironment());
   // The build's own text: no sandbox, so that a build needs no rights for one.

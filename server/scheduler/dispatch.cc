@@ -200,8 +200,7 @@ const wire::Task& Scheduler::BoundTask(const Task& task, Lane& lane) const {
   wire::Task* bound = RebinderFor(task.planned, lane).Bind(slots);
   if (task.module != nullptr) {
     SetModule(bound, task.module->id);
-    if (task.plan().code.has_value())
-      SetByBlocks(bound, task.block_loops.get(), *task.plan().code);
+    if (task.plan().code.has_value()) SetByBlocks(bound, task.block_loops.get(), *task.plan().code);
   }
   bound->set_label(task.label);
   uint64_t sequence = lane.next_sequence;
@@ -379,7 +378,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
                                    const wire::Status& status) const {
   if (status.code() == 0) return absl::OkStatus();
   absl::Status cause = wire::ToStatus(status);
-  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module, task.block_loops};
+  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module,
+                                                                        task.block_loops};
   if (task.ready != nullptr) modules = task.ready->modules;
   for (const auto& module : modules) {
     if (module == nullptr) continue;

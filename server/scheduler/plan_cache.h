@@ -33,20 +33,20 @@ struct SpreadPlans {
   int axis = 0;
 };
 
-// What is known of a plan's code on one target.
+// The state of a plan's code on one target.
 struct PlannedCode {
-  // As long as somebody has it.
+  // While a task or a cache holds it.
   std::weak_ptr<const broker::CompiledModule> module;
-  // Of a reduction by blocks, likewise.
+  // The plain reduction of a reduction by blocks, while it is held.
   std::weak_ptr<const broker::CompiledModule> plain;
-  // What ran by blocks, since the code was not compiled, in elements; 0: nothing has.
+  // Elements that ran by blocks, since the code was not compiled; 0: none.
   int64_t ran_by_blocks = 0;
   bool requested = false;  // from the compiler, while it runs by blocks
 };
 
 // How a plan runs before its code is compiled.
 struct FirstTier {
-  bool by_blocks = false;                 // false: not at all
+  bool by_blocks = false;                  // false: not at all
   std::optional<wire::Code> plain_reduce;  // of a reduction: of values as they lie in memory
   int64_t elements = 0;
 };

@@ -54,7 +54,7 @@ bool MakesWhole(const Task& task, const store::Buffer& buffer) {
                      [&](const Use& use) { return use.buffer.get() == &buffer && use.fresh; });
 }
 
-// What an operation may run by blocks, in elements, before its code is compiled: some milliseconds.
+// Elements that an operation may run by blocks before its code is compiled: some milliseconds.
 // A launch counts as some elements, for its program is made ready each time. Larger programs leave
 // no room in a packet. A reduction by blocks writes the values that it combines.
 constexpr int64_t kElementsWorthCode = 1 << 20;
@@ -77,8 +77,8 @@ FirstTier FirstTierOf(const ops::Plan& plan) {
   }
   tier.plain_reduce = ops::PlainReduceCode(plan.code->reduce());
   const auto accumulator = static_cast<DType>(plan.code->reduce().accumulator_dtype());
-  tier.by_blocks = tier.plain_reduce.has_value() &&
-                   tier.elements <= kMaxMappedBytes / ItemSize(accumulator);
+  tier.by_blocks =
+      tier.plain_reduce.has_value() && tier.elements <= kMaxMappedBytes / ItemSize(accumulator);
   return tier;
 }
 
@@ -183,7 +183,7 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
 // The loops on which an operation can run before its code is compiled; null: it waits for its code,
 // or its code was compiled with the product.
 std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Task& task,
-                                                                      const std::string& target) {
+                                                                       const std::string& target) {
   const wire::Code& code = *task.plan().code;
   if (!code.has_elementwise() && !code.has_reduce()) return nullptr;
   auto loops = core_->broker->compiler().BlockLoops(target);
@@ -213,7 +213,7 @@ bool Scheduler::RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledMo
   return true;
 }
 
-// What a plan ran by blocks so far decides when its code is worth a compilation.
+// The elements that a plan ran by blocks decide when its code is worth a compilation.
 void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
                                 const std::string& target) {
   task.block_loops = std::move(loops);

@@ -121,7 +121,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   Lane* lane = nullptr;
   std::shared_ptr<const broker::CompiledModule> module;
   std::shared_ptr<const broker::CompiledModule> block_loops;  // set: it runs by blocks
-  std::shared_ptr<const Replay::Ready> ready;  // for the device's target
+  std::shared_ptr<const Replay::Ready> ready;                 // for the device's target
   bool compile_requested = false;
   bool queued_ready = false;    // stands in its lane's ready queue
   bool being_prepared = false;  // stands among those that its lane prepares, between these two

@@ -309,7 +309,7 @@ size_t NumLines(const std::string& text) {
 TEST_F(KernelTest, PrintedTextIsReadOnceByItsSession) {
   Client other = daemon_->Connect();
   Must(other.Synchronize());
-  Array out = client_.Kernel(Prints("greet", 7, 2)).at(0);
+  const auto out = client_.Kernel(Prints("greet", 7, 2));
   Must(client_.Synchronize());
   EXPECT_EQ(Must(other.ReadPrinted()).text, "");
   const KernelOutput printed = Must(client_.ReadPrinted());
@@ -319,8 +319,8 @@ TEST_F(KernelTest, PrintedTextIsReadOnceByItsSession) {
 }
 
 TEST_F(KernelTest, PrintedTextIsThereWhenAResultIs) {
-  Array out = client_.Kernel(Prints("greet", 3)).at(0);
-  EXPECT_THAT(Get<int64_t>(client_, out), ElementsAre(3));
+  const auto out = client_.Kernel(Prints("greet", 3));
+  EXPECT_THAT(Get<int64_t>(client_, out.at(0)), ElementsAre(3));
   EXPECT_EQ(Must(client_.ReadPrinted()).text, "block 0 thread 0 of 3: 0.75\n");
 }
 

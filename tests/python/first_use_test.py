@@ -168,7 +168,7 @@ class FirstUseTest(unittest.TestCase):
         return results
 
     def test_what_is_used_much_gets_code_of_its_own(self):
-        """Results stay the same to the bit, and the compiler runs beside them."""
+        """Results stay the same to the bit while the compiler runs."""
         x = st.array(np.linspace(0.5, 3, 1 << 20).astype(np.float32))
         first = np.asarray(st.sin(x) * x + 3)
         deadline = time.monotonic() + 60

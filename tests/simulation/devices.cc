@@ -384,7 +384,8 @@ void Devices::Vanish() {
   Shutdown();
 }
 
-std::shared_ptr<const broker::CompiledModule> Devices::Lookup(const TenantId&, const std::string& target,
+std::shared_ptr<const broker::CompiledModule> Devices::Lookup(const TenantId&,
+                                                              const std::string& target,
                                                               const wire::Code& code) {
   auto found = modules_.find(target + code.SerializeAsString());
   return found == modules_.end() ? nullptr : found->second;

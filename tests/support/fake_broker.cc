@@ -503,7 +503,8 @@ void FakeBroker::Shutdown() {
   Background::Get().Wait();
 }
 
-std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const TenantId&, const std::string& target,
+std::shared_ptr<const broker::CompiledModule> FakeBroker::Lookup(const TenantId&,
+                                                                 const std::string& target,
                                                                  const wire::Code& code) {
   absl::MutexLock lock(&mutex_);
   auto it = modules_.find(absl::StrCat(target, code.SerializeAsString()));

@@ -29,9 +29,9 @@ absl::StatusOr<std::string> EmitMatmulCuda(const wire::MatmulCode& code);
 absl::StatusOr<std::string> EmitMatmulCpu(const wire::MatmulCode& code);
 absl::StatusOr<std::string> EmitRoutineCuda(const wire::RoutineCode& code);
 absl::StatusOr<std::string> EmitRoutineCpu(const wire::RoutineCode& code);
-// Each of ops::BlockLoops() as `extern "C" void NAME(const void* a, const void* b, const void* c, void* out, long
-// long n)`: elements [0, n) of arguments that lie one after another; the rest of the arguments is not read. `out` may
-// be an argument of the same item size.
+// Each of ops::BlockLoops() as `extern "C" void NAME(const void* a, const void* b, const void* c,
+// void* out, long long n)`: elements [0, n) of arguments that lie one after another; the rest of
+// the arguments is not read. `out` may be an argument of the same item size.
 std::string EmitBlockLoopsCpu();
 
 // Whichever of the above `code` asks for; INVALID_ARGUMENT for Code.source.

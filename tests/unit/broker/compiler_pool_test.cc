@@ -144,8 +144,7 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
     ++num_done;
   };
   pool_->Compile(kTenant, "fake:1", Source("hang"), count);
-  for (int i = 0; i < 100; ++i)
-    pool_->Compile(kTenant, "fake:1", OwnCode(i), count);
+  for (int i = 0; i < 100; ++i) pool_->Compile(kTenant, "fake:1", OwnCode(i), count);
   const auto compile = [&](const wire::Code& code) {
     absl::Notification called;
     pool_->Compile(kOther, "fake:1", code, [&](const absl::StatusOr<Module>& module) {
@@ -385,7 +384,7 @@ TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
 
 class PrecompiledTest : public CompilerPoolTest {
  protected:
-  // What a build does: compiles into a folder, for a target that several devices run.
+  // As a build does: compiles into a folder, for a target that several devices run.
   void SetUp() override {
     CompilerPoolTest::SetUp();
     precompiled_ = folder_.string() + "_precompiled";
@@ -506,7 +505,7 @@ TEST_F(PrecompiledTest, FilesOfAnotherUserAreNotUsed) {
   EXPECT_TRUE(absl::IsFailedPrecondition(pool_->precompiled().status()));
 }
 
-// How long a compilation takes must not tell what another tenant has compiled.
+// The time of a compilation must not show what another tenant has compiled.
 TEST_F(PrecompiledTest, TenantsShareCodeOfTheDaemonAlone) {
   const wire::Code source = Source("object one");
   wire::Code calls = OwnCode(0);

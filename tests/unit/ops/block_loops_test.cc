@@ -25,10 +25,9 @@ TEST(BlockLoopsTest, EveryUfuncOfEveryTypeRunsByBlocks) {
         auto plan = PlanOperation(testing::UfuncOf(std::string(row.name), row.arity), inputs, {});
         if (!plan.ok() || !plan->code.has_value()) continue;
         ++count;
-        EXPECT_TRUE(PlanRunsByBlocks(*plan))
-            << row.name << " " << Name(static_cast<DType>(left)) << " "
-            << Name(static_cast<DType>(right)) << "\n"
-            << plan->code->DebugString();
+        EXPECT_TRUE(PlanRunsByBlocks(*plan)) << row.name << " " << Name(static_cast<DType>(left))
+                                             << " " << Name(static_cast<DType>(right)) << "\n"
+                                             << plan->code->DebugString();
       }
     }
   }

@@ -202,9 +202,8 @@ absl::Status BlockProgram::AddStores(const wire::ElementwiseLaunch& launch,
       if (!status.ok()) return status;
       value = normalized;
     }
-    steps_.push_back({.kind = Step::Kind::kStore,
-                      .value = value,
-                      .operand = launch.inputs_size() + j});
+    steps_.push_back(
+        {.kind = Step::Kind::kStore, .value = value, .operand = launch.inputs_size() + j});
   }
   return absl::OkStatus();
 }
@@ -260,10 +259,10 @@ void BlockProgram::AssignSlots() {
 void BlockProgram::FillConstants(absl::Span<const uint64_t> addresses, std::byte* scratch) const {
   for (const Constant& constant : constants_) {
     char element[16];
-    const char* from = constant.bytes.empty()
-                           ? reinterpret_cast<const char*>(
-                                 addresses[static_cast<size_t>(constant.operand)])
-                           : constant.bytes.data();
+    const char* from =
+        constant.bytes.empty()
+            ? reinterpret_cast<const char*>(addresses[static_cast<size_t>(constant.operand)])
+            : constant.bytes.data();
     std::memcpy(element, from, static_cast<size_t>(constant.item_size));
     if (constant.is_bool) element[0] = element[0] != 0 ? 1 : 0;
     const int slot = values_[static_cast<size_t>(constant.value)].number;

@@ -15,8 +15,9 @@ namespace stride::cpu {
 
 // An elementwise program that runs without code of its own: each instruction by a loop of the block
 // loops' module (ops/block_loops.h) over a block of elements, so small that values stay in the
-// cache. Results equal the fused loop's: the bodies are the same, and each rounds by itself in both.
-// Immutable; Run may be called from several threads at once, each with scratch memory of its own.
+// cache. Results equal the fused loop's: the bodies are the same, and each rounds by itself in
+// both. Immutable; Run may be called from several threads at once, each with scratch memory of its
+// own.
 class BlockProgram {
  public:
   // `launch.by_blocks` over the launch's operands. `module` must outlive the program. INTERNAL when
@@ -24,7 +25,7 @@ class BlockProgram {
   static absl::StatusOr<std::shared_ptr<const BlockProgram>> Create(
       const wire::ElementwiseLaunch& launch, const LoadedModule& module);
 
-  // Of Run, aligned as AllocateScratch does.
+  // The memory of one Run, aligned as AllocateScratch does.
   size_t scratch_bytes() const { return static_cast<size_t>(num_slots_) * slot_bytes_; }
 
   // Elements [begin, end) of the loop, in C order of its extents. `addresses`: of each operand's

@@ -125,11 +125,9 @@ absl::StatusOr<Work> LowerReduceByBlocks(const LoweringContext& context,
   steps->num_elements = operands.num_elements;
   steps->num_results = operands.num_results;
   steps->value_bytes = static_cast<uint64_t>(
-      operands.num_elements *
-      ItemSize(static_cast<DType>(launch.by_blocks().mapped_dtype())));
+      operands.num_elements * ItemSize(static_cast<DType>(launch.by_blocks().mapped_dtype())));
   steps->result_bytes = static_cast<uint64_t>(
-      operands.num_results *
-      ItemSize(static_cast<DType>(launch.by_blocks().accumulated_dtype())));
+      operands.num_results * ItemSize(static_cast<DType>(launch.by_blocks().accumulated_dtype())));
   if (operands.num_elements > 0) {
     auto map = BlockProgram::Create(MapLaunch(launch, columns), **blocks);
     if (!map.ok()) return map.status();

@@ -9,7 +9,7 @@
 #include "server/worker/cpu/lower/block_program.h"
 #include "server/worker/cpu/lower/lowering.h"
 
-// What a reduction's two ways, fused and by blocks, have in common.
+// The common parts of a reduction's two ways, fused and by blocks.
 namespace stride::cpu {
 
 struct ReduceLoops {
@@ -28,8 +28,8 @@ absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses);
 
-// Elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no memory for
-// its blocks.
+// Elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no memory
+// for its blocks.
 absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses);
 

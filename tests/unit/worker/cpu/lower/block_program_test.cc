@@ -80,8 +80,7 @@ void RunFused(const Plan& plan, const std::vector<char*>& buffers) {
   auto module = Load(*plan.code, *NativeTarget());
   ASSERT_NE(module, nullptr);
   const auto& launch = plan.task.elementwise();
-  const codegen::LaunchBlock block =
-      codegen::PackElementwise(launch, AddressesOf(launch, buffers));
+  const codegen::LaunchBlock block = codegen::PackElementwise(launch, AddressesOf(launch, buffers));
   module->FindLoop(codegen::kRunEntry)(block.data(), 0, CountOf(launch));
 }
 
@@ -183,13 +182,13 @@ TestArray RandomView(DType dtype, const std::vector<int64_t>& shape, Random& ran
 // Operations that take any number, joined at random, over a, b, c and constants.
 std::string RandomText(Random& random, int depth) {
   static constexpr const char* kLeaves[] = {"a", "b", "c", "a", "b", "c", "2", "0.5", "3"};
-  static constexpr const char* kUnary[] = {"-%", "abs(%)", "exp(%)",  "sin(%)",   "cos(%)",
-                                           "sqrt(%)", "log1p(%)", "tanh(%)", "square(%)", "isnan(%)",
-                                           "logical_not(%)", "sign(%)"};
+  static constexpr const char* kUnary[] = {"-%",        "abs(%)",   "exp(%)",         "sin(%)",
+                                           "cos(%)",    "sqrt(%)",  "log1p(%)",       "tanh(%)",
+                                           "square(%)", "isnan(%)", "logical_not(%)", "sign(%)"};
   static constexpr const char* kBinary[] = {
-      "(% + %)",    "(% - %)",  "(% * %)",  "(% / %)",       "maximum(%, %)", "minimum(%, %)",
-      "(% < %)",    "(% == %)", "(% >= %)", "where(%, %, %)", "(% ** 3)",      "power(%, %)",
-      "fmax(%, %)", "(% * % + %)"};
+      "(% + %)",       "(% - %)",     "(% * %)",    "(% / %)",    "maximum(%, %)",
+      "minimum(%, %)", "(% < %)",     "(% == %)",   "(% >= %)",   "where(%, %, %)",
+      "(% ** 3)",      "power(%, %)", "fmax(%, %)", "(% * % + %)"};
   if (depth == 0) return kLeaves[random() % std::size(kLeaves)];
   const bool unary = random() % 3 == 0;
   const std::string form =
@@ -268,8 +267,7 @@ TEST(BlockProgramTest, RandomExpressionsEqualFusedLoops) {
     const auto item = static_cast<size_t>(ItemSize(output.dtype));
     for (size_t at = 0; at < fused.size(); at += item) {
       ASSERT_TRUE(SameNumber(output.dtype, fused.data() + at, blocks.data() + at))
-          << text << " trial " << trial << " element " << at / item << " of "
-          << Name(output.dtype);
+          << text << " trial " << trial << " element " << at / item << " of " << Name(output.dtype);
     }
   }
   EXPECT_GE(tried, 100);
@@ -291,7 +289,7 @@ TEST(BlockProgramTest, AnOutputMayBeAnInput) {
   }
 }
 
-// What a worker is sent is checked: the daemon sends no such program.
+// A worker checks its programs, though the daemon sends none of these.
 TEST(BlockProgramTest, BrokenProgramsAreRefused) {
   auto plan = ops::PlanOperation(ops::testing::ExpressionOf("a * 3 - a", {"a"}),
                                  {ops::Input(Contiguous(DType::kInt32, {4}))}, {});
@@ -313,8 +311,9 @@ TEST(BlockProgramTest, BrokenProgramsAreRefused) {
   EXPECT_TRUE(refused([](Launch* launch) { launch->mutable_outputs(0)->set_dtype(13); }));
   EXPECT_TRUE(refused([](Launch* launch) { launch->mutable_inputs(0)->add_strides(1); }));
   for (int i = 0; i < good.by_blocks().instructions_size(); ++i) {
-    EXPECT_TRUE(refused(
-        [&](Launch* launch) { launch->mutable_by_blocks()->mutable_instructions(i)->set_dtype(0); }));
+    EXPECT_TRUE(refused([&](Launch* launch) {
+      launch->mutable_by_blocks()->mutable_instructions(i)->set_dtype(0);
+    }));
     EXPECT_TRUE(refused([&](Launch* launch) {
       auto* instruction = launch->mutable_by_blocks()->mutable_instructions(i);
       instruction->add_arguments(99);
