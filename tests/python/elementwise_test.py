@@ -120,6 +120,22 @@ class ElementwiseTest(client_case.ClientCase):
                     x, y = x[2:10], np.roll(x[2:10], 1)
                 self.check(name, x, y)
 
+    def test_quotients_of_integers_are_exact(self):
+        random = np.random.default_rng(7)
+        for dtype in map(np.dtype, ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")):
+            info = np.iinfo(dtype)
+            edges = np.array([info.min, info.min + 1, 0, 1, 2, 3, 7, info.max // 2, info.max - 1, info.max], dtype)
+            x = np.concatenate([np.repeat(edges, 10), random.integers(info.min, info.max, 20000, dtype, endpoint=True)])
+            y = np.concatenate([np.tile(edges, 10), random.integers(info.min, info.max, 20000, dtype, endpoint=True)])
+            # Quotients of every length, and dividends next to a multiple of the divisor.
+            y[100:10000] >>= random.integers(0, 8 * dtype.itemsize - 1, 9900).astype(dtype)
+            with np.errstate(all="ignore"):
+                x[5000:10000] = y[5000:10000] * (x[5000:10000] >> (4 * dtype.itemsize)) + random.integers(0, 3, 5000).astype(dtype) - 1
+                for name in ("floor_divide", "remainder", "fmod"):
+                    with self.subTest(dtype=dtype.name, name=name):
+                        want = getattr(np, name)(x, y)
+                        self.same(getattr(st, name)(st.asarray(x), st.asarray(y)), want)
+
     def test_promotion(self):
         for left in client_case.DTYPES:
             for right in client_case.DTYPES:
