@@ -568,6 +568,48 @@ class ElementTest(client_case.ClientCase):
                         if wanted is not None:
                             self.assertEqual(float(result), wanted)
 
+    def test_loops_over_elements_of_views_send_few_messages(self):
+        """`a[i][j]`, rows and `flat`: the elements of the whole array are read once, not those of each view."""
+        def chained(x, n):
+            for i in range(n):
+                for j in range(4):
+                    x[i][j] += i * j - (x[i - 1][j] if i else 0)
+
+        def turned(x, n):
+            for column in x.T:
+                for i in range(1, n):
+                    column[i] = column[i - 1] + 1
+
+        def windows(x, n):
+            for i in range(1, n - 1):
+                part = x[i - 1:i + 2, ::2]
+                part[1][0] = part[0][1] - part[2][0]
+
+        def flat(x, n):
+            total = 0
+            for one in x[:, 1:].flat:
+                total += one
+            for i in range(n):
+                x.flat[3 * i] = x.flat[i] + total
+
+        n = 40
+        for loop in (chained, turned, windows, flat):
+            for made in ("of the device", "a part", "reversed"):
+                with self.subTest(loop=loop.__name__, array=made):
+                    theirs = np.arange(8.0 * n).reshape(2 * n, 4)
+                    ours = st.asarray(theirs) + 0
+                    arrays = theirs, ours
+                    if made == "a part":
+                        arrays = theirs[5:n + 5], ours[5:n + 5]
+                    elif made == "reversed":
+                        arrays = theirs[:n][::-1], ours[:n][::-1]
+                    self.session._settle()
+                    with client_case.Sent(self.session) as sent:
+                        for one in arrays:
+                            loop(one, n)
+                    self.assertLess(sent.num_messages, 40)
+                    self.same(ours, theirs)
+
     def test_loops_over_rows_write_to_the_open_copy(self):
         """Rows given as lists, tuples, arrays of the host and rows of another array: no write looks at other arrays."""
         def paint(image, source):

@@ -205,6 +205,22 @@ class ManipulationTest(client_case.ClientCase):
         self.assertIn(self.device.removeprefix("devices/"), info.devices())
         self.assertEqual(info.default_dtypes()["integral"], st.int64)
 
+    def test_ravel_shares_elements_where_numpys_does(self):
+        views = {
+            "whole": lambda x: x, "steps": lambda x: x[::2], "a column": lambda x: x[:, 0], "backwards": lambda x: x[::-1],
+            "reversed elements": lambda x: x[0, 0, ::-1], "transposed": lambda x: x.T, "a plane": lambda x: x[:, :, 1],
+            "a row": lambda x: x[1, 2], "a part": lambda x: x[1:], "turned": lambda x: x[0].T, "axes": lambda x: x[None],
+        }  # fmt: skip
+        for name, view in views.items():
+            for order in "CFAK":
+                with self.subTest(view=name, order=order):
+                    host, array = self.host.copy(), st.asarray(self.host)
+                    theirs, ours = view(host).ravel(order), view(array).ravel(order)
+                    theirs[0], ours[0] = 99, 99
+                    host[0, 1], array[0, 1] = 55, 55
+                    self.same(ours, theirs)
+                    self.same(array, host)
+
     def test_results_that_are_tuples(self):
         x = st.arange(3)
         for result in (

@@ -414,6 +414,12 @@ x = m.zeros((2, 3)); x.flat = [1, 2]; x
 x = m.zeros((2, 3)); x.flat[::2] = 7; x
 x = m.zeros((2, 3)); x.T.flat[1] = 7; x
 x = m.zeros((2, 3)); x.flat[9] = 7; x
+x = m.zeros((2, 3)); x[:, ::2].flat[-1] = 7.5; x
+x = m.array(5.0); x.flat[0] = 7; x
+= m.zeros((0, 3)).flat[0]
+x = a.flat; next(x); next(x); x.index, x.coords
+x = i.flat; next(x); [int(q) for q in x]
+x = i.flat; next(x); y = x[2]; y, x.index
 x = m.zeros((2, 3)); x.shape = (3, 2); x
 x = m.zeros((2, 3)); x.shape = -1; x
 x = m.zeros((2, 3)); x.shape = (4,); x

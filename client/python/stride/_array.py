@@ -487,15 +487,15 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     def _rows(self) -> Iterator["Array"]:
         """Reads in blocks, rather than one element at a time."""
         count = self.shape[0]
-        if self._node.session._is_trace or self.nbytes <= _BLOCK_BYTES:
+        if self._node.session._is_trace or self.nbytes <= BLOCK_BYTES:
             if not self._node.session._is_trace:
                 self._read()
             yield from (self[i] for i in range(count))
             return
-        step = max(1, _BLOCK_BYTES * count // self.nbytes)
+        step = max(1, BLOCK_BYTES * count // self.nbytes)
         for begin in range(0, count, step):
             block = self[begin:begin + step]
-            if block.nbytes <= _BLOCK_BYTES:
+            if block.nbytes <= BLOCK_BYTES:
                 block._read()
             yield from (block[i] for i in range(block.shape[0]))
 
@@ -700,7 +700,7 @@ def _restored(values: np.ndarray) -> Array:
     return _creation.asarray(values)
 
 
-_BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
+BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
 
 
 def _text(array: Array, separator: str, prefix: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Iterator, Optional, Tuple
 import numpy as np
 
 from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
-from stride._array import Array, array_of, wrap
+from stride._array import BLOCK_BYTES, Array, array_of, wrap
 from stride._elementwise import where
 from stride._graph import FrozenStrides, elementwise
 
@@ -111,22 +111,41 @@ class Flat:
         return self.base.size
 
     def __iter__(self) -> Iterator:
-        self.index = 0
         return self
 
     def __next__(self) -> Array:
         if self.index >= len(self):
             raise StopIteration
-        value = self[self.index]
+        if not self.index and self.base.nbytes <= BLOCK_BYTES and not self.base._node.session._is_trace:
+            self.base._read()  # one round trip
+        place = self._place(self.index)
+        assert place is not None
+        value = self.base[place]
         self.index += 1
         return value
 
+    def _place(self, key: Any) -> Optional[Tuple[int, ...]]:
+        """The indices of the element that an integer names; None for other keys and those out of bounds."""
+        size = self.base.size
+        if not isinstance(key, (int, np.integer)) or isinstance(key, bool) or not -size <= key < size:
+            return None
+        return tuple(map(int, np.unravel_index(int(key) % size, self.base.shape)))
+
     def __getitem__(self, key: Any) -> Array:
+        self.index = 0  # as NumPy's
+        place = self._place(key)
+        if place is not None:
+            return self.base[place]
         taken = _manipulation.ravel(self.base)[key]
         return taken if taken.ndim == 0 or not isinstance(key, slice) else _manipulation.copy(taken)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Values that are fewer are repeated, as NumPy's."""
+        self.index = 0
+        place = self._place(key)
+        if place is not None and isinstance(value, (bool, int, float, complex, np.generic, Array)) and not np.ndim(value):
+            self.base[place] = value
+            return
         places = np.arange(self.base.size)
         if isinstance(key, Array):
             key = key._read()

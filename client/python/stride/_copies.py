@@ -122,7 +122,7 @@ class HostCopy:
 
     def known(self, node: "Node") -> Optional[np.ndarray]:
         """The elements of a value of the buffer for reading; None if the copy lacks some."""
-        part = self.part(node)
+        part = self._within(node, self.host) if self.values is None else self.part(node)
         if part is None:
             return None
         node.host, node.host_version = _for_reading(part), node.buffer.version  # type: ignore[union-attr]
@@ -130,16 +130,21 @@ class HostCopy:
 
     def part(self, node: "Node") -> Optional[np.ndarray]:
         """As `known`, for writing; None also of a copy that was never written."""
-        values, owner = self.values, self.owner()
+        values, host, buffer = self.values, node.host, node.buffer
+        assert buffer is not None
+        if values is not None and host is not None and node is not self.owner() and node.dtype == values.dtype:
+            if node.host_version == buffer.version and np.may_share_memory(host, values):
+                return _for_writing(host, values)
+        return self._within(node, values)
+
+    def _within(self, node: "Node", values: Optional[np.ndarray]) -> Optional[np.ndarray]:
+        """The elements of a value of the buffer in those of the owner; None if these lack some."""
+        owner = self.owner()
         if values is None or node.dtype != values.dtype:
             return None
         if node is owner:
             return values
-        host, buffer = node.host, node.buffer
-        assert buffer is not None
-        if host is not None and node.host_version == buffer.version and np.may_share_memory(host, values):
-            return _for_writing(host, values)
-        if owner is None or not _is_contiguous(owner):
+        if owner is None or not values.flags.c_contiguous or not is_contiguous(owner):
             return None
         strides = node.strides or _inference.contiguous_strides(node.shape)
         offset = node.first_element - owner.first_element
@@ -152,13 +157,13 @@ class HostCopy:
         return np.ndarray(node.shape, node.dtype, values.reshape(-1), offset * size, [one * size for one in strides])
 
 
-def _is_contiguous(node: "Node") -> bool:
+def is_contiguous(node: "Node") -> bool:
     return node.strides is None or tuple(node.strides) == _inference.contiguous_strides(node.shape)
 
 
 def _laid_out(node: "Node", host: np.ndarray) -> np.ndarray:
     """A copy of the elements with the strides of the value."""
-    if _is_contiguous(node) or not node.size:
+    if is_contiguous(node) or not node.size:
         return np.array(host, order="C")
     reach = [(n - 1) * stride for n, stride in zip(node.shape, node.strides)]  # type: ignore[arg-type]
     low = sum(min(0, one) for one in reach)

@@ -19,7 +19,7 @@ import numpy as np
 
 from stride import _array, _dtypes, _errors
 from stride._array import Array, get_node, set_node
-from stride._copies import NUMBERS, REALS, HostCopy
+from stride._copies import NUMBERS, REALS, HostCopy, is_contiguous
 from stride._graph import Buffer, FrozenStrides, Node, PartStrides
 from stride._origin import caller
 from stride._stream import Answer
@@ -56,6 +56,21 @@ def _root_of(node: Node) -> Node:
     return node
 
 
+def _whole_of(node: Node) -> Node:
+    """The value whose elements are read for those of `node`: of a view the array that it was made of, so that the next
+    view (`a[i + 1]` after `a[i]`) finds its elements, too. Where that is large or gone, the view's own."""
+    buffer = node.buffer
+    base = buffer.owner() if buffer is not None and buffer.owner is not None else None
+    if base is None:
+        return node
+    try:
+        whole = get_node(base)
+    except AttributeError:
+        return node  # it was deleted
+    is_whole = whole.buffer is buffer and whole.dtype == node.dtype and whole.size >= node.size
+    return whole if is_whole and whole.nbytes <= _CHEAP_BYTES and is_contiguous(whole) else node
+
+
 def _fetched(node: Node) -> Optional[np.ndarray]:
     """The elements, read for the sake of reads and writes to come. None where that fails: the next read of the array
     raises the error."""
@@ -78,9 +93,14 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
     return values
 
 
-def _copy_of(node: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:
-    """The buffer's copy, with the elements of `node` in it; made where there is none. `fetched`: the elements as they
-    were at a version of the buffer. With the session's lock."""
+def _copy_of(node: Node, whole: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:
+    """The buffer's copy, with the elements of `node` in it; made where there is none. `fetched`: the elements of
+    `whole` as they were at a version of the buffer. With the session's lock."""
+    copy = _copy_of_whole(whole, fetched, version)
+    return copy if whole is node or copy is not None and node.cached() is not None else None
+
+
+def _copy_of_whole(node: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:
     buffer = node.own_buffer()
     copy, host = buffer.copy, node.cached()
     if copy is not None and host is not None:
@@ -110,23 +130,25 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     node = array._node
     if not _can_have_copy(node):
         return None
-    fetched, version, session = None, 0, node.session
+    fetched, version, session, whole = None, 0, node.session, node
     if node.cached() is None:
         buffer = node.own_buffer()
         buffer.touches += 1
         if buffer.touches < _READS or session.closed:
             return None
-        version, fetched = buffer.version, _fetched(node)
+        whole = _whole_of(node)
+        version, fetched = buffer.version, _fetched(whole)
         if fetched is None:
             return None
     with session._lock:
-        copy = _copy_of(node, fetched, version)
+        copy = _copy_of(node, whole, fetched, version)
         host = node.cached()
-        if copy is None or host is None:
+        if host is None:
             return None
-        _join(array, copy, host)
+        if copy is not None:
+            _join(array, copy, host)
     try:
-        return _element(host[key], copy.home)
+        return _element(host[key], (session, node.device))
     except IndexError:
         return None  # the general path raises it
 
@@ -234,19 +256,20 @@ def write(array: Array, key: Any, value: Any) -> bool:
         return False
     session = node.session
     is_known, is_cheap = node.cached() is not None, node.nbytes <= _CHEAP_BYTES
-    fetched, version = None, 0
+    fetched, version, whole = None, 0, node
     if not is_known or not is_cheap and (buffer.copy is None or not buffer.copy.dirty):
         buffer.touches += 1
         if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES):
             return False
         if not is_known:
             session._check_open()
-            version, fetched = buffer.version, _fetched(node)
+            whole = _whole_of(node)
+            version, fetched = buffer.version, _fetched(whole)
             if fetched is None:
                 return False
     with session._lock:
         session._check_open()
-        copy = _copy_of(node, fetched, version)
+        copy = _copy_of(node, whole, fetched, version)
         if copy is None or not copy.make_writable(buffer):
             return False
         _send_readers(session, copy, buffer)
