@@ -15,6 +15,7 @@ from stride._tape import Tape, Value, alias
 from stride._trace import Spec, Template, root, session_of
 from stride._vmap import vmap
 from stride.jax import _config
+from stride.jax._array import as_jax
 from stride.lax import _bodies
 from stride.v1 import compute_service_pb2
 
@@ -48,7 +49,7 @@ class _Run:
         self.primals = [one for one, _ in leaves]
         _session._tracing.traces.append(tape)
         try:
-            result = fun(*tree_util.tree_unflatten(self.structure, variables))
+            result = fun(*as_jax(tree_util.tree_unflatten(self.structure, variables)))
             self.result = result
             self.leaves, self.tree = tree_util.tree_flatten(result)
             self.outputs = [_output(tape, one) for one in self.leaves]
@@ -57,7 +58,9 @@ class _Run:
             tape.close()
 
     def values(self, prefix: Any = None) -> Any:
-        return tree_util.tree_unflatten(self.tree, [one.array if type(one) is Value else one for one in self.outputs])
+        return as_jax(
+            tree_util.tree_unflatten(self.tree, [one.array if type(one) is Value else one for one in self.outputs])
+        )
 
     def pull(self, cotangents: Sequence[Optional[Array]]) -> List[Optional[Array]]:
         pairs = [(one, g) for one, g in zip(self.outputs, cotangents) if type(one) is Value]
@@ -153,7 +156,7 @@ def _pull_of(run: _Run, tree: Any, first: int) -> Callable:
                 )
             cotangents[first + i] = g
         found = [_zeros_for(*pair) for pair in zip(run.pull(cotangents), run.primals)]
-        return tree_util.tree_unflatten(run.structure, found)
+        return as_jax(tree_util.tree_unflatten(run.structure, found))
 
     return pull
 
@@ -224,7 +227,7 @@ def value_and_grad(
         cotangents: List[Optional[Array]] = [None] * len(run.outputs)
         cotangents[0] = _creation.ones((), dtype=value.dtype)
         found = [_zeros_for(*pair) for pair in zip(run.pull(cotangents), run.primals)]
-        gradients = tree_util.tree_unflatten(run.structure, found)
+        gradients = as_jax(tree_util.tree_unflatten(run.structure, found))
         return result, gradients[0] if isinstance(argnums, (int, np.integer)) else gradients
 
     return call
@@ -315,7 +318,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
             array_of(np.asarray(one, kind.dtype)) if not isinstance(one, Array) else one.astype(kind.dtype)
             for one, kind in zip(leaves, kinds)
         ]
-        return tree_util.tree_unflatten(tree, list(again(tree_util.tree_unflatten(structure, typed))))
+        return as_jax(tree_util.tree_unflatten(tree, list(again(tree_util.tree_unflatten(structure, typed)))))
 
     return (value, push, found[2]) if has_aux else (value, push)
 
@@ -404,7 +407,7 @@ def jacrev(
             stacked = _mapped(pulled, _basis(one))
             rows.append(tree_util.tree_map(
                 lambda part, one=one: _manipulation.reshape(part, (*one.shape, *part.shape[1:])), stacked))
-        result = tree_util.tree_unflatten(tree, rows)
+        result = as_jax(tree_util.tree_unflatten(tree, rows))
         return (result, found[2]) if has_aux else result
 
     return call
@@ -455,7 +458,7 @@ def jacfwd(
         for i in range(out_tree.num_leaves):
             inner = tree_util.tree_unflatten(tree, [parts[i] for parts in columns])
             leaves.append(inner[0] if isinstance(argnums, (int, np.integer)) else inner)
-        result = tree_util.tree_unflatten(out_tree, leaves)
+        result = as_jax(tree_util.tree_unflatten(out_tree, leaves))
         return (result, found[2]) if has_aux else result
 
     return call
@@ -516,7 +519,7 @@ def _tape_here() -> Optional[Tape]:
 
 
 def _outer_values(tape: Tape, tree: Any) -> Any:
-    return tree_util.tree_map(lambda one: tape.outside(one), tree)
+    return as_jax(tree_util.tree_map(tape.outside, tree))
 
 
 class _Around:
@@ -540,7 +543,7 @@ def _lifted(tape: Tape, arguments: Any, result: Any, pull: Callable) -> Any:
     inputs = [one for one in tree_util.tree_leaves(arguments) if isinstance(one, Array)]
     leaves, tree = tree_util.tree_flatten(result)
     arrays = [array_of(one) for one in leaves]
-    return tree_util.tree_unflatten(tree, tape.add(inputs, arrays, lambda gs: pull(gs, arrays, tree)))
+    return as_jax(tree_util.tree_unflatten(tree, tape.add(inputs, arrays, lambda gs: pull(as_jax(gs), arrays, tree))))
 
 
 def stop_gradient(x: Any) -> Any:
@@ -562,7 +565,7 @@ def _stopped(one: Any) -> Any:
     session = one.session if isinstance(one, Array) else None
     if isinstance(session, Tape):
         value = session.known(one._node)
-        return session.lifted(session.value(_stopped(value.array), False))
+        return as_jax(session.lifted(session.value(_stopped(value.array), False)))
     if session is not None and session._is_trace and session.unrolls:
         raise _errors.Unimplemented("stop_gradient cannot be called by vmap within grad; call vmap outside: vmap(grad(f))",
                                     reason="NOT_IMPLEMENTED", metadata={"feature": "stop_gradient within vmap"})

@@ -1,0 +1,189 @@
+"""stride.jax: values and derivatives against closed forms, NumPy and finite differences, random bits against those that
+the Threefry paper and JAX's documentation print."""
+
+import unittest
+
+import numpy as np
+
+import client_case
+import stride as st
+from stride import jax
+from stride.jax import lax, numpy as jnp
+
+
+class ArraysTest(client_case.ClientCase):
+    def test_updates_in_place_make_another_array(self):
+        x = jnp.arange(3)
+        y = x
+        y += 1
+        self.assertEqual((x.tolist(), y.tolist()), ([0, 1, 2], [1, 2, 3]))
+        with self.assertRaisesRegex(TypeError, "immutable"):
+            x[0] = 1
+        self.assertEqual(x.at[0].set(7).tolist(), [7, 1, 2])
+
+    def test_defaults_are_32_bits_until_64_are_enabled(self):
+        self.assertEqual(jnp.arange(3).dtype, np.int32)
+        self.assertEqual((jnp.arange(3) / 2).dtype, np.float32)
+        self.assertEqual(jnp.arange(3).mean().dtype, np.float32)
+        self.assertEqual(jnp.asarray(np.ones(2)).dtype, np.float32)
+        with jax.enable_x64():
+            self.assertEqual(jnp.ones(3).dtype, np.float64)
+
+    def test_index_out_of_range_is_the_nearest(self):
+        x = jnp.arange(10)
+        self.assertEqual(int(x[11]), 9)
+        self.assertEqual(x[jnp.array([3, 40])].tolist(), [3, 9])
+
+
+class RandomTest(client_case.ClientCase):
+    def test_bits_and_keys(self):
+        # Random123's known answer of threefry2x32-20 for all zeros: 6b200159 99ba4efe.
+        from stride.jax import _keys
+
+        zero = np.zeros(1, np.uint32)
+        first, second = _keys.threefry(zero[0], zero[0], zero, zero)
+        self.assertEqual((int(first[0]), int(second[0])), (0x6B200159, 0x99BA4EFE))
+        key = jax.random.key(42)
+        self.assertEqual(jax.random.key_data(key).tolist(), [0, 42])
+        self.assertEqual(len(jax.random.split(key, 3)), 3)
+
+    def test_known_and_computed_keys_give_the_same(self):
+        first, second = (jax.random.bits(jax.random.key(3), (n,)).tolist() for n in (10, 100))
+        self.assertEqual(first, second[:10])
+
+    def test_distributions_have_their_moments(self):
+        with_key = jax.random.key(5)
+        x = np.asarray(jax.random.normal(with_key, (20_000,)))
+        self.assertLess(abs(x.mean()), 0.03)
+        self.assertLess(abs(x.std() - 1), 0.03)
+        u = np.asarray(jax.random.uniform(with_key, (20_000,), minval=2.0, maxval=4.0))
+        self.assertTrue(((u >= 2) & (u < 4)).all())
+        self.assertLess(abs(u.mean() - 3), 0.03)
+        self.assertEqual(sorted(jax.random.permutation(with_key, 50).tolist()), list(range(50)))
+
+
+class GradientTest(client_case.ClientCase):
+    def check(self, function, *arguments):
+        """Against central differences in float64."""
+        with jax.enable_x64():
+            arguments = [np.asarray(one, float) for one in arguments]
+            places = tuple(range(len(arguments)))
+            found = jax.grad(function, argnums=places)(*map(jnp.asarray, arguments))
+            for i, ours in enumerate(found):
+                theirs = np.zeros_like(arguments[i])
+                for place in np.ndindex(*theirs.shape):
+                    ends = []
+                    for step in (1e-5, -1e-5):
+                        moved = [one.copy() for one in arguments]
+                        moved[i][place] += step
+                        ends.append(float(function(*map(jnp.asarray, moved))))
+                    theirs[place] = (ends[0] - ends[1]) / 2e-5
+                np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-6, atol=1e-7)
+
+    def test_elementwise(self):
+        x, y = np.array([0.3, 0.7]), np.array([0.5, 1.3])
+        self.check(lambda x: (jnp.sin(x) * jnp.exp(x) + jnp.log(x) ** 2 + jnp.tanh(x) / jnp.sqrt(x)).sum(), x)
+        self.check(lambda x: (jnp.arcsin(x) + jnp.arctan(x) + jnp.log1p(x) + jnp.expm1(x) + jnp.abs(-x)).sum(), x)
+        self.check(lambda x, y: (x**y + jnp.arctan2(x, y) + jnp.hypot(x, y) + jnp.logaddexp(x, y)).sum(), x, y)
+        self.check(lambda x, y: (jnp.maximum(x, y) * jnp.minimum(x, y) + jnp.where(x > 0.5, x, y * y)).sum(), x, y)
+
+    def test_reductions_and_shapes(self):
+        x = np.array([[1.0, 2.5, 4.0], [0.5, 3.0, 2.0]])
+        self.check(lambda x: x.mean() + jnp.var(x) + jnp.max(x, axis=0).sum() + jnp.prod(x, axis=1).sum(), x)
+        self.check(lambda x: (x.T.reshape(2, 3)[1:, ::2] ** 2).sum() + jnp.cumsum(x, axis=1)[0, 2] * x[1, 1], x)
+        self.check(lambda x: (jnp.concatenate([x, x * 2])[3] * jnp.stack([x, x])[1, 0]).sum(), x)
+        self.check(lambda x: (jnp.sort(x, axis=1)[:, 0] * x[:, 2]).sum() + (x @ x.T).sum(), x)
+        self.check(lambda x: x.at[0].set(x[1] ** 2).sum() + x.at[jnp.array([0, 0])].add(x).prod(), x)
+
+    def test_linear_algebra(self):
+        a = np.array([[3.0, 1.0], [0.5, 2.0]])
+        self.check(lambda a: jnp.linalg.inv(a).sum() + jnp.linalg.det(a) + jnp.linalg.solve(a, jnp.ones(2))[0], a)
+
+    def test_values_decide_what_is_computed(self):
+        def function(x):
+            return x * x if x > 0 else -x
+
+        self.assertEqual([float(jax.grad(function)(one)) for one in (3.0, -3.0)], [6.0, -1.0])
+
+    def test_the_branch_not_taken_gives_no_nan(self):
+        function = jax.jit(jax.grad(lambda x: lax.cond(x > 1, lambda x: x * x, lambda x: jnp.sqrt(1 - x), x)))
+        self.assertEqual(float(function(jnp.array(3.0))), 6.0)
+
+    def test_jit_of_grad_is_the_gradient(self):
+        def loss(p, x):
+            return jnp.sum(jnp.tanh(x @ p["w"] + p["b"]) ** 2)
+
+        p = {"w": jnp.ones((3, 2)) * 0.1, "b": jnp.zeros(2)}
+        x = jnp.arange(6.0).reshape(2, 3)
+        once, compiled = jax.grad(loss)(p, x), jax.jit(jax.grad(loss))(p, x)
+        for name in p:
+            np.testing.assert_allclose(np.asarray(once[name]), np.asarray(compiled[name]), rtol=1e-6)
+
+    def test_second_derivatives_and_forward_mode(self):
+        x = jnp.array([1.0, 2.0])
+        np.testing.assert_allclose(np.asarray(jax.hessian(lambda x: (x**3).sum())(x)), [[6, 0], [0, 12]])
+        np.testing.assert_allclose(np.asarray(jax.jacfwd(lambda x: x * x[0])(x)), [[2, 0], [2, 1]])
+        value, change = jax.jvp(jnp.sin, (1.0,), (2.0,))
+        self.assertAlmostEqual(float(change), 2 * np.cos(1), places=6)
+
+    def test_scan_is_read_backwards(self):
+        found = jax.grad(lambda x: lax.scan(lambda c, a: (c * a, c + a), 1.0, x)[1].sum())(jnp.array([1.0, 2.0, 3.0]))
+        self.assertEqual(found.tolist(), [4.0, 2.0, 1.0])
+
+    def test_derivatives_of_ones_own(self):
+        @jax.custom_vjp
+        def clipped(x):
+            return x
+
+        clipped.defvjp(lambda x: (x, None), lambda _, g: (jnp.clip(g, -1, 1),))
+        self.assertEqual(float(jax.grad(lambda x: clipped(x) * 5)(2.0)), 1.0)
+
+        @jax.custom_jvp
+        def log1pexp(x):
+            return jnp.log(1 + jnp.exp(x))
+
+        @log1pexp.defjvp
+        def _(primals, tangents):
+            return log1pexp(*primals), (1 - 1 / (1 + jnp.exp(primals[0]))) * tangents[0]
+
+        self.assertEqual(float(jax.grad(log1pexp)(100.0)), 1.0)
+        self.assertEqual(float(jax.grad(lambda x: x * lax.stop_gradient(x))(3.0)), 3.0)
+
+    def test_errors_name_what_is_missing(self):
+        with self.assertRaisesRegex(TypeError, "scalar-output"):
+            jax.grad(lambda x: x)(jnp.ones(2))
+        with self.assertRaisesRegex(TypeError, "sub-dtype of np.inexact"):
+            jax.grad(lambda x: x)(3)
+        with self.assertRaisesRegex(st.Unimplemented, "no rule for"):
+            jax.grad(lambda x: jnp.cumprod(x).sum())(jnp.ones(2))
+
+
+class LaxTest(client_case.ClientCase):
+    def test_convolution_is_the_sum_over_windows(self):
+        rng = np.random.default_rng(3)
+        x, w = rng.random((2, 3, 5, 6)).astype(np.float32), rng.random((4, 3, 2, 3)).astype(np.float32)
+        expected = np.zeros((2, 4, 4, 4), np.float32)
+        for i in range(4):
+            for j in range(4):
+                expected[:, :, i, j] = np.einsum("ncab,ocab->no", x[:, :, i : i + 2, j : j + 3], w)
+        found = lax.conv(jnp.asarray(x), jnp.asarray(w), (1, 1), "VALID")
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5)
+
+    def test_reduce_window(self):
+        x = jnp.arange(6.0)
+        found = lax.reduce_window(x, -jnp.inf, lax.max, (2,), (2,), "VALID")
+        self.assertEqual(found.tolist(), [1.0, 3.0, 5.0])
+
+
+class ExamplesTest(client_case.ClientCase):
+    def test_docstrings(self):
+        from stride.jax import _config, _gradients, _runtime, _transforms, debug, nn, random, scipy
+
+        self.run_examples(
+            _config, _gradients, _runtime, _transforms, debug, nn, nn.initializers, random, lax, scipy.special,
+            scipy.linalg, scipy.stats
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    client_case.main()
