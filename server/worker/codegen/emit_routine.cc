@@ -32,12 +32,11 @@ std::string RadixSortText(const Code& code) {
   const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
                    code.options_size() > 3 && code.options(3) == 0;
   const bool kept = code.routine() == Code::ROUTINE_SELECT;
-  return absl::StrCat(
-      has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n", kNumbersRoutine, kKeysRoutine,
-                         kRadixRoutine)
-          : "",
-      NamedPhases(FirstRadixPhase(code.routine()),
-                  {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
+  return absl::StrCat(has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n",
+                                         kNumbersRoutine, kKeysRoutine, kRadixRoutine)
+                          : "",
+                      NamedPhases(FirstRadixPhase(code.routine()),
+                                  {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
 }
 
 // Whether rows are sorted by keys, not by merges: of numbers, by a processor.
@@ -54,14 +53,15 @@ std::string KeyedSortText(const Code& code) {
   const bool seeks = code.routine() == Code::ROUTINE_PARTITION;
   const bool rare = has && code.options(1) == 0;
   const int first = FirstRadixPhase(code.routine());
-  return absl::StrCat(has ? absl::StrCat(seeks ? "" : kNumbersRoutine, seeks ? "" : kVectorsRoutine,
-                                         kItemsRoutine, kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
-                          : "",
-                      NamedPhases(first, {"key_tiles", "key_merges"}, has),
-                      NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
-                      NamedPhases(first + 4, {"key_firsts"}, top),
-                      NamedPhases(first + 5, {"key_ranges", "key_places"}, has && !rare),
-                      NamedPhases(first + 7, {"key_columns"}, has && !top));
+  return absl::StrCat(
+      has ? absl::StrCat(seeks ? "" : kNumbersRoutine, seeks ? "" : kVectorsRoutine, kItemsRoutine,
+                         kDigitsRoutine, kKeyedRoutine, top ? kFirstsRoutine : "")
+          : "",
+      NamedPhases(first, {"key_tiles", "key_merges"}, has),
+      NamedPhases(first + 2, {"key_rare", "key_restore"}, rare),
+      NamedPhases(first + 4, {"key_firsts"}, top),
+      NamedPhases(first + 5, {"key_ranges", "key_places"}, has && !rare),
+      NamedPhases(first + 7, {"key_columns"}, has && !top));
 }
 
 std::string TallyText(const Code& code) {

@@ -27,8 +27,8 @@ constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
 constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
 
-// Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a core
-// sorts or searches.
+// Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a
+// core sorts or searches.
 constexpr int64_t kKeyedGroup = 4096, kKeyedOnStack = 8192;
 constexpr int64_t kColumns = 16, kColumnBytes = 288 << 10;  // as kColumns, kColumnItems
 constexpr int64_t kLeastKeyedTile = 32768, kLeastFirstsTile = 65536;
@@ -130,9 +130,7 @@ class Planner {
   void Add(int phase, int64_t items, std::array<int64_t, 4> arguments = {}) {
     if (items > 0) shape_.passes.push_back({phase, items, arguments});
   }
-  int64_t ItemBytes() const {
-    return ItemSize(static_cast<DType>(operand(0).operand().dtype()));
-  }
+  int64_t ItemBytes() const { return ItemSize(static_cast<DType>(operand(0).operand().dtype())); }
   int64_t Scratch() const { return static_cast<int64_t>(shape_.scratch_bytes); }
   void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
 
@@ -583,8 +581,8 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T}, kCompressCuda[] = {T, B, B, T},
-                             kSortCuda[] = {B, T, B, T, B, B, B},
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T},
+                             kCompressCuda[] = {T, B, B, T}, kSortCuda[] = {B, T, B, T, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
@@ -617,8 +615,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
                              kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
                              kSort[] = {B, T, B, B, B, T, T, B, B, B, B}, kApplyAt[] = {T, T},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
-                             kPartition[] = {B, T, B, B, T, B, B, T, B, T,
-                                             B, B, T, T, B, B, B, B},
+                             kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B, B, B, B},
                              kGroup[] = {T, T, T, B, T, B, T};
   switch (routine) {
     case Code::ROUTINE_ACCUMULATE:

@@ -123,8 +123,8 @@ ST_FN void find_groups(const Launch& launch, st_i64 first, int some, st_i64* gro
     Program3 values[kGroupsTogether];
     Index low[kGroupsTogether] = {};
     for (int j = 0; j < some; ++j)
-      values[j] = run3(
-          st_load<T0>(launch.operand0.data + st_own_offset(launch.operand0, first + j)));
+      values[j] =
+          run3(st_load<T0>(launch.operand0.data + st_own_offset(launch.operand0, first + j)));
     const st_i64 count = launch.ST_LAST.own_extents[0];
     for (st_i64 length = count + 1; length > 0; length -= (length + 1) / 2) {
       const Index half = (Index)((length + 1) / 2);
@@ -135,7 +135,7 @@ ST_FN void find_groups(const Launch& launch, st_i64 first, int some, st_i64* gro
     for (int j = 0; j < some; ++j) {
       const bool last = (st_i64)low[j] > count && values[j] <= end;
       const st_i64 none = count;
-      groups[j] = last ? count - 1
+      groups[j] = last                                    ? count - 1
                   : low[j] == 0 || (st_i64)low[j] > count ? none
                                                           : (st_i64)low[j] - 1;
     }

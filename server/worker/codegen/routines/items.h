@@ -28,8 +28,7 @@ ST_FN T sort_value(SortKey key) {
   if constexpr (st_traits<T>::kind == ST_BOOL) {
     return key != 0;
   } else if constexpr (st_traits<T>::kind == ST_INT) {
-    return (T)(typename st_traits<T>::as_unsigned)(key ^
-                                                   (st_traits<T>::is_signed ? kSortSign : 0));
+    return (T)(typename st_traits<T>::as_unsigned)(key ^ (st_traits<T>::is_signed ? kSortSign : 0));
   } else {
     return sort_float(key & kSortSign ? key ^ kSortSign : key ^ kSortAll, (const T*)nullptr);
   }

@@ -45,7 +45,7 @@ ST_FN void write_item(char* to, const SortItem& item) {
   }
 }
 ST_CALL void write_items(const Launch& launch, const Row& row, st_i64 place, const SortItem* items,
-                       st_i64 count) {
+                         st_i64 count) {
   const st_i64 step = launch.ST_LAST.own_strides[0];
   if constexpr (kTop) {
     const st_i64 most = launch.ST_LAST.own_extents[0] - place;
@@ -286,8 +286,7 @@ ST_FN void key_columns(const Launch& launch, st_i64 item) {
   for (int k = 0; k < some; ++k) {
     SortItem* const own = items + k * pitch;
     SortItem* const sorted = sort_items(own, room, n);
-    if (kLongPlaces)
-      settle_equals(launch, rows[k], ranges[k], (st_u64*)sorted, n, (st_u64*)room);
+    if (kLongPlaces) settle_equals(launch, rows[k], ranges[k], (st_u64*)sorted, n, (st_u64*)room);
     for (st_i64 i = 0; sorted != own && i < n; ++i) own[i] = sorted[i];
     if (!rare[k]) continue;
     const st_i64 count = collect_rare(launch, rows[k], (T0*)room);
@@ -342,7 +341,7 @@ ST_FN st_i64 items_path(const SortItem* a, st_i64 a_count, const SortItem* b, st
   return low;
 }
 ST_CALL void merge_items(const SortItem* a, st_i64 a_count, const SortItem* b, st_i64 b_count,
-                       SortItem* to) {
+                         SortItem* to) {
 #if ST_VECTORS
   if constexpr (sizeof(SortItem) <= 8) {
     merge_in_vectors(a, a_count, b, b_count, to);
@@ -413,8 +412,7 @@ ST_FN void key_ranges(const Launch& launch, st_i64 item) {
   const st_i64 n = launch.operand0.own_extents[0], number = item / launch.pass[1];
   const st_i64 tile = item % launch.pass[1], begin = tile * launch.pass[0];
   const st_i64 end = n - begin < launch.pass[0] ? n : begin + launch.pass[0];
-  find_range(launch, row_of(launch, number), begin, end,
-             tile_ranges(launch, number) + 2 * tile);
+  find_range(launch, row_of(launch, number), begin, end, tile_ranges(launch, number) + 2 * tile);
 }
 // A group of pass[2] for each row: the items that begin in it, and those equal to its last.
 ST_FN void key_places(const Launch& launch, st_i64 item) {

@@ -1,8 +1,8 @@
-// Elements as unsigned numbers in the order of sort.h, which comes before: both zeros are one number,
-// and all NaN are one after all others, in either direction.
-// Complex numbers have no key.
-constexpr int kRadixKeyBits =
-    sizeof(st_stored<T0>::type) > 8 ? 64 : 8 * (int)sizeof(st_stored<T0>::type);
+// Elements as unsigned numbers in the order of sort.h, which comes before: both zeros are one
+// number, and all NaN are one after all others, in either direction. Complex numbers have no key.
+constexpr int kRadixKeyBits = sizeof(st_stored<T0>::type) > 8
+                                  ? 64
+                                  : 8 * (int)sizeof(st_stored<T0>::type);
 
 template <bool kWide>
 struct RadixKeyOf {

@@ -138,7 +138,7 @@ ST_FN ST_512 void move_vectors(const char* from, int some, const RadixKey* keys,
   Moved* const out = (Moved*)to;
   for (int i = 0; i < some; i += L::kCount) {
     const int left = some - i;
-    typename L::Mask rest = left < L::kCount ? first_lanes<Moved>(left) : (typename L::Mask)-1;
+    typename L::Mask rest = left < L::kCount ? first_lanes<Moved>(left) : (typename L::Mask) - 1;
     const typename L::V moved = L::load_some(elements + i, all_lanes<Moved>(0), rest);
     const typename L::V own = load_lanes(keys + i);
     auto move = [&](typename L::Mask mask, int in) {
@@ -150,7 +150,7 @@ ST_FN ST_512 void move_vectors(const char* from, int some, const RadixKey* keys,
     for (int j = 0; j < pivots.num; ++j) {
       const typename L::V pivot = all_lanes<Moved>((Moved)pivots.keys[j]);
       const typename L::Mask below = L::below(own, pivot) & rest;
-      const typename L::Mask equal = (typename L::Mask)~L::below(pivot, own) & rest & ~below;
+      const typename L::Mask equal = (typename L::Mask) ~L::below(pivot, own) & rest & ~below;
       move(below, 2 * j);
       move(equal, 2 * j + 1);
       rest &= ~(below | equal);

@@ -1,7 +1,8 @@
 // Keys, unsigned numbers of 32 or 64 bits, in order by the vectors of a processor that has AVX-512:
 // a quicksort whose partitions compress vectors, with sorting networks for what fits in 16 vectors.
 // Networks and order of steps: Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512
-// on Intel Skylake", 2017; Wassenberg et al., "Vectorized and performance-portable quicksort", 2022.
+// on Intel Skylake", 2017; Wassenberg et al., "Vectorized and performance-portable quicksort",
+// 2022.
 #if !ST_CUDA && defined(__AVX512F__) && defined(__AVX512VL__)
 #define ST_VECTORS 1
 // All functions here work in vectors of 64 bytes, whatever width the processor's tuning prefers.
@@ -63,9 +64,8 @@ struct Lanes<st_u64> {
   ST_FN V blended(V a, V b) {
     constexpr int k = 8;
     return __builtin_shufflevector(a, b, 0, 1 & kBit ? k + 1 : 1, 2 & kBit ? k + 2 : 2,
-                                   3 & kBit ? k + 3 : 3, 4 & kBit ? k + 4 : 4,
-                                   5 & kBit ? k + 5 : 5, 6 & kBit ? k + 6 : 6,
-                                   7 & kBit ? k + 7 : 7);
+                                   3 & kBit ? k + 3 : 3, 4 & kBit ? k + 4 : 4, 5 & kBit ? k + 5 : 5,
+                                   6 & kBit ? k + 6 : 6, 7 & kBit ? k + 7 : 7);
   }
   ST_FN Mask below(V a, V b) {
     return (Mask)__builtin_ia32_ucmpq512_mask((Bits)a, (Bits)b, 1, (Mask)-1);
@@ -178,8 +178,8 @@ ST_CALL ST_512 void sort_rows(const K* from, int count, K* to) {
   for (int i = 0; i < kRows; ++i) {
     const int left = count - i * kCount;
     rows[i] = left >= kCount ? load_lanes(from + i * kCount)
-              : left > 0 ? Lanes<K>::load_some(from + i * kCount, last, first_lanes<K>(left))
-                         : last;
+              : left > 0     ? Lanes<K>::load_some(from + i * kCount, last, first_lanes<K>(left))
+                             : last;
   }
   sort_columns<0, kRows>(rows);
   merge_columns<K, 2, kRows>(rows);
@@ -228,7 +228,7 @@ ST_CALL ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
     store_lanes(low, L::compressed(keys, mask));
     low += some;
     high -= others;
-    L::store_some(high, L::compressed(keys, (typename L::Mask)~mask), first_lanes<K>(others));
+    L::store_some(high, L::compressed(keys, (typename L::Mask) ~mask), first_lanes<K>(others));
   }
   if (i < count) {
     const int left = (int)(count - i);
@@ -316,8 +316,8 @@ ST_CALL ST_512 void merge_keys(const K* a, st_i64 a_count, const K* b, st_i64 b_
     const bool from_b = a == a_end || (b != b_end && *b < *a);
     const K* const from = from_b ? b : a;
     const st_i64 left = (from_b ? b_end : a_end) - from;
-    const V keys = left >= L::kCount ? load_lanes(from)
-                                     : L::load_some(from, last, first_lanes<K>((int)left));
+    const V keys =
+        left >= L::kCount ? load_lanes(from) : L::load_some(from, last, first_lanes<K>((int)left));
     const st_i64 step = left < L::kCount ? left : L::kCount;
     a += from_b ? 0 : step;
     b += from_b ? step : 0;
