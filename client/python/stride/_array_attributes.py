@@ -143,7 +143,8 @@ class Flat:
         """Values that are fewer are repeated, as NumPy's."""
         self.index = 0
         place = self._place(key)
-        if place is not None and isinstance(value, (bool, int, float, complex, np.generic, Array)) and not np.ndim(value):
+        is_number = isinstance(value, (bool, int, float, complex, np.generic, Array)) and not np.ndim(value)
+        if place is not None and is_number:
             self.base[place] = value
             return
         places = np.arange(self.base.size)
