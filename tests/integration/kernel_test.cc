@@ -333,7 +333,7 @@ TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
   constexpr int kLines = 200'000;
   Client other = daemon_->Connect();
   for (int i = 0; i < 6; ++i) client_.Kernel(Prints("flood", kLines));
-  Array out = other.Kernel(Prints("greet", 9)).at(0);
+  const auto out = other.Kernel(Prints("greet", 9));
   Must(client_.Synchronize());
   Must(other.Synchronize());
   const KernelOutput printed = Must(client_.ReadPrinted());
@@ -344,8 +344,8 @@ TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
 }
 
 TEST_F(KernelTest, AFailedAssertNamesItsPlaceAndKeepsTheTextBefore) {
-  Array out = client_.Kernel(Prints("check", 5)).at(0);
-  const Error error = MustFail(client_.Fetch<int64_t>(out));
+  const auto out = client_.Kernel(Prints("check", 5));
+  const Error error = MustFail(client_.Fetch<int64_t>(out.at(0)));
   EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
   EXPECT_THAT(error.message, HasSubstr("number > 100"));
   EXPECT_THAT(error.message, HasSubstr("block"));
