@@ -309,7 +309,7 @@ size_t NumLines(const std::string& text) {
 TEST_F(KernelTest, PrintedTextIsReadOnceByItsSession) {
   Client other = daemon_->Connect();
   Must(other.Synchronize());
-  Array out = client_.Kernel(Prints("greet", 7, 2)).at(0);
+  const auto arrays = client_.Kernel(Prints("greet", 7, 2));
   Must(client_.Synchronize());
   EXPECT_EQ(Must(other.ReadPrinted()).text, "");
   const KernelOutput printed = Must(client_.ReadPrinted());
@@ -319,7 +319,8 @@ TEST_F(KernelTest, PrintedTextIsReadOnceByItsSession) {
 }
 
 TEST_F(KernelTest, PrintedTextIsThereWhenAResultIs) {
-  Array out = client_.Kernel(Prints("greet", 3)).at(0);
+  const auto arrays = client_.Kernel(Prints("greet", 3));
+  const Array& out = arrays.at(0);
   EXPECT_THAT(Get<int64_t>(client_, out), ElementsAre(3));
   EXPECT_EQ(Must(client_.ReadPrinted()).text, "block 0 thread 0 of 3: 0.75\n");
 }
@@ -333,7 +334,7 @@ TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
   constexpr int kLines = 200'000;
   Client other = daemon_->Connect();
   for (int i = 0; i < 6; ++i) client_.Kernel(Prints("flood", kLines));
-  Array out = other.Kernel(Prints("greet", 9)).at(0);
+  const auto arrays = other.Kernel(Prints("greet", 9));
   Must(client_.Synchronize());
   Must(other.Synchronize());
   const KernelOutput printed = Must(client_.ReadPrinted());
@@ -344,13 +345,16 @@ TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
 }
 
 TEST_F(KernelTest, AFailedAssertNamesItsPlaceAndKeepsTheTextBefore) {
-  Array out = client_.Kernel(Prints("check", 5)).at(0);
+  const auto arrays = client_.Kernel(Prints("check", 5));
+  const Array& out = arrays.at(0);
   const Error error = MustFail(client_.Fetch<int64_t>(out));
   EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
   EXPECT_THAT(error.message, HasSubstr("number > 100"));
   EXPECT_THAT(error.message, HasSubstr("block"));
   EXPECT_THAT(error.message, HasSubstr("thread"));
-  if (DeviceKind() == "cpu") EXPECT_EQ(Must(client_.ReadPrinted()).text, "before 5\n");
+  if (DeviceKind() == "cpu") {
+    EXPECT_EQ(Must(client_.ReadPrinted()).text, "before 5\n");
+  }
 }
 
 TEST_F(KernelTest, AJobHasTheTextOfItsKernels) {
