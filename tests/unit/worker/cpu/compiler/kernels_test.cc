@@ -446,7 +446,7 @@ TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
   EXPECT_TRUE(absl::IsInvalidArgument(loaded.status));
   const std::string text(loaded.status.message());
   EXPECT_NE(text.find("'uint64_t *'"), std::string::npos) << text;
-  EXPECT_EQ(text.find("stride_own"), std::string::npos) << text;
+  EXPECT_EQ(text.find("__stride_own_"), std::string::npos) << text;
 }
 
 TEST(Kernels, ASourcesOwnConflictStaysAnError) {
