@@ -8,7 +8,9 @@
 The module is an array API namespace (2025.12). Operations record themselves; reading a value computes it, in one round
 trip. Long ones that fuse with nothing, such as products of large matrices, begin as soon as they are recorded."""
 
+import importlib as _importlib
 import math as _math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _numpy
 from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
@@ -42,15 +44,12 @@ from stride import (
     _statistics,
     _transfers,
 )
-from stride import aio, fft, linalg, random
-from stride._about import devices, show_config
 from stride._array import Array
 from stride._arrangement import *  # noqa: F401,F403
 from stride._bits import *  # noqa: F401,F403
 from stride._calculus import *  # noqa: F401,F403
 from stride._comparisons import *  # noqa: F401,F403
 from stride._creation import *  # noqa: F401,F403
-from stride._einsum import einsum, einsum_path
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
 from stride._files import *  # noqa: F401,F403
@@ -63,27 +62,31 @@ from stride._kernel import RawKernel, vectorize
 from stride._launch import Struct
 from stride._linear_algebra import *  # noqa: F401,F403
 from stride._manipulation import *  # noqa: F401,F403
-from stride._mapping import MappedArray
 from stride._metrics import Device, DeviceSample
-from stride._module import Global, RawModule
 from stride._named import *  # noqa: F401,F403
 from stride._nan_reductions import *  # noqa: F401,F403
 from stride._nditer import *  # noqa: F401,F403
 from stride._numpy_names import *  # noqa: F401,F403
 from stride._polynomials import *  # noqa: F401,F403
-from stride._python_kernel import Kernel, guvectorize, kernel
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403
 from stride._selection import *  # noqa: F401,F403
 from stride._sets import *  # noqa: F401,F403
 from stride._statistics import *  # noqa: F401,F403
-from stride import abi, cuda, lax, tree, tree_util
-from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 from stride._sharding import Sharding, reshard
-from stride._jit import jit
 from stride._transfers import *  # noqa: F401,F403
-from stride._vmap import vmap
 from stride._session import Session, connect, current_session
+
+if _TYPE_CHECKING:  # all of these are imported on first use (`_ON_USE`)
+    from stride import abi, aio, cuda, fft, lax, linalg, random, tree, tree_util
+    from stride._about import devices, show_config
+    from stride._einsum import einsum, einsum_path
+    from stride._jit import jit
+    from stride._mapping import MappedArray
+    from stride._module import Global, RawModule
+    from stride._python_kernel import Kernel, guvectorize, kernel
+    from stride._vmap import vmap
+    from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
@@ -148,10 +151,34 @@ def asnumpy(x: Array) -> _numpy.ndarray:
     return x.to_numpy()
 
 
+# Modules, and the names of others, that most programs do not use: importing all takes twice the time.
+_ON_USE = {
+    **dict.fromkeys(["abi", "aio", "cuda", "fft", "lax", "linalg", "random", "tree", "tree_util"], ""),
+    **dict.fromkeys(["devices", "show_config"], "_about"),
+    **dict.fromkeys(["einsum", "einsum_path"], "_einsum"),
+    "jit": "_jit",
+    "MappedArray": "_mapping",
+    **dict.fromkeys(["Global", "RawModule"], "_module"),
+    **dict.fromkeys(["Kernel", "guvectorize", "kernel"], "_python_kernel"),
+    "vmap": "_vmap",
+    **dict.fromkeys(
+        ["atomic", "blockDim", "blockIdx", "grid", "gridDim", "gridsize", "local", "shared", "syncthreads", "syncwarp",
+         "threadIdx"],
+        "cuda",
+    ),
+}
+
+
 def __getattr__(name: str):
-    """One of NumPy's modules, or an error that says which name to use."""
-    return _numpy_names.missing(name)
+    """What is imported on its first use, one of NumPy's modules, or an error that says which name to use."""
+    module = _ON_USE.get(name)
+    if module is None:
+        return _numpy_names.missing(name)
+    found = _importlib.import_module(f"stride.{module or name}")
+    if module:
+        found = globals()[name] = getattr(found, name)
+    return found
 
 
 def __dir__():
-    return sorted({*globals(), *_numpy_names._MODULES})
+    return sorted({*globals(), *_numpy_names._MODULES, *_ON_USE})
