@@ -529,8 +529,7 @@ class MappedMemoryTest(client_case.ClientCase):
         mapping.close()
 
     def test_loans_are_bounded(self):
-        x = st.ones(4) + 0
-        x.to_numpy()
+        x = (st.ones(4) + 0).block_until_ready()
         mappings = []
         with self.assertRaisesRegex(st.ResourceExhausted, "too many arrays mapped"):
             for _ in range(10000):
@@ -545,8 +544,7 @@ class MappedMemoryTest(client_case.ClientCase):
 
     def test_names_that_are_not_the_callers(self):
         stub = self.session._shared.stub
-        x = st.ones(4) + 0
-        x.to_numpy()
+        x = (st.ones(4) + 0).block_until_ready()
         name = f"{self.session.name}/arrays/{x._node.handle}"
         for wrong in (name + "9", "sessions/none/arrays/1", "tenants/other/arrays/x"):
             with self.assertRaises(st.NotFound):
@@ -561,8 +559,7 @@ class MappedMemoryTest(client_case.ClientCase):
             self.session._call(stub.MapArray, region_service_pb2.MapArrayRequest(name=name))
 
     def test_ticket_is_good_once(self):
-        x = st.ones(4) + 0
-        x.to_numpy()
+        x = (st.ones(4) + 0).block_until_ready()
         stub = self.session._shared.stub
         request = region_service_pb2.MapArrayRequest(name=f"{self.session.name}/arrays/{x._node.handle}")
         reply = self.session._call(stub.MapArray, request)
