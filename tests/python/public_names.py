@@ -19,6 +19,13 @@ MODULES = (
     "stride.numba.core.errors", "stride.numba.types", "stride.polynomial", "stride.random", "stride.testing",
     "stride.tree", "stride.tree_util", "stride.typing",
 )
+# Modules of JAX's names, whose texts have no examples yet; `names` leaves them out.
+JAX_MODULES = (
+    "stride.jax", "stride.jax.debug", "stride.jax.dtypes", "stride.jax.lax", "stride.jax.nn",
+    "stride.jax.nn.initializers", "stride.jax.numpy", "stride.jax.numpy.fft", "stride.jax.numpy.linalg",
+    "stride.jax.random", "stride.jax.scipy", "stride.jax.scipy.linalg", "stride.jax.scipy.special",
+    "stride.jax.scipy.stats", "stride.jax.sharding", "stride.jax.typing",
+)
 # Modules that are others': stride.numba enters them in sys.modules.
 ALIASES = {
     "stride.numba.cuda": "stride.cuda",

@@ -85,7 +85,7 @@ class NamesTest(unittest.TestCase):
         parts = [one.parts[:-1] if one.stem == "__init__" else one.with_suffix("").parts for one in files]
         public = [one for one in parts if one[:1] != ("v1",) and not any(part.startswith("_") for part in one)]
         found = {".".join(("stride", *one)) for one in public}
-        self.assertEqual(set(public_names.MODULES), found)
+        self.assertEqual({*public_names.MODULES, *public_names.JAX_MODULES}, found)
 
     def test_aliases_are_the_modules_themselves(self):
         for alias, name in public_names.ALIASES.items():

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
@@ -50,9 +52,23 @@ absl::Status AwaitStartedThreads() {
   return absl::OkStatus();
 }
 
+// When the heap of a thread first shrinks, glibc opens /proc/sys/vm/overcommit_memory and keeps
+// what it read (malloc/arena.c). A sealed thread may not open files, so a thread does it before.
+void ShrinkAHeap() {
+  std::thread([] {
+    void* blocks[4];
+    for (void*& block : blocks) {
+      block = std::malloc(100 << 10);
+      if (block != nullptr) *static_cast<volatile char*>(block) = 0;
+    }
+    for (void* block : blocks) std::free(block);
+  }).join();
+}
+
 }  // namespace
 
 absl::Status Seal() {
+  ShrinkAHeap();
   if (absl::Status status = AwaitStartedThreads(); !status.ok()) return status;
   worker::AnswerTrappedCalls(ReportForbiddenCall);
   return worker::MakeFilter(worker::SyscallSet::kSealed, SECCOMP_RET_TRAP).Install();

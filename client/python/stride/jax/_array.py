@@ -2,7 +2,7 @@
 range that is the nearest element."""
 
 import functools
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from stride import _creation, tree_util
 from stride import _array as _base
 from stride._tape import alias
 from stride.jax._config import canonical
+
+if TYPE_CHECKING:
+    from stride._at import At
 
 _IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
 _OPERATORS = (
@@ -72,9 +75,9 @@ class Array(_base.Array):
         return iter([self[i] for i in range(self.shape[0])])
 
     @property
-    def at(self) -> "_At":  # type: ignore[override]
+    def at(self) -> "At":
         """Updates that make a new array: `x.at[i].set(v)`."""
-        return _At(self)
+        return _At(self)  # type: ignore[return-value]
 
     @property
     def weak_type(self) -> bool:

@@ -24,7 +24,7 @@ _LEFT_OUT = {
 }  # fmt: skip
 
 
-def _wrapped(name: str, function: _Callable) -> _Callable:
+def _wrapped(name: str, function: _Callable[..., _Any]) -> _Callable[..., _Any]:
     @_functools.wraps(function)
     def call(*arguments: _Any, **options: _Any) -> _Any:
         options.pop("out_sharding", None)
@@ -55,11 +55,6 @@ unsignedinteger, complexfloating, number, generic = _np.unsignedinteger, _np.com
 dtype = _np.dtype
 finfo, iinfo = _np.finfo, _np.iinfo
 pi, e, inf, nan, newaxis, euler_gamma = _np.pi, _np.e, _np.inf, _np.nan, None, _np.euler_gamma
-
-
-def _types(tree: _Any) -> _Any:
-    """The type of a list of numbers, as JAX has it: numbers are of the default types."""
-    return None
 
 
 def array(object: _Any, dtype: _Any = None, copy: _Any = True, order: _Any = "K", ndmin: int = 0, **_: _Any) -> Array:
@@ -119,7 +114,7 @@ def asarray(a: _Any, dtype: _Any = None, order: _Any = None, *, copy: _Any = Non
     return array(a, dtype)
 
 
-def vectorize(pyfunc: _Callable, *, excluded: _Any = frozenset(), signature: _Any = None) -> _Callable:
+def vectorize(pyfunc: _Callable[..., _Any], *, excluded: _Any = frozenset(), signature: _Any = None) -> _Callable[..., _Any]:
     """A function of single items that takes arrays, by `vmap` over the axes that broadcast.
 
     Parameters
@@ -169,7 +164,7 @@ def vectorize(pyfunc: _Callable, *, excluded: _Any = frozenset(), signature: _An
     return call
 
 
-def _extended(name: str) -> _Callable:
+def _extended(name: str) -> _Callable[..., _Any]:
     """NumPy's creation functions, whose default type is JAX's."""
     function = globals()[name]
 

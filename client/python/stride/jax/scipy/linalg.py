@@ -7,7 +7,9 @@ from stride.jax._array import Array
 
 __all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "solve", "solve_triangular", "svd"]
 
-det, inv, svd = jnp.linalg.det, jnp.linalg.inv, jnp.linalg.svd
+det: Any = jnp.linalg.det
+inv: Any = jnp.linalg.inv
+svd: Any = jnp.linalg.svd
 
 
 def solve(a: Any, b: Any, **_: Any) -> Array:
