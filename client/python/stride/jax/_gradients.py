@@ -429,7 +429,7 @@ def jacfwd(
         TypeError for arguments that are no floats.
     Example
         >>> from stride import jax
-        >>> jax.jacfwd(lambda x: x * x)(st.array([1.0, 2.0])).tolist()
+        >>> jax.jacfwd(lambda x: x * x)(jax.numpy.array([1.0, 2.0])).tolist()
         [[2.0, 0.0], [0.0, 4.0]]
     """
     _check_callable("jacfwd", fun)
@@ -483,7 +483,7 @@ def hessian(
         TypeError for arguments that are no floats.
     Example
         >>> from stride import jax
-        >>> jax.hessian(lambda x: (x ** 3).sum())(st.array([1.0, 2.0])).tolist()
+        >>> jax.hessian(lambda x: (x ** 3).sum())(jax.numpy.array([1.0, 2.0])).tolist()
         [[6.0, 0.0], [0.0, 12.0]]
     """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

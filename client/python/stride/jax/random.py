@@ -283,7 +283,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     Example
         >>> from stride import jax
         >>> jax.random.bits(jax.random.key(0), (2,)).tolist()
-        [4070199207, 2601247490]
+        [4070199207, 4202968722]
     """
     return as_jax(_bits(key, _shape(shape), _config.canonical(np.uint64 if dtype is None else dtype)))
 

@@ -72,7 +72,7 @@ def entr(x: Any) -> Array:
     Example
         >>> from stride import jax
         >>> float(jax.scipy.special.entr(1.0))
-        0.0
+        -0.0
     """
     x = jnp.asarray(x)
     return jnp.where(x < 0, -jnp.inf, -xlogy(x, x))
