@@ -32,7 +32,7 @@ void ErrorRelay::Read() {
 }
 
 void ErrorRelay::Flush() {
-  if (assertion_.empty() && line_.find(": Assertion `") != std::string::npos) assertion_ = line_;
+  if (assertion_.empty() && line_.find("] Assertion `") != std::string::npos) assertion_ = line_;
   if (!line_.empty() && log_) log_(line_);
   line_.clear();
 }

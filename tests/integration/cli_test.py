@@ -200,8 +200,10 @@ class CliTest(unittest.TestCase):
         self.assertFalse((self.folder / "c.npy").exists())
 
     def test_compiled_code_is_kept_for_the_next_command(self):
+        (self.folder / "add.cu").write_text(_ADD)
         for call in ("first", "second"):
-            self.stride("ufunc", "x * 3 + cos(x)", "x=x.npy", "-o", "y.npy")
+            self.stride("kernel", "add.cu", "--entry", "add", "--grid", "32", "--block", "128", "a.npy", "b.npy",
+                        "out:int32[4096]", "4096:int32", "-o", "c.npy")
             kept = list((self.folder / "stride/code-cache").glob("*.module"))
             self.assertTrue(kept)
             if call == "first":
@@ -279,7 +281,8 @@ class CliTest(unittest.TestCase):
         # Right after the start no device is called broken: it is waited for.
         self.assertNotIn("NOT_SERVING", self.stride("devices", "--address", socket).stdout)
         self.stride("put", "a.npy", "a", "--address", socket)
-        done = self.stride("jobs", "submit", "ufunc", "a * 7 - 3", "a=@a", "--to", "b", "--wait", "--address", socket)
+        # No code of this operation comes with the product.
+        done = self.stride("jobs", "submit", "topk", "5", "@a", "--to", "b", "--to", "c", "--wait", "--address", socket)
         self.assertRegex(done.stdout, r"queue \S+ \S+ \(compiling \S+ \S+\)")
 
     def test_nothing_is_left(self):
