@@ -400,7 +400,10 @@ def _is_returned(node: Node) -> bool:
     if node.buffer is not None:
         return False
     size = prod(node.shape)
-    return size == 1 or not node.uses and 0 < size * node.dtype.itemsize <= INLINE_BYTES
+    if size == 1:
+        return True
+    # A result of sharded arrays keeps its sharding, which the host does not know.
+    return not node.uses and 0 < size * node.dtype.itemsize <= INLINE_BYTES and not node.session._has_sharded
 
 
 def _parts_long_expression(node: Node) -> bool:

@@ -170,6 +170,7 @@ class Session:
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process
+    _has_sharded = False  # an array was spread over devices
     _held: Optional[Flush] = None  # commands that are to travel with the next ones
     _sent_launch = 0.0  # when a launch was sent or held last
     _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
@@ -563,6 +564,8 @@ class Session:
         dtype = _dtypes.dtype_of(values.dtype)
         node = Node(self, values.shape, dtype, None, (), _origin.caller())
         device = _device_name(device) if device is not None else self.device if sharding is None else ""
+        if sharding is not None:
+            self._has_sharded = True
         if values.nbytes <= INLINE_BYTES and not device and sharding is None:
             host = np.array(values, dtype, order="C", copy=True)
             host.setflags(write=False)

@@ -90,4 +90,6 @@ def reshard(x: Array, sharding: Optional[Sharding], /) -> Array:
         flush.add(operation, node.origin)
 
     node = x._node
+    if sharding is not None:
+        node.session._has_sharded = True
     return wrap(record(node.session, node.shape, _dtypes.dtype_of(node.dtype), build, (node,)))
