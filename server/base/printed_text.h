@@ -7,9 +7,9 @@
 
 namespace stride {
 
-// Of one task; CUDA's buffer for printf has as much by default.
+// Bytes of one task; CUDA's buffer for printf has as much by default.
 inline constexpr size_t kMaxPrintedBytes = 1 << 20;
-// Of one packet from a worker.
+// Bytes of one packet from a worker.
 inline constexpr size_t kMaxPrintedPiece = 64 << 10;
 
 // Text that kernels printed, and how many lines after it were left out for lack of room.
@@ -21,7 +21,7 @@ struct PrintedText {
   // Appends what fits within `limit` bytes of `text`, as whole lines, and counts the rest. Once a
   // line was left out nothing more is appended: the text has no gap within.
   void Append(std::string_view more, uint64_t more_dropped, size_t limit);
-  // Likewise, for what is there already.
+  // The same for text that is there already.
   void Truncate(size_t limit);
 };
 

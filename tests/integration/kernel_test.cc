@@ -276,7 +276,7 @@ TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
               ElementsAre(3, 5));
 }
 
-// What kernels print goes to the client that launched them, once they have ended.
+// Text that kernels print goes to the client that launched them, once they have ended.
 constexpr char kPrints[] = R"(
 extern "C" __global__ void greet(long long* out, int number) {
   printf("block %d thread %u of %d: %.2f\n", blockIdx.x, threadIdx.x, number, number / 4.0);

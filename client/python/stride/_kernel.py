@@ -132,7 +132,7 @@ class RawKernel:
         origin = _origin.caller()
 
         def add(flush):
-            # What is wrong with a launch is found at once where the code is there; the first of its kind is waited for.
+            # A launch is checked at once where its code is there; the first of its kind is waited for.
             arguments, types, buffers = _launch.encoded(flush, values, variables)
             known = (template.identity, tuple(variables), types)
             flush.add_launch(template.operation(arguments), origin, known, buffers)

@@ -49,7 +49,7 @@ class CpuDevice : public worker::Device {
   bool MayHoldBack(std::chrono::steady_clock::time_point now);
   // Likewise; `run` unless the task was taken out.
   void RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run);
-  // Likewise: what the task printed.
+  // The same for text that the task printed.
   void SendPrinted(uint64_t sequence);
   static absl::Status RunWork(uint64_t sequence, const std::string& label, const Work& work);
 
@@ -61,7 +61,7 @@ class CpuDevice : public worker::Device {
   std::unique_ptr<ThreadPool> pool_;
   FftPlanCache fft_plans_;  // of the compute thread
   worker::TaskGate gate_;
-  // Of the compute thread.
+  // The compute thread's.
   PrintedText printed_;  // of the task that runs
   worker::PrintBudget print_budget_;
   // Of the compute thread: reports that were held back, and since when.

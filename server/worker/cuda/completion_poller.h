@@ -110,7 +110,7 @@ class CompletionPoller {
   bool Changed();
   static absl::Status FirstFault(const Faults& faults);
   void Report(const std::vector<Finished>& finished);
-  // What the work printed.
+  // Text that the work printed.
   void ReportPrinted(const Entry& entry);
   // Sleeps until there is work; false when the poller ends.
   bool AwaitWork();

@@ -48,7 +48,7 @@ PrintedText PrintCapture::Take() {
   flockfile(stdout);
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   clearerr(stdout);
-  // Both descriptors share one position, which tells how much was written.
+  // Both descriptors share one position: the number of bytes written.
   const off_t size = std::min(lseek(file_.get(), 0, SEEK_CUR), kFileBytes);
   if (size > 0) {
     printed.text.resize(static_cast<size_t>(size));

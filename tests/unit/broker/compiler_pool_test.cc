@@ -25,7 +25,7 @@ using Module = std::shared_ptr<const CompiledModule>;
 
 const TenantId kTenant{"a"}, kOther{"b"};
 
-// Code that the daemon wrote itself; the number tells one from another.
+// Code that the daemon wrote itself; the number distinguishes one from another.
 wire::Code OwnCode(int number) {
   wire::Code code;
   code.mutable_matmul()->set_dtype(number);

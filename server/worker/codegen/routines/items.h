@@ -1,4 +1,4 @@
-// What keyed.h moves: elements as unsigned keys in their order, with or without their places.
+// Items that keyed.h moves: elements as unsigned keys in their order, with or without their places.
 typedef RadixKey SortKey;
 constexpr SortKey kSortSign = (SortKey)1 << (kRadixKeyBits - 1);
 constexpr SortKey kSortAll = kSortSign | (kSortSign - 1);
@@ -49,7 +49,7 @@ ST_FN bool is_zero_or_nan(T x) {
   return magnitude == 0 || magnitude > radix_infinity(T());
 }
 
-// What is moved: a key; a key of 32 bits with its place in the lower half; a key and its place. A
+// An item is a key; a key of 32 bits with its place in the lower half; a key and its place. A
 // place and the first 32 bits in which the keys of a row differ stand for the latter where vectors
 // sort (long.h).
 constexpr bool kLongPlaces = ST_VECTORS && kIndices && !kTop && sizeof(T0) > 4;

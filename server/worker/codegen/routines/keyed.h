@@ -1,7 +1,7 @@
 // sort.h's rows on a CPU by unsigned keys of 32 or 64 bits in the order of the elements. Phases,
 // which the emitter numbers: key_tiles sorts tiles of pass[0] elements, of which a row has pass[1];
 // key_merges merges neighbours of pass[0] items each, pass[3] results an item, pass[2] items a row;
-// key_rare and key_restore are for floats: bits that keys do not tell apart or in another order
+// key_rare and key_restore are for floats: bits that keys do not distinguish or in another order
 // than that of the row. pass[1] of key_merges: the half of the
 // scratch memory that is read, and 2 when the result is the output. A row of one tile does without
 // scratch memory where it is short, and writes the output.

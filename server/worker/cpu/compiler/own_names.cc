@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::string_view kPrefix = "__stride_own_";
 
-// What the prelude has beyond the names of NVRTC 13.0 (`namespace p { using ::NAME; }` does not
+// Names that the prelude has beyond those of NVRTC 13.0 (`namespace p { using ::NAME; }` does not
 // compile there).
 const std::set<absl::string_view>& Names() {
   static const auto& names = *new std::set<absl::string_view>{"int8_t",

@@ -18,7 +18,7 @@ namespace stride::cuda {
 namespace {
 
 std::atomic<CUresult> g_query_result{CUDA_ERROR_NOT_READY};
-// What the driver writes text of kernels to.
+// The file that the driver writes text of kernels to.
 const int g_output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 Driver FakeDriver() {

@@ -462,7 +462,7 @@ STRIDE_DEVICE double atan2_(double y, double x) {
   result = (x != x) | (y != y) ? x + y : result;
   return with_sign(result, y);
 }
-// Of floats, whose sums and quotients a double holds without overflow, for a result in single
+// For floats, whose sums and quotients a double holds without overflow, for a result in single
 // precision.
 STRIDE_DEVICE float atan2_single(double y, double x) {
   double a = absolute(y), b = absolute(x);

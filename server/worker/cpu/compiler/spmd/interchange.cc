@@ -153,7 +153,7 @@ class XSteps {
   const Shape& shape_;
 };
 
-// What one round of a loop does for one thread.
+// The work of one round of a loop for one thread.
 struct Round {
   int contiguous = 0;        // accesses by neighbours of neighbouring elements
   int near = 0;              // of elements close to each other
