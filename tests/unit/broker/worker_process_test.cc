@@ -249,7 +249,10 @@ TEST_P(DeathTest, CauseIsTold) {
   auto death = recorder_.WaitForDeath();
   ASSERT_TRUE(death.has_value());
   EXPECT_EQ(ReasonOf(death->cause), GetParam().reason) << death->cause;
+  // Workers of a build with sanitizers write their reports to the daemon's own standard error.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(STRIDE_THREAD_SANITIZER)
   EXPECT_THAT(Text(death->cause), HasSubstr(GetParam().text));
+#endif
   EXPECT_EQ(death->faulting_sequence, GetParam().faulting_sequence);
   const absl::Status copy = recorder_.WaitForCopies(1)[0];
   EXPECT_TRUE(ReasonOf(copy) == v1::ERROR_REASON_WORKER_LOST || copy == death->cause) << copy;
