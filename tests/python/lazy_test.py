@@ -129,7 +129,7 @@ class LazyTest(client_case.ClientCase):
                 try:
                     start.wait()
                     np.testing.assert_array_equal(array.to_numpy(), expected)
-                except BaseException as error:  # noqa: B036, told below
+                except BaseException as error:  # noqa: B036, reported below
                     failures.append(error)
 
             threads = [threading.Thread(target=read, args=one) for one in ((x, host * 3), (y, host * 3 + 1)) * 2]

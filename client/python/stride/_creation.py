@@ -329,7 +329,7 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         >>> st.arange(1, 7, 2).tolist()
         [1, 3, 5]
     """
-    if type(start) is int and (stop is None or type(stop) is int) and dtype is None and step == 1 and type(step) is int:
+    if type(start) is type(step) is int and step == 1 and dtype is None and (stop is None or type(stop) is int):
         begin, end = (0, start) if stop is None else (start, stop)
         if -_MOST_INTEGER <= begin <= _MOST_INTEGER and -_MOST_INTEGER <= end <= _MOST_INTEGER:
             return _on(_integers(_session_of(device), begin, end, _INT64), device)

@@ -158,7 +158,7 @@ bool OwnNames::AddFrom(std::string_view log) {
   const std::vector<absl::string_view> lines =
       absl::StrSplit(absl::string_view(log.data(), log.size()), '\n');
   bool conflict = false, unexpected = false;  // the last error
-  absl::string_view redefined;                // likewise
+  absl::string_view redefined;                // the same
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     const absl::string_view line = lines[i];
     const size_t error = line.find(": error: ");
