@@ -71,6 +71,8 @@ void Report::Section(const std::string& title) {
 }
 
 void Report::Add(Row row) {
+  // A ratio to zero is no number, and JSON has no text for infinity.
+  if (row.baseline && !(row.baseline->median() > 0)) row.baseline.reset();
   const double ours = row.ours.median();
   std::printf("  %-58s %11s %11s %11s", row.what.c_str(), Duration(ours).c_str(),
               Duration(row.ours.p99()).c_str(), Rate(row.bytes, ours).c_str());

@@ -193,7 +193,7 @@ class CliTest(unittest.TestCase):
         for option, value in (("--clients", "1,x"), ("--clients", "0"), ("--duration", "soon"), ("--rounds", "0"), ("--mib", "-1")):
             self.assertIn(f"{option} {value} is no", self.stride("bench", "clients", f"{option}={value}", code=3).stderr)
 
-    def test_mistakes_are_told(self):
+    def test_mistakes_are_reported(self):
         self.save(b=self.b[:5])
         done = self.stride("ufunc", "add", "a.npy", "b.npy", "-o", "c.npy", code=3)
         self.assertIn("(4096,) (5,)", done.stderr)

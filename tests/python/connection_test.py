@@ -137,7 +137,13 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_a_private_daemon_keeps_compiled_code_for_the_next_program(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = "import stride as st\nprint(float(st.sum(st.cos(st.ones(3)) * 7)))\n"
+            # A kernel's source is never part of the code that comes with the product, so a compiler runs for it.
+            program = (
+                "import stride as st\n"
+                "from stride import cupy\n"
+                "cube = cupy.ElementwiseKernel('float32 x', 'float32 y', 'y = x * x * x + 7', 'cube')\n"
+                "print(float(cube(st.ones(3, 'float32'))[0]))\n"
+            )
             environment = {
                 **os.environ,
                 "STRIDE_DAEMON": client_case.strided(),
