@@ -117,9 +117,9 @@ def _power(g, y, x, p):
         dx = _creation.zeros_like(g) if p == 0 else g * p * el.pow(x, p - 1)
         return dx, None
     is_zero = p == 0
-    dx = g * p * el.pow(x, el.where(is_zero, 1, p - 1)) if _is_float(p) else g * p * el.pow(x, el.where(is_zero, 1, p) - 1)
     if not _is_float(p):
-        return dx, None
+        return g * p * el.pow(x, el.where(is_zero, 1, p) - 1), None
+    dx = g * p * el.pow(x, el.where(is_zero, 1, p - 1))
     base = el.where(x == 0, 1, x)
     return dx, el.where(x == 0, el.where(p > 0, 0, g * y * el.log(x)), g * y * el.log(base))
 

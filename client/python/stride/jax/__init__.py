@@ -1,7 +1,8 @@
 """JAX's module over the service's arrays: `from stride import jax` and `import stride.jax.numpy as jnp`.
 
 Arrays are immutable and of 32-bit elements unless `jax_enable_x64` is set, random numbers have JAX's bits, and
-functions can be differentiated. `jit`, `vmap` and `lax` are Stride's. A name that is not there raises AttributeError."""
+functions can be differentiated. `jit`, `vmap` and `lax` are Stride's. A name that is not
+there raises AttributeError."""
 
 import sys
 from typing import Any

@@ -192,7 +192,8 @@ def _operator(name: str) -> Callable:
 
     @functools.wraps(base)
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        result = base(plain(self), *[given(one) for one in arguments], **{key: given(one) for key, one in options.items()})
+        keywords = {key: given(one) for key, one in options.items()}
+        result = base(plain(self), *[given(one) for one in arguments], **keywords)
         return result if result is NotImplemented else as_jax(result)
 
     return method

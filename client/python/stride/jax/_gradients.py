@@ -20,7 +20,8 @@ from stride.lax import _bodies
 from stride.v1 import compute_service_pb2
 
 __all__ = [
-    "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian", "jacrev",
+    "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd",
+    "jacobian", "jacrev",
     "jvp", "linearize", "remat", "value_and_grad", "vjp",
 ]  # fmt: skip
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -344,7 +345,9 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
         raise TypeError("jvp takes primals and tangents as tuples or lists")
     for one, other in zip(tree_util.tree_leaves(tuple(primals)), tree_util.tree_leaves(tuple(tangents))):
         if np.shape(one) != np.shape(other):
-            raise ValueError(f"jvp: a tangent of shape {np.shape(other)} does not fit a primal of shape {np.shape(one)}")
+            raise ValueError(
+                f"jvp: a tangent of shape {np.shape(other)} does not fit a primal of shape {np.shape(one)}"
+            )
     found = linearize(fun, *primals, has_aux=has_aux)
     result = found[0], found[1](*tangents)
     return (*result, found[2]) if has_aux else result
@@ -567,8 +570,11 @@ def _stopped(one: Any) -> Any:
         value = session.known(one._node)
         return as_jax(session.lifted(session.value(_stopped(value.array), False)))
     if session is not None and session._is_trace and session.unrolls:
-        raise _errors.Unimplemented("stop_gradient cannot be called by vmap within grad; call vmap outside: vmap(grad(f))",
-                                    reason="NOT_IMPLEMENTED", metadata={"feature": "stop_gradient within vmap"})
+        raise _errors.Unimplemented(
+            "stop_gradient cannot be called by vmap within grad; call vmap outside: vmap(grad(f))",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": "stop_gradient within vmap"},
+        )
     return one
 
 
@@ -612,7 +618,8 @@ class custom_vjp:  # noqa: N801, JAX's name
         if tape is None:
             return self.fun(*arguments, **kwargs)
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {self.__name__} using defvjp.")  # type: ignore
+            name = self.__name__  # type: ignore
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         arguments = _bound(self.fun, arguments, kwargs)
         static = [arguments[i] for i in self.nondiff_argnums]
         dynamic = [one for i, one in enumerate(arguments) if i not in self.nondiff_argnums]
@@ -700,7 +707,8 @@ class custom_jvp:  # noqa: N801, JAX's name
         if tape is None:
             return self.fun(*arguments, **kwargs)
         if self.jvp is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {self.__name__} using defjvp.")  # type: ignore
+            name = self.__name__  # type: ignore
+            raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
         arguments = _bound(self.fun, arguments, kwargs)
         chosen = [i for i in range(len(arguments)) if i not in self.nondiff_argnums]
         values = _outer_values(tape, list(arguments))

@@ -1,5 +1,6 @@
-"""Random bits by key: Threefry-2x32 with 20 rounds, of Salmon and others, "Parallel random numbers: as easy as 1, 2, 3",
-2011, with JAX's counters (jax_threefry_partitionable): element i of an array is of the block (i >> 32, i)."""
+"""Random bits by key: Threefry-2x32 with 20 rounds, of Salmon and others, "Parallel random numbers: as
+easy as 1, 2, 3", 2011, with JAX's counters
+(jax_threefry_partitionable): element i of an array is of the block (i >> 32, i)."""
 
 from typing import Any, Tuple
 

@@ -27,7 +27,8 @@ def jit(fun: Optional[Callable] = None, /, **options: Any) -> Callable:
 
     Parameters
         fun: the function; without one the result is a decorator.
-        options: `static_argnums`, `static_argnames`, `donate_argnums`, `donate_argnames` and the others of `stride.jit`.
+        options: `static_argnums`, `static_argnames`, `donate_argnums`, `donate_argnames` and the
+            others of `stride.jit`.
     Returns
         A function of the same arguments, with `lower` and `clear_cache`.
     Raises
@@ -243,7 +244,8 @@ class Traced:
             elif kind == "expression":
                 what = f"expression[{message.text}]"
             elif kind == "reduction":
-                what = f"reduction[{message.function_name or type(message).Function.Name(message.function)[9:].lower()}]"
+                function = type(message).Function.Name(message.function)[9:].lower()
+                what = f"reduction[{message.function_name or function}]"
             inputs = [names.get(handle, f"v{handle}") for path, handle in paths if path[0] != "outputs"]
             outputs = [name(one.handle) for one in operation.outputs]
             lines.append(f"  {' '.join(outputs)} = {what} {' '.join(inputs)}")

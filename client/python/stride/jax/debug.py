@@ -1,5 +1,5 @@
-"""`jax.debug`: printing and calling back while a function runs. Values of a function that `jit` or `vmap` traces are not
-known to this process, so there both raise TracingError."""
+"""`jax.debug`: printing and calling back while a function runs. Values of a function that `jit` or `vmap` traces are
+not known to this process, so there both raise TracingError."""
 
 from typing import Any, Callable
 

@@ -24,7 +24,8 @@ def _wrapped(name: str, function: Callable) -> Callable:
         options.pop("precision", None)
         options.pop("preferred_element_type", None)
         options.pop("out_sharding", None)
-        return as_jax(function(*[_given(one) for one in arguments], **{key: _given(one) for key, one in options.items()}))
+        keywords = {key: _given(one) for key, one in options.items()}
+        return as_jax(function(*[_given(one) for one in arguments], **keywords))
 
     return call
 
@@ -349,7 +350,9 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Tuple[int, ...] = ()
 
 
-def _places(shape: Any, indices: Any, map_: Any, sizes: Sequence[int], collapsed: Any, batch: Any, of_batch: Any) -> list:
+def _places(
+    shape: Any, indices: Any, map_: Any, sizes: Sequence[int], collapsed: Any, batch: Any, of_batch: Any
+) -> list:
     """For each axis of an operand the places, of shape (batch of the indices..., window...)."""
     lead = indices.shape[:-1]
     kept = [i for i in range(len(shape)) if i not in collapsed and i not in batch]

@@ -30,7 +30,8 @@ def _wrapped(name: str, function: _Callable[..., _Any]) -> _Callable[..., _Any]:
         options.pop("out_sharding", None)
         options.pop("precision", None)
         options.pop("preferred_element_type", None)
-        return _as_jax(function(*[_given(one) for one in arguments], **{key: _given(one) for key, one in options.items()}))
+        keywords = {key: _given(one) for key, one in options.items()}
+        return _as_jax(function(*[_given(one) for one in arguments], **keywords))
 
     return call
 
@@ -114,7 +115,9 @@ def asarray(a: _Any, dtype: _Any = None, order: _Any = None, *, copy: _Any = Non
     return array(a, dtype)
 
 
-def vectorize(pyfunc: _Callable[..., _Any], *, excluded: _Any = frozenset(), signature: _Any = None) -> _Callable[..., _Any]:
+def vectorize(
+    pyfunc: _Callable[..., _Any], *, excluded: _Any = frozenset(), signature: _Any = None
+) -> _Callable[..., _Any]:
     """A function of single items that takes arrays, by `vmap` over the axes that broadcast.
 
     Parameters

@@ -5,7 +5,9 @@ from typing import Any, Tuple
 from stride.jax import numpy as jnp
 from stride.jax._array import Array
 
-__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "solve", "solve_triangular", "svd"]
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "solve", "solve_triangular", "svd",
+]  # fmt: skip
 
 det: Any = jnp.linalg.det
 inv: Any = jnp.linalg.inv
