@@ -36,6 +36,13 @@ bool ReadsIndex(const wire::Program& program) {
                      });
 }
 
+// The axes of a reduction of values that lie one after another. A run ends with the innermost axis,
+// so that one is kept apart; the order of values depends on no other axis. Along columns no run
+// ends, and all axes are one.
+uint32_t PlainRank(uint32_t reduced_rank, bool columns) {
+  return columns ? 1 : std::clamp<uint32_t>(reduced_rank, 1, 2);
+}
+
 int64_t Product(const Extents& extents, int count) {
   int64_t product = 1;
   for (int i = 0; i < count; ++i) product *= extents[i];
@@ -59,8 +66,9 @@ std::optional<wire::Code> PlainReduceCode(const Code& code) {
                      !ReadsIndex(code.map()) && RunsByBlocks(code.map()) &&
                      RunsByBlocks(code.finish());
   if (!plain) return std::nullopt;
-  return PlainReduceCode(code.combine(), code.accumulator_dtype(), code.kept_contiguous(),
-                         code.reduced_rank());
+  const bool columns = code.kept_contiguous();
+  return PlainReduceCode(code.combine(), code.accumulator_dtype(), columns,
+                         PlainRank(code.reduced_rank(), columns));
 }
 
 wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
@@ -100,7 +108,14 @@ wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, bool colu
   const int64_t kept_count = Product(kept, kept.size());
   wire::ReduceLaunch plain;
   plain.set_module(launch.module());
-  *plain.mutable_reduced_extents() = reduced;
+  const int axes = reduced.size();
+  Extents* runs = plain.mutable_reduced_extents();
+  if (PlainRank(static_cast<uint32_t>(axes), columns) == 2) {
+    runs->Add(Product(reduced, axes - 1));
+    runs->Add(reduced[axes - 1]);
+  } else {
+    runs->Add(Product(reduced, axes));
+  }
   wire::Operand* input = plain.add_inputs();
   input->set_dtype(launch.by_blocks().mapped_dtype());
   wire::Operand* output = plain.mutable_output();
@@ -117,10 +132,10 @@ wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, bool colu
     output->add_strides(result);
   } else {
     plain.add_kept_extents(kept_count);
-    input->add_strides(Product(reduced, reduced.size()) * item);
+    input->add_strides(Product(reduced, axes) * item);
     output->add_strides(result);
   }
-  for (int64_t stride : StridesOf(reduced, columns ? kept_count * item : item))
+  for (int64_t stride : StridesOf(*runs, columns ? kept_count * item : item))
     input->add_strides(stride);
   return plain;
 }

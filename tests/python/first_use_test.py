@@ -1,6 +1,7 @@
 """A first use waits for no compiler: with the code that the product brings, single operations and expressions of them
 compile nothing (docs/decisions/0041)."""
 
+import itertools
 import pathlib
 import shutil
 import tempfile
@@ -26,6 +27,8 @@ def folder_of_code():
 
 @unittest.skipIf(client_case.DEVICE_KIND != "cpu", "block loops are of CPU devices")
 class FirstUseTest(unittest.TestCase):
+    maxDiff = None
+
     @classmethod
     def setUpClass(cls):
         assert any(folder_of_code().glob("*.module")), "build the target `precompiled`"
@@ -112,6 +115,35 @@ class FirstUseTest(unittest.TestCase):
                         np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, err_msg=f"{name} {dtype}")
         self.assert_nothing_compiled()
 
+    def test_reductions_over_any_axes_and_layout(self):
+        random = np.random.default_rng(5)
+        missing = {}
+        for shape in ((3, 4, 5), (1, 7, 1), (2000, 3), (3, 2000), (5000,), (2, 3, 4, 5), (600, 600)):
+            values = random.integers(-9, 9, shape)
+            axes = range(len(shape))
+            chosen = [None, *axes, *itertools.combinations(axes, 2)]
+            layouts = {
+                "plain": lambda x: x,
+                "transposed": lambda x: x.T,
+                "every second": lambda x: x[..., ::2],
+                "reversed": lambda x: x[::-1],
+                "every second of each axis": lambda x: x[(slice(None, None, 2),) * x.ndim],
+            }
+            for dtype in (np.int32, np.float32, np.float64, np.complex64):
+                matrix = values.astype(dtype)
+                ours = st.array(matrix)
+                for layout, change in layouts.items():
+                    for name in ("sum", "max", "mean"):
+                        if name == "max" and dtype == np.complex64:
+                            continue  # this device has no order of complex numbers
+                        for axis in chosen:
+                            result, wanted = getattr(change(ours), name)(axis), getattr(change(matrix), name)(axis)
+                            np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, atol=1e-4)
+                            if len(self.compiled()) > len(self.before) + len(missing):
+                                missing[(shape, dtype.__name__, layout, name, axis)] = None
+        self.assertEqual(list(missing), [], "compiled codes")
+        self.assert_nothing_compiled()
+
     def test_reductions_of_expressions(self):
         matrix = np.linspace(-1, 2, 1200).reshape(30, 40)
         ours = st.array(matrix)
@@ -165,6 +197,17 @@ class FirstUseTest(unittest.TestCase):
                     expression = text.format(axis)
                     result = np.asarray(eval(expression, dict(values)))
                     results.append((f"{expression} {shape}", result.tobytes()))
+        # Several reduced axes that are no one run, and none that is longer than 1.
+        x = numbers.normal(size=(4, 6, 10, 9)).astype(np.float32)
+        views = {"x[::2, ::2, ::2, ::2]": None, "x[::-1, :, :, ::2]": (0, 1), "x[::2, ::2, ::2]": (0, 1, 2),
+                 "x[:, :, :1]": 2, "x[::2, ::2, :, 1:]": (1, 2, 3)}
+        for text, axis in views.items():
+            for name in ("sum", "argmax", "min", "mean"):
+                if name == "argmax" and isinstance(axis, tuple):
+                    continue
+                result = np.asarray(getattr(eval(text, {"x": st.array(x)}), name)(axis))
+                np.testing.assert_allclose(result, getattr(eval(text), name)(axis), rtol=1e-4, atol=1e-6)
+                results.append((f"{name} of {text} over {axis}", result.tobytes()))
         return results
 
     def test_what_is_used_much_gets_code_of_its_own(self):
