@@ -168,8 +168,8 @@ Complex<V>* RunPasses(FftPasses<T> passes, Complex<V>* data, Complex<V>* work) {
 template <int kSide, typename V>
 void ExchangeSquares(V* a, V* b) {
   static_assert(kFftLines == 8);
-#define STRIDE_FROM_A(k) ((k) & kSide ? 8 + (k) - kSide : (k))
-#define STRIDE_FROM_B(k) ((k) & kSide ? 8 + (k) : (k) + kSide)
+#define STRIDE_FROM_A(k) ((k)&kSide ? 8 + (k)-kSide : (k))
+#define STRIDE_FROM_B(k) ((k)&kSide ? 8 + (k) : (k) + kSide)
 #define STRIDE_EIGHT(F) F(0), F(1), F(2), F(3), F(4), F(5), F(6), F(7)
   const V first = __builtin_shufflevector(*a, *b, STRIDE_EIGHT(STRIDE_FROM_A));
   *b = __builtin_shufflevector(*a, *b, STRIDE_EIGHT(STRIDE_FROM_B));
@@ -211,7 +211,8 @@ void ScatterLines(const FftLanes<T>* from, int64_t length, Complex<T>* const* li
     V rows[kFftLines];
     for (int i = 0; i < kFftLines; ++i) rows[i] = from[j + i];
     Transpose(rows);
-    for (int i = 0; i < kFftLines; ++i) __builtin_memcpy(&lines[i][j / 2], &rows[i], sizeof(V));
+    for (int i = 0; i < kFftLines; ++i)
+      __builtin_memcpy(static_cast<void*>(&lines[i][j / 2]), &rows[i], sizeof(V));
   }
   for (; j < 2 * length; j += 2) {
     for (int i = 0; i < kFftLines; ++i) lines[i][j / 2] = {from[j][i], from[j + 1][i]};
