@@ -442,7 +442,7 @@ x = m.array([3, 1, 2]); x.flags.writeable = False; x[0] = 1; x
 = i.argsort()
 = i.choose([[1, 2, 3, 4, 5]] * 4)
 = i.compress([True, False, True])
-= m.sort(i).searchsorted(2)
+= i.searchsorted(2)
 = a.diagonal(1)
 = a.trace()
 = a.take([1, 2], 1)

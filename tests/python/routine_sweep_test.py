@@ -121,6 +121,15 @@ class RoutineSweep(client_case.ClientCase):
                     st.searchsorted(st.asarray(x), st.asarray(keys), side=side), np.searchsorted(x, keys, side=side)
                 )
 
+    def test_searchsorted_out_of_order(self):
+        """The places are those of NumPy's search for one value, which begins with the whole row."""
+        for n in self.sizes():
+            x = self.numbers.of(np.float32, n)
+            keys = np.concatenate([self.numbers.of(np.float32, 130), x[:30], [np.nan, np.inf, -np.inf]]).astype(x.dtype)
+            for side in ("left", "right"):
+                want = np.array([np.searchsorted(x, key, side=side) for key in keys])
+                self.same(st.searchsorted(st.asarray(x), st.asarray(keys), side=side), want)
+
     def test_top_k(self):
         for n in self.sizes():
             x = self.numbers.of(np.float32, n)

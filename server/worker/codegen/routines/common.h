@@ -103,6 +103,32 @@ ST_FN To st_convert(From x) {
   }
 }
 
+#if !ST_CUDA
+// Binary searches of `some` values in n elements, step by step for all, so that the reads of one do
+// not wait for another's. further(j, i): value j belongs after element i. low[j]: the place found.
+// The elements read are those of
+//   while (low < high) middle = low + (high - low) / 2 ...
+// so that elements out of order give the results of a search for one value.
+template <int kMost, class Further>
+ST_FN void st_bisect_together(int some, st_i64 n, Index* low, const Further& further) {
+  Index lengths[kMost];  // high - low
+  for (int j = 0; j < some; ++j) low[j] = 0, lengths[j] = (Index)n;
+  // All lengths are `longest` or one less.
+  st_i64 longest = n;
+  for (; longest > 1; longest /= 2) {
+    for (int j = 0; j < some; ++j) {
+      const Index half = lengths[j] / 2, middle = low[j] + half;
+      const bool after = further(j, middle);
+      low[j] = after ? middle + 1 : low[j];
+      lengths[j] = after ? lengths[j] - half - 1 : half;
+    }
+  }
+  const Index last = (Index)(n - 1);
+  for (int j = 0; j < some && longest > 0; ++j)
+    low[j] += further(j, low[j] < last ? low[j] : last) ? lengths[j] : 0;
+}
+#endif
+
 // What the request's data have wrong (server/worker/codegen/routine_fault.h). The first to be noted
 // stays.
 enum { kIndexOutOfRange = 1, kWrongCount = 2 };

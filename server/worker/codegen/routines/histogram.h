@@ -119,18 +119,15 @@ ST_FN void find_groups(const Launch& launch, st_i64 first, int some, st_i64* gro
       if (groups[j] < 0) groups[j] = group_of(launch, first + j);
     }
   } else {
-    // As edged_bin, step by step for all, so that the reads of one do not wait for another's.
     Program3 values[kGroupsTogether];
-    Index low[kGroupsTogether] = {};
+    Index low[kGroupsTogether];
     for (int j = 0; j < some; ++j)
       values[j] =
           run3(st_load<T0>(launch.operand0.data + st_own_offset(launch.operand0, first + j)));
     const st_i64 count = launch.ST_LAST.own_extents[0];
-    for (st_i64 length = count + 1; length > 0; length -= (length + 1) / 2) {
-      const Index half = (Index)((length + 1) / 2);
-      for (int j = 0; j < some; ++j)
-        low[j] += given_edge(launch, (st_i64)(low[j] + half - 1)) <= values[j] ? half : 0;
-    }
+    st_bisect_together<kGroupsTogether>(some, count + 1, low, [&](int j, Index i) {
+      return given_edge(launch, (st_i64)i) <= values[j];
+    });
     const Program4 end = given_edge(launch, count);
     for (int j = 0; j < some; ++j) {
       const bool last = (st_i64)low[j] > count && values[j] <= end;

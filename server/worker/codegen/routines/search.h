@@ -30,16 +30,12 @@ ST_FN void phase0(const Launch& launch, st_i64 item) {
   const st_i64 first = item * kTogether, n = launch.operand0.own_extents[0];
   const int some = launch.count - first < kTogether ? (int)(launch.count - first) : kTogether;
   Program1 values[kTogether];
-  Index low[kTogether] = {};
+  Index low[kTogether];
   for (int j = 0; j < some; ++j)
     values[j] = run1(st_load<T1>(st_at(launch.operand1, st_place(launch, first + j))));
-  for (st_i64 length = n; length > 0; length -= (length + 1) / 2) {
-    const Index half = (Index)((length + 1) / 2);
-    for (int j = 0; j < some; ++j) {
-      const Program0 element = sorted_element(launch, (st_i64)(low[j] + half - 1));
-      low[j] += lies_further(element, values[j]) ? half : 0;
-    }
-  }
+  st_bisect_together<kTogether>(some, n, low, [&](int j, Index i) {
+    return lies_further(sorted_element(launch, (st_i64)i), values[j]);
+  });
   for (int j = 0; j < some; ++j)
     st_store<TLast>(st_at(launch.ST_LAST, st_place(launch, first + j)),
                     st_cast<TLast>((st_i64)low[j]));

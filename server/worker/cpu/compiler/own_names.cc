@@ -4,6 +4,7 @@
 #include <cctype>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -133,22 +134,37 @@ bool IsConflict(absl::string_view message) {
          absl::StrContains(message, "redeclar");
 }
 
-// The identifier at `/stride/FILE:LINE:COLUMN: note: ...`, out of the line that the log shows next.
-absl::string_view NameAt(absl::string_view note, absl::string_view shown) {
-  const std::vector<absl::string_view> place =
-      absl::StrSplit(note.substr(0, note.find(": note: ")), ':');
+// The text from the place `FILE:LINE:COLUMN` on, out of the line that the log shows next.
+absl::string_view TextAt(absl::string_view place, absl::string_view shown) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(place, ':');
   size_t column = 0;
-  if (place.size() != 3 || !absl::SimpleAtoi(place[2], &column)) return {};
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[2], &column)) return {};
   const size_t gutter = shown.find(" | ");  // "   25 | typedef ...", of Clang 17 and later
   if (gutter != absl::string_view::npos &&
       shown.substr(0, gutter).find_first_not_of(" 0123456789") == absl::string_view::npos)
     shown.remove_prefix(gutter + 3);
   if (column == 0 || column > shown.size()) return {};
-  const absl::string_view rest = shown.substr(column - 1);
-  const auto end = std::find_if(rest.begin(), rest.end(), [](unsigned char letter) {
+  return shown.substr(column - 1);
+}
+
+size_t NameLength(absl::string_view text) {
+  const auto end = std::find_if(text.begin(), text.end(), [](unsigned char letter) {
     return std::isalnum(letter) == 0 && letter != '_';
   });
-  return rest.substr(0, static_cast<size_t>(end - rest.begin()));
+  return static_cast<size_t>(end - text.begin());
+}
+
+// The identifier at `/stride/FILE:LINE:COLUMN: note: ...`.
+absl::string_view NameAt(absl::string_view note, absl::string_view shown) {
+  const absl::string_view text = TextAt(note.substr(0, note.find(": note: ")), shown);
+  return text.substr(0, NameLength(text));
+}
+
+// Whether what is at `FILE:LINE:COLUMN: error: ...` defines a function: parameters follow its name.
+bool IsFunctionAt(absl::string_view error, absl::string_view shown) {
+  absl::string_view text = TextAt(error.substr(0, error.find(": error: ")), shown);
+  text.remove_prefix(NameLength(text));
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "(");
 }
 
 }  // namespace
@@ -158,6 +174,7 @@ bool OwnNames::AddFrom(std::string_view log) {
   const std::vector<absl::string_view> lines =
       absl::StrSplit(absl::string_view(log.data(), log.size()), '\n');
   bool conflict = false, unexpected = false;  // the last error
+  bool function = false;                      // the same: it is a function that is redefined
   absl::string_view redefined;                // the same
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     const absl::string_view line = lines[i];
@@ -166,6 +183,7 @@ bool OwnNames::AddFrom(std::string_view log) {
       conflict = IsConflict(line.substr(error));
       unexpected = absl::StrContains(line.substr(error), "error: expected ");
       redefined = Redefined(line);
+      function = IsFunctionAt(line, lines[i + 1]);
     }
     if (!absl::StartsWith(line, "/stride/") || !absl::StrContains(line, ": note: ")) continue;
     if (conflict) {
@@ -174,7 +192,7 @@ bool OwnNames::AddFrom(std::string_view log) {
         names_.emplace(name);
       } else if (Names().contains(redefined)) {
         names_.emplace(redefined);
-      } else if (!redefined.empty() && absl::StrContains(line, "previous definition")) {
+      } else if (!redefined.empty() && function && absl::StrContains(line, "previous definition")) {
         functions_.emplace(redefined);
       }
     }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/worker/cpu/compiler/compiler.h"
 #include "server/worker/cpu/kernel/launch.h"
 #include "server/worker/cpu/kernel/module.h"
@@ -452,8 +453,28 @@ TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
 TEST(Kernels, ASourcesOwnConflictStaysAnError) {
   for (const char* source :
        {"typedef int one; typedef long one; __global__ void k() {}",
-        "__device__ double max(int, int) { return 7; } __global__ void k() {}"}) {
+        "__device__ double max(int, int) { return 7; } __global__ void k() {}",
+        "struct float4 { float x; }; __global__ void k() {}",
+        "class __attribute__((packed)) int3\n{ int x; }; __global__ void k() {}",
+        "__device__ int warpSize = 64; __global__ void k() {}"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(Build(source).status)) << source;
+  }
+}
+
+// NVRTC says "invalid redeclaration of type name" of each.
+TEST(Kernels, ASourceMayNotDefineABuiltInType) {
+  std::vector<std::string> types = {"dim3"};
+  for (const char* element : {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+                              "longlong", "ulonglong", "float", "double"}) {
+    for (const char* count : {"1", "2", "3", "4"}) types.push_back(absl::StrCat(element, count));
+  }
+  for (const std::string& type : types) {
+    const Loaded loaded =
+        Build(absl::StrCat("struct ", type, " { float x; };\n__global__ void k() {}").c_str());
+    EXPECT_TRUE(absl::IsInvalidArgument(loaded.status)) << type;
+    EXPECT_NE(loaded.status.message().find(absl::StrCat("redefinition of '", type, "'")),
+              std::string::npos)
+        << loaded.status;
   }
 }
 
