@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,21 @@ struct ReduceText {
   int kept_rank = 0, reduced_rank = 0;
   std::vector<DType> dtypes;  // of the inputs
   std::vector<wire::Layout::Access> access;
+  std::vector<wire::Layout::Access> inner_access;  // along the innermost loop
   bool has_index = false;       // in Acc; below zero: no element yet
   bool finishes_index = false;  // ARGMIN, ARGMAX: it is the result
   bool selects = false;         // the map decides which elements take part
   bool counts = false;          // those that take part, in Acc; finish takes the number too
   bool kept_contiguous = false;
+  // Elements that are computed: what decides the order in which they are combined is an array of
+  // them. Else the inputs decide.
+  struct Computed {
+    DType dtype = DType::kBool;
+    wire::Layout::Access access = wire::Layout::ACCESS_STRIDED;
+  };
+  std::optional<Computed> computed;
+  int row_rank = 0;  // reduced axes of what decides, and how many of the inputs' make its last
+  int row_axes = 0;
 };
 
 absl::StatusOr<ReduceText> PrepareReduce(const wire::ReduceCode& code, Target target);
