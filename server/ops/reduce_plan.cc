@@ -62,6 +62,14 @@ std::vector<int64_t> StridesOf(const Axes& axes, size_t input) {
   return strides;
 }
 
+// Without the repetitions of a broadcast.
+int64_t DistinctBytes(const ArrayInfo& array) {
+  int64_t bytes = ItemSize(array.dtype);
+  for (size_t i = 0; i < array.shape.size(); ++i)
+    bytes *= array.strides[i] == 0 ? std::min<int64_t>(array.shape[i], 1) : array.shape[i];
+  return bytes;
+}
+
 void SetExtents(const Axes& axes, wire::ReduceLaunch* launch) {
   launch->mutable_kept_extents()->Assign(axes.kept.extents.begin(), axes.kept.extents.end());
   launch->mutable_reduced_extents()->Assign(axes.reduced.extents.begin(),
@@ -131,7 +139,7 @@ Plan MakeReducePlan(ReduceSpec spec) {
     const uint32_t slot = spec.computed ? spec.computed->slots[k] : static_cast<uint32_t>(k);
     *launch->add_inputs() = MakeOperand(slot, spec.inputs[k], StridesOf(axes, k));
     code->add_input_dtypes(static_cast<int>(spec.inputs[k].dtype));
-    plan.bytes += static_cast<double>(spec.inputs[k].size_bytes());
+    plan.bytes += static_cast<double>(DistinctBytes(spec.inputs[k]));
   }
   const uint32_t output_slot =
       spec.computed ? spec.computed->output_slot : static_cast<uint32_t>(num_inputs);

@@ -325,7 +325,7 @@ TEST(PlanMatmul, RowsByAVectorAreAReduction) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_TRUE(plan->task.has_reduce());
   EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {7, 5}));
-  EXPECT_THAT(plan->task.reduce().reduced_extents(), ::testing::::testing::ElementsAre(9));
+  EXPECT_THAT(plan->task.reduce().reduced_extents(), ::testing::ElementsAre(9));
   // One column is an axis still; columns that lie without gaps are the library's.
   plan = PlanOperation(MatmulOperation(),
                        {Array(DType::kFloat64, {7, 9}), Array(DType::kFloat64, {9, 1})}, {});

@@ -125,7 +125,7 @@ TEST(PlanProgram, WhatOthersReadStaysApart) {
                 .steps.size(),
             2u);
   EXPECT_EQ(Planned(inputs + "outputs: 4 " + Unary("cos", 1, 3) +
-                        "operations { accumulation { function: FUNCTION_SUM input { handle: 3 } } "
+                        "operations { accumulation { function: 'add' input { handle: 3 } } "
                         "outputs { handle: 4 } }",
                     {kVector, kVector})
                 .steps.size(),
