@@ -29,8 +29,8 @@ absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
                      builder.num_functions(), " functions that are texts, at most ",
                      kMaxFunctions));
   }
-  if (builder.slots().size() + num_outputs <= kMaxOperands &&
-      num_scalars <= kMaxScalars && builder.num_instructions() <= kMaxInstructions) {
+  if (builder.slots().size() + num_outputs <= kMaxOperands && num_scalars <= kMaxScalars &&
+      builder.num_instructions() <= kMaxInstructions) {
     return absl::OkStatus();
   }
   return InvalidField(

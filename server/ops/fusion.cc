@@ -72,9 +72,8 @@ class Fusion {
         continue;
       const size_t reader = found->second[0];
       if (weight_[i] + weight_[reader] > kMaxFused) continue;
-      const bool into_loop =
-          IsPlainLoop(steps_[reader]) &&
-          known_.at(handle).shape == known_.at(steps_[reader].outputs[0]).shape;
+      const bool into_loop = IsPlainLoop(steps_[reader]) &&
+                             known_.at(handle).shape == known_.at(steps_[reader].outputs[0]).shape;
       if (!into_loop && !ReadsElements(steps_[reader])) continue;
       // Later it might read what was written meanwhile.
       if (std::any_of(steps_.begin() + static_cast<int64_t>(i),

@@ -447,8 +447,8 @@ void AddReduceInput(const Loop& kept, const Loop& reduced, int64_t offset, int d
 }
 
 void SetReduceOutput(const Loop& kept, int64_t offset, int dtype, wire::ReduceLaunch* launch) {
-  *launch->mutable_output() = OperandAt(static_cast<size_t>(launch->inputs_size()), offset, dtype,
-                                        kept.strides.back());
+  *launch->mutable_output() =
+      OperandAt(static_cast<size_t>(launch->inputs_size()), offset, dtype, kept.strides.back());
 }
 
 }  // namespace

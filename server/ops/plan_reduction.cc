@@ -344,9 +344,9 @@ absl::Status NothingToReduce(const ArrayInfo& input, std::string_view name) {
                                    ToString(input.shape)));
 }
 
-// What is reduced: an array, or elements that are computed from several.
+// The elements to reduce: those of an array, or computed ones.
 struct Reduced {
-  ArrayInfo array;               // of computed elements: the one that they would make
+  ArrayInfo array;               // for computed elements: the array that they would make
   std::optional<Value> element;  // of `spec.map`
   ReduceSpec spec;               // with the inputs
 };

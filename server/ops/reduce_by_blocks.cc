@@ -60,9 +60,9 @@ std::optional<wire::Code> PlainReduceCode(const Code& code) {
                      !ReadsIndex(code.map()) && RunsByBlocks(code.map()) &&
                      RunsByBlocks(code.finish());
   if (!plain) return std::nullopt;
-  return PlainReduceCode(code.combine(), code.accumulator_dtype(), code.kept_contiguous(),
-                         code.has_computed() ? code.computed().reduced_rank()
-                                             : code.reduced_rank());
+  return PlainReduceCode(
+      code.combine(), code.accumulator_dtype(), code.kept_contiguous(),
+      code.has_computed() ? code.computed().reduced_rank() : code.reduced_rank());
 }
 
 wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,

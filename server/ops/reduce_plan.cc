@@ -40,9 +40,8 @@ Axes SplitAxes(const ReduceSpec& spec, absl::Span<const ArrayInfo> inputs) {
 Axes CollapsedAxes(const ReduceSpec& spec, absl::Span<const ArrayInfo> inputs) {
   Axes axes = SplitAxes(spec, inputs);
   axes.kept = Collapse(std::move(axes.kept), AxisOrder::kLocality, false);
-  axes.reduced =
-      Collapse(std::move(axes.reduced),
-               IsArg(spec.combine) ? AxisOrder::kKeep : AxisOrder::kLocality, false);
+  axes.reduced = Collapse(std::move(axes.reduced),
+                          IsArg(spec.combine) ? AxisOrder::kKeep : AxisOrder::kLocality, false);
   return axes;
 }
 

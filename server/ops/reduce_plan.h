@@ -24,8 +24,7 @@ struct ReduceSpec {
   std::optional<Value> takes_part;  // a bool of `map`; then `finish` may read the count, input 1
   ArrayInfo output;
   std::string label;
-  // Of elements that are computed from the inputs: they are combined in the order in which those of
-  // an array are combined.
+  // Elements that are computed from the inputs are combined in the order of an array's elements.
   struct Computed {
     ArrayInfo array;              // C-contiguous, of the elements' type, in the inputs' shape
     std::vector<uint32_t> slots;  // places of the inputs among the operation's

@@ -335,7 +335,7 @@ class LazyTest(client_case.ClientCase):
             self.assertAlmostEqual(float(total), ((host - 1) * 2).sum())
             self.assertEqual(sent.kinds, ["reduction"])
 
-    def test_reductions_compute_what_nothing_else_reads(self):
+    def test_reductions_compute_elements_that_nothing_else_reads(self):
         x, host = self.matrix(32)
         y = (x[0] + 0).block_until_ready()
         for reduce in (st.sum, st.prod, st.min, st.max, st.mean, st.any, st.all, st.argmin, st.argmax, st.norm,
@@ -357,7 +357,7 @@ class LazyTest(client_case.ClientCase):
             self.same(st.var(x, axis=0), host.var(0), rtol=1e-12)
         self.assertEqual(sent.kinds, ["reduction", "reduction"])
 
-    def test_what_a_reduction_shares_is_an_array(self):
+    def test_shared_elements_are_an_array(self):
         x, host = self.matrix(32)
         with Sent(self.session) as sent:
             exponents = st.exp(x - 1)

@@ -182,8 +182,7 @@ namespace {
 void SetExpression(std::string_view text, const std::map<std::string, Operand>& inputs,
                    v1::Expression* expression, Operation::Impl& impl) {
   expression->set_text(std::string(text));
-  for (const auto& [name, input] : inputs)
-    (*expression->mutable_inputs())[name] = Use(input, impl);
+  for (const auto& [name, input] : inputs) (*expression->mutable_inputs())[name] = Use(input, impl);
 }
 
 }  // namespace

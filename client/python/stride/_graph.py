@@ -832,7 +832,7 @@ class Flush:
 
     def _only_reduced(self, root: Node) -> bool:
         """Whether a reduction of `root` computes its elements: it is an expression that nothing else reads and one
-        kernel takes. What is traced is fused by the daemon."""
+        kernel takes. The daemon fuses traced operations."""
         if type(root.op) is not str or root.held or root.uses > 1 or root.buffer is not None:
             return False
         session = self.session

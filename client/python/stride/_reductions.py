@@ -95,7 +95,7 @@ def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type:
         reduction.function = function
     if data_type is not None:
         reduction.data_type = _dtypes.NUMBERS[data_type]
-    # What leaves NaN out has no code before its expression is compiled, unlike an array's reduction.
+    # A reduction that leaves NaN out would wait for the code of each new expression (decision 0041).
     return Prepared(pb.Operation(reduction=reduction), _fill, isinstance(function, int) and not skip_nan)
 
 

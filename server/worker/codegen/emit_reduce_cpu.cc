@@ -200,7 +200,8 @@ constexpr char kEitherSteps[] = R"(      if ($unit_steps) {
       }
 )";
 // The steps of inputs that elements are computed from are known one by one.
-constexpr char kKnownSteps[] = R"(      combine_block<true>(launch, scalars, base, start, stop, n, total);
+constexpr char kKnownSteps[] =
+    R"(      combine_block<true>(launch, scalars, base, start, stop, n, total);
 )";
 
 constexpr char kAnyBlock[] = R"(
@@ -328,17 +329,18 @@ void ComputeRuns(const ReduceText& text, Pieces* pieces) {
   for (size_t i = 0; i < text.dtypes.size(); ++i) {
     absl::StrAppend(&parameters, ", const char* base", i);
     absl::StrAppend(&arguments, ", base", i);
-    absl::StrAppend(&rows, "    const char* const p", i, " = base", i,
-                    " + reduced_offset(launch, ", i, ", from);\n");
+    absl::StrAppend(&rows, "    const char* const p", i, " = base", i, " + reduced_offset(launch, ",
+                    i, ", from);\n");
     absl::StrAppend(&element, ", p", i, " + i * ",
                     InnerStep(text, i, absl::StrCat(ItemSize(text.dtypes[i])),
                               absl::StrCat("launch.inputs[", i, "].strides[", last, "]")));
   }
   pieces->compute_run = absl::StrReplaceAll(
-      kComputedRun, {{"$base_parameters", parameters},
-                     {"$last_reduced", last},
-                     {"$row_pointers", rows},
-                     {"$row_element", absl::StrCat("load_mapped(scalars", element, ", from + i)")}});
+      kComputedRun,
+      {{"$base_parameters", parameters},
+       {"$last_reduced", last},
+       {"$row_pointers", rows},
+       {"$row_element", absl::StrCat("load_mapped(scalars", element, ", from + i)")}});
   pieces->compute = absl::StrCat("  Acc elements[kRun];\n  compute_run(launch, scalars", arguments,
                                  ", first, n, elements);\n");
   pieces->pointers = absl::StrCat("launch", arguments);
@@ -365,7 +367,8 @@ Pieces MakePieces(const ReduceText& text) {
     const std::string step = InnerStep(text, i, size, absl::StrCat("given", i));
     absl::StrAppend(&pieces.run_element, ", p", i, " + i * ", step);
     absl::StrAppend(&pieces.run_element_k, ", p", i, " + (i + k) * ", step);
-    const std::string column = absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank - 1, "]");
+    const std::string column =
+        absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank - 1, "]");
     absl::StrAppend(&pieces.unit_steps, i == 0 ? "" : " && ", column, " == ", size);
     absl::StrAppend(&pieces.unit_element, ", row.at[", i, "] + j * ",
                     text.computed ? InnerStep(text, i, size, column) : size);
@@ -418,11 +421,10 @@ bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uin
 }
 
 bool InSequence(const ReduceText& text) {
-  return !RunsCrossRows(text) &&
-         std::all_of(text.inner_access.begin(), text.inner_access.end(),
-                     [](wire::Layout::Access access) {
-                       return access == wire::Layout::ACCESS_CONTIGUOUS;
-                     });
+  return !RunsCrossRows(text) && std::all_of(text.inner_access.begin(), text.inner_access.end(),
+                                             [](wire::Layout::Access access) {
+                                               return access == wire::Layout::ACCESS_CONTIGUOUS;
+                                             });
 }
 
 const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
@@ -456,10 +458,11 @@ std::string ColumnsText(const Code& code, const ReduceText& text, DType accumula
   const std::string block =
       absl::StrReplaceAll(number && text.finishes_index ? kPlaceBlock : kAnyBlock,
                           {{"$vectors", as_it_lies ? kVectors : ""}});
-  return absl::StrCat(number ? kLanesHeader : "", kCascade,
-                      number && !text.finishes_index ? kCombineNumbers : "",
-                      absl::StrReplaceAll(kColumns, {{"$combine_block", block},
-                                                 {"$combine_rows", text.computed ? kKnownSteps : kEitherSteps}}));
+  return absl::StrCat(
+      number ? kLanesHeader : "", kCascade, number && !text.finishes_index ? kCombineNumbers : "",
+      absl::StrReplaceAll(kColumns,
+                          {{"$combine_block", block},
+                           {"$combine_rows", text.computed ? kKnownSteps : kEitherSteps}}));
 }
 
 }  // namespace
@@ -471,7 +474,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
   const auto accumulator = static_cast<DType>(code.accumulator_dtype());
   const std::string combination = CombinationOf(code, *text, accumulator);
   const bool by_place = text->finishes_index && !combination.empty();
-  // Of the last reduced axis of what decides the order.
+  // The last reduced axis of the array that decides the order.
   std::string row_extent = text->row_axes == 0 ? "1" : "";
   for (int axis = text->reduced_rank - text->row_axes; axis < text->reduced_rank; ++axis) {
     absl::StrAppend(&row_extent, row_extent.empty() ? "" : " * ", "launch.extents[",

@@ -115,7 +115,8 @@ HostArray Fractions(DType dtype, std::vector<int64_t> shape, int64_t seed) {
   return Make(dtype, std::move(shape), [dtype, seed](int64_t i) {
     const int64_t number = (i * 7919 + seed * 104729) % 1009;
     if (IsBool(dtype)) return Value(number % 3 == 1);
-    if (IsInteger(dtype)) return Value(static_cast<double>(number % 50 + (IsUnsigned(dtype) ? 0 : -25)));
+    if (IsInteger(dtype))
+      return Value(static_cast<double>(number % 50 + (IsUnsigned(dtype) ? 0 : -25)));
     const double real = static_cast<double>(number - 504) / 512;
     return IsComplex(dtype) ? Value(real, static_cast<double>(number % 17) / 32) : Value(real);
   });
@@ -132,7 +133,8 @@ HostArray Laid(DType dtype, std::vector<int64_t> shape, Layout layout, int64_t s
       std::swap(shape[rank - 1], shape[rank - 2]);
       return Transposed(Fractions(dtype, shape, seed));
     case Layout::kReversed:
-      return Reversed(Fractions(dtype, shape, seed), static_cast<int>(seed) % static_cast<int>(rank));
+      return Reversed(Fractions(dtype, shape, seed),
+                      static_cast<int>(seed) % static_cast<int>(rank));
     case Layout::kSpaced:
       shape[rank - 1] *= 2;
       return EverySecond(Fractions(dtype, shape, seed), static_cast<int>(rank) - 1);
@@ -154,8 +156,8 @@ HostArray Laid(DType dtype, std::vector<int64_t> shape, Layout layout, int64_t s
 }
 
 constexpr R::Function kFunctions[] = {
-    R::FUNCTION_SUM,  R::FUNCTION_PROD, R::FUNCTION_MIN,    R::FUNCTION_MAX,
-    R::FUNCTION_MEAN, R::FUNCTION_ANY,  R::FUNCTION_ALL,    R::FUNCTION_ARGMIN,
+    R::FUNCTION_SUM,  R::FUNCTION_PROD,   R::FUNCTION_MIN,          R::FUNCTION_MAX,
+    R::FUNCTION_MEAN, R::FUNCTION_ANY,    R::FUNCTION_ALL,          R::FUNCTION_ARGMIN,
     R::FUNCTION_NORM, R::FUNCTION_ARGMAX, R::FUNCTION_COUNT_NONZERO};
 
 bool IsIndex(R::Function function) {
@@ -221,7 +223,7 @@ TEST_F(ComputedTest, RandomLayoutsAndTypes) {
   auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   const std::vector<std::vector<int64_t>> shapes = {
       {5000}, {40, 130}, {130, 20}, {6, 5, 70}, {3, 90, 20}, {2, 4, 3, 33}, {1, 77, 1, 18}, {5, 1}};
-  const DType types[] = {DType::kFloat32, DType::kFloat64, DType::kFloat32, DType::kInt32,
+  const DType types[] = {DType::kFloat32, DType::kFloat64, DType::kFloat32,  DType::kInt32,
                          DType::kFloat16, DType::kInt8,    DType::kComplex64};
   for (int i = 0; i < 120; ++i) {
     const std::vector<int64_t>& shape = shapes[pick(8)];
@@ -251,9 +253,10 @@ TEST_F(ComputedTest, NothingAndOneElement) {
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{0}, {4, 0}, {0, 20}, {}, {1}, {1, 1}}) {
     for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_MEAN, R::FUNCTION_ALL}) {
-      Compare({.expression = "a * b + 1",
-               .operands = {Fractions(DType::kFloat64, shape, 1), Fractions(DType::kFloat64, {}, 2)},
-               .function = function});
+      Compare(
+          {.expression = "a * b + 1",
+           .operands = {Fractions(DType::kFloat64, shape, 1), Fractions(DType::kFloat64, {}, 2)},
+           .function = function});
     }
   }
 }

@@ -200,8 +200,7 @@ v1::Operation SumOfExpression(const std::string& text, std::vector<int32_t> axes
   auto* expression = reduction->mutable_expression();
   expression->set_text(text);
   (*expression->mutable_inputs())["s"].mutable_scalar()->set_float_value(0.5);
-  for (const char* name : {"x", "y", "z"})
-    (*expression->mutable_inputs())[name].set_handle(1);
+  for (const char* name : {"x", "y", "z"}) (*expression->mutable_inputs())[name].set_handle(1);
   operation.add_outputs()->set_handle(5);
   return operation;
 }

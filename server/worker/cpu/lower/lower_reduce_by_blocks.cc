@@ -142,7 +142,8 @@ absl::Status RunRows(ThreadPool& pool, const Steps& steps, std::vector<uint64_t>
       const int64_t first = first_of(from);
       for (to = from + 1; to < end && first_of(to + 1) - first <= most;) ++to;
       // Where the values of all elements would begin.
-      places.back() = reinterpret_cast<uint64_t>(values.get()) - static_cast<uint64_t>(first * steps.item);
+      places.back() =
+          reinterpret_cast<uint64_t>(values.get()) - static_cast<uint64_t>(first * steps.item);
       if (first_of(to) > first) steps.map->Run(places, first, first_of(to), scratch.get());
       steps.loops.reduce(block_of(places.back()).data(), from, to);
     }

@@ -140,8 +140,8 @@ TEST_F(CodegenCuda, ReductionsOfExpressionsCompile) {
           for (const char* name : {"x", "y"})
             (*reduction->mutable_expression()->mutable_inputs())[name].set_handle(1);
           operation.add_outputs()->set_handle(1);
-          auto plan = ops::PlanOperation(
-              operation, {ops::testing::Array(dtype, {20, 30, 40}), second}, {});
+          auto plan =
+              ops::PlanOperation(operation, {ops::testing::Array(dtype, {20, 30, 40}), second}, {});
           ASSERT_TRUE(plan.ok()) << plan.status();
           auto text = EmitCuda(*plan->code);
           ASSERT_TRUE(text.ok()) << text.status();

@@ -250,8 +250,8 @@ std::string RunLoop(const testing::NativeModules& modules, size_t text, const Pl
   return output;
 }
 
-// Whatever the layouts of what elements are computed from: another order of combination has other
-// bits in most of these sums.
+// In any layout of the arrays that elements are computed from. Another order of combination has
+// other bits in most of these sums.
 TEST(CodegenReduce, ComputedElementsHaveTheBitsOfAnArray) {
   struct Computed {
     std::vector<int64_t> shape;
@@ -301,7 +301,8 @@ TEST(CodegenReduce, ComputedElementsHaveTheBitsOfAnArray) {
     for (const auto& axes : one.axes) {
       for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_ARGMAX}) {
         if (function == R::FUNCTION_ARGMAX && axes.size() > 1) continue;
-        const v1::Operation expression = ops::testing::ExpressionOf("(x - y) * 0.5 + x", {"x", "y"});
+        const v1::Operation expression =
+            ops::testing::ExpressionOf("(x - y) * 0.5 + x", {"x", "y"});
         Apart trial{ops::testing::Good(expression, arrays), {}, {}};
         v1::Operation reduction = ReduceOf(function, axes);
         trial.reduction = ops::testing::Good(reduction, {ops::Input(trial.elements.outputs[0])});
