@@ -315,7 +315,7 @@ class LazyTest(client_case.ClientCase):
             total = st.sum(st.cos(x) * x + 1, axis=0)
             self.assertEqual(sent.num_messages, 0)  # the argument is held as yet
             part_of_total = total[0].to_numpy()
-            self.assertEqual(sent.kinds, ["reduction", "view"])
+            self.assertEqual(sent.kinds[:2], ["reduction", "view"])
             self.assertEqual(sent.num_messages, 1)
         self.assertEqual(part_of_total, total.to_numpy()[0])
         self.same(part, ((np.exp(host) + host) * 2).T[1:], rtol=1e-12)
@@ -355,7 +355,7 @@ class LazyTest(client_case.ClientCase):
         x, host = self.matrix(32)
         with Sent(self.session) as sent:
             self.same(st.var(x, axis=0), host.var(0), rtol=1e-12)
-        self.assertEqual(sent.kinds, ["reduction", "reduction"])
+        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc"])
 
     def test_shared_elements_are_an_array(self):
         x, host = self.matrix(32)
@@ -381,9 +381,9 @@ class LazyTest(client_case.ClientCase):
         self.assertGreater(len(sent.kinds), 1)
 
     def test_errors_of_computed_elements_name_the_line(self):
-        bad = st.asarray(np.arange(4))[st.asarray(np.array([9]))]
+        bad = st.ones(3).to_device("cuda:5")  # no such device
         total = st.sum(bad * 2 + 1)
-        with self.assertRaises(IndexError):
+        with self.assertRaisesRegex(st.NotFound, f"lazy_test.py:{line_of('no such device')}"):
             float(total)
 
     def test_what_is_used_twice_is_looked_at_once(self):
