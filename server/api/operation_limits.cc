@@ -58,8 +58,11 @@ absl::Status CheckKind(const v1::Operation& operation) {
       return Check({{"expression.inputs", static_cast<int>(operation.expression().inputs().size()),
                      kMaxInputs}});
     case v1::Operation::kReduction:
-      return Check({{"reduction.axes", operation.reduction().axes_size(), kMaxAxes},
-                    {"reduction.more_inputs", operation.reduction().more_inputs_size(), kMaxAxes}});
+      return Check(
+          {{"reduction.axes", operation.reduction().axes_size(), kMaxAxes},
+           {"reduction.more_inputs", operation.reduction().more_inputs_size(), kMaxAxes},
+           {"reduction.expression.inputs",
+            static_cast<int>(operation.reduction().expression().inputs().size()), kMaxInputs}});
     case v1::Operation::kGather:
       return Check({{"gather.indices", operation.gather().indices_size(), kMaxAxes}});
     case v1::Operation::kScatter:

@@ -522,8 +522,9 @@ class Batcher {
     auto* reduction = operation->mutable_reduction();
     for (v1::Operand* operand : OperandsOf(operation)) {
       const Batched array = *Find(*operand);
-      if (rank > 0 && (!array.batched || operation->reduction().more_inputs_size() > 0))
-        return NoRule(*operation);
+      const bool single = operation->reduction().more_inputs_size() == 0 &&
+                          !operation->reduction().has_expression();
+      if (rank > 0 && (!array.batched || !single)) return NoRule(*operation);
       Shape shape(array.info.shape.begin(), array.info.shape.begin() + (array.batched ? 1 : 0));
       shape.push_back(1);
       for (size_t i = array.batched ? 1 : 0; i < array.info.shape.size(); ++i)

@@ -17,8 +17,11 @@ constexpr size_t kMaxScalars = 256;
 constexpr int kMaxInstructions = 2048;
 constexpr int kMaxFunctions = 16;  // clients' texts
 
+}  // namespace
+
 absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
-                              std::string_view field) {
+                              std::string_view field, size_t num_scalars) {
+  num_scalars += builder.scalars().size();
   if (builder.num_functions() > kMaxFunctions) {
     return InvalidField(
         v1::ERROR_REASON_SIZE_LIMIT, field,
@@ -26,8 +29,8 @@ absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
                      builder.num_functions(), " functions that are texts, at most ",
                      kMaxFunctions));
   }
-  if (builder.slots().size() + num_outputs <= kMaxOperands &&
-      builder.scalars().size() <= kMaxScalars && builder.num_instructions() <= kMaxInstructions) {
+  if (builder.slots().size() + num_outputs <= kMaxOperands && num_scalars <= kMaxScalars &&
+      builder.num_instructions() <= kMaxInstructions) {
     return absl::OkStatus();
   }
   return InvalidField(
@@ -35,10 +38,8 @@ absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
       absl::StrCat("the operation is too large for one kernel; split it. Limits: ",
                    kMaxOperands - num_outputs, " input arrays, ", kMaxScalars, " constants, ",
                    kMaxInstructions, " instructions; it has ", builder.slots().size(), ", ",
-                   builder.scalars().size(), " and ", builder.num_instructions()));
+                   num_scalars, " and ", builder.num_instructions()));
 }
-
-}  // namespace
 
 absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& operand,
                                     const Input& input, uint32_t slot, std::string_view field) {

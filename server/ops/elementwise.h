@@ -11,6 +11,11 @@
 // What the planners of elementwise loops have in common.
 namespace stride::ops {
 
+// Whether one kernel can be made of the program, with so many outputs and `num_scalars` constants
+// of other programs. SIZE_LIMIT at `field` otherwise.
+absl::Status CheckProgramSize(const ProgramBuilder& builder, size_t num_outputs,
+                              std::string_view field, size_t num_scalars = 0);
+
 // An operand of the request as the argument of an operation: the array in `slot`, or its scalar.
 absl::StatusOr<Argument> ToArgument(ProgramBuilder& builder, const v1::Operand& operand,
                                     const Input& input, uint32_t slot, std::string_view field);

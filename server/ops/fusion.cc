@@ -7,6 +7,7 @@
 #include "server/ops/elementwise.h"
 #include "server/ops/expression_lowering.h"
 #include "server/ops/op_table.h"
+#include "server/ops/planners.h"
 #include "server/ops/shape.h"
 
 namespace stride::ops {
@@ -24,6 +25,15 @@ bool IsPlainLoop(const ProgramStep& step) {
   if (operation.has_ufunc()) return !operation.ufunc().has_where();
   return operation.has_expression() &&
          operation.expression().data_type() == v1::DATA_TYPE_UNSPECIFIED;
+}
+
+// A reduction that may compute its elements as it reads them.
+bool ReadsElements(const ProgramStep& step) {
+  const v1::Operation& operation = step.operation;
+  if (!operation.has_reduction() || !step.plan || !step.plan->task.has_reduce()) return false;
+  const v1::Reduction& reduction = operation.reduction();
+  return step.outputs.size() == 1 && !step.existing[0] && !reduction.has_expression() &&
+         TakesElements(reduction);
 }
 
 // A kernel may write whatever it is given.
@@ -61,8 +71,10 @@ class Fusion {
       if (results.count(handle) > 0 || found == readers.end() || found->second.size() != 1)
         continue;
       const size_t reader = found->second[0];
-      if (!IsPlainLoop(steps_[reader]) || weight_[i] + weight_[reader] > kMaxFused) continue;
-      if (known_.at(handle).shape != known_.at(steps_[reader].outputs[0]).shape) continue;
+      if (weight_[i] + weight_[reader] > kMaxFused) continue;
+      const bool into_loop = IsPlainLoop(steps_[reader]) &&
+                             known_.at(handle).shape == known_.at(steps_[reader].outputs[0]).shape;
+      if (!into_loop && !ReadsElements(steps_[reader])) continue;
       // Later it might read what was written meanwhile.
       if (std::any_of(steps_.begin() + static_cast<int64_t>(i),
                       steps_.begin() + static_cast<int64_t>(reader), WritesInPlace))
@@ -119,6 +131,12 @@ class Fusion {
     return Argument(*value);
   }
 
+  absl::StatusOr<Value> Elements(Loop& loop, const v1::Reduction& reduction) const {
+    auto elements = Operand(loop, reduction.input());
+    if (!elements.ok()) return elements.status();
+    return ToValue(loop.builder, *elements, "operand");
+  }
+
   absl::StatusOr<Value> Result(Loop& loop, const ProgramStep& step) const {
     const v1::Operation& operation = step.operation;
     return operation.has_ufunc() ? OfUfunc(loop, operation.ufunc())
@@ -166,12 +184,19 @@ class Fusion {
   // False: the step stays as it is, and so do those that would have gone into it.
   bool Plan(size_t step, ProgramStep* fused, std::vector<size_t>* members) const {
     Loop loop;
-    auto value = Result(loop, steps_[step]);
+    const v1::Operation& operation = steps_[step].operation;
+    auto value = operation.has_reduction() ? Elements(loop, operation.reduction())
+                                           : Result(loop, steps_[step]);
     if (!value.ok() || loop.handles.size() > kMaxOperands) return false;
     std::vector<Input> inputs;
     for (uint64_t handle : loop.handles) inputs.emplace_back(known_.at(handle));
-    auto plan =
-        PlanLoop(loop.builder, *value, inputs, known_.at(fused->outputs[0]), "operation", "fused");
+    const ArrayInfo& output = known_.at(fused->outputs[0]);
+    auto plan = operation.has_reduction()
+                    ? PlanReductionOf(operation.reduction(),
+                                      {std::move(loop.builder), *value,
+                                       known_.at(operation.reduction().input().handle()).shape},
+                                      inputs, std::nullopt)
+                    : PlanLoop(loop.builder, *value, inputs, output, "operation", "fused");
     if (!plan.ok()) return false;
     fused->plan = *std::move(plan);
     fused->inputs = std::move(loop.handles);

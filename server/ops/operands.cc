@@ -56,6 +56,15 @@ void AddLoop(const v1::Loop& loop, Add add) {
   if (loop.has_condition()) add(&loop.condition(), [&] { return std::string("loop.condition"); });
 }
 
+// Sorted by name.
+template <typename Add>
+void AddExpression(const v1::Expression& expression, const char* field, Add add) {
+  std::map<std::string, const v1::Operand*> sorted;
+  for (const auto& [name, operand] : expression.inputs()) sorted[name] = &operand;
+  for (const auto& [name, operand] : sorted)
+    add(operand, [&] { return absl::StrCat(field, ".inputs[", name, "]"); });
+}
+
 template <typename Add>
 void ForEachOperand(const v1::Operation& operation, Add add) {
   switch (operation.kind_case()) {
@@ -66,16 +75,15 @@ void ForEachOperand(const v1::Operation& operation, Add add) {
       if (operation.ufunc().has_where())
         add(&operation.ufunc().where(), [&] { return std::string("ufunc.where"); });
       break;
-    case v1::Operation::kExpression: {
-      std::map<std::string, const v1::Operand*> sorted;
-      for (const auto& [name, operand] : operation.expression().inputs()) sorted[name] = &operand;
-      for (const auto& [name, operand] : sorted) {
-        add(operand, [&] { return absl::StrCat("expression.inputs[", name, "]"); });
-      }
+    case v1::Operation::kExpression:
+      AddExpression(operation.expression(), "expression", add);
       break;
-    }
     case v1::Operation::kReduction:
-      add(&operation.reduction().input(), [&] { return std::string("reduction.input"); });
+      if (operation.reduction().has_expression()) {
+        AddExpression(operation.reduction().expression(), "reduction.expression", add);
+      } else {
+        add(&operation.reduction().input(), [&] { return std::string("reduction.input"); });
+      }
       for (int i = 0; i < operation.reduction().more_inputs_size(); ++i) {
         add(&operation.reduction().more_inputs(i),
             [&] { return absl::StrCat("reduction.more_inputs[", i, "]"); });

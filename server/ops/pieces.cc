@@ -145,7 +145,6 @@ absl::Status Pieces::Read(const Plan& plan, int output_slot) {
     case wire::Task::kReduce: {
       kind_ = Kind::kReduce;
       const auto& launch = task_.reduce();
-      if (launch.inputs_size() != 1) return NotCut("a reduction of several arrays is not cut");
       extents_.assign(launch.kept_extents().begin(), launch.kept_extents().end());
       num_kept_ = extents_.size();
       extents_.insert(extents_.end(), launch.reduced_extents().begin(),
@@ -428,19 +427,28 @@ void SetReduceLayout(const wire::ReduceLaunch& launch, int64_t num_elements,
   code->set_kept_rank(static_cast<uint32_t>(launch.kept_extents_size()));
   code->set_reduced_rank(static_cast<uint32_t>(launch.reduced_extents_size()));
   code->clear_access();
-  code->add_access(ReducedAccess(launch, 0));
+  for (int i = 0; i < launch.inputs_size(); ++i) code->add_access(ReducedAccess(launch, i));
   code->set_kept_contiguous(KeptContiguous(launch));
   code->set_index_32bit(Fits32Bits(Loop{{num_elements}, {}}) && ReachFits32Bits(launch));
 }
 
-void SetReduceLoops(const Loop& kept, const Loop& reduced, int64_t input_offset, int input_dtype,
-                    int64_t output_offset, int output_dtype, wire::ReduceLaunch* launch) {
+void SetReduceExtents(const Loop& kept, const Loop& reduced, wire::ReduceLaunch* launch) {
   launch->mutable_kept_extents()->Assign(kept.extents.begin(), kept.extents.end());
   launch->mutable_reduced_extents()->Assign(reduced.extents.begin(), reduced.extents.end());
-  std::vector<int64_t> strides = kept.strides[0];
-  strides.insert(strides.end(), reduced.strides[0].begin(), reduced.strides[0].end());
-  *launch->add_inputs() = OperandAt(0, input_offset, input_dtype, strides);
-  *launch->mutable_output() = OperandAt(1, output_offset, output_dtype, kept.strides[1]);
+}
+
+// Strides of the loops: of the inputs, then of the output.
+void AddReduceInput(const Loop& kept, const Loop& reduced, int64_t offset, int dtype,
+                    wire::ReduceLaunch* launch) {
+  const auto i = static_cast<size_t>(launch->inputs_size());
+  std::vector<int64_t> strides = kept.strides[i];
+  strides.insert(strides.end(), reduced.strides[i].begin(), reduced.strides[i].end());
+  *launch->add_inputs() = OperandAt(i, offset, dtype, strides);
+}
+
+void SetReduceOutput(const Loop& kept, int64_t offset, int dtype, wire::ReduceLaunch* launch) {
+  *launch->mutable_output() =
+      OperandAt(static_cast<size_t>(launch->inputs_size()), offset, dtype, kept.strides.back());
 }
 
 }  // namespace
@@ -448,16 +456,21 @@ void SetReduceLoops(const Loop& kept, const Loop& reduced, int64_t input_offset,
 void Pieces::FillReduce(Extents count, const std::vector<Part>& inputs, const Part& output,
                         bool partial, Plan* plan) const {
   const auto& whole = task_.reduce();
-  auto middle = inputs[0].strides.begin() + static_cast<int64_t>(num_kept_);
-  Loop kept{{count.begin(), count.begin() + num_kept_},
-            {{inputs[0].strides.begin(), middle}, output.strides}};
-  Loop reduced{{count.begin() + num_kept_, count.end()}, {{middle, inputs[0].strides.end()}}};
+  Loop kept{{count.begin(), count.begin() + num_kept_}, {}};
+  Loop reduced{{count.begin() + num_kept_, count.end()}, {}};
+  for (const Part& input : inputs) {
+    const auto middle = input.strides.begin() + static_cast<int64_t>(num_kept_);
+    kept.strides.emplace_back(input.strides.begin(), middle);
+    reduced.strides.emplace_back(middle, input.strides.end());
+  }
+  kept.strides.push_back(output.strides);
   // The axes have their order from the planner; pieces only make some of them short.
   kept = Collapse(std::move(kept), AxisOrder::kKeep, false);
   reduced = Collapse(std::move(reduced), AxisOrder::kKeep, false);
   auto* code = plan->code.emplace().mutable_reduce();
   auto* launch = plan->task.mutable_reduce();
   *code = code_.reduce();
+  code->clear_computed();  // partial results have an order of their own
   *launch->mutable_map_scalars() = whole.map_scalars();
   if (partial) {
     auto accumulator = static_cast<DType>(code->accumulator_dtype());
@@ -466,8 +479,12 @@ void Pieces::FillReduce(Extents count, const std::vector<Part>& inputs, const Pa
   } else {
     *launch->mutable_finish_scalars() = whole.finish_scalars();
   }
-  SetReduceLoops(kept, reduced, inputs[0].offset, whole.inputs(0).dtype(), output.offset,
-                 code->output_dtype(), launch);
+  SetReduceExtents(kept, reduced, launch);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    AddReduceInput(kept, reduced, inputs[i].offset, whole.inputs(static_cast<int>(i)).dtype(),
+                   launch);
+  }
+  SetReduceOutput(kept, output.offset, code->output_dtype(), launch);
   SetReduceLayout(*launch, Product(count), code);
 }
 
@@ -497,8 +514,10 @@ Piece Pieces::Combine(Extents begin, Extents count) const {
   code->clear_input_dtypes();
   code->add_input_dtypes(code->accumulator_dtype());
   *launch->mutable_finish_scalars() = task_.reduce().finish_scalars();
-  SetReduceLoops(kept, reduced, 0, code->accumulator_dtype(), output.offset, code->output_dtype(),
-                 launch);
+  code->clear_computed();
+  SetReduceExtents(kept, reduced, launch);
+  AddReduceInput(kept, reduced, 0, code->accumulator_dtype(), launch);
+  SetReduceOutput(kept, output.offset, code->output_dtype(), launch);
   int64_t elements = partials * (step / item);
   SetReduceLayout(*launch, elements, code);
   plan.bytes = static_cast<double>(partials * step + piece.output_bytes);

@@ -6,11 +6,10 @@
 #include "server/ops/expression_lowering.h"
 #include "server/ops/expression_parser.h"
 #include "server/ops/promotion.h"
+#include "server/ops/rename_fields.h"
 
 namespace stride::ops {
 namespace {
-
-constexpr char kText[] = "expression.text";
 
 struct NamedInput {
   const v1::Operand* operand;
@@ -30,13 +29,14 @@ std::map<std::string, NamedInput> NameInputs(const v1::Expression& expression, I
   return named;
 }
 
-absl::StatusOr<Value> CastResult(ProgramBuilder& builder, Value value, int number) {
-  auto data_type = ReadDataType(number, "expression.data_type");
+absl::StatusOr<Value> CastResult(ProgramBuilder& builder, Value value, int number,
+                                 const std::string& field) {
+  auto data_type = ReadDataType(number, field);
   if (!data_type.ok()) return data_type.status();
   if (!*data_type || **data_type == value.dtype) return value;
   if (!CanCastSameKind(value.dtype, **data_type)) {
     return InvalidField(
-        v1::ERROR_REASON_DATA_TYPE_MISMATCH, "expression.data_type",
+        v1::ERROR_REASON_DATA_TYPE_MISMATCH, field,
         absl::StrCat("the result cannot be cast to the type asked for without changing its kind: ",
                      std::string(Name(value.dtype)), " to ", std::string(Name(**data_type))));
   }
@@ -45,11 +45,14 @@ absl::StatusOr<Value> CastResult(ProgramBuilder& builder, Value value, int numbe
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
-                                    const Input& existing, const FunctionTable* functions) {
+absl::StatusOr<ExpressionElements> ReadElements(const v1::Expression& expression, Inputs inputs,
+                                                const FunctionTable* functions,
+                                                std::string_view field) {
+  const std::string text = absl::StrCat(std::string(field), ".text");
   auto tree = ParseExpression(expression.text());
-  if (!tree.ok()) return tree.status();
-  ProgramBuilder builder;
+  if (!tree.ok()) return RenameFields(tree.status(), {{"expression.text", text}});
+  ExpressionElements elements;
+  ProgramBuilder& builder = elements.program;
   std::vector<Shape> shapes;
   const std::map<std::string, NamedInput> named = NameInputs(expression, inputs);
   auto resolve = [&](const std::string& name) -> absl::StatusOr<std::optional<Argument>> {
@@ -58,23 +61,34 @@ absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inp
     const NamedInput& input = found->second;
     if (*input.input) shapes.push_back((*input.input)->shape);
     auto argument = ToArgument(builder, *input.operand, *input.input, input.slot,
-                               absl::StrCat("expression.inputs[", name, "]"));
+                               absl::StrCat(std::string(field), ".inputs[", name, "]"));
     if (!argument.ok()) return argument.status();
     return *argument;
   };
   std::vector<std::string> names;
   for (const auto& [name, input] : named) names.push_back(name);
-  auto lowered = LowerExpression(builder, *tree, resolve, names, functions, kText);
+  auto lowered = LowerExpression(builder, *tree, resolve, names, functions, text);
   if (!lowered.ok()) return lowered.status();
-  auto whole = ToValue(builder, *lowered, kText);
+  auto whole = ToValue(builder, *lowered, text);
   if (!whole.ok()) return whole.status();
-  auto value = CastResult(builder, *whole, expression.data_type());
+  auto value = CastResult(builder, *whole, expression.data_type(),
+                          absl::StrCat(std::string(field), ".data_type"));
   if (!value.ok()) return value.status();
-  auto shape = BroadcastShapes(shapes, "expression.inputs");
+  auto shape = BroadcastShapes(shapes, absl::StrCat(std::string(field), ".inputs"));
   if (!shape.ok()) return shape.status();
-  auto output = ChooseOutput(value->dtype, *shape, existing);
+  elements.value = *value;
+  elements.shape = *std::move(shape);
+  return elements;
+}
+
+absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
+                                    const Input& existing, const FunctionTable* functions) {
+  auto elements = ReadElements(expression, inputs, functions, "expression");
+  if (!elements.ok()) return elements.status();
+  auto output = ChooseOutput(elements->value.dtype, elements->shape, existing);
   if (!output.ok()) return output.status();
-  return PlanLoop(builder, *value, inputs, *output, kText, expression.text().substr(0, 200));
+  return PlanLoop(elements->program, elements->value, inputs, *output, "expression.text",
+                  expression.text().substr(0, 200));
 }
 
 }  // namespace stride::ops

@@ -21,6 +21,7 @@ constexpr char kFunctionName[] = "reduction.function_name";
 constexpr char kInitial[] = "reduction.initial";
 constexpr char kWhere[] = "reduction.where";
 constexpr char kSkipNan[] = "reduction.skip_nan";
+constexpr char kElements[] = "reduction.expression";
 
 struct Rule {
   const char* name;
@@ -97,22 +98,22 @@ std::optional<Value> AddMask(const Extras& extras, ReduceSpec* spec) {
 }
 
 // Whether the element is NaN.
-Value IsNan(ProgramBuilder& map, DType input) {
-  const Value element = map.Cast(map.Input(0, input), ComputeType(input));
-  return map.Op("isnan", {element}, DType::kBool);
+Value IsNan(ProgramBuilder& map, Value element) {
+  return map.Op("isnan", {map.Cast(element, ComputeType(element.dtype))}, DType::kBool);
 }
 
 // NaN becomes what changes nothing.
-absl::StatusOr<Value> ReplaceNan(ProgramBuilder& map, Value mapped, DType input, double identity) {
+absl::StatusOr<Value> ReplaceNan(ProgramBuilder& map, Value mapped, Value element,
+                                 double identity) {
   auto encoded = EncodeScalar(identity, mapped.dtype, kSkipNan);
   if (!encoded.ok()) return encoded.status();
-  return map.Op("where", {IsNan(map, input), map.Constant(*encoded), mapped}, mapped.dtype);
+  return map.Op("where", {IsNan(map, element), map.Constant(*encoded), mapped}, mapped.dtype);
 }
 
 // NaN take no part. Returns how many elements do, but where these are sought by their index: there
 // an index below zero says that there is none.
-std::optional<Value> LeaveNanOut(DType input, bool by_index, ReduceSpec* spec) {
-  const Value number = spec->map.Op("logical_not", {IsNan(spec->map, input)}, DType::kBool);
+std::optional<Value> LeaveNanOut(Value element, bool by_index, ReduceSpec* spec) {
+  const Value number = spec->map.Op("logical_not", {IsNan(spec->map, element)}, DType::kBool);
   spec->takes_part = spec->takes_part
                          ? spec->map.Op("logical_and", {*spec->takes_part, number}, DType::kBool)
                          : number;
@@ -262,8 +263,8 @@ DType AccumulatorType(v1::Reduction::Function function, DType input, DType resul
 }
 
 absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function function,
-                               DType input, DType accumulator) {
-  Value value = builder.Input(0, input);
+                               Value value, DType accumulator) {
+  const DType input = value.dtype;
   if (function == v1::Reduction::FUNCTION_ANY || function == v1::Reduction::FUNCTION_ALL) {
     return builder.Cast(value, DType::kBool);
   }
@@ -343,9 +344,35 @@ absl::Status NothingToReduce(const ArrayInfo& input, std::string_view name) {
                                    ToString(input.shape)));
 }
 
+// The elements to reduce: those of an array, or computed ones.
+struct Reduced {
+  ArrayInfo array;               // for computed elements: the array that they would make
+  std::optional<Value> element;  // of `spec.map`
+  ReduceSpec spec;               // with the inputs
+};
+
+Reduced OfArray(const ArrayInfo& array) {
+  Reduced reduced{array, std::nullopt, {}};
+  reduced.spec.inputs = {array};
+  return reduced;
+}
+
+absl::StatusOr<Reduced> OfElements(ExpressionElements elements, Inputs inputs) {
+  const std::vector<uint32_t> slots = elements.program.slots();
+  if (slots.empty())
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kElements, "a reduction needs an array");
+  Reduced reduced{Contiguous(elements.value.dtype, elements.shape), elements.value, {}};
+  for (uint32_t slot : slots)
+    reduced.spec.inputs.push_back(BroadcastTo(*inputs[slot], elements.shape));
+  reduced.spec.computed = {reduced.array, slots, static_cast<uint32_t>(inputs.size())};
+  reduced.spec.map = std::move(elements.program);
+  return reduced;
+}
+
 absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::Function function,
-                                 const ArrayInfo& input, const Extras& extras,
+                                 Reduced reduced, const Extras& extras,
                                  std::optional<DType> data_type, const Input& existing) {
+  const ArrayInfo& input = reduced.array;
   const Rule rule = RuleOf(function);
   const DType dtype = data_type.value_or(DefaultType(function, input.dtype));
   // The default type is right by construction (mean of int64 is a float, norm of complex a real).
@@ -365,24 +392,24 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   auto output = ChooseOutput(dtype, shape.result, existing);
   if (!output.ok()) return output.status();
 
-  ReduceSpec spec;
+  ReduceSpec& spec = reduced.spec;
   spec.accumulator = AccumulatorType(function, input.dtype, dtype);
-  auto mapped = MapValue(spec.map, function, input.dtype, spec.accumulator);
+  const Value element = reduced.element ? *reduced.element : spec.map.Input(0, input.dtype);
+  auto mapped = MapValue(spec.map, function, element, spec.accumulator);
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
   // A reduction with an identity needs no count.
   const bool replaces_nan = skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN;
   if (replaces_nan) {
-    mapped = ReplaceNan(spec.map, spec.mapped, input.dtype,
-                        rule.combine == Code::COMBINE_MULTIPLY ? 1 : 0);
+    mapped =
+        ReplaceNan(spec.map, spec.mapped, element, rule.combine == Code::COMBINE_MULTIPLY ? 1 : 0);
     if (!mapped.ok()) return mapped.status();
     spec.mapped = *mapped;
   }
   const DType finish_input = IsArg(rule.combine) ? DType::kInt64 : spec.accumulator;
   Value elements = spec.finish.Input(0, finish_input);
-  spec.inputs = {input};
   std::optional<Value> count = AddMask(extras, &spec);
-  if (skip_nan && !replaces_nan) count = LeaveNanOut(input.dtype, IsArg(rule.combine), &spec);
+  if (skip_nan && !replaces_nan) count = LeaveNanOut(element, IsArg(rule.combine), &spec);
   if (rule.combine == Code::COMBINE_ADD && (IsFloat(finish_input) || IsComplex(finish_input))) {
     if (spec.takes_part && !extras.initial) {
       auto positive = WithPositiveZero(spec.finish, elements);
@@ -410,6 +437,10 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   spec.combine = rule.combine;
   spec.output = *std::move(output);
   spec.label = extras.skip_nan ? absl::StrCat("nan", rule.name) : rule.name;
+  if (spec.computed) {
+    auto status = CheckProgramSize(spec.map, 1, kElements, spec.finish.scalars().size());
+    if (!status.ok()) return status;
+  }
   return MakeReducePlan(std::move(spec));
 }
 
@@ -578,10 +609,42 @@ absl::StatusOr<Extras> ReadExtras(const v1::Reduction& reduction, std::vector<Ar
   return extras;
 }
 
+absl::StatusOr<Plan> PlanOfExpression(const v1::Reduction& reduction, Inputs inputs,
+                                      const Input& existing, const FunctionTable* functions) {
+  if (!TakesElements(reduction) || reduction.has_input()) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kElements,
+                        "an expression stands in place of `input`, with `function` and without "
+                        "`where` and `more_inputs`");
+  }
+  auto elements = ReadElements(reduction.expression(), inputs, functions, kElements);
+  if (!elements.ok()) return elements.status();
+  return PlanReductionOf(reduction, *std::move(elements), inputs, existing);
+}
+
 }  // namespace
+
+bool TakesElements(const v1::Reduction& reduction) {
+  return reduction.function_name().empty() && !reduction.has_where() &&
+         reduction.more_inputs_size() == 0 &&
+         RuleOf(reduction.function()).combine != Code::COMBINE_UNSPECIFIED;
+}
+
+absl::StatusOr<Plan> PlanReductionOf(const v1::Reduction& reduction, ExpressionElements elements,
+                                     Inputs inputs, const Input& existing) {
+  std::vector<ArrayInfo> no_mask;
+  auto extras = ReadExtras(reduction, &no_mask);
+  if (!extras.ok()) return extras.status();
+  auto data_type = ReadDataType(reduction.data_type(), "reduction.data_type");
+  if (!data_type.ok()) return data_type.status();
+  auto reduced = OfElements(std::move(elements), inputs);
+  if (!reduced.ok()) return reduced.status();
+  return PlanBuiltIn(reduction, reduction.function(), *std::move(reduced), *extras, *data_type,
+                     existing);
+}
 
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
                                    const Input& existing, const FunctionTable* functions) {
+  if (reduction.has_expression()) return PlanOfExpression(reduction, inputs, existing, functions);
   const std::string& name = reduction.function_name();
   v1::Reduction::Function function = reduction.function();
   if (!name.empty()) {
@@ -609,7 +672,7 @@ absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs
                         "only a client's reduction takes several inputs");
   }
   if (function != v1::Reduction::FUNCTION_UNSPECIFIED)
-    return PlanBuiltIn(reduction, function, (*arrays)[0], *extras, *data_type, existing);
+    return PlanBuiltIn(reduction, function, OfArray((*arrays)[0]), *extras, *data_type, existing);
   return PlanByUfunc(reduction, (*arrays)[0], *extras, *data_type, existing, functions);
 }
 

@@ -6,6 +6,8 @@
 #include "absl/types/span.h"
 #include "server/ops/client_function.h"
 #include "server/ops/plan.h"
+#include "server/ops/program_builder.h"
+#include "server/ops/shape.h"
 
 // One planner for each kind of operation; plan.cc chooses among them. Inputs are in
 // CollectOperands' order, one for each operand. Field paths of errors are relative to the
@@ -21,8 +23,23 @@ absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
 int NumUfuncResults(const v1::Ufunc& ufunc, const FunctionTable* functions);
 absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
                                     const Input& existing, const FunctionTable* functions);
+// An expression before its elements are used. Slots of the program are places among the inputs.
+struct ExpressionElements {
+  ProgramBuilder program;
+  Value value;
+  Shape shape;
+};
+absl::StatusOr<ExpressionElements> ReadElements(const v1::Expression& expression, Inputs inputs,
+                                                const FunctionTable* functions,
+                                                std::string_view field);
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
                                    const Input& existing, const FunctionTable* functions);
+// Whether a reduction may compute its elements as it reads them: by `function`, without `where`.
+bool TakesElements(const v1::Reduction& reduction);
+// Such a reduction of these elements in place of its input. `inputs`: by slot. Its result equals
+// that of an array of the elements to the bit.
+absl::StatusOr<Plan> PlanReductionOf(const v1::Reduction& reduction, ExpressionElements elements,
+                                     Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const Input& existing);
 absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& existing);
 absl::StatusOr<Plan> PlanRandom(const v1::Creation::Random& random, const Input& existing);

@@ -30,9 +30,14 @@ bool OperandFits(const wire::Operand& operand, const google::protobuf::RepeatedF
 
 }  // namespace
 
+const wire::ReduceLaunch& DecidingLaunch(const wire::ReduceLaunch& launch) {
+  return launch.has_array() ? launch.array() : launch;
+}
+
 wire::Layout::Access ReducedAccess(const wire::ReduceLaunch& launch, int input) {
   const wire::Operand& operand = launch.inputs(input);
-  if (std::all_of(operand.strides().begin(), operand.strides().end(),
+  const int first = launch.reduced_extents().empty() ? 0 : launch.kept_extents_size();
+  if (std::all_of(operand.strides().begin() + first, operand.strides().end(),
                   [](int64_t s) { return s == 0; }) &&
       operand.strides_size() > 0) {
     return wire::Layout::ACCESS_BROADCAST;
@@ -43,7 +48,19 @@ wire::Layout::Access ReducedAccess(const wire::ReduceLaunch& launch, int input) 
   return contiguous ? wire::Layout::ACCESS_CONTIGUOUS : wire::Layout::ACCESS_STRIDED;
 }
 
-bool KeptContiguous(const wire::ReduceLaunch& launch) {
+wire::Layout::Access InnerAccess(const wire::ReduceLaunch& launch, int input) {
+  const int kept = launch.kept_extents_size(), reduced = launch.reduced_extents_size();
+  const int axis = KeptContiguous(launch) ? kept - 1 : kept + reduced - 1;
+  const wire::Operand& operand = launch.inputs(input);
+  const bool none = axis < 0 || (axis == kept - 1 && !KeptContiguous(launch));
+  const int64_t step = none ? 0 : operand.strides(axis);
+  if (step == 0) return wire::Layout::ACCESS_BROADCAST;
+  return step == ItemSizeOf(operand) ? wire::Layout::ACCESS_CONTIGUOUS
+                                     : wire::Layout::ACCESS_STRIDED;
+}
+
+bool KeptContiguous(const wire::ReduceLaunch& whole) {
+  const wire::ReduceLaunch& launch = DecidingLaunch(whole);
   int last = launch.kept_extents_size() - 1;
   // Fewer columns than half a warp would leave threads idle that rows could use.
   if (last < 0 || launch.kept_extents(last) < 16) return false;

@@ -2,11 +2,17 @@
 
 #include "server/wire/plan.pb.h"
 
-// How a reduction walks memory, told from its launch alone, so that the planner (which chooses the
-// code) and the device's launcher (which chooses the grid) agree by construction.
+// How a reduction walks memory, derived from its launch alone, so that the planner (which chooses
+// the code) and the device's launcher (which chooses the grid) agree by construction.
 namespace stride::ops {
 
+// The launch whose axes decide how the work is cut: that of the array, for computed elements.
+const wire::ReduceLaunch& DecidingLaunch(const wire::ReduceLaunch& launch);
+
 wire::Layout::Access ReducedAccess(const wire::ReduceLaunch& launch, int input);
+
+// The access along the axis whose elements are computed side by side (ReduceCode.Computed).
+wire::Layout::Access InnerAccess(const wire::ReduceLaunch& launch, int input);
 
 // Threads should go along the innermost kept axis: it is contiguous in some input, and no input has
 // its reduced axes as one contiguous run.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/ops/block_loops.h"
+#include "server/ops/reduce_access.h"
 #include "server/store/dtype.h"
 
 namespace stride::ops {
@@ -67,8 +68,10 @@ std::optional<wire::Code> PlainReduceCode(const Code& code) {
                      RunsByBlocks(code.finish());
   if (!plain) return std::nullopt;
   const bool columns = code.kept_contiguous();
+  const uint32_t rank =
+      code.has_computed() ? code.computed().reduced_rank() : code.reduced_rank();
   return PlainReduceCode(code.combine(), code.accumulator_dtype(), columns,
-                         PlainRank(code.reduced_rank(), columns));
+                         PlainRank(rank, columns));
 }
 
 wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
@@ -101,8 +104,8 @@ wire::ReduceLaunch::ByBlocks ReduceByBlocks(const Code& code, uint64_t loops) {
 }
 
 wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, bool columns) {
-  const Extents& kept = launch.kept_extents();
-  const Extents& reduced = launch.reduced_extents();
+  const Extents& kept = DecidingLaunch(launch).kept_extents();
+  const Extents& reduced = DecidingLaunch(launch).reduced_extents();
   const int64_t item = ItemSize(static_cast<DType>(launch.by_blocks().mapped_dtype()));
   const int64_t result = ItemSize(static_cast<DType>(launch.by_blocks().accumulated_dtype()));
   const int64_t kept_count = Product(kept, kept.size());

@@ -105,7 +105,10 @@ void AddKind(const v1::Reduction& reduction, KeyWriter& key) {
   key.Add(reduction.keep_dims());
   key.Add(reduction.axes_size());
   for (int32_t axis : reduction.axes()) key.Add(axis);
+  key.Add(reduction.has_input());
   key.AddOperand(reduction.input());
+  key.Add(reduction.has_expression());
+  if (reduction.has_expression()) AddKind(reduction.expression(), key);
   key.AddOperands(reduction.more_inputs());
   key.Add(reduction.has_initial());
   if (reduction.has_initial()) key.AddMessage(reduction.initial());

@@ -61,6 +61,7 @@ constexpr int64_t kElementsWorthCode = 1 << 20;
 constexpr int64_t kLaunchElements = 1024;
 constexpr size_t kMaxProgramBytes = 32 << 10;
 constexpr int64_t kMaxMappedBytes = 64 << 20;
+constexpr int64_t kMappedRows = 256;  // from so many on, the CPU device cuts no row into parts
 
 FirstTier FirstTierOf(const ops::Plan& plan) {
   FirstTier tier;
@@ -77,8 +78,9 @@ FirstTier FirstTierOf(const ops::Plan& plan) {
   }
   tier.plain_reduce = ops::PlainReduceCode(plan.code->reduce());
   const auto accumulator = static_cast<DType>(plan.code->reduce().accumulator_dtype());
-  tier.by_blocks =
-      tier.plain_reduce.has_value() && tier.elements <= kMaxMappedBytes / ItemSize(accumulator);
+  // The values of all columns lie side by side; those of rows are made some rows at a time.
+  const int64_t most = kMaxMappedBytes * (plan.code->reduce().kept_contiguous() ? 1 : kMappedRows);
+  tier.by_blocks = tier.plain_reduce.has_value() && tier.elements <= most / ItemSize(accumulator);
   return tier;
 }
 

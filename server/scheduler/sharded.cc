@@ -415,7 +415,9 @@ class Launch {
   std::vector<int64_t> LoopShape() const {
     std::vector<ops::Shape> shapes;
     if (!operation_.has_reduction()) return request_.inputs[0]->info->shape;
-    for (const ArrayPtr& input : request_.inputs) shapes.push_back(input->info->shape);
+    for (const ArrayPtr& input : request_.inputs) {
+      if (input != nullptr) shapes.push_back(input->info->shape);  // a number has none
+    }
     return *ops::BroadcastShapes(shapes, "reduction");
   }
   int LoopAxis(const ops::Division& division) const {

@@ -56,6 +56,9 @@ TEST_F(ClientOperationsTest, Reductions) {
   const Array x = Put<double>({1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_THAT(Value<double>(Operation::Reduce("maximum", {x}, {.axes = {1}})), ElementsAre(3, 6));
   EXPECT_THAT(Value<int64_t>(Operation::Reduce(Reduction::kCountNonzero, x)), ElementsAre(6));
+  EXPECT_THAT(
+      Value<double>(Operation::Reduce(Reduction::kMax, "-2 * x + 1", {{"x", x}}, {.axes = {1}})),
+      ElementsAre(-1, -7));
   EXPECT_THAT(Value<double>(Operation::ReduceAt("add", x, Put<int64_t>({0, 1}), 1)),
               ElementsAre(1, 5, 4, 11));
 }

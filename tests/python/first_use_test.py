@@ -192,7 +192,8 @@ class FirstUseTest(unittest.TestCase):
             for text in ("(x * y).sum({})", "(x - 1).sum({})", "st.max(x.T * 2, {})", "st.mean(abs(x), {})",
                          "st.argmin(-y, {})", "st.argmax(i % 5, {})", "st.any(x > 3, {})", "st.all(x < 3, {})",
                          "st.prod(1 + x / 64, {})", "(i * i).min({})", "x[..., ::-2].sum({})", "st.std(y, {})",
-                         "(x + 1j * y).sum({})"):
+                         "(x + 1j * y).sum({})", "((x - y.sum(-1, keepdims=True)) * i).sum({})",
+                         "(x.T * 2 + i.T).mean({})", "st.norm(x[..., ::2] - 1, axis={})"):
                 for axis in ("None", "0", "-1"):
                     expression = text.format(axis)
                     result = np.asarray(eval(expression, dict(values)))
@@ -209,6 +210,13 @@ class FirstUseTest(unittest.TestCase):
                 np.testing.assert_allclose(result, getattr(eval(text), name)(axis), rtol=1e-4, atol=1e-6)
                 results.append((f"{name} of {text} over {axis}", result.tobytes()))
         return results
+
+    def test_long_rows_of_expressions(self):
+        """Their values do not fit 64 MiB, and take no array."""
+        x = st.ones((4500, 4096), np.float32)
+        self.assertEqual(float(((x - 3) ** 2).sum()), 4 * 4500 * 4096)
+        np.testing.assert_array_equal(((x * 0.5).sum(axis=1)).to_numpy(), np.full(4500, 2048, np.float32))
+        self.assert_nothing_compiled()
 
     def test_what_is_used_much_gets_code_of_its_own(self):
         """Results stay the same to the bit while the compiler runs."""

@@ -99,6 +99,26 @@ class JitTest(client_case.ClientCase):
         stub = program_service_pb2_grpc.ProgramServiceStub(session._channels.control)
         return [one.name for one in session._call(stub.ListPrograms, program_service_pb2.ListProgramsRequest()).programs]
 
+    def test_reductions_compute_their_elements(self):
+        """The bits of a replay are those of single operations, in every layout."""
+        numbers = np.random.default_rng(3)
+        x, y = (st.array(numbers.normal(size=(300, 70)).astype(np.float32)) for _ in range(2))
+        row, column = st.array(numbers.normal(size=70)), st.array(numbers.normal(size=(300, 1)).astype(np.float16))
+        for axis in (None, 0, 1):
+            def spread(x, y, row, column):
+                return (((x - y) ** 2).sum(axis), (x * row).mean(axis), abs(x - column).max(axis), (x.T[:, ::-1] + 1).sum(axis),
+                        st.argmin(y * column - row, axis), st.any(x > row, axis), st.var(x, axis), st.norm(x - y, axis=axis))
+
+            single = []
+            for make, reduce in ((lambda: (x - y) ** 2, st.sum), (lambda: x * row, st.mean), (lambda: abs(x - column), st.max),
+                                 (lambda: x.T[:, ::-1] + 1, st.sum), (lambda: y * column - row, st.argmin),
+                                 (lambda: x > row, st.any), (lambda: x + 0, st.var), (lambda: x - y, st.norm)):
+                elements = make()
+                single.append(reduce(elements, axis=axis).to_numpy())
+            for replay in range(2):
+                for i, (one, other) in enumerate(zip(st.jit(spread)(x, y, row, column), single)):
+                    self.assertEqual(one.to_numpy().tobytes(), other.tobytes(), f"{i} {axis}")
+
     def test_replays_are_program_calls(self):
         host, shift = self.rng.random(8), self.rng.random(8)
         with st.connect(self.daemon.address, local=client_case.LOCAL) as session:

@@ -311,10 +311,13 @@ class LazyTest(client_case.ClientCase):
             y = (st.exp(x) + x) * 2
             part = y.T[1:]
             self.assertEqual(sent.num_messages, 0)
-            # What the sum needs goes with it, in one expression; what only y needs does not.
+            # What the sum needs goes with it, in one command; what only y needs does not.
             total = st.sum(st.cos(x) * x + 1, axis=0)
-            self.assertEqual(sent.kinds, ["expression", "reduction"])
+            self.assertEqual(sent.num_messages, 0)  # the argument is held as yet
+            part_of_total = total[0].to_numpy()
+            self.assertEqual(sent.kinds[:2], ["reduction", "view"])
             self.assertEqual(sent.num_messages, 1)
+        self.assertEqual(part_of_total, total.to_numpy()[0])
         self.same(part, ((np.exp(host) + host) * 2).T[1:], rtol=1e-12)
         self.same(total, (np.cos(host) * host + 1).sum(0), rtol=1e-12)
 
@@ -330,7 +333,58 @@ class LazyTest(client_case.ClientCase):
             total = squares(x)
             self.assertEqual(sent.num_messages, 0)
             self.assertAlmostEqual(float(total), ((host - 1) * 2).sum())
-            self.assertEqual(sent.kinds, ["expression", "reduction"])
+            self.assertEqual(sent.kinds, ["reduction"])
+
+    def test_reductions_compute_elements_that_nothing_else_reads(self):
+        x, host = self.matrix(32)
+        y = (x[0] + 0).block_until_ready()
+        for reduce in (st.sum, st.prod, st.min, st.max, st.mean, st.any, st.all, st.argmin, st.argmax, st.norm,
+                       st.count_nonzero):
+            for axis in (None, 0, 1):
+                with Sent(self.session) as sent:
+                    computed = reduce((x - y) * 0.5, axis=axis).to_numpy()
+                self.assertEqual(sent.kinds, ["reduction"], reduce.__name__)
+                elements = (x - y) * 0.5
+                with Sent(self.session) as sent:
+                    apart = reduce(elements, axis=axis).to_numpy()
+                self.assertEqual(sent.kinds, ["expression", "reduction"])  # `elements` is an array that may be read
+                self.assertEqual(computed.tobytes(), apart.tobytes(), f"{reduce.__name__} {axis}")
+                self.same(elements, (host - host[0]) * 0.5, rtol=1e-12)
+
+    def test_spreads_are_two_reductions(self):
+        x, host = self.matrix(32)
+        with Sent(self.session) as sent:
+            self.same(st.var(x, axis=0), host.var(0), rtol=1e-12)
+        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc"])
+
+    def test_shared_elements_are_an_array(self):
+        x, host = self.matrix(32)
+        with Sent(self.session) as sent:
+            exponents = st.exp(x - 1)
+            shares = exponents / st.sum(exponents, axis=1, keepdims=True)
+            self.same(shares, np.exp(host - 1) / np.exp(host - 1).sum(1, keepdims=True), rtol=1e-12)
+        self.assertEqual(sent.kinds, ["expression", "reduction", "ufunc"])
+        with Sent(self.session) as sent:
+            def of_both(exponents):
+                return st.sum(exponents) + st.max(exponents)
+
+            total = of_both(st.exp(x - 1))
+            self.assertAlmostEqual(float(total), np.exp(host - 1).sum() + np.exp(host - 1).max())
+        self.assertEqual(sent.kinds, ["expression", "reduction", "reduction", "ufunc"])
+
+    def test_a_reduction_of_more_arrays_than_a_kernel_may_read(self):
+        hosts = [np.full(20, i, np.float64) for i in range(80)]
+        arrays = [(st.asarray(one) + 0).block_until_ready() for one in hosts]
+        with Sent(self.session) as sent:
+            self.assertEqual(float(st.sum(tree(arrays))), np.sum(hosts))
+        self.assertEqual(sent.kinds[-1], "reduction")
+        self.assertGreater(len(sent.kinds), 1)
+
+    def test_errors_of_computed_elements_name_the_line(self):
+        bad = st.ones(3).to_device("cuda:5")  # no such device
+        total = st.sum(bad * 2 + 1)
+        with self.assertRaisesRegex(st.NotFound, f"lazy_test.py:{line_of('no such device')}"):
+            float(total)
 
     def test_what_is_used_twice_is_looked_at_once(self):
         # A walk along every path from a result to its inputs would take 2**48 steps.

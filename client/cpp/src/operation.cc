@@ -177,13 +177,21 @@ Operation Operation::Ufunc(std::string_view function, const std::vector<Operand>
   return out;
 }
 
+namespace {
+
+void SetExpression(std::string_view text, const std::map<std::string, Operand>& inputs,
+                   v1::Expression* expression, Operation::Impl& impl) {
+  expression->set_text(std::string(text));
+  for (const auto& [name, input] : inputs) (*expression->mutable_inputs())[name] = Use(input, impl);
+}
+
+}  // namespace
+
 Operation Operation::Expression(std::string_view text, const std::map<std::string, Operand>& inputs,
                                 DataType data_type) {
   Operation out;
   auto* expression = out.impl_->message.mutable_expression();
-  expression->set_text(std::string(text));
-  for (const auto& [name, input] : inputs)
-    (*expression->mutable_inputs())[name] = Use(input, *out.impl_);
+  SetExpression(text, inputs, expression, *out.impl_);
   expression->set_data_type(ToProto(data_type));
   return out;
 }
@@ -207,6 +215,17 @@ Operation Operation::Reduce(Reduction function, const Operand& input,
   auto* reduction = out.impl_->message.mutable_reduction();
   reduction->set_function(static_cast<v1::Reduction::Function>(function));
   *reduction->mutable_input() = Use(input, *out.impl_);
+  SetReduction(options, reduction, *out.impl_);
+  return out;
+}
+
+Operation Operation::Reduce(Reduction function, std::string_view text,
+                            const std::map<std::string, Operand>& inputs,
+                            const ReduceOptions& options) {
+  Operation out;
+  auto* reduction = out.impl_->message.mutable_reduction();
+  reduction->set_function(static_cast<v1::Reduction::Function>(function));
+  SetExpression(text, inputs, reduction->mutable_expression(), *out.impl_);
   SetReduction(options, reduction, *out.impl_);
   return out;
 }

@@ -162,6 +162,8 @@ class Prepared(NamedTuple):
 
     operation: pb.Operation
     fill: Callable[[pb.Operation, List[int]], None]
+    # A reduction that may compute its input's elements as it reads them, in place of reading an array of them.
+    computes: bool = False
 
 
 class View(NamedTuple):
@@ -406,16 +408,22 @@ def _is_returned(node: Node) -> bool:
     return not node.uses and 0 < size * node.dtype.itemsize <= INLINE_BYTES and not node.session._has_sharded
 
 
+def _computes(node: Node) -> bool:
+    return type(node.op) is Prepared and node.op.computes
+
+
 def _parts_long_expression(node: Node) -> bool:
     """Whether to compute `node` now would write out, for the array that holds it, a long elementwise value below its inputs: it is fused, if the array is gone
     by the time of a read, as those of a function's local variables are."""
-    below = {one for one in node.inputs if type(one) is Node}
+    below = {node} if _computes(node) else {one for one in node.inputs if type(one) is Node}
     seen = set(below)
     while below:
         reader = below.pop()
+        reduces = _computes(reader)
         for one in reader.inputs:
             if type(one) is Node and one.op is not None:
-                could_fuse = type(reader.op) is str and type(one.op) is str and one.held and one.shape == reader.shape
+                fits = reduces or type(reader.op) is str and one.shape == reader.shape
+                could_fuse = fits and type(one.op) is str and one.held
                 if could_fuse and 2 * one.nbytes >= LONG_BYTES:  # written and read once more
                     return True
                 if one not in seen:
@@ -806,6 +814,9 @@ class Flush:
             self._elementwise(node, handle)
             return
         if type(op) is Prepared:
+            if op.computes and self._only_reduced(node.inputs[0]):
+                self._reduce_expression(node, op, handle)
+                return
             handles = list(map(self.materialise, node.inputs))
             op.fill(self.begin(handle, node.origin, op.operation), handles)
             return
@@ -818,6 +829,27 @@ class Flush:
         except BaseException:
             node.handle = 0
             raise
+
+    def _only_reduced(self, root: Node) -> bool:
+        """Whether a reduction of `root` computes its elements: it is an expression that nothing else reads and one
+        kernel takes. The daemon fuses traced operations."""
+        if type(root.op) is not str or root.held or root.uses > 1 or root.buffer is not None:
+            return False
+        session = self.session
+        return root.session is session and not session._is_trace and self._num_arrays(root, root) <= _MAX_ARRAYS
+
+    def _num_arrays(self, node: Node, root: Node) -> int:
+        """Arrays that what is fused with `root` reads below `node`, with repetitions."""
+        return sum(
+            self._num_arrays(one, root) if self._fuses(one, root) else 1 for one in node.inputs if type(one) is Node
+        )
+
+    def _reduce_expression(self, node: Node, op: Prepared, handle: int) -> None:
+        text, inputs, origins = self._expression(node.inputs[0])
+        expression = self.begin(handle, [node.origin, *origins], op.operation).reduction.expression
+        expression.text = text
+        for name, operand in inputs.items():
+            expression.inputs[name].CopyFrom(operand)
 
     def _view(self, node: Node, op: View, handle: int) -> None:
         origin, chain = node.origin, [op]

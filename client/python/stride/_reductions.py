@@ -95,7 +95,8 @@ def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type:
         reduction.function = function
     if data_type is not None:
         reduction.data_type = _dtypes.NUMBERS[data_type]
-    return Prepared(pb.Operation(reduction=reduction), _fill)
+    # A reduction that leaves NaN out would wait for the code of each new expression (decision 0041).
+    return Prepared(pb.Operation(reduction=reduction), _fill, isinstance(function, int) and not skip_nan)
 
 
 def _fill(operation: pb.Operation, handles) -> None:
@@ -501,12 +502,8 @@ def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, ski
     # The request's "all" is no axis: of several it takes no list.
     shape = tuple(1 if i in axes else n for i, n in enumerate(node.shape) if keepdims or i not in axes)
 
-    def build(flush, result, operands):
-        flush.operation(result.handle, result.origin, reduction=pb.Reduction(
-            function=function, input=operands[0], axes=() if axis is None else axes, keep_dims=keepdims,
-            skip_nan=skip_nan))
-
-    return wrap(record(node.session, shape, _dtypes.int64, build, (node,)))
+    prepared = _prepared(function, () if axis is None else axes, keepdims, None, skip_nan)
+    return wrap(record(node.session, shape, _dtypes.int64, prepared, (node,)))
 
 
 def argmin(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
@@ -224,6 +226,22 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
   if (text.kept_rank + text.reduced_rank > kMaxRank) return Broken("rank");
   for (int access : code.access()) text.access.push_back(static_cast<wire::Layout::Access>(access));
   if (text.access.size() != text.dtypes.size()) return Broken("access");
+  text.inner_access = text.access;
+  text.row_rank = text.reduced_rank;
+  text.row_axes = std::min(text.reduced_rank, 1);
+  if (code.has_computed()) {
+    const auto dtype = DTypeFromNumber(code.computed().dtype());
+    text.inner_access.clear();
+    text.row_rank = static_cast<int>(code.computed().reduced_rank());
+    text.row_axes = static_cast<int>(code.computed().row_axes());
+    if (!dtype || text.row_rank > text.reduced_rank || text.row_axes > text.reduced_rank ||
+        (text.row_axes == 0) != (text.row_rank == 0))
+      return Broken("computed elements");
+    if (code.computed().inner_access_size() != code.input_dtypes_size()) return Broken("access");
+    text.computed = {*dtype, code.computed().access()};
+    for (int access : code.computed().inner_access())
+      text.inner_access.push_back(static_cast<wire::Layout::Access>(access));
+  }
   text.selects = code.map().results_size() == 2;
   if (code.map().results_size() < 1 || code.map().results_size() > 2 ||
       code.finish().results_size() != 1)

@@ -71,7 +71,7 @@ constexpr char kAnyRun[] = R"(
 enum { kLanes = 32, kRun = 512 };
 
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
-  Acc lanes[kLanes];
+$compute  Acc lanes[kLanes];
   for (int k = 0; k < kLanes; ++k) lanes[k] = st_identity();
   st_i64 i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -88,7 +88,7 @@ ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 fir
 // Of a plain number. Runs too short for lanes are few operations: no copy, and four chains.
 constexpr char kNumberRun[] = R"(
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
-  if (n < kLanes) {
+$compute  if (n < kLanes) {
     $value chain[4];
     for (int k = 0; k < 4; ++k) chain[k] = st_identity().value;
     st_i64 i = 0;
@@ -106,7 +106,7 @@ $source  return Acc{st_combine_values<$combination, $value>(source, n, st_identi
 // Of the place of an extreme: sought only in runs whose own is better than what was found before.
 constexpr char kPlaceRun[] = R"(
 ST_FN void improve(Acc& found, const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
-$source  const $value best = st_combine_values<$combination, $value>(source, n, st_identity().value);
+$compute$source  const $value best = st_combine_values<$combination, $value>(source, n, st_identity().value);
   if (st_combine(found, Acc{best, first}).index == first) found = Acc{best, first + st_find_value<$value>(source, n, best)};
 }
 )";
@@ -125,6 +125,21 @@ constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   ST_IVDEP
   for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.value;
   const st_in_place<$value> source{values};
+)";
+
+// Elements of a run that is longer than a row of the inputs: row by row they are written as they
+// are combined.
+constexpr char kComputedRun[] = R"(
+ST_FN void compute_run(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 first, st_i64 n, Acc* elements) {
+  const st_i64 inner = launch.extents[$last_reduced];
+  for (st_i64 done = 0; done < n;) {
+    const st_i64 from = first + done, left = inner - from % inner, count = left < n - done ? left : n - done;
+$row_pointers    Acc* const row = elements + done;
+    ST_IVDEP
+    for (st_i64 i = 0; i < count; ++i) row[i] = $row_element;
+    done += count;
+  }
+}
 )";
 
 // Columns side by side: rows are combined with rows, some at a time so that what they are combined
@@ -167,12 +182,7 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
     for (st_i64 j = 0; j < n; ++j) total[j] = st_identity();
     for (st_i64 start = from; start < to; start += kBlockRows) {
       const st_i64 stop = start + kBlockRows < to ? start + kBlockRows : to;
-      if ($unit_steps) {
-        combine_block<true>(launch, scalars, base, start, stop, n, total);
-      } else {
-        combine_block<false>(launch, scalars, base, start, stop, n, total);
-      }
-    }
+$combine_rows    }
     if (launch.splits == 1) {
       const finishScalars finishing = $finish_scalars;
       for (st_i64 j = 0; j < n; ++j) store_result(launch, finishing, kept + j, total[j]);
@@ -181,6 +191,17 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
     }
   }
 }
+)";
+
+constexpr char kEitherSteps[] = R"(      if ($unit_steps) {
+        combine_block<true>(launch, scalars, base, start, stop, n, total);
+      } else {
+        combine_block<false>(launch, scalars, base, start, stop, n, total);
+      }
+)";
+// The steps of inputs that elements are computed from are known one by one.
+constexpr char kKnownSteps[] =
+    R"(      combine_block<true>(launch, scalars, base, start, stop, n, total);
 )";
 
 constexpr char kAnyBlock[] = R"(
@@ -282,7 +303,51 @@ using Code = wire::ReduceCode;
 struct Pieces {
   std::string bases, pointers, pointer_parameters, run_element, run_element_k, unit_steps,
       unit_element, column_element;
+  std::string compute, compute_run;
 };
+
+// Whether a run of elements may be longer than a row of the inputs that they are computed from.
+bool RunsCrossRows(const ReduceText& text) { return text.row_axes > 1; }
+
+// The step of input `i` within the innermost loop, a constant where it can be.
+std::string InnerStep(const ReduceText& text, size_t i, const std::string& known,
+                      const std::string& other) {
+  switch (text.inner_access[i]) {
+    case wire::Layout::ACCESS_CONTIGUOUS:
+      return known;
+    case wire::Layout::ACCESS_BROADCAST:
+      return "0";
+    default:
+      return other;
+  }
+}
+
+// Elements of whole runs, for inputs whose rows are shorter.
+void ComputeRuns(const ReduceText& text, Pieces* pieces) {
+  std::string parameters, arguments, rows, element;
+  const std::string last = absl::StrCat(text.kept_rank + text.reduced_rank - 1);
+  for (size_t i = 0; i < text.dtypes.size(); ++i) {
+    absl::StrAppend(&parameters, ", const char* base", i);
+    absl::StrAppend(&arguments, ", base", i);
+    absl::StrAppend(&rows, "    const char* const p", i, " = base", i, " + reduced_offset(launch, ",
+                    i, ", from);\n");
+    absl::StrAppend(&element, ", p", i, " + i * ",
+                    InnerStep(text, i, absl::StrCat(ItemSize(text.dtypes[i])),
+                              absl::StrCat("launch.inputs[", i, "].strides[", last, "]")));
+  }
+  pieces->compute_run = absl::StrReplaceAll(
+      kComputedRun,
+      {{"$base_parameters", parameters},
+       {"$last_reduced", last},
+       {"$row_pointers", rows},
+       {"$row_element", absl::StrCat("load_mapped(scalars", element, ", from + i)")}});
+  pieces->compute = absl::StrCat("  Acc elements[kRun];\n  compute_run(launch, scalars", arguments,
+                                 ", first, n, elements);\n");
+  pieces->pointers = absl::StrCat("launch", arguments);
+  pieces->pointer_parameters = absl::StrCat("const Launch& launch", parameters);
+  pieces->run_element = "elements[i]";
+  pieces->run_element_k = "elements[i + k]";
+}
 
 Pieces MakePieces(const ReduceText& text) {
   Pieces pieces;
@@ -290,31 +355,30 @@ Pieces MakePieces(const ReduceText& text) {
       "load_mapped(scalars";
   for (size_t i = 0; i < text.dtypes.size(); ++i) {
     const char* comma = i == 0 ? "" : ", ";
-    int64_t size = ItemSize(text.dtypes[i]);
+    const std::string size = absl::StrCat(ItemSize(text.dtypes[i]));
     absl::StrAppend(&pieces.bases, "    const char* const base", i, " = launch.inputs[", i,
                     "].data + kept_offset(launch, ", i, ", kept);\n");
     absl::StrAppend(&pieces.pointers, comma, "base", i, " + reduced_offset(launch, ", i, ", i), ");
-    // The step along the innermost reduced axis, a constant where it can be.
-    bool unit = text.access[i] == wire::Layout::ACCESS_CONTIGUOUS;
-    bool none = text.access[i] == wire::Layout::ACCESS_BROADCAST || text.reduced_rank == 0;
-    std::string step = unit   ? absl::StrCat(size)
-                       : none ? "0"
-                              : absl::StrCat("launch.inputs[", i, "].strides[",
-                                             text.kept_rank + text.reduced_rank - 1, "]");
-    absl::StrAppend(&pieces.pointers, step);
+    const std::string last = absl::StrCat("launch.inputs[", i, "].strides[",
+                                          text.kept_rank + text.reduced_rank - 1, "]");
+    absl::StrAppend(&pieces.pointers,
+                    text.reduced_rank == 0 ? "0" : InnerStep(text, i, size, last));
     absl::StrAppend(&pieces.pointer_parameters, comma, "const char* p", i, ", st_i64 given", i);
-    std::string step_in_run = unit ? absl::StrCat(size) : none ? "0" : absl::StrCat("given", i);
-    absl::StrAppend(&pieces.run_element, ", p", i, " + i * ", step_in_run);
-    absl::StrAppend(&pieces.run_element_k, ", p", i, " + (i + k) * ", step_in_run);
-    std::string column = absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank - 1, "]");
+    const std::string step = InnerStep(text, i, size, absl::StrCat("given", i));
+    absl::StrAppend(&pieces.run_element, ", p", i, " + i * ", step);
+    absl::StrAppend(&pieces.run_element_k, ", p", i, " + (i + k) * ", step);
+    const std::string column =
+        absl::StrCat("launch.inputs[", i, "].strides[", text.kept_rank - 1, "]");
     absl::StrAppend(&pieces.unit_steps, i == 0 ? "" : " && ", column, " == ", size);
-    absl::StrAppend(&pieces.unit_element, ", row.at[", i, "] + j * ", size);
+    absl::StrAppend(&pieces.unit_element, ", row.at[", i, "] + j * ",
+                    text.computed ? InnerStep(text, i, size, column) : size);
     absl::StrAppend(&pieces.column_element, ", row.at[", i, "] + j * ", column);
   }
   absl::StrAppend(&pieces.run_element, ", first + i)");
   absl::StrAppend(&pieces.run_element_k, ", first + i + k)");
   absl::StrAppend(&pieces.unit_element, ", i)");
   absl::StrAppend(&pieces.column_element, ", i)");
+  if (RunsCrossRows(text)) ComputeRuns(text, &pieces);
   return pieces;
 }
 
@@ -357,9 +421,10 @@ bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uin
 }
 
 bool InSequence(const ReduceText& text) {
-  return std::all_of(text.access.begin(), text.access.end(), [](wire::Layout::Access access) {
-    return access == wire::Layout::ACCESS_CONTIGUOUS;
-  });
+  return !RunsCrossRows(text) && std::all_of(text.inner_access.begin(), text.inner_access.end(),
+                                             [](wire::Layout::Access access) {
+                                               return access == wire::Layout::ACCESS_CONTIGUOUS;
+                                             });
 }
 
 const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
@@ -375,25 +440,29 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
   return last == 0 ? kSquares : kProducts;
 }
 
-std::string RowsText(const Code& code, const ReduceText& text, DType accumulator,
-                     const std::string& combination) {
-  if (combination.empty()) return absl::StrCat(kCascade, kAnyRun, kRows);
+std::string RowsText(const Code& code, const ReduceText& text, const Pieces& pieces,
+                     DType accumulator, const std::string& combination) {
+  const std::string& compute = pieces.compute_run;
+  if (combination.empty()) return absl::StrCat(kCascade, compute, kAnyRun, kRows);
   const std::string run = absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
                                               {{"$source", SourceText(code, text, accumulator)}});
-  return absl::StrCat(kLanesHeader, kCascade, run, kRows);
+  return absl::StrCat(kLanesHeader, kCascade, compute, run, kRows);
 }
 
 std::string ColumnsText(const Code& code, const ReduceText& text, DType accumulator,
                         const std::string& combination) {
   const bool number = !combination.empty();
   const bool as_it_lies = number && text.dtypes.size() == 1 &&
+                          (!text.computed || InSequence(text)) &&
                           IsPlainInput(code, text, code.map().results(0), 0, accumulator);
   const std::string block =
       absl::StrReplaceAll(number && text.finishes_index ? kPlaceBlock : kAnyBlock,
                           {{"$vectors", as_it_lies ? kVectors : ""}});
-  return absl::StrCat(number ? kLanesHeader : "", kCascade,
-                      number && !text.finishes_index ? kCombineNumbers : "",
-                      absl::StrReplaceAll(kColumns, {{"$combine_block", block}}));
+  return absl::StrCat(
+      number ? kLanesHeader : "", kCascade, number && !text.finishes_index ? kCombineNumbers : "",
+      absl::StrReplaceAll(kColumns,
+                          {{"$combine_block", block},
+                           {"$combine_rows", text.computed ? kKnownSteps : kEitherSteps}}));
 }
 
 }  // namespace
@@ -405,13 +474,15 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
   const auto accumulator = static_cast<DType>(code.accumulator_dtype());
   const std::string combination = CombinationOf(code, *text, accumulator);
   const bool by_place = text->finishes_index && !combination.empty();
-  std::string row_extent =
-      text->reduced_rank == 0
-          ? "1"
-          : absl::StrCat("launch.extents[", text->kept_rank + text->reduced_rank - 1, "]");
+  // The last reduced axis of the array that decides the order.
+  std::string row_extent = text->row_axes == 0 ? "1" : "";
+  for (int axis = text->reduced_rank - text->row_axes; axis < text->reduced_rank; ++axis) {
+    absl::StrAppend(&row_extent, row_extent.empty() ? "" : " * ", "launch.extents[",
+                    text->kept_rank + axis, "]");
+  }
   std::string kernels =
       absl::StrCat(text->kept_contiguous ? ColumnsText(code, *text, accumulator, combination)
-                                         : RowsText(code, *text, accumulator, combination),
+                                         : RowsText(code, *text, pieces, accumulator, combination),
                    kFinish);
   return text->definitions +
          absl::StrReplaceAll(
@@ -419,7 +490,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
              {{"$map_scalars", text->map_scalars_call},
               {"$finish_scalars", text->finish_scalars_call},
               {"$row_extent", row_extent},
-              {"$left_in_row", text->reduced_rank > 1 ? "row - i % row" : "row - i"},
+              {"$left_in_row", text->row_rank > 1 ? "row - i % row" : "row - i"},
               {"$begin_result", by_place ? "    Acc found = st_identity();"
                                          : "    Cascade cascade;\n    cascade.count = 0;"},
               {"$take_run", absl::StrCat(by_place ? "improve(found, scalars, "
@@ -432,6 +503,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$value", TypeName(accumulator)},
               {"$no_better", code.combine() == Code::COMBINE_ARGMIN ? ">=" : "<="},
               {"$bases", pieces.bases},
+              {"$compute", pieces.compute},
               {"$pointer_parameters", pieces.pointer_parameters},
               {"$run_element_k", pieces.run_element_k},
               {"$run_element", pieces.run_element},

@@ -15,7 +15,7 @@ namespace {
 // operands lie or which block ends last.
 constexpr char kKernels[] = R"(
 template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
   T v[N];
 };
 template <bool kAligned, class T, int N>
@@ -119,7 +119,8 @@ $bases    acc = $accumulate;
 using Layout = wire::Layout;
 
 // Elements that a thread loads from 16 bytes of its widest contiguous input, and how often before
-// it combines them: some 32 bytes in flight for each thread fill the memory's latency.
+// it combines them: some 32 bytes in flight for each thread fill the memory's latency. Computed
+// elements count as those of an array, since the order of combination depends on both numbers.
 struct Width {
   int width = 1;
   int unroll = 1;
@@ -127,11 +128,15 @@ struct Width {
 
 Width ChooseWidth(const ReduceText& text) {
   int64_t widest = 1, widest_in_a_row = 0;
-  for (size_t i = 0; i < text.dtypes.size(); ++i) {
-    const int64_t size = ItemSize(text.dtypes[i]);
+  auto read = [&](DType dtype, Layout::Access access) {
+    const int64_t size = ItemSize(dtype);
     widest = std::max(widest, size);
-    if (text.access[i] == Layout::ACCESS_CONTIGUOUS)
-      widest_in_a_row = std::max(widest_in_a_row, size);
+    if (access == Layout::ACCESS_CONTIGUOUS) widest_in_a_row = std::max(widest_in_a_row, size);
+  };
+  if (text.computed) {
+    read(text.computed->dtype, text.computed->access);
+  } else {
+    for (size_t i = 0; i < text.dtypes.size(); ++i) read(text.dtypes[i], text.access[i]);
   }
   const int many = static_cast<int>(std::clamp<int64_t>(32 / widest, 2, 8));
   if (text.kept_contiguous || widest_in_a_row == 0) return {1, many};
@@ -162,7 +167,7 @@ Pieces MakePieces(const ReduceText& text, int width) {
       absl::StrAppend(&pieces.single, ", value", i);
     } else if (text.access[i] == Layout::ACCESS_CONTIGUOUS) {
       absl::StrAppend(&pieces.aligned, pieces.aligned.empty() ? "" : " && ", "(st_u64)base", i,
-                      " % ", width * size, " == 0");
+                      " % ", std::min<int64_t>(width * size, 16), " == 0");
       absl::StrAppend(&pieces.packs, "      const auto pack", i,
                       " = load_pack<kAligned, st_stored<", type, ">::type, ", width, ">(base", i,
                       " + first * ", size, ");\n");
@@ -190,7 +195,7 @@ absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code) {
                         ", begin, end, lane, lanes)");
   };
   const std::string call =
-      width.width == 1
+      width.width == 1 || pieces.aligned.empty()
           ? accumulate("true")
           : absl::StrCat(pieces.aligned, " ? ", accumulate("true"), " : ", accumulate("false"));
   const bool columns = text->kept_contiguous;

@@ -25,6 +25,13 @@ Counts Count(const wire::ReduceLaunch& launch) {
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Columns side by side that one item combines.
+int64_t ColumnGroups(const Counts& counts) {
+  return counts.last_kept == 0
+             ? counts.kept
+             : counts.kept / counts.last_kept * DivideUp(counts.last_kept, kColumnGroup);
+}
+
 // `wanted` parts of at least `least` elements each.
 void Split(ReduceShape& shape, const Counts& counts, int64_t wanted, int64_t least) {
   int64_t most = std::max<int64_t>(counts.reduced / least, 1);
@@ -77,14 +84,11 @@ int ReduceArrivals(int num_multiprocessors) {
 }
 
 ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {
-  Counts counts = Count(launch);
+  const Counts counts = Count(ops::DecidingLaunch(launch));
   ReduceShape shape;
   shape.kept_count = counts.kept;
   bool columns = ops::KeptContiguous(launch);
-  int64_t groups = counts.kept;
-  if (columns && counts.last_kept > 0) {
-    groups = counts.kept / counts.last_kept * DivideUp(counts.last_kept, kColumnGroup);
-  }
+  const int64_t groups = columns ? ColumnGroups(counts) : counts.kept;
   // Enough results keep every core busy; else the elements of one result are shared out: rows into
   // parts of one size, columns into as many as make enough.
   int64_t wanted = 1;
@@ -93,7 +97,8 @@ ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {
                      : DivideUp(counts.reduced, kCpuChunk);
   }
   Split(shape, counts, wanted, columns ? kCpuChunkRows : kCpuChunk);
-  shape.num_items = groups * shape.splits;
+  // The inputs of computed elements may have shorter rows of columns.
+  shape.num_items = (columns ? ColumnGroups(Count(launch)) : groups) * shape.splits;
   return shape;
 }
 

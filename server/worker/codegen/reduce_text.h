@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,21 @@ struct ReduceText {
   int kept_rank = 0, reduced_rank = 0;
   std::vector<DType> dtypes;  // of the inputs
   std::vector<wire::Layout::Access> access;
-  bool has_index = false;       // in Acc; below zero: no element yet
-  bool finishes_index = false;  // ARGMIN, ARGMAX: it is the result
-  bool selects = false;         // the map decides which elements take part
-  bool counts = false;          // those that take part, in Acc; finish takes the number too
+  std::vector<wire::Layout::Access> inner_access;  // along the innermost loop
+  bool has_index = false;                          // in Acc; below zero: no element yet
+  bool finishes_index = false;                     // ARGMIN, ARGMAX: it is the result
+  bool selects = false;                            // the map decides which elements take part
+  bool counts = false;  // those that take part, in Acc; finish takes the number too
   bool kept_contiguous = false;
+  // An array of the computed elements decides the order in which they are combined. Without it the
+  // inputs decide.
+  struct Computed {
+    DType dtype = DType::kBool;
+    wire::Layout::Access access = wire::Layout::ACCESS_STRIDED;
+  };
+  std::optional<Computed> computed;
+  int row_rank = 0;  // reduced axes of the array, or of the inputs
+  int row_axes = 0;  // the inputs' axes that make the last of these
 };
 
 absl::StatusOr<ReduceText> PrepareReduce(const wire::ReduceCode& code, Target target);

@@ -192,6 +192,76 @@ TEST(PlanReduction, AxesAndAccess) {
   EXPECT_FALSE(PlanOperation(ReduceOf(R::FUNCTION_ARGMAX, {0, 1}), {x}, {}).ok());
 }
 
+v1::Operation SumOfExpression(const std::string& text, std::vector<int32_t> axes) {
+  v1::Operation operation;
+  auto* reduction = operation.mutable_reduction();
+  reduction->set_function(v1::Reduction::FUNCTION_SUM);
+  reduction->mutable_axes()->Assign(axes.begin(), axes.end());
+  auto* expression = reduction->mutable_expression();
+  expression->set_text(text);
+  (*expression->mutable_inputs())["s"].mutable_scalar()->set_float_value(0.5);
+  for (const char* name : {"x", "y", "z"}) (*expression->mutable_inputs())[name].set_handle(1);
+  operation.add_outputs()->set_handle(5);
+  return operation;
+}
+
+TEST(PlanReduction, OfAnExpression) {
+  v1::Operation operation = SumOfExpression("(y - s) * x + z", {0});
+  const Input matrix = Array(DType::kFloat32, {20, 30}), row = Array(DType::kFloat32, {30});
+  // Operands by name, the number among them.
+  const std::vector<Input> inputs = {std::nullopt, matrix, row, matrix};
+  auto plan = PlanOperation(operation, inputs, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->outputs[0].shape, Extents{30});
+  const wire::ReduceLaunch& launch = plan->task.reduce();
+  std::vector<uint32_t> slots;
+  for (const wire::Operand& input : launch.inputs()) slots.push_back(input.arena());
+  EXPECT_EQ(slots, (std::vector<uint32_t>{2, 1, 3}));
+  EXPECT_EQ(launch.output().arena(), 4u);
+  EXPECT_EQ(launch.map_scalars_size(), 1);
+  EXPECT_FALSE(launch.has_array());
+  EXPECT_TRUE(plan->code->reduce().kept_contiguous());
+
+  v1::Reduction* reduction = operation.mutable_reduction();
+  auto field = [&] { return testing::FieldOf(PlanOperation(operation, inputs, {}).status()); };
+  reduction->mutable_input()->set_handle(1);
+  EXPECT_EQ(field(), "reduction.expression");
+  reduction->clear_input();
+  reduction->set_function(v1::Reduction::FUNCTION_UNSPECIFIED);
+  reduction->set_function_name("hypot");
+  EXPECT_EQ(field(), "reduction.expression");
+  reduction->clear_function_name();
+  reduction->set_function(v1::Reduction::FUNCTION_SUM);
+  reduction->mutable_expression()->set_text("y +");
+  EXPECT_EQ(field(), "reduction.expression.text");
+}
+
+// An array of the elements decides how the work is cut, the inputs' axes how they are read.
+TEST(PlanReduction, OfAnExpressionOfSeveralLayouts) {
+  const Input whole = Array(DType::kFloat32, {20, 30}), row = Array(DType::kInt16, {30});
+  auto plan =
+      PlanOperation(SumOfExpression("x * y + z * s", {}), {std::nullopt, whole, row, whole}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const wire::ReduceLaunch& launch = plan->task.reduce();
+  EXPECT_THAT(launch.reduced_extents(), ::testing::ElementsAre(20, 30));
+  EXPECT_THAT(launch.array().reduced_extents(), ::testing::ElementsAre(600));
+  const wire::ReduceCode::Computed& computed = plan->code->reduce().computed();
+  EXPECT_EQ(computed.dtype(), static_cast<int>(DType::kFloat32));
+  EXPECT_EQ(computed.access(), wire::Layout::ACCESS_CONTIGUOUS);
+  EXPECT_EQ(computed.reduced_rank(), 1u);
+  EXPECT_EQ(computed.row_axes(), 2u);
+
+  // Axes that the inputs could merge, and the array cannot.
+  const Input flat = Array(DType::kFloat32, {20, 1, 30});
+  ArrayInfo repeated = Contiguous(DType::kFloat32, {20, 5, 30});
+  repeated.strides = {0, 0, 0};
+  plan = PlanOperation(SumOfExpression("x + y * z + s", {0, 2}),
+                       {std::nullopt, flat, flat, Input(repeated)}, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->task.reduce().reduced_extents(), ::testing::ElementsAre(20, 30));
+  EXPECT_FALSE(plan->task.reduce().has_array());
+}
+
 TEST(PlanReduction, EmptyArrays) {
   using R = v1::Reduction;
   EXPECT_TRUE(PlanOperation(ReduceOf(R::FUNCTION_SUM), {Array(DType::kInt8, {0})}, {}).ok());

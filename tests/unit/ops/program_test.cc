@@ -125,9 +125,61 @@ TEST(PlanProgram, WhatOthersReadStaysApart) {
                 .steps.size(),
             2u);
   EXPECT_EQ(Planned(inputs + "outputs: 4 " + Unary("cos", 1, 3) +
-                        "operations { reduction { function: FUNCTION_SUM input { handle: 3 } } "
+                        "operations { accumulation { function: 'add' input { handle: 3 } } "
                         "outputs { handle: 4 } }",
                     {kVector, kVector})
+                .steps.size(),
+            2u);
+}
+
+std::string Reduce(const std::string& function, int input, int output) {
+  return absl::StrCat("operations { reduction { function: ", function, " input { handle: ", input,
+                      " } } outputs { handle: ", output, " } } ");
+}
+
+TEST(PlanProgram, ReductionsComputeTheirElements) {
+  const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
+  const ProgramPlan plan = Planned(inputs + "outputs: 5 " + Binary("subtract", 1, 2, 3) +
+                                       Unary("square", 3, 4) + Reduce("FUNCTION_SUM", 4, 5),
+                                   {kVector, kVector});
+  ASSERT_EQ(plan.steps.size(), 1u);
+  const ProgramStep& step = plan.steps[0];
+  EXPECT_EQ(step.inputs, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(step.outputs, (std::vector<uint64_t>{5}));
+  EXPECT_EQ(step.plan->task.reduce().inputs_size(), 2);
+  EXPECT_EQ(step.plan->task.reduce().output().arena(), 2u);
+  EXPECT_EQ(plan.outputs[0], Contiguous(DType::kFloat32, {}));
+}
+
+TEST(PlanProgram, ReductionsComputeElementsOfEveryLayout) {
+  const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
+  auto num_steps = [&](const std::string& function, const ArrayInfo& second) {
+    return Planned(inputs + "outputs: 4 " + Binary("add", 1, 2, 3) + Reduce(function, 3, 4),
+                   {Contiguous(DType::kFloat32, {50, 100}), second})
+        .steps.size();
+  };
+  ArrayInfo transposed = Contiguous(DType::kFloat32, {50, 100});
+  transposed.strides = {4, 200};
+  for (const ArrayInfo& second :
+       {Contiguous(DType::kFloat32, {50, 100}), Contiguous(DType::kFloat32, {}),
+        Contiguous(DType::kInt16, {100}), Contiguous(DType::kFloat64, {50, 1}), transposed}) {
+    EXPECT_EQ(num_steps("FUNCTION_SUM", second), 1u);
+    EXPECT_EQ(num_steps("FUNCTION_ARGMAX", second), 1u);
+  }
+}
+
+TEST(PlanProgram, ReductionsOfWhatOthersReadStayApart) {
+  const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
+  const std::string sum = Binary("add", 1, 2, 3) + Reduce("FUNCTION_SUM", 3, 4);
+  const std::vector<ArrayInfo> arrays = {kVector, kVector};
+  EXPECT_EQ(Planned(inputs + "outputs: 3 outputs: 4 " + sum, arrays).steps.size(), 2u);
+  EXPECT_EQ(Planned(inputs + "outputs: 4 outputs: 5 " + sum + Reduce("FUNCTION_MAX", 3, 5), arrays)
+                .steps.size(),
+            3u);
+  EXPECT_EQ(Planned(inputs + "outputs: 4 " + Binary("add", 1, 2, 3) +
+                        "operations { reduction { function: FUNCTION_SUM input { handle: 3 } "
+                        "where { handle: 2 } } outputs { handle: 4 } } ",
+                    {kVector, Contiguous(DType::kBool, {100})})
                 .steps.size(),
             2u);
 }

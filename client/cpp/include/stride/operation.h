@@ -60,6 +60,11 @@ class Operation {
                               DataType data_type = DataType::kUnspecified);
   static Operation Reduce(Reduction function, const Operand& input,
                           const ReduceOptions& options = {});
+  // The elements of a text as of Expression, computed as they are reduced, in place of an array of
+  // them. The result equals that array's to the bit. Takes no `where`.
+  static Operation Reduce(Reduction function, std::string_view text,
+                          const std::map<std::string, Operand>& inputs,
+                          const ReduceOptions& options = {});
   // By a ufunc of two inputs, or by a reduction of the client's own, which may take several.
   static Operation Reduce(std::string_view function, const std::vector<Operand>& inputs,
                           const ReduceOptions& options = {});

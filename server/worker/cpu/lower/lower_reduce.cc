@@ -39,12 +39,16 @@ absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
   pool.ParallelFor(shape.num_items, grain, [&](int64_t begin, int64_t end, int) {
     loops.reduce(block.data(), begin, end);
   });
-  if (shape.two_passes) {
-    pool.ParallelFor(
-        shape.kept_count, GrainFor(shape.kept_count, 4096, pool.num_threads()),
-        [&](int64_t begin, int64_t end, int) { loops.finish(block.data(), begin, end); });
-  }
+  FinishReduce(pool, loops, shape, block);
   return absl::OkStatus();
+}
+
+void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::ReduceShape& shape,
+                  const codegen::LaunchBlock& block) {
+  if (!shape.two_passes) return;
+  pool.ParallelFor(
+      shape.kept_count, GrainFor(shape.kept_count, 4096, pool.num_threads()),
+      [&](int64_t begin, int64_t end, int) { loops.finish(block.data(), begin, end); });
 }
 
 absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::ReduceLaunch& launch) {

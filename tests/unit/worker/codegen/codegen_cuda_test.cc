@@ -120,6 +120,39 @@ TEST_F(CodegenCuda, ReductionsCompile) {
   }
 }
 
+// Elements that are computed from inputs of other sizes than theirs, in every layout.
+TEST_F(CodegenCuda, ReductionsOfExpressionsCompile) {
+  ArrayInfo turned = Contiguous(DType::kFloat32, {20, 30, 40});
+  turned.strides = {4, 80, 2400};
+  for (int function = v1::Reduction::FUNCTION_SUM;
+       function <= v1::Reduction::FUNCTION_COUNT_NONZERO; ++function) {
+    std::vector<std::string> texts;
+    for (DType dtype : AllTypes()) {
+      for (const ops::Input& second :
+           {ops::testing::Array(DType::kInt8, {40}), ops::testing::Array(dtype, {20, 30, 1}),
+            ops::Input(turned)}) {
+        for (int axis : {-1, 0, 1, 3}) {
+          v1::Operation operation;
+          v1::Reduction* reduction = operation.mutable_reduction();
+          reduction->set_function(static_cast<v1::Reduction::Function>(function));
+          if (axis < 3) reduction->add_axes(axis);
+          reduction->mutable_expression()->set_text("x * y + x");
+          for (const char* name : {"x", "y"})
+            (*reduction->mutable_expression()->mutable_inputs())[name].set_handle(1);
+          operation.add_outputs()->set_handle(1);
+          auto plan =
+              ops::PlanOperation(operation, {ops::testing::Array(dtype, {20, 30, 40}), second}, {});
+          ASSERT_TRUE(plan.ok()) << plan.status();
+          auto text = EmitCuda(*plan->code);
+          ASSERT_TRUE(text.ok()) << text.status();
+          texts.push_back(*text);
+        }
+      }
+    }
+    EXPECT_EQ(CompileErrors(*Nvrtc::Load(), testing::JoinTexts(texts, true)), "") << function;
+  }
+}
+
 std::string TextOf(const std::string& expression, DType dtype) {
   const ops::Input array = ops::testing::Array(dtype, {8});
   auto plan =

@@ -29,18 +29,19 @@ void RunInParts(RangeFunction run, const LaunchBlock& block, int64_t count, int6
     run(block.data(), begin, std::min(begin + part, count));
 }
 
-// Runs the plan's reduction with its items handed out `part` at a time.
+// Runs the plan's reduction with its items handed out `part` at a time. `inputs`: by slot.
 std::string RunReduce(const testing::NativeModules& modules, size_t text, const Plan& plan,
-                      const char* input, int64_t part) {
+                      const std::vector<const char*>& inputs, int64_t part) {
   const auto& launch = plan.task.reduce();
   std::string output(static_cast<size_t>(plan.outputs[0].size_bytes()), '\xAB');
   ReduceShape shape = PlanReduceCpu(launch);
   std::vector<uint64_t> scratch(shape.scratch_bytes / 8 + 2);
-  LaunchBlock block = PackReduce(
-      launch, shape,
-      {reinterpret_cast<uint64_t>(input + static_cast<int64_t>(launch.inputs(0).offset())),
-       reinterpret_cast<uint64_t>(output.data())},
-      reinterpret_cast<uint64_t>(scratch.data()));
+  std::vector<uint64_t> addresses;
+  for (const wire::Operand& input : launch.inputs())
+    addresses.push_back(reinterpret_cast<uint64_t>(inputs[input.arena()]) + input.offset());
+  addresses.push_back(reinterpret_cast<uint64_t>(output.data()));
+  LaunchBlock block =
+      PackReduce(launch, shape, addresses, reinterpret_cast<uint64_t>(scratch.data()));
   RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kReduceEntry)), block,
              shape.num_items, part);
   if (shape.two_passes) {
@@ -48,6 +49,11 @@ std::string RunReduce(const testing::NativeModules& modules, size_t text, const 
                shape.kept_count, part);
   }
   return output;
+}
+
+std::string RunReduce(const testing::NativeModules& modules, size_t text, const Plan& plan,
+                      const char* input, int64_t part) {
+  return RunReduce(modules, text, plan, std::vector<const char*>{input}, part);
 }
 
 struct Trial {
@@ -226,6 +232,95 @@ TEST(CodegenReduce, FloatSumsAreTheSameInAnyParts) {
     const char* const bytes = reinterpret_cast<const char*>(data.data());
     const std::string whole = RunReduce(*modules, 0, *plan, bytes, 1 << 30);
     for (int64_t part : {1, 2, 7}) EXPECT_EQ(whole, RunReduce(*modules, 0, *plan, bytes, part));
+  }
+}
+
+std::string RunLoop(const testing::NativeModules& modules, size_t text, const Plan& plan,
+                    const std::vector<const char*>& inputs) {
+  const auto& launch = plan.task.elementwise();
+  std::string output(static_cast<size_t>(plan.outputs[0].size_bytes()), '\xAB');
+  std::vector<uint64_t> addresses;
+  for (const wire::Operand& input : launch.inputs())
+    addresses.push_back(reinterpret_cast<uint64_t>(inputs[input.arena()]) + input.offset());
+  addresses.push_back(reinterpret_cast<uint64_t>(output.data()));
+  int64_t count = 1;
+  for (int64_t extent : launch.extents()) count *= extent;
+  RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kRunEntry)),
+             PackElementwise(launch, addresses), count, 1 << 30);
+  return output;
+}
+
+// In any layout of the arrays that elements are computed from. Another order of combination has
+// other bits in most of these sums.
+TEST(CodegenReduce, ComputedElementsHaveTheBitsOfAnArray) {
+  struct Computed {
+    std::vector<int64_t> shape;
+    ArrayInfo second;
+    std::vector<std::vector<int32_t>> axes;
+  };
+  ArrayInfo turned = Contiguous(DType::kFloat32, {6, 70, 50});
+  turned.strides = {4, 24, 24 * 70};
+  ArrayInfo spaced = Contiguous(DType::kFloat32, {300, 90});
+  spaced.strides = {800, 8};
+  ArrayInfo upside_down = Contiguous(DType::kFloat32, {90, 1, 40});
+  upside_down.strides[0] = -160;
+  upside_down.offset = 89 * 160;
+  const std::vector<std::vector<int32_t>> of_matrix = {{}, {0}, {1}},
+                                          of_cube = {{}, {0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}};
+  const std::vector<Computed> all = {
+      {{200000}, Contiguous(DType::kFloat32, {200000}), {{}}},
+      {{200000}, Contiguous(DType::kFloat64, {}), {{}}},
+      {{3, 70000}, Contiguous(DType::kFloat32, {70000}), of_matrix},
+      {{3, 70000}, Contiguous(DType::kInt16, {3, 1}), of_matrix},
+      {{5000, 20}, Contiguous(DType::kFloat32, {20}), of_matrix},
+      {{300, 90}, spaced, of_matrix},
+      {{6, 70, 50}, Contiguous(DType::kFloat32, {70, 1}), of_cube},
+      {{6, 70, 50}, Contiguous(DType::kFloat32, {6, 1, 50}), of_cube},
+      {{6, 70, 50}, turned, of_cube},
+      {{90, 7, 40}, upside_down, of_cube},
+      {{40, 10}, Contiguous(DType::kFloat32, {10}), of_matrix}};
+  std::mt19937 random(17);
+  std::vector<float> floats(400000);
+  for (float& x : floats) x = static_cast<float>(random() % 100000) * 1e-3f - 40;
+  const std::vector<const char*> inputs(2, reinterpret_cast<const char*>(floats.data()));
+
+  std::vector<std::string> texts;
+  std::map<std::string, size_t> text_of;
+  auto text = [&](const Plan& plan) {
+    auto [known, is_new] = text_of.emplace(plan.code->SerializeAsString(), texts.size());
+    if (is_new) texts.push_back(*EmitCpu(*plan.code));
+    return known->second;
+  };
+  struct Apart {
+    Plan elements, reduction, together;
+  };
+  std::vector<Apart> trials;
+  for (const Computed& one : all) {
+    const std::vector<ops::Input> arrays = {ops::testing::Array(DType::kFloat32, one.shape),
+                                            ops::Input(one.second)};
+    for (const auto& axes : one.axes) {
+      for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_ARGMAX}) {
+        if (function == R::FUNCTION_ARGMAX && axes.size() > 1) continue;
+        const v1::Operation expression =
+            ops::testing::ExpressionOf("(x - y) * 0.5 + x", {"x", "y"});
+        Apart trial{ops::testing::Good(expression, arrays), {}, {}};
+        v1::Operation reduction = ReduceOf(function, axes);
+        trial.reduction = ops::testing::Good(reduction, {ops::Input(trial.elements.outputs[0])});
+        *reduction.mutable_reduction()->mutable_expression() = expression.expression();
+        trial.together = ops::testing::Good(reduction, arrays);
+        for (const Plan* plan : {&trial.elements, &trial.reduction, &trial.together}) text(*plan);
+        trials.push_back(std::move(trial));
+      }
+    }
+  }
+  auto modules = testing::NativeModules::Compile(texts);
+  ASSERT_TRUE(modules.ok()) << modules.status();
+  for (const Apart& trial : trials) {
+    const std::string elements = RunLoop(*modules, text(trial.elements), trial.elements, inputs);
+    const std::string apart =
+        RunReduce(*modules, text(trial.reduction), trial.reduction, elements.data(), 3);
+    EXPECT_EQ(RunReduce(*modules, text(trial.together), trial.together, inputs, 3), apart)
+        << trial.together.task.ShortDebugString();
   }
 }
 
