@@ -17,7 +17,7 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from stride import _array, _dtypes, _errors
+from stride import _array, _dtypes, _errors, _local
 from stride._array import Array, get_node, set_node
 from stride._copies import NUMBERS, REALS, HostCopy, is_contiguous
 from stride._graph import Buffer, FrozenStrides, Node, PartStrides
@@ -29,6 +29,9 @@ MAX_BYTES = 1 << 20  # of an array that has a copy
 _CHEAP_BYTES = 64 << 10
 # Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
+# Writes until small arrays are looked for again that those of a loop are computed from.
+_RETRY = 1000
+_MAX_PLACES = 256  # of programs, which wait for numbers
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -120,7 +123,7 @@ def _copy_of_whole(node: Node, fetched: Optional[np.ndarray], version: int) -> O
     if host is None or owner.op is not None:
         return None
     copy = HostCopy(owner, host)
-    buffer.copy = copy
+    buffer.copy, buffer.is_local = copy, True
     owner.keep(host)
     return copy
 
@@ -202,13 +205,17 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
 
 def _settled_value(value: Any, buffer: Buffer) -> Any:
     """A number that only the service knows, assigned to an element: where elements were read and written before, it is
-    read, so that the loop goes on here. Else the value itself."""
+    read, so that the loop goes on here; so is a small array that is computed from small ones. Else the value itself."""
     if type(value) is not Array:
         return value
     node = value._node
-    if node.shape or node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
+    if node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
         return value
     buffer.touches += 1
+    if node.shape:
+        if buffer.touches >= _LARGE_WRITES and node.nbytes <= _CHEAP_BYTES and not _read_sources(node, node):
+            buffer.touches = -_RETRY
+        return value
     if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
         return value
     host = _fetched(node)
@@ -221,8 +228,53 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
     return value
 
 
+def _read_sources(node: Node, *wanted: Node) -> bool:
+    """The small arrays that `node` is computed from become local (`_local.py`); those that the service alone has are
+    read, and `wanted` with them. False: there are large ones, or a read fails."""
+    unknown = _local.mark(node)
+    if unknown is None:
+        return False
+    session = node.session
+    reads = [(one, Answer()) for one in {id(one): one for one in (*unknown, *wanted)}.values()]
+
+    def add(flush):
+        for one, answer in reads:
+            flush.read(one, answer)
+
+    try:
+        if reads:
+            session._flush((), add)
+        for one, answer in reads:
+            result = session._wait(answer)
+            if result.HasField("status") and result.status.code or session._stream.has_failures():
+                return False
+            if one.cached() is None:
+                values = np.ndarray(one.shape, one.dtype, result.results[0].inline_array.data).copy()
+                values.setflags(write=False)
+                session._keep(one, values)
+            one.own_buffer().is_local = True
+    except _errors.StrideError:
+        return False
+    return True
+
+
+def note_wait(node: Node) -> None:
+    """The host is about to wait for a number. Where it waited at the same place of the program before, this is a loop:
+    what the number is computed from is read, if it is small, so that the loop goes on here."""
+    session, place = node.session, caller()
+    if session.closed or session._is_trace:
+        return
+    if len(session._waits) >= _MAX_PLACES:
+        session._waits.clear()
+    count = session._waits[place] = session._waits.get(place, 0) + 1
+    # Ever less often: a loop that goes on waiting has operations that are the service's.
+    if count > 1 and count % (1 << max(0, count.bit_length() - 3)) == 0:
+        _read_sources(node)
+
+
 def note_read(node: Node) -> None:
     """The host reads a number. Where it is computed from elements, a copy of their array is worth its round trip."""
+    note_wait(node)
     nodes = [node]
     for _ in range(8):
         if not nodes:

@@ -6,7 +6,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _inference, _manipulation, _ufunc
+from stride import _core_axes, _dtypes, _errors, _graph, _inference, _local, _manipulation, _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
@@ -52,7 +52,8 @@ def matmul_nodes(left, right) -> Array:
         matmul.left.CopyFrom(operands[0])
         matmul.right.CopyFrom(operands[1])
 
-    return wrap(record(left.session, shape, dtype, build, (left, right), inner))
+    host = np.matmul if math.prod(shape) * inner <= _local.MAX_PRODUCTS else None
+    return wrap(record(left.session, shape, dtype, build, (left, right), inner, host=host))
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:

@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _graph, _inference
+from stride import _dtypes, _errors, _graph, _inference, _local
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import absolute, square, sqrt
 from stride._graph import Node, Number, Prepared, record
@@ -67,7 +67,10 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
     shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
     prepared = _prepared(function, axes, keepdims, data_type, skip_nan)
     if where is True and initial is None and not more:
-        return wrap(record(node.session, shape, dtype, prepared, (node,)))
+        host = None
+        if node.buffer is not None and node.buffer.is_local and node.size and not skip_nan and type(function) is int:
+            host = _on_host(function, axes, keepdims, dtype)
+        return wrap(record(node.session, shape, dtype, prepared, (node,), host=host))
     mask, number = mask_node(where, node), initial_number(initial)
     start = None if number is None else number.to_proto()
 
@@ -82,6 +85,25 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
             reduction.initial.CopyFrom(start)
 
     return wrap(record(node.session, shape, dtype, build, (node, *more) if mask is None else (node, *more, mask)))
+
+
+# By the service's number: NumPy's function, and whether it computes in the result's type.
+_NUMPYS = {
+    _F.FUNCTION_SUM: (np.sum, True), _F.FUNCTION_PROD: (np.prod, True), _F.FUNCTION_MEAN: (np.mean, True),
+    _F.FUNCTION_MIN: (np.min, False), _F.FUNCTION_MAX: (np.max, False), _F.FUNCTION_ANY: (np.any, False),
+    _F.FUNCTION_ALL: (np.all, False), _F.FUNCTION_COUNT_NONZERO: (np.count_nonzero, False),
+}
+
+
+@functools.lru_cache(maxsize=1024)
+def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype):
+    """The reduction by NumPy, of a local array (`_local.py`)."""
+    numpys, in_type = _NUMPYS.get(function, (None, False))
+    if numpys is None:
+        return None
+    if in_type:
+        return _local.wide(numpys, dtype, axis=axes, keepdims=keepdims)
+    return functools.partial(numpys, axis=axes, keepdims=keepdims)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -506,7 +528,8 @@ def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, ski
             function=function, input=operands[0], axes=() if axis is None else axes, keep_dims=keepdims,
             skip_nan=skip_nan))
 
-    return wrap(record(node.session, shape, _dtypes.int64, build, (node,)))
+    host = None if skip_nan else functools.partial(getattr(np, name), axis=axis, keepdims=keepdims)
+    return wrap(record(node.session, shape, _dtypes.int64, build, (node,), host=host))
 
 
 def argmin(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
