@@ -218,6 +218,7 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
         return value
     if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
         return value
+    note_wait(node)
     host = _fetched(node)
     if host is not None:
         home = node.session, node.device

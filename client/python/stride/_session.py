@@ -412,8 +412,9 @@ class Session:
         self._flush((node,), lambda flush: flush.fetch(node.handle, answer))
         return answer
 
-    def _read(self, node: Node, progress=None) -> np.ndarray:
-        """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
+    def _read(self, node: Node, progress=None, is_used: bool = True) -> np.ndarray:
+        """The elements, read-only when they stay cached. Raises what went wrong while they were computed. `is_used`:
+        the program goes on with the elements, not only once they are computed."""
         from stride import _elements
 
         host = node.cached()
@@ -421,7 +422,7 @@ class Session:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
-        if not node.shape and node.op is not None:
+        if is_used and not node.shape and node.op is not None:
             _elements.note_read(node)
         answer = Answer()
         self._flush((), lambda flush: flush.read(node, answer))
