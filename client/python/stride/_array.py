@@ -58,8 +58,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         ((2, 3), dtype('float32'))
     """
 
-    # All but the first are of arrays whose elements are on the host (`_elements.py`), and set there alone.
-    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "__weakref__")
+    # All but the first are of arrays whose elements are on the host (`_elements.py`, `_host_arrays.py`), and set there
+    # alone.
+    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "_view", "__weakref__")
     _node: Node
     # Before NumPy's own operators.
     __array_priority__ = 1000
@@ -378,7 +379,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             raise ValueError("the elements are on a device: reading them is always a copy")
         if dtype is not None and np.dtype(dtype) != self.dtype:
             return self._read().astype(dtype)
-        return self._node.session._read_own(self._node)
+        return self.to_numpy()
 
     @property
     def __array_interface__(self) -> dict:
@@ -451,7 +452,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return self._read().tolist()
 
     def _one(self, what: str):
-        if self._node.size != 1:
+        if self.size != 1:
             raise TypeError(f"only an array of one element converts to {what}; this one has the shape {self.shape}")
         return self._read().item()
 
@@ -915,3 +916,4 @@ for _method, _function in {
 
 # These stand on this module, and its methods on them.
 from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _host_arrays  # noqa: E402, F401

@@ -28,7 +28,7 @@ class HostCopy:
 
     __slots__ = (
         "session", "home", "owner", "owner_id", "handle", "host", "values", "dirty", "open", "arrays", "numbers",
-        "origin", "seen_in", "num_seen", "num_bytes", "__weakref__",
+        "origin", "seen_in", "num_seen", "num_bytes", "memory", "num_views", "__weakref__",
     )
 
     def __init__(self, owner: "Node", host: np.ndarray):
@@ -39,6 +39,8 @@ class HostCopy:
         self.handle = 0  # the owner's, once the owner is gone
         self.host = host
         self.values: Optional[np.ndarray] = None
+        self.memory: Optional[np.ndarray] = host  # which of the two has the elements; None after the end
+        self.num_views = 0  # LocalViews without a node
         self.dirty = False  # the service lacks writes
         self.open = False
         self.arrays: List[weakref.ref] = []  # LocalArrays
@@ -73,6 +75,7 @@ class HostCopy:
         """The buffer has dropped the copy."""
         self.close()
         self.dirty = False
+        self.memory = None
         self._dismiss()
 
     def uploaded(self) -> None:
@@ -115,6 +118,7 @@ class HostCopy:
             return False
         self.values = _laid_out(owner, self.host)
         self.host = _for_reading(self.values)
+        self.memory = self.values
         self._dismiss()
         buffer.version += 1  # what other values of the buffer have on the host is separate memory
         owner.host, owner.host_version = self.host, buffer.version

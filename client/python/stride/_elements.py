@@ -167,6 +167,20 @@ def _join(array: Array, copy: HostCopy, host: np.ndarray) -> None:
     copy.arrays.append(weakref.ref(array))
 
 
+def joined(array: Array) -> bool:
+    """Makes an array whose elements are here one with a copy, which views may share."""
+    node = array._node
+    host = node.cached()
+    if host is None or not _can_have_copy(node):
+        return False
+    with node.session._lock:
+        copy = _copy_of(node, node, None, 0)
+        if copy is None:
+            return False
+        _join(array, copy, host)
+    return type(array) is LocalArray and array._host is not None
+
+
 _PLAIN_KEYS = frozenset((int, slice, type(Ellipsis), type(None)))
 
 
@@ -194,9 +208,8 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
         value = [one._host if type(one) is Element else one for one in value]
         return value if all(type(one) in numbers for one in value) else None
     if isinstance(value, Array):
-        node = get_node(value)
-        value = node.cached() if not node.session._is_trace else None
-        if value is None or value.nbytes > _CHEAP_BYTES:
+        value = _host_arrays.values_of(value)
+        if value is None:
             return None
     elif kind is not _ndarray:
         return None
@@ -375,7 +388,7 @@ def _open(copy: HostCopy, buffer: Buffer) -> None:
             if node.buffer is not buffer or node.held:
                 break
             nodes.add(id(node))
-    if len(nodes) != buffer.num_nodes:
+    if len(nodes) + copy.num_views != buffer.num_nodes:
         return
     for array in arrays:
         node = get_node(array)
@@ -430,10 +443,9 @@ class LocalArray(Array):
                     element._host = value
                     element._home = self._home  # type: ignore[attr-defined]
                     return element
-            elif kind is Element or isinstance(key, np.integer):
-                plain = _as_plain(key)
-                if plain is not key:
-                    return self[plain]
+                if kind is int:
+                    return _host_arrays.view_of(self, key, value)
+            return _host_arrays._taken(self, host, key)
         return Array.__getitem__(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -455,6 +467,8 @@ class LocalArray(Array):
                         return
                 except Exception:
                     pass
+            elif _host_arrays._assigned(target, key, value, self._home, numbers) and self._target is target:  # type: ignore[attr-defined]
+                return
         Array.__setitem__(self, key, value)
 
     def __len__(self) -> int:
@@ -554,23 +568,21 @@ def _home_of_numbers() -> Optional[Tuple]:
     return session, None
 
 
-# The types that `of_elements` takes.
-HOST_NUMBERS = NUMBERS | {Element}
 
 # Functions whose results here differ from NumPy's for some types or numbers.
 _OTHERS = frozenset(("floor_divide", "ceil", "floor", "trunc"))
 
 
-def of_elements(name: str, *inputs: Any) -> Optional[Element]:
-    """A function of Elements and numbers by NumPy; None where another kind of value is among them. The result of
-    numbers alone belongs to the current session, which is not asked to compute it."""
+def of_elements(name: str, *inputs: Any) -> Optional[Array]:
+    """A function of Elements and numbers by NumPy, or of other arrays that are here; None where another kind of value
+    is among them. The result of numbers alone belongs to the current session, which is not asked to compute it."""
     values, home = [], None
     for one in inputs:
         if type(one) is Element:
             home = one._home  # type: ignore[attr-defined]
             one = one._host  # type: ignore[attr-defined]
         elif type(one) not in NUMBERS:
-            return None
+            return _host_arrays.of_host(name, *inputs)
         values.append(one)
     function = getattr(np, name, None)
     if home is None:
@@ -597,6 +609,8 @@ def _operators(function: Callable, method: str) -> None:
         if kind is Element:
             other = other._host
         elif kind not in NUMBERS:
+            if kind in _ON_HOST and (result := _host_arrays.call(function, (self, other))) is not None:
+                return result
             return general(self, other)
         try:
             value = function(self._host, other)
@@ -687,3 +701,9 @@ for _method, _function in {
 
 for _class in (LocalArray, Element):
     _class.__name__, _class.__qualname__, _class.__module__ = "Array", "Array", Array.__module__
+
+from stride import _host_arrays  # noqa: E402, which stands on this module
+
+_ON_HOST = frozenset((LocalArray, _host_arrays.HostArray, _host_arrays.LocalView))
+# The types that `of_elements` takes.
+HOST_NUMBERS = NUMBERS | _ON_HOST | {Element}
