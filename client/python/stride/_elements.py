@@ -421,6 +421,14 @@ class LocalArray(Array):
         self._leave()
         set_node(self, node)
 
+    @_node.deleter
+    def _node(self) -> None:
+        copy = self._copy  # type: ignore[attr-defined]
+        if copy is not None:
+            copy.close()
+        self._leave()
+        del self._node  # the slot, now that it is a plain Array
+
     def _leave(self) -> None:
         """Has nothing to do with a copy any more."""
         self._target = self._host = self._copy = None  # type: ignore[attr-defined]
@@ -567,6 +575,11 @@ def _home_of_numbers() -> Optional[Tuple]:
     session._check_open()
     return session, None
 
+
+
+def number_of(value: np.generic, session) -> Element:
+    """A number of NumPy's in a session."""
+    return _element(value, (session, session.device))
 
 
 # Functions whose results here differ from NumPy's for some types or numbers.
