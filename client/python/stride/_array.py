@@ -542,10 +542,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return _manipulation.copy(self)
 
     def copy(self, order: Optional[str] = "C") -> "Array":
-        """A copy, which shares no elements; `order` changes nothing.
+        """A copy, which shares no elements.
 
         Parameters
-            order: C, F, A or K; accepted.
+            order: C or F, the order of memory; A or K, that of this array where it is C or F.
         Returns
             An array of the same shape and type.
         Example
@@ -831,7 +831,9 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         result = result.astype(array.dtype)
     node = array._node
     _graph.check_isolated(node)
-    if node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts) or type(node.strides) is PartStrides:
+    is_seen = node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts)
+    # The new elements would lie in C order.
+    if is_seen or type(node.strides) is PartStrides or node.strides and not _manipulation.is_contiguous(node.shape, node.strides):
         _indexing.write(array, result)
         return array
     # Nobody else sees these elements: the name is given to the new ones, which may still be fused.

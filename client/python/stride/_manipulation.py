@@ -171,6 +171,31 @@ def copy(x: Array) -> Array:
     return result
 
 
+def wants_fortran(order: Optional[str], like: Optional[Array] = None) -> bool:
+    """Whether a new array lies in Fortran's order: where `order` is F, or A or K and `like` does."""
+    if order == "C" or order is None:
+        return False
+    order = order.upper()
+    return order == "F" or order != "C" and like is not None and lies_in_fortran_order(like._node)
+
+
+def lies_otherwise(x: Array, order: Optional[str]) -> bool:
+    """Whether an array has to be copied for C or F."""
+    if order is None or order.upper() not in ("C", "F") or x.ndim < 2:
+        return False
+    strides = x._node.strides or _inference.contiguous_strides(x.shape)
+    if order.upper() == "F":
+        return not is_contiguous(x.shape[::-1], strides[::-1])
+    return not is_contiguous(x.shape, strides)
+
+
+def copied(x: Array, order: Optional[str], dtype: Optional[np.dtype] = None) -> Array:
+    """A copy, in another type where one is given, in the memory order that NumPy gives it."""
+    if x.ndim > 1 and wants_fortran(order, x):
+        return permute_dims(copied(permute_dims(x), "C", dtype))
+    return copy(x) if dtype is None or dtype == x.dtype else astype(x, dtype)
+
+
 def to_device(x: Array, device: str) -> Array:
     result = _copy(x._node, device=_device_name(device))
     result._node.device = _device_name(device)
@@ -229,10 +254,10 @@ def lies_in_fortran_order(node: Node) -> bool:
 
 def is_contiguous(shape, strides) -> bool:
     """Whether elements lie in C order without gaps; axes of one element lie anyhow."""
+    if 0 in shape:
+        return True
     expected = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
-        if extent == 0:
-            return True
         if extent != 1 and stride != expected:
             return False
         expected *= extent
