@@ -26,6 +26,7 @@ from stride._ufunc import _give
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 _Random = pb.Creation.Random
+_MOST_INTEGER = 2**62  # of bounds that need no check
 # NumPy's bounds of counts that a double still distinguishes.
 _MOST_POISSON = 9223372006484771072.0
 
@@ -139,10 +140,18 @@ class Generator:
     ) -> Array:
         """`finish` makes a number of the distribution, on the host, of Python's integer of the words that it reads, or
         of the standard normal number: by operations that give the bits that a device gives."""
+        if shape == ():
+            return self._number(dtype, num_words, finish, lambda: distribution, is_normal)
         in_block = GENERATORS[self.generator][1] // num_words
         state = self._bits.take(-(-math.prod(shape) // in_block))
-        if shape != ():
-            return self._created(state, shape, dtype, **distribution)
+        return self._created(state, shape, dtype, **distribution)
+
+    def _number(
+        self, dtype: np.dtype, num_words: int, finish: Callable, distribution: Callable, is_normal: bool = False
+    ) -> Array:
+        """An array without axes. `distribution()` gives what `_create` takes as `distribution`."""
+        in_block = GENERATORS[self.generator][1] // num_words
+        state = self._bits.take(1)
         kind = ("normal", dtype) if is_normal else ("bits", num_words)
 
         def make(state: tuple, count: int) -> Array:
@@ -152,7 +161,7 @@ class Generator:
             words = _dtypes.uint64 if num_words == 2 else _dtypes.uint32
             return self._created(state, (count * in_block,), words, bits=_Random.Bits())[::in_block]
 
-        return self._ahead.number(kind, state, lambda: self._created(state, (), dtype, **distribution), make, finish)
+        return self._ahead.number(kind, state, lambda: self._created(state, (), dtype, **distribution()), make, finish)
 
     def _created(self, state: tuple, shape: tuple, dtype: np.dtype, **distribution) -> Array:
         key, counter, stream = state
@@ -223,6 +232,8 @@ class Generator:
         >>> stride.random.Generator(7).random((2, 3)).shape
         (2, 3)
         """
+        if size is None and out is None and dtype is np.float64:  # in a loop
+            return self._number(_dtypes.float64, 2, _unit(_dtypes.float64), lambda: {"uniform": _Random.Uniform()})
         dtype = _p.real_type(dtype)
         shape = _p.shape_of(_p.target(size, dtype, out))
         made = self._create(shape, dtype, _words(dtype), _unit(dtype), uniform=_Random.Uniform())
@@ -303,6 +314,10 @@ class Generator:
         >>> stride.random.Generator(7).integers(1, 7, 100).dtype
         dtype('int64')
         """
+        if size is None and dtype is np.int64 and type(low) is int and (high is None or type(high) is int) and not endpoint:
+            first, last = (0, low) if high is None else (low, high)
+            if -_MOST_INTEGER <= first < last <= _MOST_INTEGER:  # in a loop
+                return self._number(_dtypes.int64, 2, _integer(first, last), lambda: {"integers": _bounds(first, last)})
         dtype = _dtypes.dtype_of(dtype)
         if dtype.kind not in "biu":
             raise _errors.DataTypeMismatch(
@@ -330,12 +345,8 @@ class Generator:
             return self.bits(size).astype(dtype, copy=False)  # all that 64 bits have
         if high == 2**64:  # which is no bound that a request can have
             return self.integers(0, high - low, size, dtype) + dtype.type(low)
-        integers = _Random.Integers()
-        integers.low.CopyFrom(Number(low).to_proto())
-        integers.high.CopyFrom(Number(high).to_proto())
-        number, span = dtype.type, high - low
         return self._create(
-            _p.shape_of(size), dtype, 2, lambda words: number(low + (span * words >> 64)), integers=integers
+            _p.shape_of(size), dtype, 2, _integer(low, high, dtype.type), integers=_bounds(low, high)
         )
 
     def _integers_between(self, low, high, size, dtype: np.dtype, endpoint: bool) -> Array:
@@ -877,6 +888,16 @@ def _bound(value, name: str):
 
 def _words(dtype: np.dtype) -> int:
     return 2 if dtype.itemsize == 8 else 1
+
+
+def _integer(low: int, high: int, real: type = np.int64) -> Callable:
+    """Of Python's integer of two words the integer in [low, high) that a device makes (`Creation.Random.Integers`)."""
+    span = high - low
+    return lambda words: real(low + (span * words >> 64))
+
+
+def _bounds(low: int, high: int) -> _Random.Integers:
+    return _Random.Integers(low=Number(low).to_proto(), high=Number(high).to_proto())
 
 
 # By type: bits of the word, and those that a number in [0, 1) is made of.

@@ -154,13 +154,13 @@ def _copy(node: Node, dtype=None, device: str = "") -> Array:
 
 def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:
     """A copy in another type. None where NumPy's result depends on the processor: of numbers out of the range of integers."""
-    if values.dtype.kind in "fc" and dtype.kind in "iu":
-        info = np.iinfo(dtype)
+    if values.dtype.kind == "c" and dtype.kind not in "cb":
         values = values.real
+    if values.dtype.kind == "f" and dtype.kind in "iu":
+        info = np.iinfo(dtype)
         if not ((values > info.min) & (values < info.max)).all():
             return None
-    with np.errstate(over="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it was given
+    with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(dtype, order="C")
 
 
