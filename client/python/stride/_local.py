@@ -116,6 +116,6 @@ def mark(node: "Node") -> Optional[List["Node"]]:
     return unknown if len(unknown) <= _MAX_READ and not nodes else None
 
 
-_MAX_SEEN, _MAX_READ = 64, 8
+_MAX_SEEN, _MAX_READ = 256, 8
 
 from stride._graph import Buffer, Node, caller  # noqa: E402

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _printed, _reach, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _local, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
@@ -298,6 +298,8 @@ class Session:
         recorded = self._recorded
         recorded.append(weakref.ref(node))
         if node.weight > MAX_WEIGHT:
+            if not node.shape and not self._is_trace:
+                _local.mark(node)
             self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
             node.weight = 1
         if len(recorded) > _SWEEP_AFTER:
