@@ -88,6 +88,12 @@ class HostLoopTest(client_case.ClientCase):
                                 if name == "prod" and dtype == "float16":
                                     continue  # out of the range on the way, or not
                                 self.same(ours, np.asarray(numpys), exact=False)
+                    self.same(x[0] @ x[1], np.asarray(host[0] @ host[1]), exact=False)
+                    self.same(st.dot(x, x[0]), host @ host[0], exact=False)
+                    self.same(st.linalg.norm(x[1]), np.asarray(np.linalg.norm(host[1])), exact=False)
+                    for name in ("sum", "min", "mean", "all", "argmax"):
+                        if dtype != "complex128" or name not in ("min", "argmax"):
+                            self.same(getattr(st, name)(x[1]), np.asarray(getattr(np, name)(host[1])), exact=False)
                     self.assertEqual(x.tolist(), host.tolist())
                     self.assertEqual([one.tolist() for one in x], host.tolist())
 
@@ -129,6 +135,21 @@ class HostLoopTest(client_case.ClientCase):
         self.assertEqual(float(large.sum()), 1e5)
         x = local(np.ones(20_000))  # beyond 64 KiB
         self.assertTrue((x + 1)._node.deferred)
+
+    def test_large_arrays_have_copies(self):
+        """Elements of arrays that travel in parts."""
+        for shape in ((700, 700), (1_500_000,)):
+            x, host = st.zeros(shape), np.zeros(shape)
+            for _ in range(2):
+                with client_case.Sent(self.session) as sent:
+                    for i in range(1500):
+                        x[(i % 600,) * x.ndim] = host[(i % 600,) * x.ndim] = i
+                        self.assertEqual(x[(i // 2,) * x.ndim], host[(i // 2,) * x.ndim]) if i < 1200 else None
+                self.assertLess(sent.num_messages, 400)
+                self.assertEqual(float(x.sum()), host.sum())
+                x += 1
+                host += 1
+            np.testing.assert_array_equal(x, host)
 
     def test_views_see_writes(self):
         a = st.zeros((4, 4))

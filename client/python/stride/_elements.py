@@ -19,16 +19,20 @@ import numpy as np
 
 from stride import _array, _dtypes, _errors, _local
 from stride._array import Array, get_node, set_node
-from stride._copies import NUMBERS, REALS, HostCopy, is_contiguous
+from stride._copies import NUMBERS, PART_BYTES, REALS, HostCopy, is_contiguous
 from stride._graph import Buffer, FrozenStrides, Node, PartStrides
 from stride._origin import caller
 from stride._stream import Answer
 
-MAX_BYTES = 1 << 20  # of an array that has a copy
+MAX_BYTES = 16 << 20  # of an array that has a copy
+# Beyond, the elements travel by other connections, or in parts.
+_INLINE_BYTES = PART_BYTES
 # Up to here a copy is uploaded within a command, at no more cost than a write of one element.
 _CHEAP_BYTES = 64 << 10
-# Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them.
+# Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them. Where the
+# elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
+_BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
 # Writes until small arrays are looked for again that those of a loop are computed from.
 _RETRY = 1000
 _MAX_PLACES = 256  # of programs, which wait for numbers
@@ -43,7 +47,7 @@ def _can_have_copy(node: Node) -> bool:
     buffer = node.buffer
     return (
         not node.session._is_trace
-        and node.nbytes <= MAX_BYTES
+        and (node.nbytes <= _INLINE_BYTES or node.nbytes <= MAX_BYTES and is_contiguous(node))
         and node.dtype.type in NUMBERS
         and (buffer is None or not buffer.is_shared and not buffer.loans)
     )
@@ -78,6 +82,12 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
     """The elements, read for the sake of reads and writes to come. None where that fails: the next read of the array
     raises the error."""
     session, answer = node.session, Answer()
+    if node.nbytes > _INLINE_BYTES:
+        try:
+            return session._read_bulk(node, None)
+        except _errors.StrideError:
+            node.own_buffer().touches = -(1 << 30)  # it would fail again
+            return None
     try:
         session._flush((), lambda flush: flush.read(node, answer))
         result = session._wait(answer)
@@ -137,7 +147,7 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     if node.cached() is None:
         buffer = node.own_buffer()
         buffer.touches += 1
-        if buffer.touches < _READS or session.closed:
+        if buffer.touches < _READS + node.nbytes // _BYTES_PER_READ or session.closed:
             return None
         whole = _whole_of(node)
         version, fetched = buffer.version, _fetched(whole)
@@ -325,7 +335,7 @@ def write(array: Array, key: Any, value: Any) -> bool:
     fetched, version, whole = None, 0, node
     if not is_known or not is_cheap and (buffer.copy is None or not buffer.copy.dirty):
         buffer.touches += 1
-        if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES):
+        if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES + node.nbytes // _BYTES_PER_WRITE):
             return False
         if not is_known:
             session._check_open()

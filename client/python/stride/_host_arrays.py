@@ -411,17 +411,52 @@ def _unary(ufunc: np.ufunc, name: str) -> Callable:
 _SUMMED = frozenset(np.dtype(one) for one in ("f8", "c16", "i8", "u8"))
 
 
-def _reduction(reduce: Callable, name: str, any_type: bool) -> Callable:
+def reduced(name: str, array: Any, axis: Any = None) -> Optional[Array]:
+    """A reduction of an OnHost or LocalArray; None where it is for the general path."""
+    if axis is not None and type(axis) is not int:
+        return None
+    host, (reduce, any_type) = values_of(array), _REDUCTIONS[name]
+    if host is None or not host.size or not host.ndim or not (any_type or host.dtype in _SUMMED):
+        return None
+    try:
+        return array_of(reduce(host, axis), array._home)
+    except FloatingPointError:
+        raise
+    except Exception:
+        return None
+
+
+def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
+    """Of float64. Squares that leave the range are for the service."""
+    if host.dtype.kind != "f":
+        raise TypeError
+    squares = np.add.reduce(host * host, axis)
+    if not np.all((squares > 1e-200) & (squares < 1e200)):
+        raise OverflowError
+    return np.sqrt(squares)
+
+
+def product(function: Callable, left: Any, right: Any) -> Optional[Array]:
+    """A product of vectors and matrices that are here."""
+    one, other = values_of(left), values_of(right)
+    if type(one) is not _ndarray or type(other) is not _ndarray or one.dtype not in _SUMMED or other.dtype not in _SUMMED:
+        return None
+    if not 0 < one.ndim <= 2 or not 0 < other.ndim <= 2:
+        return None
+    columns = other.shape[-1] if other.ndim > 1 else 1
+    home = home_of((left, right))
+    if one.size * columns > _local.MAX_PRODUCTS or home is None:
+        return None
+    value = _local.called(function, (one, other))
+    return None if value is None else array_of(value, home)
+
+
+def _reduction(name: str) -> Callable:
     general = getattr(Array, name)
 
     def method(self, axis=None, *args, **options):
-        if not args and not options and (axis is None or type(axis) is int):
-            host = values_of(self)
-            if host is not None and host.size and host.ndim and (any_type or host.dtype in _SUMMED):
-                value = _local.called(lambda values: reduce(values, axis), (host,))
-                result = array_of(value, self._home) if value is not None else None
-                if result is not None:
-                    return result
+        if not args and not options and (result := reduced(name, self, axis)) is not None:
+            return result
         return general(self, axis, *args, **options)
 
     return method
@@ -439,14 +474,23 @@ def _apply(self, ufunc, method, *inputs, **kwargs):
     return Array.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
 
 
-_METHODS = {
-    "sum": (np.add.reduce, False), "prod": (np.multiply.reduce, False), "min": (np.minimum.reduce, True),
+_REDUCTIONS = {
+    "norm": (_norm, False), "sum": (np.add.reduce, False), "prod": (np.multiply.reduce, False), "min": (np.minimum.reduce, True),
     "max": (np.maximum.reduce, True), "any": (np.any, True), "all": (np.all, True), "mean": (np.mean, False),
     "argmin": (np.argmin, True), "argmax": (np.argmax, True),
 }
+_local.classes, _local.reduced, _local.product = frozenset(_CLASSES), reduced, product
+
+
+def _matmul(self, other):
+    return Array.__matmul__(self, other) if (result := product(np.matmul, self, other)) is None else result
+
+
 for _class in _CLASSES:
-    for _method, (_reduce, _any_type) in _METHODS.items():
-        setattr(_class, _method, _reduction(_reduce, _method, _any_type))
+    _class.__matmul__ = _matmul  # type: ignore[method-assign, assignment]
+    for _method in _REDUCTIONS:
+        if _method != "norm":
+            setattr(_class, _method, _reduction(_method))
     for _method, _ufunc in (("__neg__", np.negative), ("__abs__", np.absolute), ("__invert__", np.invert)):
         setattr(_class, _method, _unary(_ufunc, _method))
     _class.__iter__, _class.__array_ufunc__ = _rows, _apply  # type: ignore[method-assign, assignment]

@@ -119,6 +119,9 @@ def matmul(
         >>> st.matmul(st.ones((2, 3)), st.ones((3, 4))).shape
         (2, 4)
     """
+    if (type(x1) in _local.classes or type(x2) in _local.classes) and out is dtype is signature is axes is axis is None:
+        if (short := _local.product(np.matmul, x1, x2)) is not None:
+            return short
     if axes is not None or axis is not None or keepdims or signature is not None or order != "K":
         dtype = _core_axes.check("matmul", order, dtype, signature, axis, keepdims)
         if axes is not None:
@@ -140,6 +143,9 @@ def dot(a, b, out: Optional[Array] = None) -> Array:
     >>> int(stride.dot(stride.asarray([1, 2]), stride.asarray([3, 4])))
     11
     """
+    if (type(a) in _local.classes or type(b) in _local.classes) and out is None:
+        if (short := _local.product(np.dot, a, b)) is not None:
+            return short
     x1, x2 = a, b
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
     # A number is an array with a type here, as in NumPy.

@@ -19,6 +19,11 @@ from stride import _dtypes
 MAX_BYTES = 64 << 10
 # Products summed by one operation.
 MAX_PRODUCTS = 1 << 16
+# The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of one
+# (name, array, axis), and a product of two (function, left, right). These give None where they are not for the host.
+classes: frozenset = frozenset()
+reduced: Callable
+product: Callable
 _WIDE = {np.dtype("f2"): np.dtype("f8"), np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
 
 

@@ -197,6 +197,9 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         [4, 6]
     """
     if out is None:
+        if type(a) in _local.classes and dtype is initial is None and not keepdims and where is True:
+            if (short := _local.reduced("sum", a, axis)) is not None:
+                return short
         return _summing(_F.FUNCTION_SUM, a, axis, dtype, keepdims, initial, where)
     return _summing_into(_F.FUNCTION_SUM, a, axis, dtype, out, keepdims, initial, where)
 
@@ -226,6 +229,9 @@ def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=Non
 
 
 def _extreme(function: int, name: str, x, axis, keepdims: bool, initial, where) -> Array:
+    if type(x) in _local.classes and initial is None and where is True and not keepdims:
+        if (short := _local.reduced(name, x, axis)) is not None:
+            return short
     node = node_of(x)
     axes = _inference.reduced_axes(axis, len(node.shape))
     if where is not True and initial is None:
@@ -324,6 +330,9 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=Tr
         >>> st.mean(st.array([[1, 2], [3, 5]]), axis=0).tolist()
         [2.0, 3.5]
     """
+    if type(a) in _local.classes and dtype is out is None and where is True and not keepdims:
+        if (short := _local.reduced("mean", a, axis)) is not None:
+            return short
     array = a if isinstance(a, Array) else wrap(node_of(a))
     if out is not None:
         return _give(mean(array, axis, dtype, None, keepdims, where=where), out, "unsafe")
@@ -475,6 +484,10 @@ def std(
 
 
 def _truth(function: int, x, axis, keepdims: bool, where) -> Array:
+    if type(x) in _local.classes and where is True and not keepdims:
+        name = "any" if function == _F.FUNCTION_ANY else "all"
+        if (short := _local.reduced(name, x, axis)) is not None:
+            return short
     array = x if isinstance(x, Array) else wrap(node_of(x))
     axes = _inference.reduced_axes(axis, array.ndim)
     if not axes and array.ndim:
@@ -523,6 +536,9 @@ def all(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:
 
 
 def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, skip_nan: bool = False) -> Array:
+    if type(x) in _local.classes and not keepdims and not skip_nan:
+        if (short := _local.reduced(name, x, axis)) is not None:
+            return short
     node = node_of(x)
     if not node.shape and axis is not None and operator.index(axis) in (0, -1):
         axis = None
@@ -616,6 +632,9 @@ def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
         >>> float(st.norm(st.array([3.0, 4.0])))
         5.0
     """
+    if type(x) in _local.classes and not keepdims:
+        if (short := _local.reduced("norm", x, axis)) is not None:
+            return short
     node = node_of(x)
     dtype = {"c": _dtypes.float32 if node.dtype == _dtypes.complex64 else _dtypes.float64, "f": node.dtype}.get(
         "f" if _dtypes.is_float(node.dtype) else node.dtype.kind, _dtypes.float64)
