@@ -555,7 +555,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             >>> x.tolist()
             [0.0, 0.0]
         """
-        return _creation.copy(self, order)
+        return _manipulation.copy(self) if order == "C" else _creation.copy(self, order)
 
     def __reduce__(self):
         """By value: the elements travel, and come back as an array of the session that is then current."""

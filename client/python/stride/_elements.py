@@ -195,7 +195,12 @@ _PLAIN_KEYS = frozenset((int, slice, type(Ellipsis), type(None)))
 
 
 def _is_plain(key: Any) -> bool:
-    return type(key) in _PLAIN_KEYS or type(key) is tuple and all(type(one) in _PLAIN_KEYS for one in key)
+    if type(key) is not tuple:
+        return type(key) in _PLAIN_KEYS
+    for one in key:
+        if type(one) not in _PLAIN_KEYS:
+            return False
+    return True
 
 
 def _as_plain(key: Any) -> Any:

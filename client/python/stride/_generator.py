@@ -20,6 +20,7 @@ from stride import (
 )
 from stride._array import Array, host_array, wrap
 from stride._bit_generator import GENERATORS, BitGenerator
+from stride._elements import number_of
 from stride._graph import Number, record
 from stride._session import current_session
 from stride._ufunc import _give
@@ -150,9 +151,12 @@ class Generator:
         self, dtype: np.dtype, num_words: int, finish: Callable, distribution: Callable, is_normal: bool = False
     ) -> Array:
         """An array without axes. `distribution()` gives what `_create` takes as `distribution`."""
-        in_block = GENERATORS[self.generator][1] // num_words
         state = self._bits.take(1)
         kind = ("normal", dtype) if is_normal else ("bits", num_words)
+        known = self._ahead.known(kind, state)
+        if known is not None:
+            return number_of(finish(known), current_session())
+        in_block = GENERATORS[self.generator][1] // num_words
 
         def make(state: tuple, count: int) -> Array:
             # The first number of each block.
@@ -232,7 +236,7 @@ class Generator:
         >>> stride.random.Generator(7).random((2, 3)).shape
         (2, 3)
         """
-        if size is None and out is None and dtype is np.float64:  # in a loop
+        if (size is None or type(size) is tuple and not size) and out is None and dtype is np.float64:  # in a loop
             return self._number(_dtypes.float64, 2, _unit(_dtypes.float64), lambda: {"uniform": _Random.Uniform()})
         dtype = _p.real_type(dtype)
         shape = _p.shape_of(_p.target(size, dtype, out))

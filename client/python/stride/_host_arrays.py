@@ -465,7 +465,19 @@ def _reduction(name: str) -> Callable:
 def _rows(self) -> Iterator[Array]:
     if not self.shape:
         raise TypeError("a zero-dimensional array cannot be iterated over")
-    return (self[i] for i in range(self.shape[0]))
+    return _elements_of(self) if self.ndim == 1 else (self[i] for i in range(self.shape[0]))
+
+
+def _elements_of(array: Any) -> Iterator[Array]:
+    home = array._home
+    for i in range(array.shape[0]):
+        kind = type(array)
+        if kind is LocalArray or kind is HostArray or kind is LocalView and array._copy.memory is array._view[2]:
+            element = _new(Element)
+            element._host, element._home = array._host[i], home
+            yield element
+        else:
+            yield array[i]
 
 
 def _apply(self, ufunc, method, *inputs, **kwargs):

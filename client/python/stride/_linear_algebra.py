@@ -52,8 +52,12 @@ def matmul_nodes(left, right) -> Array:
         matmul.left.CopyFrom(operands[0])
         matmul.right.CopyFrom(operands[1])
 
-    host = np.matmul if math.prod(shape) * inner <= _local.MAX_PRODUCTS else None
-    return wrap(record(left.session, shape, dtype, build, (left, right), inner, host=host))
+    return wrap(record(left.session, shape, dtype, build, (left, right), inner, host=_product))
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> Optional[np.ndarray]:
+    columns = right.shape[-1] if right.ndim > 1 else 1
+    return np.matmul(left, right) if left.size * columns <= _local.MAX_PRODUCTS else None
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:

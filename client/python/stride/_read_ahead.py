@@ -39,6 +39,18 @@ class ReadAhead:
     def __init__(self) -> None:
         self._kinds: Dict[tuple, _Kind] = {}
 
+    def known(self, kind: tuple, state: Tuple[int, int, int]) -> Any:
+        """What `make` of `number` has made for `state`; None where it has not."""
+        key, place, stream = state
+        known = self._kinds.get((kind, key, stream))
+        if known is None or current_session()._is_trace:
+            return None
+        i = place - known.start
+        if not 0 <= i < len(known.values):
+            return None
+        known.last = place
+        return known.values[i]
+
     def number(
         self,
         kind: tuple,
@@ -53,7 +65,7 @@ class ReadAhead:
         if session._is_trace:
             return single()
         key, place, stream = state
-        kind = (*kind, key, stream)
+        kind = (kind, key, stream)
         known = self._kinds.get(kind)
         if known is None:
             if len(self._kinds) >= _MAX_KINDS:
