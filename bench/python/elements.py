@@ -2,8 +2,8 @@
 
     PYTHONPATH=build/release/python:. python bench/python/elements.py [--size 32400] [--repeats 15] [--json FILE]
 
-Prints nanoseconds a step of each loop, medians, and the ratio: at most 10 is meant. `--cpu` takes the process's own time,
-for a machine on which others run. An array is new for each turn, so
+Prints nanoseconds a step of each loop, medians, and the ratio: at most 10 is meant. `--cpu` takes the process's own
+time, for a machine on which others run. An array is new for each turn, so
 that the round trip that brings its elements here is part of the time. Connects as stride.connect does."""
 
 import argparse

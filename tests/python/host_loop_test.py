@@ -12,7 +12,8 @@ import client_case
 import stride as st
 from stride import _host_arrays, _local
 
-TYPES = ("bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "float32", "float64", "complex64", "complex128")
+TYPES = ("bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "float32", "float64", "complex64",
+         "complex128")
 EXACT = ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum", "less", "equal",
          "bitwise_and", "bitwise_xor", "logical_or", "copysign", "hypot", "power", "left_shift", "arctan2")
 
@@ -78,7 +79,8 @@ class HostLoopTest(client_case.ClientCase):
                              lambda a: a.astype(np.float64) if a.dtype.kind != "c" else a, lambda a: np.stack([a, a])]
                     for i, case in enumerate(cases):
                         self.same(case(x), case(host), exact=dtype != "float16")
-                    for name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "std", "cumsum"):
+                    for name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "std",
+                                 "cumsum"):
                         if dtype == "complex128" and name in ("min", "max", "argmin", "argmax"):
                             continue
                         for axis in (None, 0, 1):
@@ -261,7 +263,8 @@ class HostLoopTest(client_case.ClientCase):
             log.append((step, i, kind))
             k = key(numpys.shape) if numpys.ndim else ()
             if kind == 0:
-                pairs.append((ours[k], numpys[k]) if isinstance(numpys[k], np.ndarray) and numpys.ndim else (ours, numpys))
+                is_view = numpys.ndim and isinstance(numpys[k], np.ndarray)
+                pairs.append((ours[k], numpys[k]) if is_view else (ours, numpys))
             elif kind == 1 and numpys.ndim:
                 ours[k] = numpys[k] = step
             elif kind == 2 and numpys.ndim:

@@ -490,8 +490,9 @@ class LocalArray(Array):
                         return
                 except Exception:
                     pass
-            elif _host_arrays._assigned(target, key, value, self._home, numbers) and self._target is target:  # type: ignore[attr-defined]
-                return
+            elif _host_arrays._assigned(target, key, value, self._home):  # type: ignore[attr-defined]
+                if self._target is target:  # type: ignore[attr-defined]
+                    return
         Array.__setitem__(self, key, value)
 
     def __len__(self) -> int:

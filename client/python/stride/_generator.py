@@ -27,6 +27,7 @@ from stride._ufunc import _give
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 _Random = pb.Creation.Random
+_NONE = type(None)
 _MOST_INTEGER = 2**62  # of bounds that need no check
 # NumPy's bounds of counts that a double still distinguishes.
 _MOST_POISSON = 9223372006484771072.0
@@ -318,7 +319,7 @@ class Generator:
         >>> stride.random.Generator(7).integers(1, 7, 100).dtype
         dtype('int64')
         """
-        if size is None and dtype is np.int64 and type(low) is int and (high is None or type(high) is int) and not endpoint:
+        if size is None and dtype is np.int64 and type(low) is int and type(high) in (int, _NONE) and not endpoint:
             first, last = (0, low) if high is None else (low, high)
             if -_MOST_INTEGER <= first < last <= _MOST_INTEGER:  # in a loop
                 return self._number(_dtypes.int64, 2, _integer(first, last), lambda: {"integers": _bounds(first, last)})

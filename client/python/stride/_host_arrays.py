@@ -135,7 +135,7 @@ class LocalView(OnHost, Array):
         copy, host = self._copy, self._host  # type: ignore[attr-defined]
         if copy.open and copy.memory is self._view[2] and host.flags.writeable:  # type: ignore[attr-defined]
             # A copy that was closed in between may have been sent without the write.
-            if _assigned(host, key, value, self._home, copy.numbers) and copy.open:  # type: ignore[attr-defined]
+            if _assigned(host, key, value, self._home) and copy.open:  # type: ignore[attr-defined]
                 return
         Array.__setitem__(self, key, value)
 
@@ -301,7 +301,7 @@ def view_of(array: Any, key: Any, host: np.ndarray) -> Array:
     return view
 
 
-def _assigned(host: np.ndarray, key: Any, value: Any, home: tuple, numbers=NUMBERS) -> bool:
+def _assigned(host: np.ndarray, key: Any, value: Any, home: tuple) -> bool:
     """Whether NumPy has assigned; else the general path does, or refuses to."""
     given = values_of(value)
     if given is None:
@@ -310,8 +310,10 @@ def _assigned(host: np.ndarray, key: Any, value: Any, home: tuple, numbers=NUMBE
         given = _elements._value_for(value, NUMBERS)
         if given is None:
             return False
-    elif type(value) is not Element and isinstance(value, Array) and home_of((value,))[0] is not home[0]:  # type: ignore[index]
-        return False
+    elif type(value) is not Element and isinstance(value, Array):
+        other = home_of((value,))
+        if other is None or other[0] is not home[0]:
+            return False
     if host.dtype.kind != "c" and (given.dtype.kind if hasattr(given, "dtype") else type(given)) in ("c", complex):
         return False
     if type(key) is not int:
@@ -439,9 +441,9 @@ def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
 def product(function: Callable, left: Any, right: Any) -> Optional[Array]:
     """A product of vectors and matrices that are here."""
     one, other = values_of(left), values_of(right)
-    if type(one) is not _ndarray or type(other) is not _ndarray or one.dtype not in _SUMMED or other.dtype not in _SUMMED:
+    if type(one) is not _ndarray or type(other) is not _ndarray:
         return None
-    if not 0 < one.ndim <= 2 or not 0 < other.ndim <= 2:
+    if one.dtype not in _SUMMED or other.dtype not in _SUMMED or not 0 < one.ndim <= 2 or not 0 < other.ndim <= 2:
         return None
     columns = other.shape[-1] if other.ndim > 1 else 1
     home = home_of((left, right))
@@ -487,7 +489,8 @@ def _apply(self, ufunc, method, *inputs, **kwargs):
 
 
 _REDUCTIONS = {
-    "norm": (_norm, False), "sum": (np.add.reduce, False), "prod": (np.multiply.reduce, False), "min": (np.minimum.reduce, True),
+    "norm": (_norm, False), "sum": (np.add.reduce, False), "prod": (np.multiply.reduce, False),
+    "min": (np.minimum.reduce, True),
     "max": (np.maximum.reduce, True), "any": (np.any, True), "all": (np.all, True), "mean": (np.mean, False),
     "argmin": (np.argmin, True), "argmax": (np.argmax, True),
 }

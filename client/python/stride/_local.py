@@ -19,8 +19,8 @@ from stride import _dtypes
 MAX_BYTES = 64 << 10
 # Products summed by one operation.
 MAX_PRODUCTS = 1 << 16
-# The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of one
-# (name, array, axis), and a product of two (function, left, right). These give None where they are not for the host.
+# The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
+# one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
 classes: frozenset = frozenset()
 reduced: Callable
 product: Callable

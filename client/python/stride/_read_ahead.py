@@ -59,8 +59,8 @@ class ReadAhead:
         make: Callable[[tuple, int], Array],
         finish: Callable = _as_it_is,
     ) -> Array:
-        """The number at `state` (key, counter, stream), which `single()` makes on the device. `make(state, count)` makes
-        what it depends on for each of so many blocks, and `finish` the number of that, as Python's number."""
+        """The number at `state` (key, counter, stream), which `single()` makes on the device. `make(state, count)`
+        makes what it depends on for each of so many blocks, and `finish` the number of that, as Python's number."""
         session = current_session()
         if session._is_trace:
             return single()
