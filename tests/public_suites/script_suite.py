@@ -130,7 +130,9 @@ def judge(theirs, ours):
         loaded, stored = names_of(one["source"])
         problem = problem_of(one, other, where)
         if not problem:
-            tainted -= stored
+            # A function that reads what went wrong goes wrong when it is called.
+            is_late = one["source"].startswith(("def ", "class ", "@")) and loaded & tainted
+            tainted = tainted | stored if is_late else tainted - stored
         elif loaded & tainted or _ANY.search(one["source"]) and problem[0] in ("value", "output"):
             tainted |= stored
         else:

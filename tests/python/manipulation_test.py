@@ -238,6 +238,54 @@ class ManipulationTest(client_case.ClientCase):
         ):
             self.assertIsInstance(result, tuple)
 
+    def test_memory_order(self):
+        """Copies and new arrays lie as NumPy's do: flags, strides, and what reads the elements as they lie."""
+
+        def seen(array):
+            return (array.shape, array.dtype, array.strides, array.flags.c_contiguous, array.flags.f_contiguous,
+                    array.flags.fnc, np.asarray(array).tolist(), array.ravel("A").tolist(), array.ravel("K").tolist(),
+                    array.tobytes("A"))  # fmt: skip
+
+        uses = {
+            "copy": lambda m, x, order: x.copy(order), "m.copy": lambda m, x, order: m.copy(x, order),
+            "array": lambda m, x, order: m.array(x, order=order),
+            "asarray": lambda m, x, order: m.asarray(x, order=order),
+            "asarray of a type": lambda m, x, order: m.asarray(x, np.int32, order=order),
+            "astype": lambda m, x, order: x.astype(np.float64, order, copy=False),
+            "zeros_like": lambda m, x, order: m.zeros_like(x, order=order),
+            "full_like": lambda m, x, order: m.full_like(x, 3, order=order),
+            "full_like of an array": lambda m, x, order: m.full_like(x, x, order=order),
+        }  # fmt: skip
+        new = {
+            "zeros": lambda m, order: m.zeros((2, 3), order=order), "ones": lambda m, order: m.ones((2, 3), order=order),
+            "full": lambda m, order: m.full((4, 2, 3), 2, order=order), "number": lambda m, order: m.zeros((), order=order),
+            "eye": lambda m, order: m.eye(3, 4, order=order), "vector": lambda m, order: m.ones(3, order=order),
+            "list": lambda m, order: m.array([[1.0, 2, 3], [4, 5, 6]], order=order),
+            "host": lambda m, order: m.asarray(np.arange(6.0).reshape(2, 3), order=order),
+        }  # fmt: skip
+        for shape in ((3, 4), (2, 3, 4), (5,), ()):
+            host = np.arange(float(np.prod(shape, dtype=int))).reshape(shape)
+            sources = {
+                "C": lambda m: m.asarray(host),
+                "F": lambda m: m.asarray(host, order="F"),
+                "T": lambda m: m.asarray(host).T,
+            }
+            for source, make in sources.items():
+                for order in "CFAKf":
+                    for name, use in uses.items():
+                        with self.subTest(name=name, shape=shape, source=source, order=order):
+                            self.assertEqual(seen(use(st, make(st), order)), seen(use(np, make(np), order)))
+        for order in "CF":
+            for name, use in new.items():
+                with self.subTest(name=name, order=order):
+                    self.assertEqual(seen(use(st, order)), seen(use(np, order)))
+        x = st.zeros((2, 3), order="F")
+        x[0, 1] = 5
+        x += 1
+        self.assertEqual((x.tolist(), x.flags.fnc), ([[1, 6, 1], [1, 1, 1]], True))
+        with self.assertRaises(ValueError):
+            st.asarray(st.ones((2, 3)), order="F", copy=False)
+
 
 if __name__ == "__main__":
     client_case.main()

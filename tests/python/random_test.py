@@ -677,10 +677,12 @@ class RandomTest(client_case.ClientCase):
         for generator in ("philox", "threefry"):
             for name, arguments in (("random", ()), ("random", (None, np.float32)), ("standard_normal", ()),
                                     ("uniform", (2.0, 3.0)), ("normal", (2.0, 3.0)), ("integers", (5, 90)),
+                                    ("uniform", (-7.1, 1.3, None, np.float32)), ("integers", (-(2**63), 2**62)),
+                                    ("normal", (-0.3, 1e-3, None, np.float32)), ("integers", (3, 200, None, np.uint8)),
                                     ("bits", ()), ("gamma", (2.0,)),
                                     ("poisson", (3.0,)), ("exponential", (2.0, None, np.float32))):
                 ahead, alone = (st.random.Generator(3, generator=generator) for _ in range(2))
-                alone._ahead.number = lambda kind, state, make: make(state, 1)[0]
+                alone._ahead.number = lambda kind, state, single, *_: single()
                 with self.subTest(generator=generator, name=name, arguments=arguments):
                     values = [getattr(ahead, name)(*arguments) for _ in range(100)]
                     expected = st.stack([getattr(alone, name)(*arguments) for _ in range(100)]).to_numpy()
@@ -698,7 +700,15 @@ class RandomTest(client_case.ClientCase):
         rng.bit_generator.state = state
         self.assertEqual([float(rng.random()) for _ in range(5)], values)
         for scale in range(1, 200):  # ever new kinds
-            rng.normal(0.0, float(scale))
+            rng.gamma(2.0 + scale)
+        rng, alone = st.random.Generator(4), st.random.Generator(4)
+        alone._ahead.number = lambda kind, state, single, *_: single()
+        with client_case.Sent(self.session) as sent:  # other parameters each time read the same words
+            values = [(rng.integers(-i, i + 1), rng.uniform(-i, 2.0 * i), rng.normal(i, 1.0 + i)) for i in range(1, 200)]
+        self.assertLess(sent.num_messages, 8)
+        for i, ours in enumerate(values, 1):
+            expected = alone.integers(-i, i + 1), alone.uniform(-i, 2.0 * i), alone.normal(i, 1.0 + i)
+            self.assertEqual([one.item() for one in ours], [one.item() for one in expected])
         self.assertEqual(st.jit(lambda x: x + rng.random())(st.ones(3)).shape, (3,))
 
     def test_few_of_many_without_replacement(self):

@@ -58,8 +58,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         ((2, 3), dtype('float32'))
     """
 
-    # All but the first are of arrays whose elements are on the host (`_elements.py`), and set there alone.
-    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "__weakref__")
+    # All but the first are of arrays whose elements are on the host (`_elements.py`, `_host_arrays.py`), and set there
+    # alone.
+    __slots__ = ("_node", "_host", "_target", "_copy", "_home", "_view", "__weakref__")
     _node: Node
     # Before NumPy's own operators.
     __array_priority__ = 1000
@@ -378,7 +379,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             raise ValueError("the elements are on a device: reading them is always a copy")
         if dtype is not None and np.dtype(dtype) != self.dtype:
             return self._read().astype(dtype)
-        return self._node.session._read_own(self._node)
+        return self.to_numpy()
 
     @property
     def __array_interface__(self) -> dict:
@@ -451,7 +452,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return self._read().tolist()
 
     def _one(self, what: str):
-        if self._node.size != 1:
+        if self.size != 1:
             raise TypeError(f"only an array of one element converts to {what}; this one has the shape {self.shape}")
         return self._read().item()
 
@@ -541,10 +542,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return _manipulation.copy(self)
 
     def copy(self, order: Optional[str] = "C") -> "Array":
-        """A copy, which shares no elements; `order` changes nothing.
+        """A copy, which shares no elements.
 
         Parameters
-            order: C, F, A or K; accepted.
+            order: C or F, the order of memory; A or K, that of this array where it is C or F.
         Returns
             An array of the same shape and type.
         Example
@@ -554,7 +555,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             >>> x.tolist()
             [0.0, 0.0]
         """
-        return _creation.copy(self, order)
+        return _manipulation.copy(self) if order == "C" else _creation.copy(self, order)
 
     def __reduce__(self):
         """By value: the elements travel, and come back as an array of the session that is then current."""
@@ -830,7 +831,9 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         result = result.astype(array.dtype)
     node = array._node
     _graph.check_isolated(node)
-    if node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts) or type(node.strides) is PartStrides:
+    is_seen = node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts)
+    # The new elements would lie in C order.
+    if is_seen or type(node.strides) is PartStrides or node.strides and not _manipulation.is_contiguous(node.shape, node.strides):
         _indexing.write(array, result)
         return array
     # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
@@ -915,3 +918,4 @@ for _method, _function in {
 
 # These stand on this module, and its methods on them.
 from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _host_arrays  # noqa: E402, F401

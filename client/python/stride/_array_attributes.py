@@ -1,10 +1,12 @@
 """Attributes of NumPy's arrays that are objects of their own, and parts of complex numbers put together."""
 
+import math
 from typing import Any, Iterator, Optional, Tuple
 
 import numpy as np
 
 from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
+from stride._copies import NUMBERS
 from stride._array import BLOCK_BYTES, Array, array_of, wrap
 from stride._elementwise import where
 from stride._graph import FrozenStrides, elementwise
@@ -126,10 +128,17 @@ class Flat:
 
     def _place(self, key: Any) -> Optional[Tuple[int, ...]]:
         """The indices of the element that an integer names; None for other keys and those out of bounds."""
-        size = self.base.size
-        if not isinstance(key, (int, np.integer)) or isinstance(key, bool) or not -size <= key < size:
+        if type(key) is not int and (not isinstance(key, (int, np.integer)) or isinstance(key, bool)):
             return None
-        return tuple(map(int, np.unravel_index(int(key) % size, self.base.shape)))
+        shape, rest, place = self.base.shape, int(key), []
+        size = math.prod(shape)
+        if not -size <= rest < size:
+            return None
+        rest %= size
+        for extent in reversed(shape):
+            rest, one = divmod(rest, extent)
+            place.append(one)
+        return tuple(place[::-1])
 
     def __getitem__(self, key: Any) -> Array:
         self.index = 0  # as NumPy's
@@ -143,8 +152,7 @@ class Flat:
         """Values that are fewer are repeated, as NumPy's."""
         self.index = 0
         place = self._place(key)
-        is_number = isinstance(value, (bool, int, float, complex, np.generic, Array)) and not np.ndim(value)
-        if place is not None and is_number:
+        if place is not None and (type(value) in NUMBERS or isinstance(value, (np.generic, Array)) and not value.ndim):
             self.base[place] = value
             return
         places = np.arange(self.base.size)

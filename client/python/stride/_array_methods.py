@@ -23,7 +23,7 @@ class NumpyMethods:
 
         Parameters
             dtype: the element type.
-            order: C, F, A or K; the elements' values do not depend on it.
+            order: C or F, the order of memory; A or K, that of this array where it is C or F.
             casting: which casts are made: no, equiv, safe, same_kind or unsafe.
             subok: accepted: arrays have no subclasses.
             copy: whether an array of the type is copied as well.
@@ -42,8 +42,12 @@ class NumpyMethods:
         _arguments.check_order(order)
         _warn_of_complex(self.dtype, dtype)  # type: ignore[attr-defined]
         if casting != "unsafe":
-            return _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
-        return _manipulation.astype(self, dtype, copy=copy)  # type: ignore[arg-type]
+            checked = _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
+            return checked if order == "K" else _manipulation.copied(checked, order)
+        if not copy and self.dtype == _dtypes.dtype_of(dtype):  # type: ignore[attr-defined]
+            if not _manipulation.lies_otherwise(self, order):  # type: ignore[arg-type]
+                return self  # type: ignore[return-value]
+        return _manipulation.copied(self, order, _dtypes.dtype_of(dtype))  # type: ignore[arg-type]
 
     def view(self, dtype=None, type=None) -> "Array":  # noqa: A002, NumPy's name
         """A view of all elements. With another type: their bytes as elements of it.
@@ -792,10 +796,10 @@ class NumpyMethods:
     # --- bytes, which are read ---
 
     def tobytes(self, order: Optional[str] = "C") -> bytes:
-        r"""The elements' bytes in C order, or with F in Fortran's.
+        r"""The elements' bytes, in C order unless another is asked for.
 
         Parameters
-            order: C or F: in which order the elements are read.
+            order: C or F: in which order the elements are read; A or K: F where they lie so.
         Returns
             A bytes object of `nbytes` bytes.
         Raises
@@ -804,6 +808,10 @@ class NumpyMethods:
             >>> st.array([1, 2], st.uint8).tobytes()
             b'\x01\x02'
         """
+        from stride import _manipulation
+
+        if order != "C" and _manipulation.wants_fortran(order, self):  # type: ignore[arg-type]
+            order = "F"
         return self._read().tobytes(order)  # type: ignore[attr-defined]
 
     def tofile(self, fid, sep: str = "", format: str = "%s") -> None:  # noqa: A002

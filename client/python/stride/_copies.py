@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, List, Optional
 import numpy as np
 
 from stride import _dtypes, _inference
+from stride._graph import View
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 # The copies of a session together; beyond, the oldest are written back and dropped.
 MAX_SESSION_BYTES = 64 << 20
+PART_BYTES = 1 << 20  # that one command brings back
 _SWEEP_AFTER = 4096  # copies remembered before those that are gone are forgotten
 _NUMPY_REALS = tuple(one.type for one in _dtypes.NUMBERS if one.kind in "biuf" and one is not _dtypes.bfloat16)
 # The types of values that NumPy assigns to an element without a warning.
@@ -28,7 +30,7 @@ class HostCopy:
 
     __slots__ = (
         "session", "home", "owner", "owner_id", "handle", "host", "values", "dirty", "open", "arrays", "numbers",
-        "origin", "seen_in", "num_seen", "num_bytes", "__weakref__",
+        "origin", "seen_in", "num_seen", "num_bytes", "memory", "num_views", "__weakref__",
     )
 
     def __init__(self, owner: "Node", host: np.ndarray):
@@ -39,6 +41,8 @@ class HostCopy:
         self.handle = 0  # the owner's, once the owner is gone
         self.host = host
         self.values: Optional[np.ndarray] = None
+        self.memory: Optional[np.ndarray] = host  # which of the two has the elements; None after the end
+        self.num_views = 0  # LocalViews without a node
         self.dirty = False  # the service lacks writes
         self.open = False
         self.arrays: List[weakref.ref] = []  # LocalArrays
@@ -73,6 +77,7 @@ class HostCopy:
         """The buffer has dropped the copy."""
         self.close()
         self.dirty = False
+        self.memory = None
         self._dismiss()
 
     def uploaded(self) -> None:
@@ -99,8 +104,18 @@ class HostCopy:
             assert owner is not None
             flush.materialise(owner)
             return
-        spec = array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[self.host.dtype], shape=self.host.shape)
-        inline = array_pb2.InlineArray(spec=spec, data=self.host.tobytes())
+        if self.num_bytes <= PART_BYTES:
+            self._send(flush, self.host, handle)
+            return
+        flat, step = self.host.reshape(-1), PART_BYTES // self.host.itemsize  # a large copy is contiguous
+        for begin in range(0, flat.size, step):
+            end = min(begin + step, flat.size)
+            part = View((("reshape", flat.shape), ("slice", 0, begin, end, None)))
+            self._send(flush, flat[begin:end], flush.view(handle, part, self.origin))
+
+    def _send(self, flush: "Flush", host: np.ndarray, handle: int) -> None:
+        spec = array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[host.dtype], shape=host.shape)
+        inline = array_pb2.InlineArray(spec=spec, data=host.tobytes())
         operation = pb.Operation(copy=pb.Copy(input=pb.Operand(inline_array=inline)))
         operation.outputs.add(handle=handle, existing=True)
         flush.add(operation, self.origin)
@@ -115,6 +130,7 @@ class HostCopy:
             return False
         self.values = _laid_out(owner, self.host)
         self.host = _for_reading(self.values)
+        self.memory = self.values
         self._dismiss()
         buffer.version += 1  # what other values of the buffer have on the host is separate memory
         owner.host, owner.host_version = self.host, buffer.version

@@ -127,6 +127,17 @@ def _dtype_or(dtype, default) -> np.dtype:
     return _dtypes.dtype_of(default if dtype is None else dtype)
 
 
+def _as_it_is(array: Array) -> Array:
+    return array
+
+
+def _turned(shape: tuple, order: Optional[str], like: Optional[Array] = None) -> tuple:
+    """For a new array of the shape in a memory order: the shape to make it in, and what makes the array of that."""
+    if len(shape) < 2 or not _manipulation.wants_fortran(order, like):
+        return shape, _as_it_is
+    return shape[::-1], _manipulation.permute_dims
+
+
 def _check_memory_order(order: Optional[str], like, orders: Tuple[str, ...] = ("F", "C")) -> None:
     if order != "C":
         _arguments.check_order(order, orders)
@@ -140,7 +151,7 @@ def zeros(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str
     Parameters
         shape: an integer or a sequence of them.
         dtype: the element type, float64 where none is given.
-        order: C or F; the service has one order of memory, so that it changes nothing.
+        order: C or F: the order of memory.
         device: where it is; the session's device where none is given.
         like: an array of the service, which changes nothing.
     Returns
@@ -152,7 +163,8 @@ def zeros(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str
         [[0, 0], [0, 0]]
     """
     _check_memory_order(order, like)
-    return _on(_fill(_session_of(device), _shape(shape), _dtype_or(dtype, float), None), device)
+    shape, made = _turned(_shape(shape), order)
+    return made(_on(_fill(_session_of(device), shape, _dtype_or(dtype, float), None), device))
 
 
 # Nothing of what was in memory before may be seen.
@@ -165,7 +177,7 @@ def ones(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str]
     Parameters
         shape: an integer or a sequence of them.
         dtype: the element type, float64 where none is given.
-        order: C or F; the service has one order of memory, so that it changes nothing.
+        order: C or F: the order of memory.
         device: where it is; the session's device where none is given.
         like: an array of the service, which changes nothing.
     Returns
@@ -188,7 +200,7 @@ def full(
         shape: an integer or a sequence of them.
         fill_value: a number, which must fit, or what broadcasts to the shape.
         dtype: the element type, the value's where none is given.
-        order: C or F; the service has one order of memory, so that it changes nothing.
+        order: C or F: the order of memory.
         device: where it is; the session's device where none is given.
         like: an array of the service, which changes nothing.
     Returns
@@ -200,6 +212,8 @@ def full(
         [7, 7]
     """
     _check_memory_order(order, like)
+    if _manipulation.wants_fortran(order):
+        return _manipulation.copied(full(shape, fill_value, dtype, device=device), order)
     if not isinstance(fill_value, _SCALARS) and not isinstance(fill_value, Array):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
@@ -226,7 +240,7 @@ def zeros_like(
     Parameters
         a: the array.
         dtype, shape: what is to differ.
-        order, subok: change nothing, since the service has one order of memory and no subclasses.
+        order, subok: changes nothing, since the service has no subclasses.
         device: where it is.
     Returns
         An array.
@@ -237,7 +251,8 @@ def zeros_like(
         [0, 0]
     """
     a, shape = _like(a, order, subok, shape)
-    return _on(_fill(_session_of(device, a), shape, _dtype_or(dtype, a.dtype), None), device)
+    shape, made = _turned(shape, order, a)
+    return made(_on(_fill(_session_of(device, a), shape, _dtype_or(dtype, a.dtype), None), device))
 
 
 empty_like = zeros_like
@@ -251,8 +266,8 @@ def ones_like(
     Parameters
         a: the array whose shape and type the result has.
         dtype: what is to differ.
-        order: change nothing, since the service has one order of memory and no subclasses.
-        subok: change nothing, since the service has one order of memory and no subclasses.
+        order: the order of memory: C, F, or A and K, that of `a` where it is C or F.
+        subok: changes nothing, since the service has no subclasses.
         shape: what is to differ.
         device: where it is.
     Returns
@@ -282,8 +297,8 @@ def full_like(
         a: the array whose shape and type the result has.
         fill_value: the number, or an array that broadcasts to the shape.
         dtype: what is to differ.
-        order: change nothing, since the service has one order of memory and no subclasses.
-        subok: change nothing, since the service has one order of memory and no subclasses.
+        order: the order of memory: C, F, or A and K, that of `a` where it is C or F.
+        subok: changes nothing, since the service has no subclasses.
         shape: what is to differ.
         device: where it is.
     Returns
@@ -297,8 +312,10 @@ def full_like(
     a, shape = _like(a, order, subok, shape)
     dtype = _dtype_or(dtype, a.dtype)
     if not isinstance(fill_value, _SCALARS):
-        return full(shape, fill_value, dtype=dtype, device=device)
-    return _on(full_in(_session_of(device, a), shape, fill_value, dtype), device)
+        order = "F" if _manipulation.wants_fortran(order, a) else "C"
+        return full(shape, fill_value, dtype, order, device=device)
+    shape, made = _turned(shape, order, a)
+    return made(_on(full_in(_session_of(device, a), shape, fill_value, dtype), device))
 
 
 def _integers(session: Session, start: int, stop: int, dtype: np.dtype) -> Array:
@@ -473,7 +490,7 @@ def eye(
         N, M: how many rows and columns; as many columns as rows where M is not given.
         k: which diagonal; positive ones are above the main one.
         dtype: the element type, float64 where none is given.
-        order: C or F; the service has one order of memory, so that it changes nothing.
+        order: C or F: the order of memory.
         device: where it is; the session's device where none is given.
         like: an array of the service, which changes nothing.
     Returns
@@ -492,7 +509,8 @@ def eye(
     k = min(max(k, -n_rows), n_cols)
     rows = _manipulation.expand_dims(arange(n_rows), axis=1)
     columns = arange(-k, n_cols - k)
-    return _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
+    made = _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
+    return _manipulation.copied(made, order) if _manipulation.wants_fortran(order) else made
 
 
 def identity(n: int, dtype=None, *, like=None) -> Array:
@@ -637,7 +655,7 @@ def asarray(
     Parameters
         a: an array, a number, nested sequences, or an object with DLPack's or CUDA's interface.
         dtype: the element type, that of `a` where none is given.
-        order: C, F, A or K, which change nothing.
+        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
         device, sharding: where it is, and how it is spread.
         copy: True for a copy in any case, False for an error where one is needed.
         like: an array of the service, which changes nothing.
@@ -652,13 +670,18 @@ def asarray(
         (2, 2)
     """
     _check_memory_order(order, like, _arguments.ORDERS)
+    if not isinstance(a, Array) and order is not None and order.upper() == "F":
+        made = asarray(a, dtype, device=device, copy=copy, like=like, progress=progress, sharding=sharding)
+        return made if made.ndim < 2 else asfortranarray(made)
     if isinstance(a, Array):
         if dtype is not None and _dtypes.dtype_of(dtype) != a.dtype:
             if copy is False:
                 raise ValueError("another type needs a copy")
-            a = a.astype(dtype)
-        elif copy:
-            a = _manipulation.copy(a)
+            a = _manipulation.copied(a, order, _dtypes.dtype_of(dtype))
+        elif copy or _manipulation.lies_otherwise(a, order):
+            if copy is False:
+                raise ValueError("another order of memory needs a copy")
+            a = _manipulation.copied(a, order)
         return _on(a, device) if sharding is None else reshard(a, sharding)
     if copy is False:
         raise ValueError("elements on the host must be copied to a device")
@@ -702,7 +725,7 @@ def array(
         object: an array, a number or nested sequences; arrays of the service in them are joined on the device.
         dtype: the element type, that of `object` where none is given.
         copy: False and None share an array of the service, False with an error where that is not possible.
-        order: C, F, A or K, which change nothing.
+        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
         subok: must be False, since the service's arrays have no subclasses.
         ndmin: how many axes there are at least; missing ones are put in front.
         ndmax, like: accepted for NumPy's sake; nested sequences are taken apart to the end.
@@ -738,7 +761,7 @@ def asanyarray(
     Parameters
         a: an array, or what becomes one.
         dtype: the element type, that of `obj` where none is given.
-        order: C, F, A or K, which change nothing.
+        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
         device: where it is, and how it is spread.
         copy: True for a copy in any case, False for an error where one is needed.
         like: an array of the service, which changes nothing.
@@ -805,7 +828,7 @@ def asarray_chkfinite(a, dtype=None, order: Optional[str] = None) -> Array:
     Parameters
         a: an array, or what becomes one.
         dtype: the element type, that of `obj` where none is given.
-        order: C, F, A or K, which change nothing.
+        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
     Returns
         An array.
     Raises
@@ -827,7 +850,7 @@ def copy(a, order: Optional[str] = "K", subok: bool = False) -> Array:
 
     Parameters
         a: an array.
-        order: C, F, A or K, which change nothing.
+        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
         subok: must be False.
     Returns
         An array of `a`'s shape and type.
@@ -840,8 +863,7 @@ def copy(a, order: Optional[str] = "K", subok: bool = False) -> Array:
     from stride import _arguments
 
     _arguments.refuse_subok(subok)
-    _arguments.check_order(order)
-    return _manipulation.copy(array_of(a))
+    return _manipulation.copied(array_of(a), _arguments.check_order(order))
 
 
 def require(a, dtype=None, requirements=None, *, like=None) -> Array:

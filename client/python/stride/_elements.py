@@ -17,18 +17,25 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from stride import _array, _dtypes, _errors
+from stride import _array, _dtypes, _errors, _local
 from stride._array import Array, get_node, set_node
-from stride._copies import NUMBERS, REALS, HostCopy, is_contiguous
+from stride._copies import NUMBERS, PART_BYTES, REALS, HostCopy, is_contiguous
 from stride._graph import Buffer, FrozenStrides, Node, PartStrides
 from stride._origin import caller
 from stride._stream import Answer
 
-MAX_BYTES = 1 << 20  # of an array that has a copy
+MAX_BYTES = 16 << 20  # of an array that has a copy
+# Beyond, the elements travel by other connections, or in parts.
+_INLINE_BYTES = PART_BYTES
 # Up to here a copy is uploaded within a command, at no more cost than a write of one element.
 _CHEAP_BYTES = 64 << 10
-# Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them.
+# Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them. Where the
+# elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
+_BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
+# Writes until small arrays are looked for again that those of a loop are computed from.
+_RETRY = 1000
+_MAX_PLACES = 256  # of programs, which wait for numbers
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -40,7 +47,7 @@ def _can_have_copy(node: Node) -> bool:
     buffer = node.buffer
     return (
         not node.session._is_trace
-        and node.nbytes <= MAX_BYTES
+        and (node.nbytes <= _INLINE_BYTES or node.nbytes <= MAX_BYTES and is_contiguous(node))
         and node.dtype.type in NUMBERS
         and (buffer is None or not buffer.is_shared and not buffer.loans)
     )
@@ -75,6 +82,12 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
     """The elements, read for the sake of reads and writes to come. None where that fails: the next read of the array
     raises the error."""
     session, answer = node.session, Answer()
+    if node.nbytes > _INLINE_BYTES:
+        try:
+            return session._read_bulk(node, None)
+        except _errors.StrideError:
+            node.own_buffer().touches = -(1 << 30)  # it would fail again
+            return None
     try:
         session._flush((), lambda flush: flush.read(node, answer))
         result = session._wait(answer)
@@ -120,7 +133,7 @@ def _copy_of_whole(node: Node, fetched: Optional[np.ndarray], version: int) -> O
     if host is None or owner.op is not None:
         return None
     copy = HostCopy(owner, host)
-    buffer.copy = copy
+    buffer.copy, buffer.is_local = copy, True
     owner.keep(host)
     return copy
 
@@ -134,7 +147,7 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     if node.cached() is None:
         buffer = node.own_buffer()
         buffer.touches += 1
-        if buffer.touches < _READS or session.closed:
+        if buffer.touches < _READS + node.nbytes // _BYTES_PER_READ or session.closed:
             return None
         whole = _whole_of(node)
         version, fetched = buffer.version, _fetched(whole)
@@ -164,11 +177,30 @@ def _join(array: Array, copy: HostCopy, host: np.ndarray) -> None:
     copy.arrays.append(weakref.ref(array))
 
 
+def joined(array: Array) -> bool:
+    """Makes an array whose elements are here one with a copy, which views may share."""
+    node = array._node
+    host = node.cached()
+    if host is None or not _can_have_copy(node):
+        return False
+    with node.session._lock:
+        copy = _copy_of(node, node, None, 0)
+        if copy is None:
+            return False
+        _join(array, copy, host)
+    return type(array) is LocalArray and array._host is not None
+
+
 _PLAIN_KEYS = frozenset((int, slice, type(Ellipsis), type(None)))
 
 
 def _is_plain(key: Any) -> bool:
-    return type(key) in _PLAIN_KEYS or type(key) is tuple and all(type(one) in _PLAIN_KEYS for one in key)
+    if type(key) is not tuple:
+        return type(key) in _PLAIN_KEYS
+    for one in key:
+        if type(one) not in _PLAIN_KEYS:
+            return False
+    return True
 
 
 def _as_plain(key: Any) -> Any:
@@ -191,9 +223,8 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
         value = [one._host if type(one) is Element else one for one in value]
         return value if all(type(one) in numbers for one in value) else None
     if isinstance(value, Array):
-        node = get_node(value)
-        value = node.cached() if not node.session._is_trace else None
-        if value is None or value.nbytes > _CHEAP_BYTES:
+        value = _host_arrays.values_of(value)
+        if value is None:
             return None
     elif kind is not _ndarray:
         return None
@@ -202,15 +233,20 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
 
 def _settled_value(value: Any, buffer: Buffer) -> Any:
     """A number that only the service knows, assigned to an element: where elements were read and written before, it is
-    read, so that the loop goes on here. Else the value itself."""
+    read, so that the loop goes on here; so is a small array that is computed from small ones. Else the value itself."""
     if type(value) is not Array:
         return value
     node = value._node
-    if node.shape or node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
+    if node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
         return value
     buffer.touches += 1
+    if node.shape:
+        if buffer.touches >= _LARGE_WRITES and node.nbytes <= _CHEAP_BYTES and not _read_sources(node, node):
+            buffer.touches = -_RETRY
+        return value
     if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
         return value
+    note_wait(node)
     host = _fetched(node)
     if host is not None:
         home = node.session, node.device
@@ -221,8 +257,53 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
     return value
 
 
+def _read_sources(node: Node, *wanted: Node) -> bool:
+    """The small arrays that `node` is computed from become local (`_local.py`); those that the service alone has are
+    read, and `wanted` with them. False: there are large ones, or a read fails."""
+    unknown = _local.mark(node)
+    if unknown is None:
+        return False
+    session = node.session
+    reads = [(one, Answer()) for one in {id(one): one for one in (*unknown, *wanted)}.values()]
+
+    def add(flush):
+        for one, answer in reads:
+            flush.read(one, answer)
+
+    try:
+        if reads:
+            session._flush((), add)
+        for one, answer in reads:
+            result = session._wait(answer)
+            if result.HasField("status") and result.status.code or session._stream.has_failures():
+                return False
+            if one.cached() is None:
+                values = np.ndarray(one.shape, one.dtype, result.results[0].inline_array.data).copy()
+                values.setflags(write=False)
+                session._keep(one, values)
+            one.own_buffer().is_local = True
+    except _errors.StrideError:
+        return False
+    return True
+
+
+def note_wait(node: Node) -> None:
+    """The host is about to wait for a number. Where it waited at the same place of the program before, this is a loop:
+    what the number is computed from is read, if it is small, so that the loop goes on here."""
+    session, place = node.session, caller()
+    if session.closed or session._is_trace:
+        return
+    if len(session._waits) >= _MAX_PLACES:
+        session._waits.clear()
+    count = session._waits[place] = session._waits.get(place, 0) + 1
+    # Ever less often: a loop that goes on waiting has operations that are the service's.
+    if count > 1 and count % (1 << max(0, count.bit_length() - 3)) == 0:
+        _read_sources(node)
+
+
 def note_read(node: Node) -> None:
     """The host reads a number. Where it is computed from elements, a copy of their array is worth its round trip."""
+    note_wait(node)
     nodes = [node]
     for _ in range(8):
         if not nodes:
@@ -259,7 +340,7 @@ def write(array: Array, key: Any, value: Any) -> bool:
     fetched, version, whole = None, 0, node
     if not is_known or not is_cheap and (buffer.copy is None or not buffer.copy.dirty):
         buffer.touches += 1
-        if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES):
+        if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES + node.nbytes // _BYTES_PER_WRITE):
             return False
         if not is_known:
             session._check_open()
@@ -322,7 +403,7 @@ def _open(copy: HostCopy, buffer: Buffer) -> None:
             if node.buffer is not buffer or node.held:
                 break
             nodes.add(id(node))
-    if len(nodes) != buffer.num_nodes:
+    if len(nodes) + copy.num_views != buffer.num_nodes:
         return
     for array in arrays:
         node = get_node(array)
@@ -355,6 +436,14 @@ class LocalArray(Array):
         self._leave()
         set_node(self, node)
 
+    @_node.deleter
+    def _node(self) -> None:
+        copy = self._copy  # type: ignore[attr-defined]
+        if copy is not None:
+            copy.close()
+        self._leave()
+        del self._node  # the slot, now that it is a plain Array
+
     def _leave(self) -> None:
         """Has nothing to do with a copy any more."""
         self._target = self._host = self._copy = None  # type: ignore[attr-defined]
@@ -377,10 +466,9 @@ class LocalArray(Array):
                     element._host = value
                     element._home = self._home  # type: ignore[attr-defined]
                     return element
-            elif kind is Element or isinstance(key, np.integer):
-                plain = _as_plain(key)
-                if plain is not key:
-                    return self[plain]
+                if kind is int:
+                    return _host_arrays.view_of(self, key, value)
+            return _host_arrays._taken(self, host, key)
         return Array.__getitem__(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -402,6 +490,9 @@ class LocalArray(Array):
                         return
                 except Exception:
                     pass
+            elif _host_arrays._assigned(target, key, value, self._home):  # type: ignore[attr-defined]
+                if self._target is target:  # type: ignore[attr-defined]
+                    return
         Array.__setitem__(self, key, value)
 
     def __len__(self) -> int:
@@ -501,23 +592,26 @@ def _home_of_numbers() -> Optional[Tuple]:
     return session, None
 
 
-# The types that `of_elements` takes.
-HOST_NUMBERS = NUMBERS | {Element}
+
+def number_of(value: np.generic, session) -> Element:
+    """A number of NumPy's in a session."""
+    return _element(value, (session, session.device))
+
 
 # Functions whose results here differ from NumPy's for some types or numbers.
 _OTHERS = frozenset(("floor_divide", "ceil", "floor", "trunc"))
 
 
-def of_elements(name: str, *inputs: Any) -> Optional[Element]:
-    """A function of Elements and numbers by NumPy; None where another kind of value is among them. The result of
-    numbers alone belongs to the current session, which is not asked to compute it."""
+def of_elements(name: str, *inputs: Any) -> Optional[Array]:
+    """A function of Elements and numbers by NumPy, or of other arrays that are here; None where another kind of value
+    is among them. The result of numbers alone belongs to the current session, which is not asked to compute it."""
     values, home = [], None
     for one in inputs:
         if type(one) is Element:
             home = one._home  # type: ignore[attr-defined]
             one = one._host  # type: ignore[attr-defined]
         elif type(one) not in NUMBERS:
-            return None
+            return _host_arrays.of_host(name, *inputs)
         values.append(one)
     function = getattr(np, name, None)
     if home is None:
@@ -544,6 +638,8 @@ def _operators(function: Callable, method: str) -> None:
         if kind is Element:
             other = other._host
         elif kind not in NUMBERS:
+            if kind in _ON_HOST and (result := _host_arrays.call(function, (self, other))) is not None:
+                return result
             return general(self, other)
         try:
             value = function(self._host, other)
@@ -634,3 +730,9 @@ for _method, _function in {
 
 for _class in (LocalArray, Element):
     _class.__name__, _class.__qualname__, _class.__module__ = "Array", "Array", Array.__module__
+
+from stride import _host_arrays  # noqa: E402, which stands on this module
+
+_ON_HOST = frozenset((LocalArray, _host_arrays.HostArray, _host_arrays.LocalView))
+# The types that `of_elements` takes.
+HOST_NUMBERS = NUMBERS | _ON_HOST | {Element}

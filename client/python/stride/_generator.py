@@ -1,7 +1,8 @@
 """The generator of random numbers: NumPy's methods, with the numbers made on the device."""
 
+import functools
 import math
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 import numpy as np
 
@@ -19,12 +20,15 @@ from stride import (
 )
 from stride._array import Array, host_array, wrap
 from stride._bit_generator import GENERATORS, BitGenerator
+from stride._elements import number_of
 from stride._graph import Number, record
 from stride._session import current_session
 from stride._ufunc import _give
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 _Random = pb.Creation.Random
+_NONE = type(None)
+_MOST_INTEGER = 2**62  # of bounds that need no check
 # NumPy's bounds of counts that a double still distinguishes.
 _MOST_POISSON = 9223372006484771072.0
 
@@ -133,18 +137,36 @@ class Generator:
         """
         return [type(self)(one) for one in self._bits.spawn(_p.count_of(n_children, "n_children"))]
 
-    def _create(self, shape, dtype: np.dtype, num_words: int, **distribution) -> Array:
+    def _create(
+        self, shape, dtype: np.dtype, num_words: int, finish: Callable, is_normal: bool = False, **distribution
+    ) -> Array:
+        """`finish` makes a number of the distribution, on the host, of Python's integer of the words that it reads, or
+        of the standard normal number: by operations that give the bits that a device gives."""
+        if shape == ():
+            return self._number(dtype, num_words, finish, lambda: distribution, is_normal)
         in_block = GENERATORS[self.generator][1] // num_words
         state = self._bits.take(-(-math.prod(shape) // in_block))
-        if shape != ():
-            return self._created(state, shape, dtype, **distribution)
-        kind = (dtype, *((name, one.SerializeToString()) for name, one in distribution.items()))
-        return self._ahead.number(
-            kind,
-            state,
+        return self._created(state, shape, dtype, **distribution)
+
+    def _number(
+        self, dtype: np.dtype, num_words: int, finish: Callable, distribution: Callable, is_normal: bool = False
+    ) -> Array:
+        """An array without axes. `distribution()` gives what `_create` takes as `distribution`."""
+        state = self._bits.take(1)
+        kind = ("normal", dtype) if is_normal else ("bits", num_words)
+        known = self._ahead.known(kind, state)
+        if known is not None:
+            return number_of(finish(known), current_session())
+        in_block = GENERATORS[self.generator][1] // num_words
+
+        def make(state: tuple, count: int) -> Array:
             # The first number of each block.
-            lambda state, count: self._created(state, (count * in_block,), dtype, **distribution)[::in_block],
-        )
+            if is_normal:
+                return self._created(state, (count * in_block,), dtype, normal=_Random.Normal())[::in_block]
+            words = _dtypes.uint64 if num_words == 2 else _dtypes.uint32
+            return self._created(state, (count * in_block,), words, bits=_Random.Bits())[::in_block]
+
+        return self._ahead.number(kind, state, lambda: self._created(state, (), dtype, **distribution()), make, finish)
 
     def _created(self, state: tuple, shape: tuple, dtype: np.dtype, **distribution) -> Array:
         key, counter, stream = state
@@ -176,8 +198,8 @@ class Generator:
             return _sampling.sample(name, shape, computed, *state, *parameters).astype(dtype, copy=False)
 
         if shape == () and _p.are_numbers(*parameters):
-            kind = (name, dtype, *map(str, parameters))
-            return self._ahead.number(kind, self._state(shape), lambda state, count: make(state, (count,)))
+            kind, state = (name, dtype, *map(str, parameters)), self._state(shape)
+            return self._ahead.number(kind, state, lambda: make(state, ()), lambda at, count: make(at, (count,)))
         return make(self._state(shape), shape)
 
     # --- words, uniform and normal numbers ---
@@ -193,7 +215,7 @@ class Generator:
         dtype = _dtypes.dtype_of(dtype)
         if dtype not in (_dtypes.uint32, _dtypes.uint64):
             raise _errors.DataTypeMismatch(f"bits are uint32 or uint64, not {dtype}")
-        return self._create(_p.shape_of(size), dtype, dtype.itemsize // 4, bits=_Random.Bits())
+        return self._create(_p.shape_of(size), dtype, dtype.itemsize // 4, dtype.type, bits=_Random.Bits())
 
     def bytes(self, length: int) -> bytes:
         """Random bytes on the host.
@@ -215,9 +237,12 @@ class Generator:
         >>> stride.random.Generator(7).random((2, 3)).shape
         (2, 3)
         """
+        if (size is None or type(size) is tuple and not size) and out is None and dtype is np.float64:  # in a loop
+            return self._number(_dtypes.float64, 2, _unit(_dtypes.float64), lambda: {"uniform": _Random.Uniform()})
         dtype = _p.real_type(dtype)
         shape = _p.shape_of(_p.target(size, dtype, out))
-        return _give(self._create(shape, dtype, _words(dtype), uniform=_Random.Uniform()), out, None, "same_kind")
+        made = self._create(shape, dtype, _words(dtype), _unit(dtype), uniform=_Random.Uniform())
+        return made if out is None else _give(made, out, None, "same_kind")
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=np.float64) -> Array:
         """Uniform numbers in [low, high).
@@ -238,7 +263,14 @@ class Generator:
                 raise ValueError("high - low < 0")
         dtype = _p.real_type(dtype)
         if _p.are_numbers(low, high):
-            return self._create(_p.shape_of(size), dtype, _words(dtype), uniform=_Random.Uniform(low=low, high=high))
+            unit, real = _unit(dtype), dtype.type
+            return self._create(
+                _p.shape_of(size),
+                dtype,
+                _words(dtype),
+                lambda word: real(low) + (real(high) - real(low)) * unit(word),
+                uniform=_Random.Uniform(low=low, high=high),
+            )
         return (low + (high - low) * self.random(_p.shape_of(size, low, high), dtype)).astype(dtype, copy=False)
 
     def standard_normal(self, size=None, dtype=np.float64, out: Optional[Array] = None) -> Array:
@@ -252,7 +284,8 @@ class Generator:
         """
         dtype = _p.real_type(dtype)
         shape = _p.shape_of(_p.target(size, dtype, out))
-        return _give(self._create(shape, dtype, _words(dtype), normal=_Random.Normal()), out, None, "same_kind")
+        made = self._create(shape, dtype, _words(dtype), dtype.type, True, normal=_Random.Normal())
+        return made if out is None else _give(made, out, None, "same_kind")
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=np.float64) -> Array:
         """Normal numbers.
@@ -265,8 +298,14 @@ class Generator:
         """
         loc, scale, dtype = _p.parameter(loc, "loc"), _p.non_negative(scale, "scale"), _p.real_type(dtype)
         if _p.are_numbers(loc, scale) and math.isfinite(loc) and 0 < scale < math.inf:
+            real = dtype.type
             return self._create(
-                _p.shape_of(size), dtype, _words(dtype), normal=_Random.Normal(mean=loc, deviation=scale)
+                _p.shape_of(size),
+                dtype,
+                _words(dtype),
+                lambda z: real(loc) + real(scale) * real(z),
+                True,
+                normal=_Random.Normal(mean=loc, deviation=scale),
             )
         return (loc + scale * self.standard_normal(_p.shape_of(size, loc, scale), dtype)).astype(dtype, copy=False)
 
@@ -280,6 +319,10 @@ class Generator:
         >>> stride.random.Generator(7).integers(1, 7, 100).dtype
         dtype('int64')
         """
+        if size is None and dtype is np.int64 and type(low) is int and type(high) in (int, _NONE) and not endpoint:
+            first, last = (0, low) if high is None else (low, high)
+            if -_MOST_INTEGER <= first < last <= _MOST_INTEGER:  # in a loop
+                return self._number(_dtypes.int64, 2, _integer(first, last), lambda: {"integers": _bounds(first, last)})
         dtype = _dtypes.dtype_of(dtype)
         if dtype.kind not in "biu":
             raise _errors.DataTypeMismatch(
@@ -307,10 +350,9 @@ class Generator:
             return self.bits(size).astype(dtype, copy=False)  # all that 64 bits have
         if high == 2**64:  # which is no bound that a request can have
             return self.integers(0, high - low, size, dtype) + dtype.type(low)
-        integers = _Random.Integers()
-        integers.low.CopyFrom(Number(low).to_proto())
-        integers.high.CopyFrom(Number(high).to_proto())
-        return self._create(_p.shape_of(size), dtype, 2, integers=integers)
+        return self._create(
+            _p.shape_of(size), dtype, 2, _integer(low, high, dtype.type), integers=_bounds(low, high)
+        )
 
     def _integers_between(self, low, high, size, dtype: np.dtype, endpoint: bool) -> Array:
         """Of bounds in arrays of Python's integers."""
@@ -851,3 +893,24 @@ def _bound(value, name: str):
 
 def _words(dtype: np.dtype) -> int:
     return 2 if dtype.itemsize == 8 else 1
+
+
+def _integer(low: int, high: int, real: type = np.int64) -> Callable:
+    """Of Python's integer of two words the integer in [low, high) that a device makes (`Creation.Random.Integers`)."""
+    span = high - low
+    return lambda words: real(low + (span * words >> 64))
+
+
+def _bounds(low: int, high: int) -> _Random.Integers:
+    return _Random.Integers(low=Number(low).to_proto(), high=Number(high).to_proto())
+
+
+# By type: bits of the word, and those that a number in [0, 1) is made of.
+_UNIT_BITS = {_dtypes.float64: (64, 53), _dtypes.float32: (32, 24)}
+
+
+@functools.lru_cache(maxsize=None)
+def _unit(dtype: np.dtype) -> Callable:
+    """Of Python's integer of the words the uniform number that a device makes (`Creation.Random.Uniform`)."""
+    (width, bits), real = _UNIT_BITS[dtype], dtype.type
+    return lambda word: real((word >> (width - bits)) * 2.0**-bits)

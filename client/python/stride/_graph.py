@@ -44,9 +44,10 @@ class Buffer:
     first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
     `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
     name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
-    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`)."""
+    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`). `is_local`: a loop of
+    the host uses the elements, so that small operations on them are the host's (`_local.py`)."""
 
-    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts")
+    __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts", "is_local")
 
     def __init__(self):
         self.num_nodes = 1
@@ -57,6 +58,7 @@ class Buffer:
         self.is_shared = False
         self.loans: Optional[list] = None
         self.parts: Optional[weakref.WeakSet] = None
+        self.is_local = False
 
     def end_copy(self) -> None:
         """The elements change elsewhere, or others are read: the copy is not to be used any more."""
@@ -341,12 +343,23 @@ def defer(session, shape, dtype, op: Union[Build, View], inputs: tuple) -> Node:
     return node
 
 
-def record(session, shape, dtype, op: Union[Build, Prepared], inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
+def record(
+    session, shape, dtype, op: Union[Build, Prepared], inputs: tuple, depth: int = 0, picks: bool = False,
+    host: Optional[Callable] = None,
+) -> Node:
     """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
 
     `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs and result. `picks`: of the first input
-    no more elements are read than the result has."""
+    no more elements are read than the result has. `host`: the same function of NumPy's arrays and numbers, for inputs of
+    a loop of the host (`_local.py`); its result is new memory."""
     size = num_elements = prod(shape)
+    if host is not None:
+        for one in inputs:
+            if type(one) is Node and one.buffer is not None and one.buffer.is_local:
+                made = _local.computed(session, host, inputs, shape, dtype)
+                if made is not None:
+                    return made
+                break
     for one in inputs:
         if type(one) is Node:
             num_elements += prod(one.shape)
@@ -441,10 +454,12 @@ check_reduction: Optional[Callable] = None
 def elementwise(name: str, inputs: tuple) -> Node:
     """A node for a function of the service on nodes and Numbers, at least one a node."""
     session = None
-    types, shape, has_integers = [], None, False
+    types, shape, has_integers, has_local = [], None, False, False
     for one in inputs:
         if type(one) is Node:
             types.append(one.dtype)
+            if one.buffer is not None and one.buffer.is_local:
+                has_local = True
             if session is None:
                 session = one.session
             elif session is not one.session:
@@ -461,6 +476,8 @@ def elementwise(name: str, inputs: tuple) -> Node:
     if session._weak:
         return _weakly(name, inputs, types, session, shape)
     loop, dtype = _inference.elementwise(name, *types)
+    if has_local and check_floats is None and (made := _local.elementwise(session, name, inputs, shape, dtype)) is not None:
+        return made
     if has_integers:
         inputs = tuple(
             [_fitting(name, one, loop) if type(one) is Number and one.type is int else one for one in inputs]
@@ -974,3 +991,5 @@ class Flush:
     def _fuses(node: Node, root: Node) -> bool:
         return (type(node.op) is str and not node.held and node.shape == root.shape and node.session is root.session
                 and (node.uses <= 1 or node.weight <= _MAX_REPEATED_WEIGHT))
+
+from stride import _local  # noqa: E402, which stands on this module

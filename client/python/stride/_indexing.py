@@ -286,6 +286,8 @@ def _fitting_masks(array: Array, keys: list) -> list:
 def get(array: Array, key) -> Array:
     node = array._node
     if _is_basic(key, len(node.shape)):
+        if type(array) is Array and node.buffer is not None and node.buffer.is_local and _elements.joined(array):
+            return array[key]
         return wrap(_view_of(node, key if type(key) is tuple else (key,)), array)
     from stride import _routines
 

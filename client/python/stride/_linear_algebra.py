@@ -6,7 +6,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _inference, _manipulation, _ufunc
+from stride import _core_axes, _dtypes, _errors, _graph, _inference, _local, _manipulation, _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, record
@@ -52,7 +52,12 @@ def matmul_nodes(left, right) -> Array:
         matmul.left.CopyFrom(operands[0])
         matmul.right.CopyFrom(operands[1])
 
-    return wrap(record(left.session, shape, dtype, build, (left, right), inner))
+    return wrap(record(left.session, shape, dtype, build, (left, right), inner, host=_product))
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> Optional[np.ndarray]:
+    columns = right.shape[-1] if right.ndim > 1 else 1
+    return np.matmul(left, right) if left.size * columns <= _local.MAX_PRODUCTS else None
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:
@@ -118,6 +123,9 @@ def matmul(
         >>> st.matmul(st.ones((2, 3)), st.ones((3, 4))).shape
         (2, 4)
     """
+    if (type(x1) in _local.classes or type(x2) in _local.classes) and out is dtype is signature is axes is axis is None:
+        if (short := _local.product(np.matmul, x1, x2)) is not None:
+            return short
     if axes is not None or axis is not None or keepdims or signature is not None or order != "K":
         dtype = _core_axes.check("matmul", order, dtype, signature, axis, keepdims)
         if axes is not None:
@@ -139,6 +147,9 @@ def dot(a, b, out: Optional[Array] = None) -> Array:
     >>> int(stride.dot(stride.asarray([1, 2]), stride.asarray([3, 4])))
     11
     """
+    if (type(a) in _local.classes or type(b) in _local.classes) and out is None:
+        if (short := _local.product(np.dot, a, b)) is not None:
+            return short
     x1, x2 = a, b
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
     # A number is an array with a type here, as in NumPy.

@@ -1,12 +1,13 @@
 """Shapes, types and places: views where NumPy has views, else copies."""
 
 import builtins
+import functools
 import itertools
 import math
 import operator
 import sys
 import warnings
-from typing import List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -145,7 +146,22 @@ def _copy(node: Node, dtype=None, device: str = "") -> Array:
         operation.outputs.add(handle=result.handle)
         flush.add(operation, result.origin)
 
-    return wrap(record(node.session, node.shape, dtype, build, (node,)))
+    host = None
+    if node.buffer is not None and node.buffer.is_local and not device:
+        host = functools.partial(_cast_on_host, dtype=dtype)
+    return wrap(record(node.session, node.shape, dtype, build, (node,), host=host))
+
+
+def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:
+    """A copy in another type. None where NumPy's result depends on the processor: of numbers out of the range of integers."""
+    if values.dtype.kind == "c" and dtype.kind not in "cb":
+        values = values.real
+    if values.dtype.kind == "f" and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not ((values > info.min) & (values < info.max)).all():
+            return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.astype(dtype, order="C")
 
 
 def copy(x: Array) -> Array:
@@ -153,6 +169,31 @@ def copy(x: Array) -> Array:
     if not x.ndim and x._node.strides is not None:
         result._node.strides = ()  # of an array without axes, not of a number
     return result
+
+
+def wants_fortran(order: Optional[str], like: Optional[Array] = None) -> bool:
+    """Whether a new array lies in Fortran's order: where `order` is F, or A or K and `like` does."""
+    if order == "C" or order is None:
+        return False
+    order = order.upper()
+    return order == "F" or order != "C" and like is not None and lies_in_fortran_order(like._node)
+
+
+def lies_otherwise(x: Array, order: Optional[str]) -> bool:
+    """Whether an array has to be copied for C or F."""
+    if order is None or order.upper() not in ("C", "F") or x.ndim < 2:
+        return False
+    strides = x._node.strides or _inference.contiguous_strides(x.shape)
+    if order.upper() == "F":
+        return not is_contiguous(x.shape[::-1], strides[::-1])
+    return not is_contiguous(x.shape, strides)
+
+
+def copied(x: Array, order: Optional[str], dtype: Optional[np.dtype] = None) -> Array:
+    """A copy, in another type where one is given, in the memory order that NumPy gives it."""
+    if x.ndim > 1 and wants_fortran(order, x):
+        return permute_dims(copied(permute_dims(x), "C", dtype))
+    return copy(x) if dtype is None or dtype == x.dtype else astype(x, dtype)
 
 
 def to_device(x: Array, device: str) -> Array:
@@ -213,10 +254,10 @@ def lies_in_fortran_order(node: Node) -> bool:
 
 def is_contiguous(shape, strides) -> bool:
     """Whether elements lie in C order without gaps; axes of one element lie anyhow."""
+    if 0 in shape:
+        return True
     expected = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
-        if extent == 0:
-            return True
         if extent != 1 and stride != expected:
             return False
         expected *= extent
@@ -644,11 +685,12 @@ def _join(arrays: List[Array], axis: int) -> Array:
     shape = first.shape[:axis] + (builtins.sum(extents),) + first.shape[axis + 1:]
     ends = list(itertools.accumulate(extents))
     parts = [View((("slice", axis, end - extent, end, None),)) for extent, end in zip(extents, ends)]
-    return _assembled(arrays, shape, parts)
+    return _assembled(arrays, shape, parts, lambda *values: np.concatenate(values, axis))
 
 
-def _assembled(arrays: List[Array], shape: Tuple[int, ...], parts: List[View]) -> Array:
-    """A new array of which each array fills a part; together they fill all."""
+def _assembled(arrays: List[Array], shape: Tuple[int, ...], parts: List[View], host: Callable) -> Array:
+    """A new array of which each array fills a part; together they fill all. `host`: NumPy's function of their
+    elements."""
     sizes = [array.size for array in arrays]  # the arrays themselves are not kept
 
     def build(flush, node, operands):
@@ -657,7 +699,8 @@ def _assembled(arrays: List[Array], shape: Tuple[int, ...], parts: List[View]) -
             if size:
                 copy_into(flush, node, operand, part)
 
-    return wrap(record(arrays[0].session, shape, result_type(*arrays), build, tuple(array._node for array in arrays)))
+    nodes = tuple(array._node for array in arrays)
+    return wrap(record(arrays[0].session, shape, result_type(*arrays), build, nodes, host=host))
 
 
 def make_empty(flush, node: Node) -> None:
@@ -709,7 +752,8 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
     if dtype is None and out is None and casting == "same_kind":
         first = arrays[0]
         parts = [View((("index", axis, i),)) for i in range(len(arrays))]
-        return _assembled(arrays, first.shape[:axis] + (len(arrays),) + first.shape[axis:], parts)
+        shape = first.shape[:axis] + (len(arrays),) + first.shape[axis:]
+        return _assembled(arrays, shape, parts, lambda *values: np.stack(values, axis))
     return concat([expand_dims(array, axis=axis) for array in arrays], axis, out, dtype=dtype, casting=casting)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from stride import _dtypes, _errors, _inference
 from stride._array import Array, host_array
 from stride._creation import _shape
+from stride._elements import Element
 
 Parameter = Union[float, np.ndarray, Array]
 
@@ -15,6 +16,8 @@ Parameter = Union[float, np.ndarray, Array]
 def parameter(value, name: str) -> Parameter:
     """A float, a host array of float64, or an array of the service as it is. Raises TypeError for what is not real
     numbers."""
+    if type(value) is Element and value.dtype.kind != "c":
+        return float(value)
     if isinstance(value, Array):
         if value.dtype.kind == "c":
             raise _errors.DataTypeMismatch(
@@ -41,6 +44,8 @@ def _refuse(name: str, condition: str) -> None:
 def non_negative(value, name: str) -> Parameter:
     """Not below 0; NaN is let through, as in NumPy, and negative zero is refused."""
     value = parameter(value, name)
+    if type(value) is float and value > 0:
+        return value
     numbers = known(value)
     # Integers that are arrays have no sign bit.
     if numbers is not None and np.any(np.signbit(np.multiply(numbers, 1.0)) & ~np.isnan(numbers)):

@@ -1,10 +1,11 @@
 """Random numbers that a loop draws one by one, read many at a time."""
 
-from typing import Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
 
-from stride._array import Array, wrap
+from stride._array import Array
+from stride._elements import number_of
 from stride._session import current_session
 
 # A call belongs to a loop if the last one of its kind was at most so many blocks ago: loops draw several kinds.
@@ -21,8 +22,11 @@ class _Kind:
     def __init__(self, place: int):
         self.last = place
         self.start = 0
-        self.count = 0
-        self.values = np.empty(0)
+        self.values: list = []  # Python's numbers
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 class ReadAhead:
@@ -35,23 +39,45 @@ class ReadAhead:
     def __init__(self) -> None:
         self._kinds: Dict[tuple, _Kind] = {}
 
-    def number(self, kind: tuple, state: Tuple[int, int, int], make: Callable[[tuple, int], Array]) -> Array:
-        """The number at `state` (key, counter, stream). `make(state, count)` makes one of each of so many blocks."""
+    def known(self, kind: tuple, state: Tuple[int, int, int]) -> Any:
+        """What `make` of `number` has made for `state`; None where it has not."""
+        key, place, stream = state
+        known = self._kinds.get((kind, key, stream))
+        if known is None or current_session()._is_trace:
+            return None
+        i = place - known.start
+        if not 0 <= i < len(known.values):
+            return None
+        known.last = place
+        return known.values[i]
+
+    def number(
+        self,
+        kind: tuple,
+        state: Tuple[int, int, int],
+        single: Callable[[], Array],
+        make: Callable[[tuple, int], Array],
+        finish: Callable = _as_it_is,
+    ) -> Array:
+        """The number at `state` (key, counter, stream), which `single()` makes on the device. `make(state, count)`
+        makes what it depends on for each of so many blocks, and `finish` the number of that, as Python's number."""
         session = current_session()
         if session._is_trace:
-            return make(state, 1)[0]
+            return single()
         key, place, stream = state
-        kind = (*kind, key, stream)
+        kind = (kind, key, stream)
         known = self._kinds.get(kind)
         if known is None:
             if len(self._kinds) >= _MAX_KINDS:
                 self._kinds.clear()
             self._kinds[kind] = _Kind(place)
-            return make(state, 1)[0]
+            return single()
         is_near, known.last = 0 <= place - known.last <= _NEAR, place
-        if not 0 <= place - known.start < known.count:
+        if not 0 <= place - known.start < len(known.values):
             if not is_near:
-                return make(state, 1)[0]
-            count = min(4 * known.count, _LAST) if known.count else _FIRST
-            known.values, known.start, known.count = make(state, count).to_numpy(), place, count
-        return wrap(session._upload(known.values[place - known.start, ...]))
+                return single()
+            count = min(4 * len(known.values), _LAST) if known.values else _FIRST
+            values = make(state, count).to_numpy()
+            # Python's integers: words are multiplied by numbers beyond 64 bits.
+            known.values, known.start = values.tolist() if values.dtype.kind == "u" else list(values), place
+        return number_of(finish(known.values[place - known.start]), session)

@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _graph, _inference
+from stride import _dtypes, _errors, _graph, _inference, _local
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import absolute, square, sqrt
 from stride._graph import Node, Number, Prepared, record
@@ -67,7 +67,10 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
     shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
     prepared = _prepared(function, axes, keepdims, data_type, skip_nan)
     if where is True and initial is None and not more:
-        return wrap(record(node.session, shape, dtype, prepared, (node,)))
+        host = None
+        if node.buffer is not None and node.buffer.is_local and node.size and not skip_nan and type(function) is int:
+            host = _on_host(function, axes, keepdims, dtype)
+        return wrap(record(node.session, shape, dtype, prepared, (node,), host=host))
     mask, number = mask_node(where, node), initial_number(initial)
     start = None if number is None else number.to_proto()
 
@@ -82,6 +85,34 @@ def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool
             reduction.initial.CopyFrom(start)
 
     return wrap(record(node.session, shape, dtype, build, (node, *more) if mask is None else (node, *more, mask)))
+
+
+# By the service's number: NumPy's function, and whether it computes in the result's type.
+_NUMPYS = {
+    _F.FUNCTION_SUM: (np.sum, True), _F.FUNCTION_PROD: (np.prod, True), _F.FUNCTION_MEAN: (np.mean, True),
+    _F.FUNCTION_MIN: (np.min, False), _F.FUNCTION_MAX: (np.max, False), _F.FUNCTION_ANY: (np.any, False),
+    _F.FUNCTION_ALL: (np.all, False), _F.FUNCTION_COUNT_NONZERO: (np.count_nonzero, False),
+}
+
+
+@functools.lru_cache(maxsize=1024)
+def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype):
+    """The reduction by NumPy, of a local array (`_local.py`)."""
+    if function == _F.FUNCTION_NORM:
+        return functools.partial(_norm_on_host, axes=axes, keepdims=keepdims, dtype=dtype)
+    numpys, in_type = _NUMPYS.get(function, (None, False))
+    if numpys is None:
+        return None
+    if in_type:
+        return _local.wide(numpys, dtype, axis=axes, keepdims=keepdims)
+    return functools.partial(numpys, axis=axes, keepdims=keepdims)
+
+
+def _norm_on_host(values: np.ndarray, axes: tuple, keepdims: bool, dtype: np.dtype) -> Optional[np.ndarray]:
+    """None where squares may leave the range, which the service's do not."""
+    wide = np.abs(values).astype(np.float64, copy=False)
+    squares = np.sum(wide * wide, axis=axes, keepdims=keepdims)
+    return np.sqrt(squares).astype(dtype) if ((squares > 1e-200) & (squares < 1e200)).all() else None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -167,6 +198,9 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         [4, 6]
     """
     if out is None:
+        if type(a) in _local.classes and dtype is initial is None and not keepdims and where is True:
+            if (short := _local.reduced("sum", a, axis)) is not None:
+                return short
         return _summing(_F.FUNCTION_SUM, a, axis, dtype, keepdims, initial, where)
     return _summing_into(_F.FUNCTION_SUM, a, axis, dtype, out, keepdims, initial, where)
 
@@ -196,6 +230,9 @@ def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=Non
 
 
 def _extreme(function: int, name: str, x, axis, keepdims: bool, initial, where) -> Array:
+    if type(x) in _local.classes and initial is None and where is True and not keepdims:
+        if (short := _local.reduced(name, x, axis)) is not None:
+            return short
     node = node_of(x)
     axes = _inference.reduced_axes(axis, len(node.shape))
     if where is not True and initial is None:
@@ -294,6 +331,9 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=Tr
         >>> st.mean(st.array([[1, 2], [3, 5]]), axis=0).tolist()
         [2.0, 3.5]
     """
+    if type(a) in _local.classes and dtype is out is None and where is True and not keepdims:
+        if (short := _local.reduced("mean", a, axis)) is not None:
+            return short
     array = a if isinstance(a, Array) else wrap(node_of(a))
     if out is not None:
         return _give(mean(array, axis, dtype, None, keepdims, where=where), out, "unsafe")
@@ -445,6 +485,10 @@ def std(
 
 
 def _truth(function: int, x, axis, keepdims: bool, where) -> Array:
+    if type(x) in _local.classes and where is True and not keepdims:
+        name = "any" if function == _F.FUNCTION_ANY else "all"
+        if (short := _local.reduced(name, x, axis)) is not None:
+            return short
     array = x if isinstance(x, Array) else wrap(node_of(x))
     axes = _inference.reduced_axes(axis, array.ndim)
     if not axes and array.ndim:
@@ -493,6 +537,9 @@ def all(a, axis=None, out=None, keepdims: bool = False, *, where=True) -> Array:
 
 
 def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, skip_nan: bool = False) -> Array:
+    if type(x) in _local.classes and not keepdims and not skip_nan:
+        if (short := _local.reduced(name, x, axis)) is not None:
+            return short
     node = node_of(x)
     if not node.shape and axis is not None and operator.index(axis) in (0, -1):
         axis = None
@@ -503,7 +550,8 @@ def _place(function: int, name: str, x, axis: Optional[int], keepdims: bool, ski
     shape = tuple(1 if i in axes else n for i, n in enumerate(node.shape) if keepdims or i not in axes)
 
     prepared = _prepared(function, () if axis is None else axes, keepdims, None, skip_nan)
-    return wrap(record(node.session, shape, _dtypes.int64, prepared, (node,)))
+    host = None if skip_nan else functools.partial(getattr(np, name), axis=axis, keepdims=keepdims)
+    return wrap(record(node.session, shape, _dtypes.int64, prepared, (node,), host=host))
 
 
 def argmin(a, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
@@ -581,6 +629,9 @@ def norm(x, /, *, axis=None, keepdims: bool = False) -> Array:
         >>> float(st.norm(st.array([3.0, 4.0])))
         5.0
     """
+    if type(x) in _local.classes and not keepdims:
+        if (short := _local.reduced("norm", x, axis)) is not None:
+            return short
     node = node_of(x)
     dtype = {"c": _dtypes.float32 if node.dtype == _dtypes.complex64 else _dtypes.float64, "f": node.dtype}.get(
         "f" if _dtypes.is_float(node.dtype) else node.dtype.kind, _dtypes.float64)

@@ -1,5 +1,6 @@
 """Functions that move elements by what other elements say: indices, order, running results."""
 
+import functools
 import math
 import operator
 from typing import List, NamedTuple, Optional, Tuple
@@ -48,14 +49,15 @@ def _array(x) -> Array:
     return x if isinstance(x, Array) else wrap(node_of(x))
 
 
-def _record(kind: str, message, shape, dtype, nodes: tuple, fill, picks: bool = False) -> Array:
-    """A node for `message`, into which `fill(message, operands)` puts the inputs; `picks` as in _graph.record."""
+def _record(kind: str, message, shape, dtype, nodes: tuple, fill, picks: bool = False, host=None) -> Array:
+    """A node for `message`, into which `fill(message, operands)` puts the inputs; `picks` and `host` as in
+    _graph.record."""
 
     def build(flush, node, operands):
         fill(message, operands)
         flush.operation(node.handle, node.origin, **{kind: message})
 
-    return wrap(record(nodes[0].session, tuple(shape), dtype, build, nodes, picks=picks))
+    return wrap(record(nodes[0].session, tuple(shape), dtype, build, nodes, picks=picks, host=host))
 
 
 # --- order ---
@@ -70,7 +72,8 @@ def _sort(x, axis: Optional[int], descending: bool, indices: bool, name: str) ->
     axis = _inference.normal_axis(axis, len(node.shape))
     message = pb.Sort(axis=axis, descending=descending, indices=indices)
     return _record("sort", message, node.shape, _dtypes.int64 if indices else node.dtype, (node,),
-                   lambda sort, operands: sort.input.CopyFrom(operands[0]))
+                   lambda sort, operands: sort.input.CopyFrom(operands[0]),
+                   host=None if descending else functools.partial(np.argsort if indices else np.sort, axis=axis, kind="stable"))
 
 
 _KINDS = ("quicksort", "heapsort", "stable", "mergesort")
@@ -358,7 +361,11 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
         message.input.CopyFrom(operands[0])
         message.indices.extend(operands[1:])
 
-    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis, mode=_mode(mode)), shape, x.dtype, nodes, fill, picks=True)
+    def host(values, *places):
+        return values[(*(slice(None),) * axis, *places)]
+
+    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis, mode=_mode(mode)), shape, x.dtype, nodes, fill, picks=True,
+                   host=host if mode == "raise" and not along_axis else None)
 
 
 def _indices(array) -> Array:
@@ -456,7 +463,8 @@ def take_masked(x: Array, mask: Array, axis: int) -> Array:
         message.input.CopyFrom(operands[0])
         message.mask.CopyFrom(operands[1])
 
-    return _record("compress", pb.Compress(axis=axis, count=count), shape, x.dtype, (x._node, mask._node), fill)
+    return _record("compress", pb.Compress(axis=axis, count=count), shape, x.dtype, (x._node, mask._node), fill,
+                   host=lambda values, mask: values[(*(slice(None),) * axis, mask)])
 
 
 def nonzero(a) -> Tuple[Array, ...]:

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _origin, _printed, _reach, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _errors, _local, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
@@ -191,6 +191,7 @@ class Session:
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
+        self._waits: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
         self._gpu = None  # whether the daemon has one, once it was asked
@@ -297,6 +298,8 @@ class Session:
         recorded = self._recorded
         recorded.append(weakref.ref(node))
         if node.weight > MAX_WEIGHT:
+            if not node.shape and not self._is_trace:
+                _local.mark(node)
             self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
             node.weight = 1
         if len(recorded) > _SWEEP_AFTER:
@@ -411,8 +414,9 @@ class Session:
         self._flush((node,), lambda flush: flush.fetch(node.handle, answer))
         return answer
 
-    def _read(self, node: Node, progress=None) -> np.ndarray:
-        """The elements, read-only when they stay cached. Raises what went wrong while they were computed."""
+    def _read(self, node: Node, progress=None, is_used: bool = True) -> np.ndarray:
+        """The elements, read-only when they stay cached. Raises what went wrong while they were computed. `is_used`:
+        the program goes on with the elements, not only once they are computed."""
         from stride import _elements
 
         host = node.cached()
@@ -420,7 +424,7 @@ class Session:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
-        if not node.shape and node.op is not None:
+        if is_used and not node.shape and node.op is not None:
             _elements.note_read(node)
         answer = Answer()
         self._flush((), lambda flush: flush.read(node, answer))

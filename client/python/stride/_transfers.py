@@ -86,4 +86,4 @@ def wait_for(array: Array) -> None:
     from stride import _indexing
 
     session._flush((array._node,))
-    session._read(_indexing._view_of(array._node, [0] * array.ndim) if array.ndim else array._node)
+    session._read(_indexing._view_of(array._node, [0] * array.ndim) if array.ndim else array._node, is_used=False)

@@ -5,7 +5,7 @@ from typing import List, Optional
 
 import numpy as np
 
-from stride import _arguments, _array, _dtypes, _errors, _graph, _inference
+from stride import _arguments, _array, _dtypes, _errors, _graph, _inference, _local
 from stride._array import _SCALARS, Array, host_array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_numbers, elementwise, record, record_several, write_in_place
 from stride.v1 import operation_pb2 as pb
@@ -281,7 +281,10 @@ def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = N
             function=name, input=operands[0], axis=axis, include_initial=include_initial, reverse=reverse, exclusive=exclusive,
             data_type=_dtypes.NUMBERS[dtype]))
 
-    result = wrap(record(array.session, tuple(shape), dtype, build, (array._node,)))
+    host = None
+    if not (include_initial or reverse or exclusive) and hasattr(np, name):
+        host = _local.wide(getattr(np, name).accumulate, dtype, axis=axis)
+    result = wrap(record(array.session, tuple(shape), dtype, build, (array._node,), host=host))
     return _give(result, out, None, "unsafe")
 
 

@@ -1,0 +1,126 @@
+"""Operations on small arrays whose elements a loop of the host uses: NumPy computes them, at once.
+
+The elements of a *local* buffer (`Buffer.is_local`) were read or written one by one, or were computed here from such
+elements, or a number that the host waited for was computed from them. An operation belongs to the host if one of its
+arrays is local, and the host has the elements of all of them, at most MAX_BYTES of each and of the result. Its result
+is local. So a loop that alternates between small operations and elements makes no round trip.
+
+The results are NumPy's. The basic operations of IEEE and those of integers have one result; others are within the
+bounds of the service. Sums of less than float64 are rounded once (`wide`)."""
+
+from math import prod
+from typing import Any, Callable, List, Optional
+
+import numpy as np
+
+from stride import _dtypes
+
+# To compute on so many bytes takes the host no longer than to record the operation and wait for it.
+MAX_BYTES = 64 << 10
+# Products summed by one operation.
+MAX_PRODUCTS = 1 << 16
+# The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
+# one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
+classes: frozenset = frozenset()
+reduced: Callable
+product: Callable
+_WIDE = {np.dtype("f2"): np.dtype("f8"), np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
+
+
+def values_of(inputs) -> Optional[List[Any]]:
+    """The inputs (nodes and Numbers) as NumPy takes them; None where the operation is for the service."""
+    is_local, values = False, []
+    for one in inputs:
+        if type(one) is not Node:
+            values.append(one.value)
+            continue
+        host = one.cached()
+        if host is None or host.nbytes > MAX_BYTES or host.dtype.kind == "V":
+            return None
+        if one.buffer is not None and one.buffer.is_local:
+            is_local = True
+        values.append(host)
+    return values if is_local else None
+
+
+def computed(session, function: Callable, inputs, shape, dtype: np.dtype) -> Optional["Node"]:
+    """A node with the result of `function`, which NumPy computes; None where the operation is for the service."""
+    values = values_of(inputs)
+    if values is None or prod(shape) * dtype.itemsize > MAX_BYTES:
+        return None
+    return node_of(session, called(function, values), shape, dtype)
+
+
+def called(function: Callable, values) -> Any:
+    """What the function gives; None where it raises, so that the service words the error."""
+    try:
+        return function(*values)
+    except FloatingPointError:
+        raise
+    except Exception:
+        return None
+
+
+def node_of(session, value: Any, shape, dtype: np.dtype) -> Optional["Node"]:
+    """A local node of a value that nothing else has. None where its type or shape is not what the service gives."""
+    if value is None:
+        return None
+    host = np.asarray(value)
+    if host.dtype != dtype or host.shape != tuple(shape):
+        return None
+    host.setflags(write=False)
+    node = Node(session, host.shape, dtype, None, (), caller())
+    node.host = host
+    node.buffer = Buffer()
+    node.buffer.is_local = True
+    return node
+
+
+# What the service has under names that are no ufuncs of NumPy's.
+_OTHERS = {"where": np.where}
+
+
+def elementwise(session, name: str, inputs, shape, dtype: np.dtype) -> Optional["Node"]:
+    function = _OTHERS.get(name) or getattr(np, name, None)
+    if not isinstance(function, np.ufunc) and name not in _OTHERS:
+        return None
+    return computed(session, function, inputs, shape, dtype)
+
+
+def wide(function: Callable, dtype: np.dtype, **options) -> Callable:
+    """A sum, product or mean of NumPy's that is computed in float64 or complex128, and rounded once to `dtype`."""
+    kind = _WIDE.get(dtype)
+    if kind is None:
+        return lambda host: function(host, dtype=dtype, **options)
+
+    def rounded(host):
+        with np.errstate(over="ignore"):
+            return function(host, dtype=kind, **options).astype(dtype)
+
+    return rounded
+
+
+def mark(node: "Node") -> Optional[List["Node"]]:
+    """A loop waits for a value that is computed from others. Those that the host has become local. Returns others to
+    be read with the value; None where a large array is among them, which the loop is not the host's for."""
+    seen, nodes, unknown = {id(node)}, [node], []
+    while nodes and len(seen) < _MAX_SEEN:
+        one = nodes.pop()
+        if one is not node:
+            if one.op is None and one.nbytes > MAX_BYTES or one.dtype.kind == "V":
+                return None
+            if one.nbytes <= MAX_BYTES and one.cached() is not None:
+                one.own_buffer().is_local = True
+                continue
+            if one.op is None or one.held and one.shape:
+                unknown.append(one)
+        for other in one.inputs:
+            if type(other) is Node and id(other) not in seen:
+                seen.add(id(other))
+                nodes.append(other)
+    return unknown if len(unknown) <= _MAX_READ and not nodes else None
+
+
+_MAX_SEEN, _MAX_READ = 256, 8
+
+from stride._graph import Buffer, Node, caller  # noqa: E402
