@@ -71,13 +71,15 @@ class LaunchTemplate:
         self.tail = pb.Operation(device=device).SerializeToString()
         self.identity = identity  # of the code and the device, without the grid: see CommandStream.launched
 
-    def operation(self, arguments: bytes) -> bytes:
-        """An Operation. `arguments`: KernelLaunch.arguments and globals, serialised."""
-        size = len(self.head) + len(arguments)
-        return b"".join((_KERNEL_LAUNCH, varint(size), self.head, arguments, self.tail))
-
-
-def command(command_id: int, operation: bytes, wait: bool) -> bytes:
-    """ExecuteRequest.commands: one command with a serialised Operation."""
-    body = b"".join((_ID, varint(command_id), _OPERATION, varint(len(operation)), operation, _WAIT if wait else b""))
-    return b"".join((_COMMANDS, varint(len(body)), body))
+    def command(self, command_id: int, arguments: bytes, wait: bool) -> bytes:
+        """ExecuteRequest.commands: one launch. `arguments`: KernelLaunch.arguments and globals, serialised."""
+        launch_size = len(self.head) + len(arguments)
+        launch_bytes, id_bytes = varint(launch_size), varint(command_id)
+        operation_size = 1 + len(launch_bytes) + launch_size + len(self.tail)
+        operation_bytes = varint(operation_size)
+        wait_bytes = _WAIT if wait else b""
+        size = 2 + len(id_bytes) + len(operation_bytes) + operation_size + len(wait_bytes)
+        return b"".join((
+            _COMMANDS, varint(size), _ID, id_bytes, _OPERATION, operation_bytes, _KERNEL_LAUNCH, launch_bytes, self.head,
+            arguments, self.tail, wait_bytes,
+        ))

@@ -197,19 +197,28 @@ class View(NamedTuple):
                 part.SetInParent()
 
 
+class Assembly(NamedTuple):
+    """In place of a Build, for a new array that is filled part by part: each input, a Number for all elements of a part
+    as well, goes into a view of the result. Where parts overlap, the later one counts. `is_zeroed`: what no part covers
+    is 0; else the parts cover all."""
+
+    parts: Tuple[View, ...]
+    is_zeroed: bool = False
+
+
 class Node:
     """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
 
     A thread that records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's
     arrays are.
-    `weight`: of a deferred value, the commands that are fused at most; of a value of the host, 1 and the commands that
-    its elements travelled within.
-    `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0."""
+    `weight`: of a deferred value, the commands that are fused at most.
+    `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0.
+    `num_inline`, the commands that the elements of a value of the host travelled within, is set where there are some."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "offset", "__weakref__")
+                 "host_version", "buffer", "device", "offset", "num_inline", "__weakref__")
 
-    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, None], inputs: tuple,
+    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, Assembly, None], inputs: tuple,
                  origin):
         self.session = session
         self.shape = shape
@@ -339,7 +348,7 @@ def defer(session, shape, dtype, op: Union[Build, View], inputs: tuple) -> Node:
     return node
 
 
-def record(session, shape, dtype, op: Union[Build, Prepared], inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
+def record(session, shape, dtype, op: Union[Build, Prepared, Assembly], inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
     """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
 
     `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs and result. `picks`: of the first input
@@ -642,6 +651,8 @@ class Flush:
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
         self.is_urgent = False  # has a command that others are not waited for with
+        # In front: the arrays to come may have the memory of those that are gone.
+        self._release([])
 
     def __bool__(self) -> bool:
         """Whether there is something to send."""
@@ -696,19 +707,23 @@ class Flush:
         self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
         return operation
 
-    def add_launch(self, operation: bytes, origin, launch, written) -> None:
-        """Adds a serialised launch. `launch`, `written`: as of `add`; `written` names all arrays that it has."""
+    def add_launch(self, template: "_encoding.LaunchTemplate", arguments: bytes, origin, launch, written) -> None:
+        """Adds a launch with these serialised arguments. `launch`, `written`: as of `add`; `written` names all arrays
+        that it has."""
         session = self.session
         if session._is_trace:
-            self.add(pb.Operation.FromString(operation), origin, launch, written)
+            request = compute_service_pb2.ExecuteRequest.FromString(template.command(0, arguments, False))
+            self.add(request.commands[0].operation, origin, launch, written)
             return
         wait = launch not in session._stream.launched or not written
         if wait:
             self.is_urgent = True
         command_id = session._next_id()
-        self.seal()
-        self.pieces.append((_encoding.command(command_id, operation, wait), 1))
-        self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
+        if self.commands:
+            self.seal()
+        command = template.command(command_id, arguments, wait)
+        self.pieces.append((command, 1))
+        self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
 
     def _place(self, operation: pb.Operation) -> None:
         device = self.session.device
@@ -766,7 +781,11 @@ class Flush:
         return result
 
     def finish(self) -> None:
-        handles = self._scratch
+        self._release(self._scratch)
+        self._scratch = []
+
+    def _release(self, handles: List[int]) -> None:
+        """Adds the release of these handles, which it changes, and of those without a Python object."""
         released = self.session._released
         while released:
             handles.append(released.popleft())
@@ -774,7 +793,6 @@ class Flush:
             command = self.commands.add()
             command.id = self.session._next_id()
             command.release.handles.extend(handles)
-            self._scratch = []
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:
         if type(one) is Number:
@@ -812,12 +830,44 @@ class Flush:
         if type(op) is View:
             self._view(node, op, handle)
             return
+        if type(op) is Assembly:
+            self._assemble(node, op, handle)
+            return
         node.handle = handle  # for builders that write into it
         try:
             op(self, node, [self.operand(one) for one in node.inputs])
         except BaseException:
             node.handle = 0
             raise
+
+    def _assemble(self, node: Node, op: Assembly, handle: int) -> None:
+        sources: List[Union[Node, Number, int]] = [
+            one if type(one) is Number or self._is_made_in_place(one, node) else self.materialise(one)
+            for one in node.inputs
+        ]
+        origin = node.origin
+        creation = self.begin(handle, origin).creation
+        spec = (creation.fill if op.is_zeroed else creation.empty).spec
+        spec.data_type = _dtypes.NUMBERS[node.dtype]
+        spec.shape.extend(node.shape)
+        for source, part in zip(sources, op.parts):
+            view = self.view(handle, part, origin)
+            if type(source) is Node:
+                self._elementwise(source, view)
+                self.commands[-1].operation.outputs[0].existing = True
+                continue
+            operation = self.begin(view, origin)
+            operation.outputs[0].existing = True
+            if type(source) is Number:
+                operation.copy.input.scalar.CopyFrom(source.to_proto())
+            else:
+                operation.copy.input.handle = source
+
+    def _is_made_in_place(self, part: Node, whole: Node) -> bool:
+        """Whether a part of an Assembly is computed where it is to be, since no other value reads it."""
+        session = self.session
+        return (type(part.op) is str and not part.held and part.uses == 1 and part.dtype == whole.dtype
+                and part.session is session and not session._is_trace and not session._has_sharded)
 
     def _view(self, node: Node, op: View, handle: int) -> None:
         origin, chain = node.origin, [op]
@@ -847,12 +897,13 @@ class Flush:
         None where there is a handle or is to be one: the value was read often enough, or is more than that."""
         if node.handle or node.op is not None or node.host is None or self.session._is_trace:
             return None
-        if node.weight > _MAX_INLINE_USES or node.session is not self.session or node.buffer is not None:
+        num_inline = getattr(node, "num_inline", 0)
+        if num_inline >= _MAX_INLINE_USES or node.session is not self.session or node.buffer is not None:
             return None
         host = node.host
         if not 0 < host.nbytes <= INLINE_BYTES or node.device != self.session.device:
             return None
-        node.weight += 1
+        node.num_inline = num_inline + 1
         inline = array_pb2.InlineArray(spec=spec_of(node), data=host.tobytes())
         return pb.Operand(inline_array=inline).SerializeToString()
 

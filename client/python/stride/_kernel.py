@@ -4,13 +4,14 @@ import ast
 import functools
 import inspect
 import operator
-from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, Number, check_isolated, elementwise, passed_on
+from stride._session import _device_name, current_session
 from stride.v1 import operation_pb2 as pb
 
 Extents = Union[int, Tuple[int, ...]]
@@ -31,6 +32,7 @@ def _hashable(extents: Extents) -> Extents:
 
 
 _MAX_TEMPLATES = 64  # of a kernel: grids, mostly
+_NO_VARIABLES: Mapping[str, object] = {}
 
 
 class RawKernel:
@@ -79,14 +81,25 @@ class RawKernel:
 
     def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
                  constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
-        if any([type(one) is not Array and not isinstance(one, _launch.NUMBERS) for one in arguments]):
-            arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
-            session = next((one.session for one in _launch.arrays_of(arguments)), session)
-            arguments = [_launch.uploaded(one, session) for one in arguments]
-        # Which of them it writes, only the service finds out.
-        written = _launch.written_arrays_of(arguments)
+        written = []
+        for one in arguments:
+            kind = type(one)
+            if kind is Array:
+                written.append(one)
+            elif kind not in _launch.NUMBER_TYPES and not isinstance(one, _launch.NUMBERS):
+                arguments, written = self._prepared_arguments(arguments, session)
+                break
+        # Which of the arrays it writes, only the service finds out.
         self.launch(grid, block, arguments, written, shared_memory_bytes=shared_memory_bytes, constants=constants,
                     cooperative=cooperative, session=written[0].session if written else session, device=device)
+
+    @staticmethod
+    def _prepared_arguments(arguments: Sequence, session) -> Tuple[list, List[Array]]:
+        """With arrays of the service in place of NumPy's, and those that a kernel may write."""
+        arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
+        session = next((one.session for one in _launch.arrays_of(arguments)), session)
+        arguments = [_launch.uploaded(one, session) for one in arguments]
+        return arguments, _launch.written_arrays_of(arguments)
 
     def _code_for(self, session) -> str:
         return self._code
@@ -120,14 +133,15 @@ class RawKernel:
             >>> y.tolist()
             [0, 1, 2]
         """
-        from stride._session import current_session
-
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
-        for one in written:
-            check_isolated(one._node)
+        nodes = [one._node for one in written]
+        for node in nodes:
+            check_isolated(node)
         template = self._template(session, grid, block, shared_memory_bytes, cooperative, device)
-        variables = _launch.merged(self._constants(), constants)
-        if variables:
+        variables: Mapping[str, object] = _NO_VARIABLES
+        always = self._constants()
+        if constants or always:
+            variables = _launch.merged(always, constants)
             variables = {name: _launch.uploaded(value, session) for name, value in variables.items()}
         origin = _origin.caller()
 
@@ -135,21 +149,19 @@ class RawKernel:
             # A launch is checked at once where its code is there; the first of its kind is waited for.
             arguments, types, buffers = _launch.encoded(flush, values, variables)
             known = (template.identity, tuple(variables), types)
-            flush.add_launch(template.operation(arguments), origin, known, buffers)
-            for one in written:
-                one._node.written()
+            flush.add_launch(template, arguments, origin, known, buffers)
+            for node in nodes:
+                node.written()
 
         # Whatever was recorded before reads what the kernel may write.
         session._settle(add, may_hold=True)
-        for one in written:
-            one._node.origin = origin
-            passed_on(one._node)
+        for node in nodes:
+            node.origin = origin
+            passed_on(node)
 
     def _template(self, session, grid: Extents, block: Extents, shared_memory_bytes: int, cooperative: bool,
                   device: Optional[str]) -> _encoding.LaunchTemplate:
         """What this launch has in common with others, which is made once."""
-        from stride._session import _device_name
-
         code, device = self._code_for(session), _device_name(device) or session.device
         if type(grid) is list or type(block) is list:
             grid, block = _hashable(grid), _hashable(block)

@@ -170,7 +170,7 @@ class Session:
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process
-    _has_sharded = False  # an array was spread over devices
+    _has_sharded = False  # an array of the session is spread over devices
     _held: Optional[Flush] = None  # commands that are to travel with the next ones
     _sent_launch = 0.0  # when a launch was sent or held last
     _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
@@ -187,7 +187,10 @@ class Session:
         self._next_id = self._ids.__next__
         self._released: deque = deque()  # handles without a Python object
         self._reported: set = set()  # messages of errors raised since the last synchronize
-        self._recorded: list = []  # weak references to nodes that may still be deferred
+        # Weak references to nodes that may still be deferred. Threads append without the lock: the list stays the same
+        # object, and is shortened from its front, with the lock.
+        self._recorded: list = []
+        self._num_taken = 0  # how often some were taken away
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
@@ -300,8 +303,17 @@ class Session:
             self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
             node.weight = 1
         if len(recorded) > _SWEEP_AFTER:
-            self._recorded = [one for one in recorded if (alive := one()) is not None and alive.deferred]
-            if len(self._recorded) > _SWEEP_AFTER // 2:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forgets nodes that are gone or were sent; sends those that are left where they are many."""
+        with self._lock:
+            recorded = self._recorded
+            known = recorded[:]
+            left = [one for one in known if (alive := one()) is not None and alive.deferred]
+            recorded[:len(known)] = left  # other threads append at the end
+            self._num_taken += 1
+            if len(left) > _SWEEP_AFTER // 2:
                 self._settle()
 
     def _send_early(self, node: Node) -> None:
@@ -360,7 +372,9 @@ class Session:
     def _settle(self, then=None, may_hold: bool = False) -> None:
         """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
         with self._lock:
-            recorded, self._recorded = self._recorded, []
+            recorded = self._recorded[:]
+            del self._recorded[:len(recorded)]  # other threads append at the end
+            self._num_taken += 1
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes or then is not None:
                 self._flush(nodes, then, may_hold)
@@ -426,6 +440,19 @@ class Session:
         self._flush((), lambda flush: flush.read(node, answer))
         return self._accept(node, self._wait(answer), answer.origin)
 
+    def _read_several(self, nodes) -> list:
+        """As `_read` of each, in one round trip where none is large."""
+        if self._is_trace or any(node.cached() is not None or node.nbytes > FETCH_INLINE_BYTES for node in nodes):
+            return [self._read(node) for node in nodes]
+        answers = [Answer() for _ in nodes]
+
+        def add(flush):
+            for node, answer in zip(nodes, answers):
+                flush.read(node, answer)
+
+        self._flush((), add)
+        return [self._accept(node, self._wait(answer), answer.origin) for node, answer in zip(nodes, answers)]
+
     def _read_own(self, node: Node, progress=None) -> np.ndarray:
         """The elements, in memory that is the caller's alone."""
         values = self._read(node, progress)
@@ -439,15 +466,17 @@ class Session:
             raise self._error(result.status, node, origin)
         if failure is not None:
             self._tell(failure)
-        values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
+        returned = result.results[0]
+        values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
         if values.nbytes <= _CACHE_BYTES:
             values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
-            self._keep(node, values)
+            self._keep(node, values, returned.array.HasField("sharding"))
         return values
 
-    def _keep(self, node: Node, values: np.ndarray) -> None:
-        """The elements of `node`, read-only, came back. Another thread may read or send it."""
+    def _keep(self, node: Node, values: np.ndarray, is_sharded: bool) -> None:
+        """The elements of `node`, read-only, came back. Another thread may read or send it. `is_sharded`: the value is
+        spread over devices, as that of an array that another client spread."""
         with self._lock:
             if node.handle:
                 buffer = node.buffer
@@ -457,6 +486,10 @@ class Session:
                     buffer.end_copy()
                     buffer.version += 1
                     node.keep(values)
+            elif is_sharded:
+                # Made once more where it is used: an upload would be in one piece.
+                self._has_sharded = True
+                node.keep(values)
             elif node.op is not None:
                 node.returned(values)
 
@@ -723,7 +756,8 @@ def _send_held(session, send_soon: threading.Event) -> None:
         alive = session()
         if alive is None or alive.closed:
             return
-        if is_asked:
+        # While launches follow one another they go when they are many: to send some of them here costs more messages.
+        if is_asked and time.monotonic() - alive._sent_launch >= _HOLD_SECONDS:
             with alive._lock:
                 send_soon.clear()
                 alive._send_held()

@@ -58,7 +58,7 @@ class Note:
     ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
-        self._operation = operation  # serialised, where a launch was encoded from a template
+        self._operation = operation  # its serialised command, where a launch was encoded from a template
         self.launch = launch  # what CommandStream.launched has once it was done
         self.written = written  # of a launch: the buffers of the arrays that it was given
         self.thread = threading.get_ident() if written else 0  # that launched
@@ -67,7 +67,9 @@ class Note:
     def operation(self) -> Optional[operation_pb2.Operation]:
         """Parsed for an error alone."""
         operation = self._operation
-        return operation_pb2.Operation.FromString(operation) if isinstance(operation, bytes) else operation
+        if isinstance(operation, bytes):
+            return pb.ExecuteRequest.FromString(operation).commands[0].operation
+        return operation
 
     @property
     def has_operation(self) -> bool:
