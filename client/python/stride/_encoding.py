@@ -64,12 +64,14 @@ def number_argument(value, to_proto: Callable[[object], array_pb2.Scalar]) -> by
 class LaunchTemplate:
     """What launches of one kernel with one grid and device have in common."""
 
-    __slots__ = ("head", "tail", "identity")
+    __slots__ = ("head", "tail", "identity", "known")
 
     def __init__(self, launch: pb.KernelLaunch, device: str, identity: tuple):
         self.head = launch.SerializeToString()  # all but arguments and variables
         self.tail = pb.Operation(device=device).SerializeToString()
         self.identity = identity  # of the code and the device, without the grid: see CommandStream.launched
+        # The number of a stream that has launched it without variables, and the types of the arguments.
+        self.known: tuple = (0, ())
 
     def command(self, command_id: int, arguments: bytes, wait: bool) -> bytes:
         """ExecuteRequest.commands: one launch. `arguments`: KernelLaunch.arguments and globals, serialised."""

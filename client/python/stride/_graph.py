@@ -299,7 +299,8 @@ class Node:
             self.host = None
         else:
             self.buffer.version += 1
-            self.buffer.end_copy()
+            if self.buffer.copy is not None:
+                self.buffer.end_copy()
 
     def returned(self, host: np.ndarray) -> None:
         """Its elements came back from the command that computed it: the service has it no more than an array that is yet to be uploaded."""
@@ -709,13 +710,13 @@ class Flush:
 
     def add_launch(self, template: "_encoding.LaunchTemplate", arguments: bytes, origin, launch, written) -> None:
         """Adds a launch with these serialised arguments. `launch`, `written`: as of `add`; `written` names all arrays
-        that it has."""
+        that it has. No `launch`: it is known that the kernel was launched before."""
         session = self.session
         if session._is_trace:
             request = compute_service_pb2.ExecuteRequest.FromString(template.command(0, arguments, False))
             self.add(request.commands[0].operation, origin, launch, written)
             return
-        wait = launch not in session._stream.launched or not written
+        wait = not written or launch is not None and launch not in session._stream.launched
         if wait:
             self.is_urgent = True
         command_id = session._next_id()

@@ -10,7 +10,7 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, check_isolated, elementwise, passed_on
+from stride._graph import Node, Number, PartStrides, check_isolated, elementwise, isolation, passed_on
 from stride._session import _device_name, current_session
 from stride.v1 import operation_pb2 as pb
 
@@ -136,33 +136,43 @@ class RawKernel:
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
         nodes = [one._node for one in written]
         for node in nodes:
-            check_isolated(node)
+            if node.buffer is not None and node.buffer.loans or isolation.depth:
+                check_isolated(node)
         template = self._template(session, grid, block, shared_memory_bytes, cooperative, device)
-        variables: Mapping[str, object] = _NO_VARIABLES
-        always = self._constants()
-        if constants or always:
-            variables = _launch.merged(always, constants)
-            variables = {name: _launch.uploaded(value, session) for name, value in variables.items()}
-        origin = _origin.caller()
+        variables = self._variables(session, constants)
+        origin, stream = _origin.caller(), session._stream
 
         def add(flush):
             # A launch is checked at once where its code is there; the first of its kind is waited for.
             arguments, types, buffers = _launch.encoded(flush, values, variables)
-            known = (template.identity, tuple(variables), types)
+            known: Optional[tuple] = None
+            if variables or session._is_trace or template.known != (stream.number, types):
+                known = (template.identity, tuple(variables), types)
+                if not variables and not session._is_trace and known in stream.launched:
+                    template.known = stream.number, types
             flush.add_launch(template, arguments, origin, known, buffers)
             for node in nodes:
                 node.written()
 
-        # Whatever was recorded before reads what the kernel may write.
-        session._settle(add, may_hold=True)
+        session._launch(add)
         for node in nodes:
             node.origin = origin
-            passed_on(node)
+            if node.buffer is None or node.buffer.parts or type(node.strides) is PartStrides:
+                passed_on(node)
+
+    def _variables(self, session, constants: Optional[Mapping[str, object]]) -> Mapping[str, object]:
+        """The values of variables that every launch and this one set, with arrays of the service."""
+        always = self._constants()
+        if not always and not constants:
+            return _NO_VARIABLES
+        variables = _launch.merged(always, constants)
+        return {name: _launch.uploaded(value, session) for name, value in variables.items()}
 
     def _template(self, session, grid: Extents, block: Extents, shared_memory_bytes: int, cooperative: bool,
                   device: Optional[str]) -> _encoding.LaunchTemplate:
         """What this launch has in common with others, which is made once."""
-        code, device = self._code_for(session), _device_name(device) or session.device
+        code = self._code if self._kind != "module" else self._code_for(session)
+        device = session.device if device is None else _device_name(device) or session.device
         if type(grid) is list or type(block) is list:
             grid, block = _hashable(grid), _hashable(block)
         key = code, grid, block, shared_memory_bytes, cooperative, device

@@ -359,6 +359,29 @@ class Session:
                     if flush:
                         self._stream.send(flush.request, flush.notes, flush.pieces)
 
+    def _launch(self, add) -> None:
+        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch that `add(flush)`
+        adds, which travels with those that follow soon."""
+        with self._lock:
+            if self._recorded:
+                self._settle(add, may_hold=True)
+                return
+            if self._closed.is_set():
+                self._check_open()
+            flush = self._held
+            if flush is None:
+                flush = self._flush_type(self)
+            is_held = False
+            try:
+                add(flush)
+                is_held = self._holds(flush)
+            finally:
+                self._held = flush if is_held else None
+                if not is_held:  # also after an error, as in _flush
+                    flush.finish()
+                    if flush:
+                        self._stream.send(flush.request, flush.notes, flush.pieces)
+
     def _holds(self, flush: Flush) -> bool:
         """Whether launches wait for those that follow. The session's lock is held."""
         now = time.monotonic()

@@ -1,6 +1,7 @@
 """The pipelined stream of commands of one session."""
 
 import collections.abc
+import itertools
 import queue
 import threading
 import time
@@ -137,7 +138,10 @@ class CommandStream:
     read by whoever waits for one, for all that wait (`_until`), so that none is handed from thread to thread that need not be; those of gRPC by a thread.
     They end with a CommandResult, or with a StrideError when the call broke."""
 
+    _numbers = itertools.count(1)
+
     def __init__(self, stub, session: str, local: Optional[LocalConnections] = None):
+        self.number = next(self._numbers)  # of this process, which no other stream has
         self._stub = stub
         self._session = session
         self._prefix = pb.ExecuteRequest(session=session).SerializeToString()
