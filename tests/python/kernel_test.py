@@ -2,14 +2,15 @@
 
 import contextlib
 import math
-import unittest
+import time
+import unittest.mock
 
 import numpy as np
 
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _encoding, _graph, abi
+from stride import _encoding, _execution, _graph, _session, abi
 from stride.v1 import operation_pb2 as pb
 
 AXPY = r"""
@@ -360,6 +361,77 @@ class KernelTest(client_case.ClientCase):
             self.same(before, expected + 1) if i % 7 == 0 else None
             expected += 2 * x * i
         self.same(y, expected)
+
+    def launched(self):
+        axpy = st.RawKernel(AXPY, "axpy")
+        x, y = st.ones(10, st.float32), st.zeros(10, st.float32)
+
+        def launch():
+            axpy(1, 32, (np.float32(1), x, y, np.int32(10)))
+
+        launch()
+        self.same(y, np.ones(10, np.float32))
+        return y, launch
+
+    def test_what_is_held_goes_with_every_wait(self):
+        """The last launches of a burst wait for no timer where the program waits for anything."""
+        y, launch = self.launched()
+        stream = _execution.Stream()
+        waits = [
+            y.block_until_ready, y.tolist, self.session.synchronize, stream.synchronize, _execution.synchronize,
+            lambda: y.sharding, lambda: float(st.sum(y)), lambda: st.save("held", y, overwrite=True),
+            lambda: self.session._fetch_future(y._node).result(),
+        ]
+        with unittest.mock.patch.object(self.session, "_send_held"):  # by which the timer sends
+            for i, wait in enumerate(waits):
+                with self.subTest(wait=i):
+                    before = float(y[0])
+                    for _ in range(5):
+                        launch()
+                    wait()
+                    self.assertIsNone(self.session._held)
+                    self.assertEqual(float(y[0]), before + 5)
+
+    def test_the_timer_cuts_no_burst(self):
+        """While launches follow one another it leaves them to travel together; then it sends the last."""
+        y, launch = self.launched()
+        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
+            launch()
+            end = time.monotonic() + 0.4
+            launches = 1
+            while time.monotonic() < end:
+                launch()
+                launches += 1
+                time.sleep(0.01)  # in which the timer's thread runs
+            sent_by_timer = sum(count < _session._MAX_HELD for count in sent.sizes)
+            self.assertLessEqual(sent_by_timer, 1)
+            deadline = time.monotonic() + 10
+            while self.session._held is not None:
+                self.assertLess(time.monotonic(), deadline, "what nothing follows was not sent")
+                time.sleep(0.01)
+        self.same(y, np.full(10, 1 + launches, np.float32))
+
+    def test_a_kernel_with_other_types_is_waited_for_again(self):
+        """What was launched once is known by its arguments' types, and by the session."""
+        fill = st.RawKernel('extern "C" __global__ void fill(float* x, float a) { x[0] = a; }', "fill")
+        x = st.zeros(1, st.float32)
+
+        def waited(value):
+            with Sent(self.session) as sent:
+                fill(1, 1, (x, value))
+                self.session.synchronize()
+            return [command.wait for command in sent.commands if command.HasField("operation")][-1]
+
+        self.assertEqual([waited(np.float32(1)) for _ in range(3)], [True, False, False])
+        self.assertEqual([waited(2) for _ in range(2)], [True, False])
+        self.assertEqual([waited(np.float32(3)) for _ in range(2)], [False, False])
+        with st.connect(self.daemon.address, timeout=120) as other:
+            z = st.zeros(1, st.float32)
+            with Sent(other) as sent:
+                fill(1, 1, (z, np.float32(4)))
+                other.synchronize()
+            self.assertTrue(any(command.wait for command in sent.commands))
+            self.assertEqual(float(z[0]), 4)
 
     def test_grids_given_in_other_ways(self):
         axpy, x = st.RawKernel(AXPY, "axpy"), st.ones(10, st.float32)

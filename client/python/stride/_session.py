@@ -17,7 +17,7 @@ import numpy as np
 from stride import _address, _daemon, _dtypes, _errors, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
-from stride._graph import MAX_WEIGHT, Flush, Node, View, spec_of
+from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
 from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections
@@ -37,12 +37,8 @@ _TTL_SECONDS = 600
 # Launches that follow one another faster than this travel together, so many at most: a message costs more than a launch.
 _HOLD_SECONDS = 1e-4
 _MAX_HELD = 32
-# So many small values are sent while others are recorded: a message costs less than as many commands.
-_SENT_TOGETHER = 64
-# Values up to this size are sent though no read may follow.
-_SMALL_BYTES = 1 << 20
-# Deferred nodes that are remembered before all that are held are sent.
-_MAX_RECORDED = 1_000
+# Nodes remembered before those that are gone are forgotten.
+_SWEEP_AFTER = 2_000
 
 # The process's open sessions that were entered, or connected first; the last is the session of a thread that entered
 # none.
@@ -195,7 +191,6 @@ class Session:
         # object, and is shortened from its front, with the lock.
         self._recorded: list = []
         self._num_taken = 0  # how often some were taken away
-        self._next_look = _SENT_TOGETHER  # recorded nodes that are looked through
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
@@ -307,33 +302,27 @@ class Session:
         if node.weight > MAX_WEIGHT:
             self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
             node.weight = 1
-        if len(recorded) >= self._next_look:
-            self._look()
+        if len(recorded) > _SWEEP_AFTER:
+            self._sweep()
 
-    def _look(self) -> None:
-        """Forgets recorded nodes that are gone or were sent. Sends those that are ready where they are many, so that
-        the service computes while the program records; and all that are held before too many are remembered."""
+    def _sweep(self) -> None:
+        """Forgets recorded nodes that are gone or were sent; sends those that are left where they are many."""
         with self._lock:
             recorded = self._recorded
             known = recorded[:]
-            left = [node for one in known if (node := one()) is not None and node.op is not None]
-            recorded[:len(known)] = map(weakref.ref, left)  # other threads append at the end
+            left = [one for one in known if (node := one()) is not None and node.op is not None]
+            recorded[:len(known)] = left  # other threads append at the end
             self._num_taken += 1
-            self._next_look = len(left) + max(_SENT_TOGETHER, len(left))
-            if len(left) > _MAX_RECORDED:
+            if len(left) > _SWEEP_AFTER // 2:
                 self._settle()
-            elif len(left) >= _SENT_TOGETHER and not self._is_trace:
-                ready = [node for node in left if _is_ready(node)]
-                if len(ready) >= _SENT_TOGETHER:
-                    self._send_early(*ready)
 
-    def _send_early(self, *nodes: Node) -> None:
-        """Sends what computes nodes that nobody reads yet. Raises nothing: a node that cannot be sent stays as it is, and
-        the read of it raises the error."""
+    def _send_early(self, node: Node) -> None:
+        """Sends what computes a node that no read asks for yet. Raises nothing: a node that cannot be sent stays as it
+        is, and its read raises the error."""
         if self._is_trace:
             return
         try:
-            self._flush(nodes)
+            self._flush((node,))
         except Exception:
             pass  # also what builders raise
 
@@ -410,7 +399,6 @@ class Session:
             recorded = self._recorded[:]
             del self._recorded[:len(recorded)]  # other threads append at the end
             self._num_taken += 1
-            self._next_look = _SENT_TOGETHER
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes or then is not None:
                 self._flush(nodes, then, may_hold)
@@ -775,13 +763,6 @@ class Session:
     def _call(self, method, request, timeout: Optional[float] = None):
         self._check_open()
         return _errors.call(method, request, timeout=timeout or self.timeout or _CALL_SECONDS)
-
-
-def _is_ready(node: Node) -> bool:
-    """Whether a value is as well computed now: small, held, no view, and neither it nor what it reads is to be fused
-    later."""
-    return (node.held and not node.uses and type(node.op) is not View and node.nbytes <= _SMALL_BYTES
-            and not any(type(one) is Node and one.op is not None and one.held for one in node.inputs))
 
 
 def _device_name(device: Optional[str]) -> str:
