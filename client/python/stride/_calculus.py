@@ -5,8 +5,8 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _graph, _inference, _manipulation
-from stride import _reductions, _routines
+from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _graph, _indexing, _inference
+from stride import _manipulation, _reductions, _routines
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import where
 from stride._graph import Number, record
@@ -161,7 +161,7 @@ def _derivative(f: Array, axis: int, step: Any, edge_order: int) -> Array:
     uniform = isinstance(step, _SCALARS) or not step.ndim
 
     def at(begin: Optional[int], end: Optional[int]) -> Array:
-        return f[_part(axis, begin, end)]
+        return _indexing.view(f, *_part(axis, begin, end))
 
     def weights(one: Array) -> Array:
         return reshape(one, tuple(one.size if i == axis else 1 for i in range(f.ndim)))

@@ -153,6 +153,11 @@ def _view_of(node: Node, keys: Sequence) -> Node:
     return make_view(node, tuple(steps), shape, strides, lambda host: host[tuple(whole)], offset)
 
 
+def view(array: Array, *keys) -> Array:
+    """`array[keys]` of integers, slices, None and an Ellipsis, which are known to make a view."""
+    return wrap(_view_of(array._node, keys), array)
+
+
 def _is_basic(key, rank: int) -> bool:
     """Whether a key needs no more than `_view_of`: plain integers, slices, None and an Ellipsis that make a view."""
     if type(key) is not tuple:

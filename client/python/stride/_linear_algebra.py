@@ -6,7 +6,7 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _inference, _manipulation, _ufunc
+from stride import _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _manipulation, _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, Prepared, record
@@ -454,8 +454,8 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
     left, right = _with_vectors_last(left, axisa), _with_vectors_last(right, axisb)
     if left.shape[-1] not in (2, 3) or right.shape[-1] not in (2, 3):
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
-    a0, a1, *a2 = (left[..., i] for i in range(left.shape[-1]))
-    b0, b1, *b2 = (right[..., i] for i in range(right.shape[-1]))
+    a0, a1, *a2 = [_indexing.view(left, Ellipsis, i) for i in range(left.shape[-1])]
+    b0, b1, *b2 = [_indexing.view(right, Ellipsis, i) for i in range(right.shape[-1])]
     last = a0 * b1 - a1 * b0
     if not a2 and not b2:
         return last

@@ -8,7 +8,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _inference, _manipulation, _reductions, _routines
+from stride import _arguments, _creation, _dtypes, _elementwise, _indexing, _inference, _manipulation, _reductions
+from stride import _routines
 from stride._array import Array, array_of, host_array
 from stride._elementwise import isnan, where
 from stride._manipulation import reshape
@@ -58,21 +59,23 @@ class _Slices:
             array = _manipulation.permute_dims(array, self._order)
         return reshape(array, (*self.shape, self.count))
 
-    def ranked(self, ranks: Union[Array, Tuple[int, ...]]) -> Array:
-        """Along a last axis the elements that a sort would put at these places: integers on the host, or in the service
-        each slice's own along a last axis."""
-        if type(ranks) is not tuple or len(self.axes) != 1:
-            return _ranked(self.lines, ranks, len(self.shape))
-        axis = self.axes[0]
-        found = _ranked(self.array, ranks, axis)
-        return found if axis == found.ndim - 1 else _manipulation.moveaxis(found, axis, -1)
+    def ranked(self, ranks: Array) -> Array:
+        """Along a last axis the elements that a sort would put at these places, each slice's own along a last axis."""
+        return _routines.ranked(self.lines, ranks, len(self.shape))
+
+    def ranked_at(self, ranks: Tuple[int, ...]) -> List[Array]:
+        """For each of these places the elements that a sort would put there."""
+        found = self.first_ranked_at(ranks)
+        return [_indexing.view(found, i, Ellipsis) for i in range(len(ranks))]
+
+    def first_ranked_at(self, ranks: Tuple[int, ...]) -> Array:
+        """The same along a first axis."""
+        array, axis = (self.array, self.axes[0]) if len(self.axes) == 1 else (self.lines, len(self.shape))
+        found = _routines.ranked_at(array, ranks, axis)
+        return _manipulation.moveaxis(found, axis, 0) if axis else found
 
     def result(self, reduced: Array, keepdims: bool, before: tuple = ()) -> Array:
         return reshape(reduced, (*before, *(self.kept_shape if keepdims else self.shape)))
-
-
-def _ranked(x: Array, ranks: Union[Array, Tuple[int, ...]], axis: int) -> Array:
-    return _routines.ranked_at(x, ranks, axis) if type(ranks) is tuple else _routines.ranked(x, ranks, axis)
 
 
 def median(
@@ -101,13 +104,16 @@ def median(
     has_nan = slices.array.dtype.kind in "fc"
     middle = range((count - 1) // 2, count // 2 + 1)
     # NaN are last in order.
-    found = slices.ranked((*middle, *((count - 1,) if has_nan else ())))
+    ranks = (*middle, *((count - 1,) if has_nan else ()))
+    last = None
     if slices.array.dtype in _SUMMED_AS_THEY_ARE:
-        result = found[..., 0] if count % 2 else (found[..., 0] + found[..., 1]) / 2
+        *found, last = slices.ranked_at(ranks)
+        result = found[0] if count % 2 else (found[0] + found[1]) / 2
     else:
-        result = _reductions.mean(found[..., :len(middle)], axis=-1)
-    if has_nan:
-        last = found[..., -1]
+        found_first = slices.first_ranked_at(ranks)
+        result = _reductions.mean(found_first[:len(middle)], axis=0)
+        last = _indexing.view(found_first, -1, Ellipsis) if has_nan else None
+    if last is not None:
         result = where(isnan(last), last, result)
     return _arguments.give(slices.result(result, keepdims), out, "unsafe")
 
@@ -214,10 +220,19 @@ def _checked_quantiles(values: np.ndarray, scale: float) -> np.ndarray:
     return np.asarray(values)
 
 
-def _interpolated(before: Array, after: Array, share: Any) -> Array:
-    """NumPy's, from the nearer end."""
+def _interpolated(before: Array, after: Array, share: np.ndarray, weak: bool) -> Array:
+    """NumPy's, from the nearer end. `share`: of each quantile, along the first axes; with `weak` it is one number that
+    takes the elements' type."""
+    near_after = share >= 0.5
+    weight: Any = float(share) if weak else share[()]
+    if share.ndim:
+        weight = array_of(share.reshape(share.shape + (1,) * (before.ndim - share.ndim)), before.session)
     distance = after - before
-    return where(share >= 0.5, after - distance * (1 - share), before + distance * share)
+    if near_after.all():
+        return after - distance * (1 - weight)
+    if not near_after.any():
+        return before + distance * weight
+    return where(weight >= 0.5, after - distance * (1 - weight), before + distance * weight)
 
 
 def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bool, weights, skip_nan: bool) -> Array:
@@ -280,36 +295,20 @@ def _take_between(slices: _Slices, q: np.ndarray, method: str, weak: bool) -> Ar
     array = slices.array
     has_last = array.dtype.kind == "f"
     between = _between(method, slices.count, q.tobytes(), q.shape, q.dtype, has_last)
-    found, share = slices.ranked(between.ranks), between.share
-
-    def elements(i: int) -> Array:
-        if not between.shape:
-            return found[..., i]
-        size = math.prod(between.shape)
-        part = reshape(found[..., i * size:(i + 1) * size], (*slices.shape, *between.shape))
-        return _front(part, len(between.shape))
-
+    share = between.share
+    if not between.shape:
+        *found, last = (*slices.ranked_at(between.ranks), *([] if has_last else [None]))
+    else:
+        together, size = slices.first_ranked_at(between.ranks), math.prod(between.shape)
+        found = [together[i * size:(i + 1) * size] for i in range(1 if share is None else 2)]
+        if len(between.shape) != 1:
+            found = [reshape(one, (*between.shape, *slices.shape)) for one in found]
+        last = _indexing.view(together, -1, Ellipsis) if has_last else None
     if share is None:
-        result = elements(0)
-    elif share.ndim:
-        lower, upper = elements(0), elements(1)
-        weight = array_of(share.reshape(share.shape + (1,) * (lower.ndim - share.ndim)), array.session)
-        result = _interpolated(lower, upper, weight)
-    else:  # as _interpolated, where it is known from which end
-        lower, upper, weight = elements(0), elements(1), float(share) if weak else share[()]
-        distance = upper - lower
-        result = upper - distance * (1 - weight) if weight >= 0.5 else lower + distance * weight
-    if not has_last:
-        return result
-    last = found[..., -1]
-    return where(isnan(last), last.astype(result.dtype, copy=False), result)
-
-
-def _front(taken: Array, ndim: int) -> Array:
-    """The last axes in front."""
-    if not ndim or taken.ndim == ndim:
-        return taken
-    return _manipulation.moveaxis(taken, tuple(range(taken.ndim - ndim, taken.ndim)), tuple(range(ndim)))
+        result = found[0]
+    else:
+        result = _interpolated(found[0], found[1], share, weak and not share.ndim)
+    return result if last is None else where(isnan(last), last.astype(result.dtype, copy=False), result)
 
 
 def _quantile_of_numbers(slices: _Slices, q: np.ndarray, method: str, weak: bool) -> Array:
@@ -339,7 +338,8 @@ def _quantile_of_numbers(slices: _Slices, q: np.ndarray, method: str, weak: bool
     share = _shares(place, before, method, xp)
     share = where((place >= last) | (place < 0), 0.0, share).astype(kind)
     lower, upper = taken(before, before + 1)
-    return _interpolated(lower, upper, share)
+    distance = upper - lower
+    return where(share >= 0.5, upper - distance * (1 - share), lower + distance * share)
 
 
 def _weighted_quantile(slices: _Slices, q: np.ndarray, weights: Any, skip_nan: bool, axis: Any) -> Array:
