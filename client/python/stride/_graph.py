@@ -912,11 +912,20 @@ class Flush:
         text, inputs, origins = "", {}, ()
         if any(map(_is_deferred, node.inputs)):  # else there is nothing to fuse
             text, inputs, origins = self._expression(node)
-            if sum(not operand.HasField("scalar") for operand in inputs.values()) > _MAX_ARRAYS:
+            if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
                 self._split(node, node)
                 text, inputs, origins = self._expression(node)
         if len(origins) > 1:
-            self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
+            expression = self.begin(handle, origins).expression
+            expression.text = text
+            fields = expression.inputs
+            for name, one in inputs.items():
+                if type(one) is int:
+                    fields[name].handle = one
+                elif type(one) is bytes:
+                    fields[name].MergeFromString(one)
+                else:
+                    fields[name].scalar.CopyFrom(one.to_proto())
         else:
             operands = [
                 one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
@@ -934,7 +943,8 @@ class Flush:
                     add().scalar.CopyFrom(one)
 
     def _expression(self, node: Node) -> tuple:
-        """Text, inputs and origins of the nodes that are fused with this one."""
+        """Text, inputs and origins of the nodes that are fused with this one. An input is a handle, a serialised Operand
+        or a Number."""
         inputs: dict = {}
         origins = [node.origin]
         return self._text(node, node, {}, inputs, origins, True), inputs, origins
@@ -961,13 +971,13 @@ class Flush:
                 inline = self._inline(node)
                 if inline is not None:
                     name = names[node] = f"a{len(inputs)}"
-                    inputs[name] = pb.Operand.FromString(inline)
+                    inputs[name] = inline
                     return name
                 handle = self.materialise(node)
                 name = names.get(handle)
                 if name is None:
                     name = names[handle] = f"a{len(inputs)}"
-                    inputs[name] = pb.Operand(handle=handle)
+                    inputs[name] = handle
                 return name
             origins.append(node.origin)
         arguments = []
@@ -985,7 +995,7 @@ class Flush:
         name = names.get(key) if key is not None else None
         if name is None:
             name = f"s{len(inputs)}"
-            inputs[name] = pb.Operand(scalar=number.to_proto())
+            inputs[name] = number
             if key is not None:
                 names[key] = name
         return name
