@@ -34,6 +34,8 @@ _LONG_SUM_BYTES = 1 << 30
 INLINE_BYTES = 16 << 10
 # Commands that a value of the host travels with, before it is uploaded for those to come.
 _MAX_INLINE_USES = 2
+# Launches of several codes travel as one piece up to this size.
+_MAX_LAUNCH_BYTES = 256 << 10
 _MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
@@ -651,16 +653,23 @@ class Flush:
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
+        # Serialised launches that follow the pieces and one another, their bytes, and for each code among them the place
+        # of the launch that has it: they travel in one message.
+        self._launches: List[bytes] = []
+        self._launch_bytes = 0
+        self._code_places: Dict[bytes, int] = {}
+        self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
         # In front: the arrays to come may have the memory of those that are gone.
         self._release([])
 
     def __bool__(self) -> bool:
         """Whether there is something to send."""
-        return bool(self.pieces or self.commands)
+        return bool(self.pieces or self._launches or self.commands)
 
     def seal(self) -> None:
         """Serialises the commands so far: others follow them as bytes."""
+        self._end_launches()
         if self.commands:
             self.pieces += cut(self.request)
             self.request = compute_service_pb2.ExecuteRequest()
@@ -713,18 +722,28 @@ class Flush:
         that it has. No `launch`: it is known that the kernel was launched before."""
         session = self.session
         if session._is_trace:
-            request = compute_service_pb2.ExecuteRequest.FromString(template.command(0, arguments, False))
+            request = compute_service_pb2.ExecuteRequest.FromString(template.command(0, arguments, False, 0))
             self.add(request.commands[0].operation, origin, launch, written)
             return
         wait = not written or launch is not None and launch not in session._stream.launched
         if wait:
             self.is_urgent = True
-        command_id = session._next_id()
+        command_id, code = session._next_id(), template.code
         if self.commands:
             self.seal()
-        command = template.command(command_id, arguments, wait)
-        self.pieces.append((command, 1))
+        elif code not in self._code_places and self._launch_bytes + len(code) > _MAX_LAUNCH_BYTES:
+            self._end_launches()
+        place = len(self._launches)
+        command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
+        self._launches.append(command)
+        self._launch_bytes += len(command)
+        self.num_launches += 1
         self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
+
+    def _end_launches(self) -> None:
+        if self._launches:
+            self.pieces.append((b"".join(self._launches), len(self._launches)))
+            self._launches, self._launch_bytes, self._code_places = [], 0, {}
 
     def _place(self, operation: pb.Operation) -> None:
         device = self.session.device
@@ -782,6 +801,7 @@ class Flush:
         return result
 
     def finish(self) -> None:
+        self._end_launches()
         self._release(self._scratch)
         self._scratch = []
 

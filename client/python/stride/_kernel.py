@@ -75,6 +75,7 @@ class RawKernel:
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
         self._code = module or source
         self._templates: Dict[tuple, _encoding.LaunchTemplate] = {}
+        self._code_bytes: Dict[object, bytes] = {}  # serialised code and options, by the code
 
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
@@ -180,14 +181,19 @@ class RawKernel:
         if template is None:
             launch = pb.KernelLaunch(
                 entry=self.name,
-                options=self.options,
                 grid=_dim3(grid, "grid"),
                 block=_dim3(block, "block"),
                 shared_memory_bytes=shared_memory_bytes,
                 cooperative=cooperative,
             )
-            setattr(launch, self._kind, code)
-            template = _encoding.LaunchTemplate(launch, device, (self._kind, code, self.name, self.options, device))
+            code_bytes = self._code_bytes.get(code)  # one object for all grids: to compare it takes no time
+            if code_bytes is None:
+                with_code = pb.KernelLaunch(options=self.options)
+                setattr(with_code, self._kind, code)
+                self._code_bytes.clear()
+                code_bytes = self._code_bytes[code] = with_code.SerializeToString()
+            identity = self._kind, code, self.name, self.options, device
+            template = _encoding.LaunchTemplate(code_bytes, launch, device, identity)
             if len(self._templates) >= _MAX_TEMPLATES:
                 self._templates.clear()
             self._templates[key] = template

@@ -375,7 +375,7 @@ class Session:
         """Whether launches wait for those that follow. The session's lock is held."""
         now = time.monotonic()
         last, self._sent_launch = self._sent_launch, now
-        if self._is_trace or flush.is_urgent or len(flush.pieces) >= _MAX_HELD or now - last > _HOLD_SECONDS:
+        if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD or now - last > _HOLD_SECONDS:
             return False
         if not self._send_soon.is_set():
             if self._sender is None:
