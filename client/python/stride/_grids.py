@@ -347,6 +347,8 @@ def _two_axes(a: Array, axis1: int, axis2: int) -> Array:
         )
     if axes[0] == axes[1]:
         raise ValueError("axis1 and axis2 cannot be the same")
+    if axes == [a.ndim - 2, a.ndim - 1]:
+        return a
     return _manipulation.moveaxis(a, tuple(axes), (-2, -1))
 
 

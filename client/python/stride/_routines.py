@@ -972,15 +972,25 @@ def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
         low, high = _extent(x) if x.size else (0.0, 1.0)
     else:
         low, high = range
+    if type(low) in (int, float) and type(high) in (int, float):  # as programs give them, again and again
+        return _known_edges(low, high, bins, x.dtype)
+    return _edges_between(low, high, bins, x.dtype)
+
+
+def _edges_between(low, high, bins: int, dtype: np.dtype) -> np.ndarray:
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         raise ValueError(f"a histogram's range is finite and rises, not {low} to {high}")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    kind = np.result_type(low, high, x.dtype)
+    kind = np.result_type(low, high, dtype)
     edges = np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
     if (edges[:-1] >= edges[1:]).any():
         raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
+    edges.setflags(write=False)
     return edges
+
+
+_known_edges = functools.lru_cache(maxsize=64, typed=True)(_edges_between)
 
 
 def group_sum(keys, values, /) -> Tuple[Array, Array]:
