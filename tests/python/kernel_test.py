@@ -413,7 +413,8 @@ class KernelTest(client_case.ClientCase):
         self.same(y, np.full(10, 1 + launches, np.float32))
 
     def test_launches_that_travel_together_have_their_code_once(self):
-        sources = [f'extern "C" __global__ void f(int* x, int n) {{ x[n] += {i + 1}; }} // {"x" * 3000}' for i in range(2)]
+        body = 'extern "C" __global__ void f(int* x, int n) { x[n] += %d; } // ' + 3000 * "x"
+        sources = [body % (i + 1) for i in range(2)]
         kernels = [st.RawKernel(source, "f") for source in sources]
         x = st.zeros(40, st.int32)
         for kernel in kernels:

@@ -404,9 +404,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
     if mode in ("constant", "empty"):
         values = kwargs.get("constant_values", 0)
-        return _pad_constant(
-            x, widths, [(0, 0)] * x.ndim if type(values) is int and not values else _pairs(values, x.ndim, "constant_values")
-        )
+        is_zero = type(values) is int and not values
+        return _pad_constant(x, widths, [(0, 0)] * x.ndim if is_zero else _pairs(values, x.ndim, "constant_values"))
     if not x.size:
         for axis, pair in enumerate(widths):
             if not x.shape[axis] and max(pair):

@@ -215,7 +215,7 @@ class Node:
     arrays are.
     `weight`: of a deferred value, the commands that are fused at most.
     `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0.
-    `num_inline`, the commands that the elements of a value of the host travelled within, is set where there are some."""
+    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
                  "host_version", "buffer", "device", "offset", "num_inline", "__weakref__")
@@ -351,7 +351,9 @@ def defer(session, shape, dtype, op: Union[Build, View], inputs: tuple) -> Node:
     return node
 
 
-def record(session, shape, dtype, op: Union[Build, Prepared, Assembly], inputs: tuple, depth: int = 0, picks: bool = False) -> Node:
+def record(
+    session, shape, dtype, op: Union[Build, Prepared, Assembly], inputs: tuple, depth: int = 0, picks: bool = False
+) -> Node:
     """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
 
     `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs and result. `picks`: of the first input
@@ -653,8 +655,8 @@ class Flush:
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
-        # Serialised launches that follow the pieces and one another, their bytes, and for each code among them the place
-        # of the launch that has it: they travel in one message.
+        # Serialised launches that follow the pieces and one another, their bytes, and for each code among them the
+        # place of the launch that has it: they travel in one message.
         self._launches: List[bytes] = []
         self._launch_bytes = 0
         self._code_places: Dict[bytes, int] = {}
@@ -963,8 +965,8 @@ class Flush:
                     add().scalar.CopyFrom(one)
 
     def _expression(self, node: Node) -> tuple:
-        """Text, inputs and origins of the nodes that are fused with this one. An input is a handle, a serialised Operand
-        or a Number."""
+        """Text, inputs and origins of the nodes that are fused with this one. An input is a handle, a serialised
+        Operand or a Number."""
         inputs: dict = {}
         origins = [node.origin]
         return self._text(node, node, {}, inputs, origins, True), inputs, origins

@@ -258,7 +258,7 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
     if dtype.kind == "b" and method not in _DISCRETE and (method != "linear" or values.dtype.kind == "f"):
         raise TypeError(f"{name} subtracts elements, which bools do not")
     if skip_nan and dtype.kind == "f":
-        # The quantiles' axes in front, the elements' behind them.
+        # The quantiles' axes in front, the elements' after them.
         q_shape = values.shape + (1,) * len(slices.shape)
         result = _quantile_of_numbers(slices, values.reshape(q_shape), method, is_number)
     else:
