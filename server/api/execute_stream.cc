@@ -50,6 +50,65 @@ absl::StatusOr<SteadyTime> DeadlineOf(const v1::Command& command) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "timeout", "must be positive");
 }
 
+void MoveCode(v1::KernelLaunch* from, v1::KernelLaunch* to) {
+  switch (from->code_case()) {
+    case v1::KernelLaunch::kSource:
+      *to->mutable_source() = std::move(*from->mutable_source());
+      break;
+    case v1::KernelLaunch::kPtx:
+      *to->mutable_ptx() = std::move(*from->mutable_ptx());
+      break;
+    case v1::KernelLaunch::kBinary:
+      *to->mutable_binary() = std::move(*from->mutable_binary());
+      break;
+    case v1::KernelLaunch::kModule:
+      *to->mutable_module() = std::move(*from->mutable_module());
+      break;
+    case v1::KernelLaunch::CODE_NOT_SET:
+      break;
+  }
+  to->mutable_options()->Swap(from->mutable_options());
+}
+
+// The code of one launch, which another has while this lives: a copy for each launch would let a
+// small message take much memory.
+class LentCode {
+ public:
+  LentCode() = default;
+  LentCode(const LentCode&) = delete;
+  LentCode& operator=(const LentCode&) = delete;
+  ~LentCode() {
+    if (borrower_ == nullptr) return;
+    MoveCode(borrower_, owner_);
+    borrower_->clear_code();
+  }
+  // To the command at this place of the message.
+  absl::Status Lend(v1::ExecuteRequest* request, int place) {
+    const uint32_t distance = request->commands(place).code_from();
+    if (distance == 0) return absl::OkStatus();
+    auto refuse = [](const char* why) {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "code_from", why);
+    };
+    v1::Command* command = request->mutable_commands(place);
+    if (!command->operation().has_kernel_launch()) return refuse("the command is no launch");
+    if (distance > static_cast<uint32_t>(place)) return refuse("no such command in the message");
+    v1::KernelLaunch* borrower = command->mutable_operation()->mutable_kernel_launch();
+    v1::Command* owner = request->mutable_commands(place - static_cast<int>(distance));
+    if (borrower->code_case() != v1::KernelLaunch::CODE_NOT_SET || borrower->options_size() > 0)
+      return refuse("the launch has code or options of its own");
+    if (owner->operation().kernel_launch().code_case() == v1::KernelLaunch::CODE_NOT_SET)
+      return refuse("that command has no code");
+    owner_ = owner->mutable_operation()->mutable_kernel_launch();
+    borrower_ = borrower;
+    MoveCode(owner_, borrower_);
+    return absl::OkStatus();
+  }
+
+ private:
+  v1::KernelLaunch* owner_ = nullptr;
+  v1::KernelLaunch* borrower_ = nullptr;
+};
+
 absl::Status CheckOperation(const v1::Operation& operation) {
   return PrefixField(CheckCounts(operation), "operation.");
 }
@@ -74,13 +133,13 @@ void Fill(PendingAck& ack, v1::CommandResult* result) {
 }  // namespace
 
 absl::Status ExecuteStream::Run() {
-  const v1::ExecuteRequest* first = Read();
+  v1::ExecuteRequest* first = Read();
   if (first == nullptr) return call_.cancelled() ? call_.EndOfWait() : absl::OkStatus();
   if (absl::Status status = TakeSession(*first); !status.ok()) return status;
   absl::StatusOr<std::thread> writer = StartThread([this] { WriteAll(); });
   if (!writer.ok()) return writer.status();
   absl::Status status = CheckCommands(*first);
-  if (status.ok()) TakeAll(*first);
+  if (status.ok()) TakeAll(first);
   if (status.ok()) status = ReadAll();
   queue_.Close();
   writer->join();
@@ -94,30 +153,32 @@ v1::ExecuteRequest* ExecuteStream::Read() {
 }
 
 absl::Status ExecuteStream::ReadAll() {
-  while (const v1::ExecuteRequest* request = Read()) {
+  while (v1::ExecuteRequest* request = Read()) {
     if (!request->session().empty() && request->session() != session_) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session",
                           "cannot change within a stream");
     }
     if (absl::Status status = CheckCommands(*request); !status.ok()) return status;
-    if (!TakeAll(*request)) return call_.EndOfWait();
+    if (!TakeAll(request)) return call_.EndOfWait();
   }
   return absl::OkStatus();
 }
 
-bool ExecuteStream::TakeAll(const v1::ExecuteRequest& request) {
+bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
   absl::InlinedVector<PendingAck, kTogether> acks;
   std::unique_ptr<scheduler::Engine::Together> together;
-  for (int i = 0; i < request.commands_size(); ++i) {
-    const v1::Command& command = request.commands(i);
-    const bool more = i + 1 < request.commands_size();
+  for (int i = 0; i < request->commands_size(); ++i) {
+    LentCode code;
+    absl::Status has_code = code.Lend(request, i);
+    const v1::Command& command = request->commands(i);
+    const bool more = i + 1 < request->commands_size();
     const absl::Duration delay = engine_.accounts().UploadDelay(call_.tenant());
     if (delay > absl::ZeroDuration() || !IsImmediate(command)) {
       together.reset();
     } else if (together == nullptr && more) {
       together = engine_.BeginTogether(call_.tenant());
     }
-    Take(command, delay, &acks.emplace_back());
+    Take(command, std::move(has_code), delay, &acks.emplace_back());
     if (more && acks.size() < kTogether && together != nullptr) continue;
     together.reset();
     if (!queue_.Push(absl::MakeSpan(acks), more)) return false;
@@ -147,11 +208,16 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
        {"value", std::to_string(request.commands_size())}});
 }
 
-void ExecuteStream::Take(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack) {
+void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
+                         absl::Duration upload_delay, PendingAck* ack) {
   ack->id = command.id();
+  if (!has_code.ok() && !command.has_operation()) {
+    ack->status = std::move(has_code);
+    return;
+  }
   switch (command.kind_case()) {
     case v1::Command::kOperation:
-      TakeOperation(command, upload_delay, ack);
+      TakeOperation(command, std::move(has_code), upload_delay, ack);
       break;
     case v1::Command::kRelease:
       ack->status = engine_.Release(call_.tenant(), session_, command.release());
@@ -169,10 +235,11 @@ void ExecuteStream::Take(const v1::Command& command, absl::Duration upload_delay
   }
 }
 
-void ExecuteStream::TakeOperation(const v1::Command& command, absl::Duration upload_delay,
-                                  PendingAck* ack) {
+void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
+                                  absl::Duration upload_delay, PendingAck* ack) {
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
+  if (status.ok()) status = std::move(has_code);
   if (status.ok()) status = CheckOperation(command.operation());
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;

@@ -53,9 +53,12 @@ class ExecuteStream {
   absl::Status TakeSession(const v1::ExecuteRequest& request);
   absl::Status CheckCommands(const v1::ExecuteRequest& request) const;
   // False: nobody reads the answers any more.
-  bool TakeAll(const v1::ExecuteRequest& request);
-  void Take(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack);
-  void TakeOperation(const v1::Command& command, absl::Duration upload_delay, PendingAck* ack);
+  bool TakeAll(v1::ExecuteRequest* request);
+  // `has_code`: why a launch lacks the code that it is to have from another.
+  void Take(const v1::Command& command, absl::Status has_code, absl::Duration upload_delay,
+            PendingAck* ack);
+  void TakeOperation(const v1::Command& command, absl::Status has_code, absl::Duration upload_delay,
+                     PendingAck* ack);
   void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 
   // The writer's side.

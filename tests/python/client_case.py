@@ -81,9 +81,11 @@ class Sent:
     def __enter__(self):
         self.commands = []
         self.num_messages = 0
+        self.sizes = []  # commands of each message
         send = self._stream.send
 
         def counted(request, notes, pieces=()):
+            self.sizes.append(sum(num for _, num in pieces) + len(request.commands))
             for piece, _ in pieces:
                 self.commands += compute_service_pb2.ExecuteRequest.FromString(piece).commands
             self.commands += request.commands

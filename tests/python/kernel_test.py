@@ -2,15 +2,17 @@
 
 import contextlib
 import math
-import unittest
+import time
+import unittest.mock
 
 import numpy as np
 
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _encoding, _graph, abi
-from stride.v1 import operation_pb2 as pb
+from stride import _encoding, _execution, _graph, _session, abi
+from stride._stream import Answer, Note
+from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
 AXPY = r"""
 extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
@@ -360,6 +362,167 @@ class KernelTest(client_case.ClientCase):
             self.same(before, expected + 1) if i % 7 == 0 else None
             expected += 2 * x * i
         self.same(y, expected)
+
+    def launched(self):
+        axpy = st.RawKernel(AXPY, "axpy")
+        x, y = st.ones(10, st.float32), st.zeros(10, st.float32)
+
+        def launch():
+            axpy(1, 32, (np.float32(1), x, y, np.int32(10)))
+
+        launch()
+        self.same(y, np.ones(10, np.float32))
+        return y, launch
+
+    def test_what_is_held_goes_with_every_wait(self):
+        """The last launches of a burst wait for no timer where the program waits for anything."""
+        y, launch = self.launched()
+        stream = _execution.Stream()
+        waits = [
+            y.block_until_ready, y.tolist, self.session.synchronize, stream.synchronize, _execution.synchronize,
+            lambda: y.sharding, lambda: float(st.sum(y)), lambda: st.save("held", y, overwrite=True),
+            lambda: self.session._fetch_future(y._node).result(),
+        ]
+        with unittest.mock.patch.object(self.session, "_send_held"):  # by which the timer sends
+            for i, wait in enumerate(waits):
+                with self.subTest(wait=i):
+                    before = float(y[0])
+                    for _ in range(5):
+                        launch()
+                    wait()
+                    self.assertIsNone(self.session._held)
+                    self.assertEqual(float(y[0]), before + 5)
+
+    def test_the_timer_cuts_no_burst(self):
+        """While launches follow one another it leaves them to travel together; then it sends the last."""
+        y, launch = self.launched()
+        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
+            launch()
+            end = time.monotonic() + 0.4
+            launches = 1
+            while time.monotonic() < end:
+                launch()
+                launches += 1
+                time.sleep(0.01)  # in which the timer's thread runs
+            sent_by_timer = sum(count < _session._MAX_HELD for count in sent.sizes)
+            self.assertLessEqual(sent_by_timer, 1)
+            deadline = time.monotonic() + 10
+            while self.session._held is not None:
+                self.assertLess(time.monotonic(), deadline, "what nothing follows was not sent")
+                time.sleep(0.01)
+        self.same(y, np.full(10, 1 + launches, np.float32))
+
+    def test_launches_that_travel_together_have_their_code_once(self):
+        body = 'extern "C" __global__ void f(int* x, int n) { x[n] += %d; } // ' + 3000 * "x"
+        sources = [body % (i + 1) for i in range(2)]
+        kernels = [st.RawKernel(source, "f") for source in sources]
+        x = st.zeros(40, st.int32)
+        for kernel in kernels:
+            kernel(1, 1, (x, np.int32(0)))
+        self.same(x[:1], np.array([3], np.int32))
+        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 10), Sent(self.session) as sent:
+            for i in range(20):
+                kernels[i % 2](1, 1, (x, np.int32(i)))
+            self.session.synchronize()
+        launches = [command for command in sent.commands if command.operation.HasField("kernel_launch")]
+        self.assertEqual(len(launches), 20)
+        having = [i for i, one in enumerate(launches) if one.operation.kernel_launch.WhichOneof("code")]
+        self.assertEqual([one.code_from for one in launches if one.code_from == 0], [0] * len(having))
+        self.assertLessEqual(len(having), 2 * sent.num_messages)
+        for i, one in enumerate(launches):
+            if one.code_from:
+                source = launches[i - one.code_from].operation.kernel_launch.source
+                self.assertEqual(source, sources[i % 2])
+        expected = np.zeros(40, np.int32)
+        expected[0] = 3
+        for i in range(20):
+            expected[i] += i % 2 + 1
+        self.same(x, expected)
+
+    def test_large_codes_travel_apart(self):
+        """A message has a limit, so that not all launches that were held are in one."""
+        sources = [f'extern "C" __global__ void f(int* x) {{ x[{i}] += 1; }} // {"x" * 200_000}' for i in range(3)]
+        kernels = [st.RawKernel(source, "f") for source in sources]
+        x = st.zeros(3, st.int32)
+        for kernel in kernels:
+            kernel(1, 1, (x,))
+        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 10), Sent(self.session) as sent:
+            for i in range(12):
+                kernels[i % 3](1, 1, (x,))
+            self.session.synchronize()
+        self.assertLess(max(command.ByteSize() for command in sent.commands), 300_000)
+        self.same(x, np.full(3, 5, np.int32))
+
+    def test_code_from_another_launch(self):
+        """What a message may say of it; each refusal is of the command alone."""
+        x = st.zeros(4, st.int32).block_until_ready()
+
+        def launch(place, code_from=0, **code):
+            command = compute_service_pb2.Command(code_from=code_from)
+            kernel = command.operation.kernel_launch
+            for name, value in code.items():
+                kernel.options.extend(value) if name == "options" else setattr(kernel, name, value)
+            kernel.entry = "f"
+            kernel.arguments.add().array.handle = x._node.handle
+            kernel.arguments.add().scalar.int_value = place
+            return command
+
+        def results(*commands):
+            answers = [Answer() for _ in commands]
+            request = compute_service_pb2.ExecuteRequest(commands=commands)
+            notes = {}
+            for command, answer in zip(request.commands, answers):
+                command.id = self.session._next_id()
+                command.wait = command.HasField("operation")
+                notes[command.id] = Note(answer, None, command.operation)
+            self.session._stream.send(request, notes)
+            return [self.session._wait(answer).status for answer in answers]
+
+        source = 'extern "C" __global__ void f(int* x, int place) { x[place] += STEP; }'
+        first = launch(0, source=source, options=["-DSTEP=2"])
+        statuses = results(first, launch(1, 1), launch(2, 2), launch(3, 1))
+        self.assertEqual([one.code for one in statuses], [0] * 4, statuses)
+        x._node.host = None
+        self.same(x, np.full(4, 2, np.int32))
+        release = compute_service_pb2.Command(code_from=1)
+        release.release.SetInParent()
+        refused = [
+            (launch(0, 1),), (first, launch(0, 2)), (first, launch(0, 1, source=source)),
+            (first, launch(0, 1, options=["-DSTEP=3"])), (first, release), (release,),
+        ]
+        for commands in refused:
+            status = results(*commands)[-1]
+            self.assertEqual(status.code, 3, status)  # INVALID_ARGUMENT
+            self.assertIn("code_from", str(status))
+        fill = compute_service_pb2.Command()
+        fill.operation.copy.input.handle = x._node.handle
+        fill.operation.outputs.add(inline_result=True)
+        status = results(fill, launch(0, 1))[-1]
+        self.assertIn("has no code", status.message)
+        x._node.host = None
+        self.same(x, np.array([10, 2, 2, 2], np.int32))  # those with code ran
+
+    def test_a_kernel_with_other_types_is_waited_for_again(self):
+        """What was launched once is known by its arguments' types, and by the session."""
+        fill = st.RawKernel('extern "C" __global__ void fill(float* x, float a) { x[0] = a; }', "fill")
+        x = st.zeros(1, st.float32)
+
+        def waited(value):
+            with Sent(self.session) as sent:
+                fill(1, 1, (x, value))
+                self.session.synchronize()
+            return [command.wait for command in sent.commands if command.HasField("operation")][-1]
+
+        self.assertEqual([waited(np.float32(1)) for _ in range(3)], [True, False, False])
+        self.assertEqual([waited(2) for _ in range(2)], [True, False])
+        self.assertEqual([waited(np.float32(3)) for _ in range(2)], [False, False])
+        with st.connect(self.daemon.address, timeout=120) as other:
+            z = st.zeros(1, st.float32)
+            with Sent(other) as sent:
+                fill(1, 1, (z, np.float32(4)))
+                other.synchronize()
+            self.assertTrue(any(command.wait for command in sent.commands))
+            self.assertEqual(float(z[0]), 4)
 
     def test_grids_given_in_other_ways(self):
         axpy, x = st.RawKernel(AXPY, "axpy"), st.ones(10, st.float32)

@@ -2,19 +2,21 @@
 
 import functools
 import gc
+import itertools
 import operator
 import os
 import pathlib
 import threading
 import time
 import unittest.mock
+import weakref
 
 import numpy as np
 
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _graph
+from stride import _graph, _session
 
 
 def line_of(mark):
@@ -244,6 +246,107 @@ class LazyTest(client_case.ClientCase):
         kept = [st.zeros(3) + i for i in range(5000)]
         self.same(kept[4999], np.full(3, 4999.0))
         self.same(kept[0], np.zeros(3))
+
+    def test_a_value_recorded_while_another_thread_sends(self):
+        """A value that a thread records between two steps of another's `_settle` is sent by the next one."""
+        x = (st.asarray(np.arange(3.0)) + 0).block_until_ready()
+        weak = weakref.ref
+
+        def settle_first(node):
+            self.session._settle()
+            return weak(node)
+
+        with unittest.mock.patch.object(_session.weakref, "ref", settle_first):
+            y = x + 1
+        self.session._settle()
+        self.assertGreater(y._node.handle, 0)
+        # While the sweep looks through what is recorded, as well.
+        kept = [x + i for i in range(10)]
+
+        class Recorded(list):
+            def __getitem__(self, key):
+                taken = super().__getitem__(key)
+                if type(key) is slice:
+                    kept.append(x + 100)  # as of another thread
+                return taken
+
+        with unittest.mock.patch.object(self.session, "_recorded", Recorded(self.session._recorded)):
+            self.session._sweep()
+            self.assertEqual(len(kept), 11)
+            self.assertEqual(sum(one() is not None for one in self.session._recorded), 11)
+            self.session._settle()
+        self.assertTrue(all(one._node.handle for one in kept[:11]))
+
+    def test_threads_record_while_others_write(self):
+        """Each write comes after what its thread recorded before it."""
+        wrong = []
+
+        def work(seed):
+            x = st.zeros(4)
+            for i in range(150):
+                before = x + 1
+                x[:] = i + seed
+                if float(before[0]) != (i - 1 + seed if i else 0) + 1:
+                    wrong.append((seed, i))
+
+        threads = [threading.Thread(target=work, args=(1000 * k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_handles_go_before_the_arrays_to_come(self):
+        """A loop that replaces an array needs no memory for a third one."""
+        x = st.zeros(10)
+        x.block_until_ready()
+        with Sent(self.session) as sent:
+            for i in range(3):
+                x = st.cumulative_sum(x + i)
+                x.block_until_ready()
+        num_in_front = 0
+        for end, size in zip(itertools.accumulate(sent.sizes), sent.sizes):
+            kinds = [command.WhichOneof("kind") for command in sent.commands[end - size:end]]
+            if "release" in kinds and "operation" in kinds:
+                self.assertEqual(kinds[0], "release")
+                num_in_front += 1
+        self.assertGreaterEqual(num_in_front, 1)
+
+    def test_weights_and_inline_uses_are_apart(self):
+        """How often a value of the host travelled is no part of what its readers fuse."""
+        x = st.asarray(np.arange(5.0))
+        for i in range(2):
+            (x + i).to_numpy()
+        self.assertEqual((x._node.weight, x._node.num_inline), (1, 2))
+
+    def test_parts_are_computed_in_their_places(self):
+        x = (st.asarray(np.arange(6.0).reshape(2, 3)) + 0).block_until_ready()
+        host = np.arange(6.0).reshape(2, 3)
+        with Sent(self.session) as sent:
+            joined = st.concat([x * 2, x + 1, x])
+            self.same(joined, np.concatenate([host * 2, host + 1, host]))
+        self.assertEqual(sent.kinds, ["creation", "view", "ufunc", "view", "ufunc", "view", "copy"])
+        held = x * 3
+        with Sent(self.session) as sent:
+            twice = x - 1
+            joined = st.stack([held, twice, twice])
+            self.same(joined, np.stack([host * 3, host - 1, host - 1]))
+        self.assertEqual(sent.kinds.count("ufunc"), 2)
+        self.assertEqual(sent.kinds.count("copy"), 3)
+        # Of another type, they are converted.
+        self.same(st.concat([x * 2, st.asarray(np.arange(3)).reshape(1, 3) + 1]),
+                  np.concatenate([host * 2, np.arange(3).reshape(1, 3) + 1]))
+
+    def test_numbers_that_belong_together_are_read_together(self):
+        x = (st.asarray(np.arange(20.0)) + 0).block_until_ready()
+        with Sent(self.session) as sent:
+            counts, edges = st.histogram(x, bins=4)
+            self.assertEqual(sent.num_messages, 1)
+            number = st.bincount(st.asarray(np.arange(20)) % 5)
+            self.assertEqual(sent.num_messages, 2)
+        self.same(counts, np.histogram(np.arange(20.0), bins=4)[0])
+        self.same(edges, np.histogram(np.arange(20.0), bins=4)[1])
+        self.same(number, np.bincount(np.arange(20) % 5))
 
     def test_synchronize(self):
         x = st.ones(3) + 1

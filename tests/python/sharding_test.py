@@ -496,6 +496,30 @@ class ShardingTest(client_case.ClientCase):
         self.same(st.load("spread") * 3, host * 3)
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=f"{tenant}/arrays/spread"))
 
+    def test_small_results_of_an_array_that_another_client_spread(self):
+        """They come back with the command that computes them, and are spread where they are used again."""
+        host = np.arange(6.0)
+        spec = array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT64, shape=[6])
+        header = array_service_pb2.PutArrayRequest.Header(
+            parent="tenants/default", array_id="spread_elsewhere", spec=spec,
+            sharding=st.Sharding(0, self.devices).to_proto()
+        )
+        self.session._arrays.PutArray(iter([array_service_pb2.PutArrayRequest(header=header),
+                                            array_service_pb2.PutArrayRequest(data=host.tobytes())]))
+        for described in (True, False):  # False: it was spread after this client had asked for it
+            with st.connect(self.daemon.address, timeout=120) as other:
+                x = other.array("spread_elsewhere")
+                self.assertTrue(other._has_sharded)
+                other._has_sharded = described
+                y = x + 1
+                self.same(y, host + 1)
+                self.assertTrue(other._has_sharded)
+                self.assertEqual(self.split_of(y), 0)
+                self.same(y * 2, (host + 1) * 2)
+                self.assertEqual(float(st.sum(y)), (host + 1).sum())
+        name = "tenants/default/arrays/spread_elsewhere"
+        self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=name))
+
     def test_large_ones_travel_by_shared_memory_too(self):
         x = np.random.default_rng(3).random((1201, 1003))
         for axis in (0, 1):

@@ -264,7 +264,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         """
         from stride._sharding import Sharding
 
-        if not self._node.handle and self._node.host is not None:
+        if not self._node.handle and self._node.op is None and self._node.host is not None:
             return None
         described = self._node.session._describe(self._node)
         return Sharding.from_proto(described.sharding) if described.HasField("sharding") else None

@@ -5,8 +5,8 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation
-from stride import _reductions, _routines
+from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _graph, _indexing, _inference
+from stride import _manipulation, _reductions, _routines
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import where
 from stride._graph import Number, record
@@ -161,7 +161,7 @@ def _derivative(f: Array, axis: int, step: Any, edge_order: int) -> Array:
     uniform = isinstance(step, _SCALARS) or not step.ndim
 
     def at(begin: Optional[int], end: Optional[int]) -> Array:
-        return f[_part(axis, begin, end)]
+        return _indexing.view(f, *_part(axis, begin, end))
 
     def weights(one: Array) -> Array:
         return reshape(one, tuple(one.size if i == axis else 1 for i in range(f.ndim)))
@@ -175,9 +175,10 @@ def _derivative(f: Array, axis: int, step: Any, edge_order: int) -> Array:
         c = weights(left / (right * (left + right)))
         inner = a * at(None, -2) + b * at(1, -1) + c * at(2, None)
     if edge_order == 1:
-        first_step, last_step = (step, step) if uniform else (step[0], step[-1])
-        first = (at(1, 2) - at(0, 1)) / first_step
-        last = (at(-1, None) - at(-2, -1)) / last_step
+        first, last = at(1, 2) - at(0, 1), at(-1, None) - at(-2, -1)
+        if type(step) is not float or step != 1.0:  # else nothing is to be divided
+            first_step, last_step = (step, step) if uniform else (step[0], step[-1])
+            first, last = first / first_step, last / last_step
     else:
         if uniform:
             ends = [(-1.5 / step, 2.0 / step, -0.5 / step), (0.5 / step, -2.0 / step, 1.5 / step)]
@@ -274,14 +275,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     for name, end in (("left", left), ("right", right)):
         if end is not None:
             getattr(message, name).CopyFrom(Number(np.asarray(end, kind)[()]).to_proto())
-
-    def fill(interpolate, operands):
-        interpolate.input.CopyFrom(operands[0])
-        interpolate.known.CopyFrom(operands[1])
-        interpolate.values.CopyFrom(operands[2])
-
     nodes = (places._node, known._node, values._node)
-    return _routines._record("interpolate", message, places.shape, kind, nodes, fill)
+    prepared = _routines.prepared_with(
+        pb.Operation(interpolate=message), "interpolate", ("input", "known", "values")
+    )
+    return _routines._record(prepared, places.shape, kind, nodes)
 
 
 # --- convolution ---
@@ -396,16 +394,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
         [9, 1, 2, 9, 9]
     """
     x = array_of(array)
-    if not isinstance(pad_width, dict) and host_array(pad_width).dtype.kind not in "iu":
-        raise TypeError("`pad_width` must be of integral type.")
-    widths = _pairs(pad_width, x.ndim, "pad_width")
-    for pair in widths:
-        for one in pair:
-            if not hasattr(one, "__index__"):
-                raise TypeError("`pad_width` must be of integral type.")
-            if one < 0:
-                raise ValueError("index can't contain negative values")
-    widths = [(int(before), int(after)) for before, after in widths]
+    widths = _plain_widths(pad_width, x.ndim) or _checked_widths(pad_width, x.ndim)
     if callable(mode):
         return _pad_by(x, widths, mode, kwargs)
     if mode not in _PAD_OPTIONS:
@@ -414,7 +403,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
     if mode in ("constant", "empty"):
-        return _pad_constant(x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values"))
+        values = kwargs.get("constant_values", 0)
+        is_zero = type(values) is int and not values
+        return _pad_constant(x, widths, [(0, 0)] * x.ndim if is_zero else _pairs(values, x.ndim, "constant_values"))
     if not x.size:
         for axis, pair in enumerate(widths):
             if not x.shape[axis] and max(pair):
@@ -451,18 +442,48 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     return x
 
 
-def _pad_constant(x: Array, widths: List[Tuple[int, int]], values: List[Tuple[Any, Any]]) -> Array:
+def _plain_widths(given: Any, rank: int) -> Optional[List[Tuple[int, int]]]:
+    """Widths that are given by Python's integers, and need no more checks; None for others."""
+    if type(given) is int:
+        return [(given, given)] * rank if given >= 0 else None
+    if type(given) is tuple and len(given) == rank:
+        for pair in given:
+            if type(pair) is not tuple or len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not int:
+                return None
+            if pair[0] < 0 or pair[1] < 0:
+                return None
+        return list(given)
+    return None
 
+
+def _checked_widths(given: Any, rank: int) -> List[Tuple[int, int]]:
+    if not isinstance(given, dict) and host_array(given).dtype.kind not in "iu":
+        raise TypeError("`pad_width` must be of integral type.")
+    widths = _pairs(given, rank, "pad_width")
+    for pair in widths:
+        for one in pair:
+            if not hasattr(one, "__index__"):
+                raise TypeError("`pad_width` must be of integral type.")
+            if one < 0:
+                raise ValueError("index can't contain negative values")
+    return [(int(before), int(after)) for before, after in widths]
+
+
+def _pad_constant(x: Array, widths: List[Tuple[int, int]], values: List[Tuple[Any, Any]]) -> Array:
+    if not any(map(any, widths)):
+        return _manipulation.copy(x)
+    shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths)])
+    inner = [("slice", i, before, before + n, None) for i, (n, (before, _)) in enumerate(zip(x.shape, widths))]
+    filled: List[Tuple[Any, _graph.View]] = [(x._node, _graph.View(tuple(inner)))]
+    zero = Number(x.dtype.type(0))
+    # As one axis after another is padded: before an axis the result has its whole extents, after it the array's.
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
-        if not before and not after:
-            continue
-        parts = [x]
-        for count, value, at_end in ((before, low, False), (after, high, True)):
-            shape = (*x.shape[:axis], count, *x.shape[axis + 1:])
-            filler = _creation.full_in(x.session, shape, np.asarray(value).astype(x.dtype)[()], x.dtype)
-            parts = [*parts, filler] if at_end else [filler, *parts]
-        x = concat(parts, axis)
-    return x if any(map(any, widths)) else _manipulation.copy(x)
+        for begin, end, value in ((0, before, low), (shape[axis] - after, shape[axis], high)):
+            if begin < end and math.prod(shape[:axis]) and math.prod(x.shape[axis + 1:]):
+                is_zero = type(value) is int and not value
+                number = zero if is_zero else Number(np.asarray(value).astype(x.dtype)[()])
+                filled.append((number, _graph.View((("slice", axis, begin, end, None), *inner[axis + 1:]))))
+    return _manipulation.assembled(x.session, shape, x.dtype, filled)
 
 
 def _repeated(x: Array, axis: int, key: slice, count: int) -> Array:

@@ -30,7 +30,7 @@ class HostCopy:
 
     __slots__ = (
         "session", "home", "owner", "owner_id", "handle", "host", "values", "dirty", "open", "arrays", "numbers",
-        "origin", "seen_in", "num_seen", "num_bytes", "memory", "num_views", "__weakref__",
+        "origin", "seen_after", "num_seen", "num_bytes", "memory", "num_views", "__weakref__",
     )
 
     def __init__(self, owner: "Node", host: np.ndarray):
@@ -48,8 +48,9 @@ class HostCopy:
         self.arrays: List[weakref.ref] = []  # LocalArrays
         self.numbers = NUMBERS if owner.dtype.kind == "c" else REALS
         self.origin: Any = None  # the line of the last write that looked at more than its own array
-        self.seen_in: Optional[list] = None  # the session's recorded nodes, of which `num_seen` were looked at
+        # Of the session's recorded nodes so many were looked at, when some had been taken away so often.
         self.num_seen = 0
+        self.seen_after = -1
         self.num_bytes = owner.nbytes
         self.session._copies.add(self)
 

@@ -175,7 +175,7 @@ def read(interface: Dict[str, Any], driver: Optional[Driver] = None) -> np.ndarr
                                   "pass a NumPy array")
     strides = interface.get("strides")
     if strides is None:
-        strides = (stride * dtype.itemsize for stride in _inference.contiguous_strides(shape))
+        strides = (stride * dtype.itemsize for stride in _inference.contiguous_strides(tuple(shape)))
     strides = tuple(strides)
     # All bytes from the first element in memory to the last.
     first = sum((n - 1) * stride for n, stride in zip(shape, strides) if stride < 0)

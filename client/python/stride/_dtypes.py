@@ -1,5 +1,7 @@
 """Element types: NumPy's own dtypes, and their numbers in the contract."""
 
+import builtins
+
 import numpy as np
 
 from stride import _errors
@@ -22,10 +24,19 @@ try:  # NumPy has no such type of its own
 except ImportError:
     bfloat16 = None
 _BY_NUMBER = {number: dtype for dtype, number in NUMBERS.items()}
+# What most callers give: the types themselves, NumPy's classes of scalars, and Python's.
+_KNOWN = {**{dtype: dtype for dtype in NUMBERS}, **{dtype.type: dtype for dtype in NUMBERS}}
+_KNOWN.update({one: np.dtype(one) for one in (builtins.bool, int, float, complex)})
 
 
 def dtype_of(anything) -> np.dtype:
     """np.dtype(anything) of this machine's byte order, when the service has it."""
+    try:
+        known = _KNOWN.get(anything)
+    except TypeError:  # it is not hashable
+        known = None
+    if known is not None:
+        return known
     dtype = np.dtype(anything).newbyteorder("=")
     if dtype not in NUMBERS:
         raise _errors.DataTypeMismatch(f"The service has no element type {dtype}")

@@ -127,6 +127,13 @@ def _resolve(text: str, shapes: Sequence[tuple]) -> Tuple[List[Tuple[Label, ...]
     return inputs, _labels(output, num_broadcast)
 
 
+@functools.lru_cache(maxsize=1024)
+def _resolved(text: str, shapes: Tuple[tuple, ...]) -> Tuple[tuple, Tuple[Label, ...], Dict[Label, int]]:
+    """Also the extents of the labels."""
+    inputs, output = _resolve(text, shapes)
+    return tuple(inputs), output, _extents(inputs, shapes)
+
+
 def _extents(inputs: Sequence[Tuple[Label, ...]], shapes: Sequence[tuple]) -> Dict[Label, int]:
     extents: Dict[Label, int] = {}
     for labels, shape in zip(inputs, shapes):
@@ -235,42 +242,78 @@ def _reduced(x: Array, labels: Tuple[Label, ...], keep: set) -> Tuple[Array, Tup
     return _sum(x, axes), tuple(one for one in labels if one in keep)
 
 
+class _Meeting(NamedTuple):
+    """What is done with two operands, by their labels and shapes: axes to remove and to sum, the order and the shape
+    that they meet in (None where they have it), and the product's labels and shape."""
+
+    removed: Tuple[tuple, tuple]
+    summed: Tuple[tuple, tuple]
+    orders: Tuple[Optional[tuple], Optional[tuple]]
+    shapes: Tuple[Optional[tuple], Optional[tuple]]
+    is_elementwise: bool
+    labels: Tuple[Label, ...]
+    shape: tuple
+
+
+@functools.lru_cache(maxsize=1024)
+def _meeting(left: Tuple[Label, ...], a: tuple, right: Tuple[Label, ...], b: tuple, keep: frozenset) -> _Meeting:
+    """Of operands of the shapes `a` and `b`, whose product is summed over what is in `keep` no more."""
+    # An axis of one element that meets a longer one counts as none.
+    sizes_a, sizes_b = dict(zip(left, a)), dict(zip(right, b))
+    short_a = {one for one in left if sizes_a[one] == 1 and sizes_b.get(one, 1) != 1}
+    short_b = {one for one in right if sizes_b[one] == 1 and sizes_a.get(one, 1) != 1}
+    removed = tuple(map(left.index, short_a)), tuple(map(right.index, short_b))
+    left = tuple(one for one in left if one not in short_a)
+    right = tuple(one for one in right if one not in short_b)
+    kept_a, kept_b = keep | set(right), keep | {one for one in left if one in keep or one in right}
+    summed = (
+        tuple(i for i, one in enumerate(left) if one not in kept_a),
+        tuple(i for i, one in enumerate(right) if one not in kept_b),
+    )
+    left = tuple(one for one in left if one in kept_a)
+    right = tuple(one for one in right if one in kept_b)
+    shared = [one for one in left if one in right]
+    batch, inner = [one for one in shared if one in keep], [one for one in shared if one not in keep]
+    only_left, only_right = [one for one in left if one not in right], [one for one in right if one not in left]
+    labels = (*batch, *only_left, *only_right)
+    sizes = {**{one: sizes_a[one] for one in left}, **{one: sizes_b[one] for one in right}}
+    if inner:
+        batch_shape, m, k, n = tuple(sizes[one] for one in batch), *(
+            math.prod(sizes[one] for one in group) for group in (only_left, inner, only_right)
+        )
+        wanted = (*batch, *only_left, *inner), (*batch, *inner, *only_right)
+        shapes = (*batch_shape, m, k), (*batch_shape, k, n)
+    else:
+        wanted = labels, labels
+        shapes = tuple(sizes[one] if one in left else 1 for one in labels), \
+            tuple(sizes[one] if one in right else 1 for one in labels)
+    orders, laid = [], []
+    for own, order, shape in zip((left, right), wanted, shapes):
+        places = tuple(own.index(one) for one in order if one in own)
+        orders.append(None if places == tuple(range(len(own))) else places)
+        laid.append(None if shape == tuple(sizes[own[i]] for i in places) else shape)
+    return _Meeting(removed, summed, (orders[0], orders[1]), (laid[0], laid[1]), not inner, labels,
+                    tuple(sizes[one] for one in labels))
+
+
 def _meet(
     a: Array, left: Tuple[Label, ...], b: Array, right: Tuple[Label, ...], keep: set
 ) -> Tuple[Array, Tuple[Label, ...]]:
     """The product of two operands, summed over what is in `keep` no more."""
-    # An axis of one element that meets a longer one counts as none.
-    sizes_a, sizes_b = dict(zip(left, a.shape)), dict(zip(right, b.shape))
-    short_a = {one for one in left if sizes_a[one] == 1 and sizes_b.get(one, 1) != 1}
-    short_b = {one for one in right if sizes_b[one] == 1 and sizes_a.get(one, 1) != 1}
-    if short_a:
-        a, left = (
-            _manipulation.squeeze(a, axis=tuple(left.index(one) for one in short_a)),
-            tuple(one for one in left if one not in short_a),
-        )
-    if short_b:
-        b, right = (
-            _manipulation.squeeze(b, axis=tuple(right.index(one) for one in short_b)),
-            tuple(one for one in right if one not in short_b),
-        )
-    a, left = _reduced(a, left, keep | set(right))
-    b, right = _reduced(b, right, keep | set(left))
-    shared = [one for one in left if one in right]
-    batch, summed = [one for one in shared if one in keep], [one for one in shared if one not in keep]
-    only_left, only_right = [one for one in left if one not in right], [one for one in right if one not in left]
-    labels = (*batch, *only_left, *only_right)
-    if not summed:
-        return multiply(_arranged(a, left, labels), _arranged(b, right, labels)), labels
-    sizes = {**dict(zip(left, a.shape)), **dict(zip(right, b.shape))}
-    extents = [[sizes[one] for one in group] for group in (batch, only_left, summed, only_right)]
-    m, k, n = (math.prod(one) for one in extents[1:])
-    a = _manipulation.reshape(_arranged(a, left, (*batch, *only_left, *summed)), (*extents[0], m, k))
-    b = _manipulation.reshape(_arranged(b, right, (*batch, *summed, *only_right)), (*extents[0], k, n))
-    return _manipulation.reshape(matmul(a, b), tuple(sizes[one] for one in labels)), labels
+    meeting = _meeting(left, a.shape, right, b.shape, frozenset(keep))
+    arranged = []
+    for x, removed, summed, order, shape in zip((a, b), *meeting[:4]):
+        x = _sum(_manipulation.squeeze(x, axis=removed) if removed else x, summed)
+        x = x if order is None else _manipulation.permute_dims(x, order)
+        arranged.append(x if shape is None else _manipulation.reshape(x, shape))
+    if meeting.is_elementwise:
+        return multiply(*arranged), meeting.labels
+    product = matmul(*arranged)
+    return product if product.shape == meeting.shape else _manipulation.reshape(product, meeting.shape), meeting.labels
 
 
 def _contract(
-    arrays: List[Array], inputs: List[Tuple[Label, ...]], output: Tuple[Label, ...], order: tuple
+    arrays: List[Array], inputs: Sequence[Tuple[Label, ...]], output: Tuple[Label, ...], order: tuple
 ) -> Tuple[Array, Tuple[Label, ...]]:
     terms = [_diagonals(x, labels) for x, labels in zip(arrays, inputs)]
     for step in order:
@@ -307,8 +350,7 @@ def einsum(
     text, given = _arguments(operands)
     session = next((one.session for one in given if isinstance(one, Array)), None)
     arrays = [array_of(one, session) for one in given]
-    inputs, output = _resolve(text, [one.shape for one in arrays])
-    extents = _extents(inputs, [one.shape for one in arrays])
+    inputs, output, extents = _resolved(text, tuple([one.shape for one in arrays]))
     if len(arrays) == 1 and out is None and set(output) == set(inputs[0]):
         # Nothing is computed: a view, in the operand's type whatever `dtype`, as NumPy's.
         view = _arranged(*_diagonals(arrays[0], inputs[0]), output)

@@ -98,11 +98,15 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
         return None
     if session._stream.has_failures():
         return None
-    values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
+    returned = result.results[0]
+    values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
     if not node.handle:  # they came with the command that computed them, and are here alone
         values = values.copy()
         values.setflags(write=False)
-        session._keep(node, values)
+        is_sharded = returned.array.HasField("sharding")
+        session._keep(node, values, is_sharded)
+        if is_sharded:
+            return None  # the next one asks for elements of an array that the service has
     return values
 
 
@@ -382,13 +386,15 @@ def _have_readers(buffer: Buffer) -> bool:
 def _send_readers(session, copy: HostCopy, buffer: Buffer) -> None:
     """Sends recorded operations that read the elements which are about to change."""
     recorded = session._recorded
-    for i in range(copy.num_seen if copy.seen_in is recorded else 0, len(recorded)):
+    end = len(recorded)
+    for i in range(copy.num_seen if copy.seen_after == session._num_taken else 0, end):
         node = recorded[i]()
         if node is not None and node.op is not None and node.buffer is not buffer:
             if any(type(one) is Node and one.buffer is buffer for one in node.inputs):
                 session._settle()
+                end = 0
                 break
-    copy.seen_in, copy.num_seen = session._recorded, len(session._recorded)
+    copy.seen_after, copy.num_seen = session._num_taken, end
 
 
 def _open(copy: HostCopy, buffer: Buffer) -> None:

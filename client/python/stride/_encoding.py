@@ -14,6 +14,7 @@ _COMMANDS = b"\x12"  # ExecuteRequest.commands
 _ID = b"\x08"  # Command.id
 _OPERATION = b"\x12"  # Command.operation
 _WAIT = b"\x30\x01"  # Command.wait: true
+_CODE_FROM = b"\x40"  # Command.code_from
 _KERNEL_LAUNCH = b"\x2a"  # Operation.kernel_launch
 _ARGUMENTS = b"\x52"  # KernelLaunch.arguments
 _ARRAY = b"\x0a"  # KernelArgument.array
@@ -64,20 +65,29 @@ def number_argument(value, to_proto: Callable[[object], array_pb2.Scalar]) -> by
 class LaunchTemplate:
     """What launches of one kernel with one grid and device have in common."""
 
-    __slots__ = ("head", "tail", "identity")
+    __slots__ = ("code", "head", "tail", "identity", "known")
 
-    def __init__(self, launch: pb.KernelLaunch, device: str, identity: tuple):
-        self.head = launch.SerializeToString()  # all but arguments and variables
+    def __init__(self, code: bytes, launch: pb.KernelLaunch, device: str, identity: tuple):
+        self.code = code  # KernelLaunch's code and options, serialised
+        self.head = launch.SerializeToString()  # the rest, but for arguments and variables
         self.tail = pb.Operation(device=device).SerializeToString()
         self.identity = identity  # of the code and the device, without the grid: see CommandStream.launched
+        # The number of a stream that has launched it without variables, and the types of the arguments.
+        self.known: tuple = (0, ())
 
-    def operation(self, arguments: bytes) -> bytes:
-        """An Operation. `arguments`: KernelLaunch.arguments and globals, serialised."""
-        size = len(self.head) + len(arguments)
-        return b"".join((_KERNEL_LAUNCH, varint(size), self.head, arguments, self.tail))
-
-
-def command(command_id: int, operation: bytes, wait: bool) -> bytes:
-    """ExecuteRequest.commands: one command with a serialised Operation."""
-    body = b"".join((_ID, varint(command_id), _OPERATION, varint(len(operation)), operation, _WAIT if wait else b""))
-    return b"".join((_COMMANDS, varint(len(body)), body))
+    def command(self, command_id: int, arguments: bytes, wait: bool, code_from: int) -> bytes:
+        """ExecuteRequest.commands: one launch. `arguments`: KernelLaunch.arguments and globals, serialised.
+        `code_from`: how many commands before it another has the code; 0: this one has it."""
+        code = b"" if code_from else self.code
+        launch_size = len(code) + len(self.head) + len(arguments)
+        launch_bytes, id_bytes = varint(launch_size), varint(command_id)
+        operation_size = 1 + len(launch_bytes) + launch_size + len(self.tail)
+        operation_bytes = varint(operation_size)
+        end = _WAIT if wait else b""
+        if code_from:
+            end += _CODE_FROM + varint(code_from)
+        size = 2 + len(id_bytes) + len(operation_bytes) + operation_size + len(end)
+        return b"".join((
+            _COMMANDS, varint(size), _ID, id_bytes, _OPERATION, operation_bytes, _KERNEL_LAUNCH, launch_bytes, code,
+            self.head, arguments, self.tail, end,
+        ))

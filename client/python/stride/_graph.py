@@ -34,6 +34,8 @@ _LONG_SUM_BYTES = 1 << 30
 INLINE_BYTES = 16 << 10
 # Commands that a value of the host travels with, before it is uploaded for those to come.
 _MAX_INLINE_USES = 2
+# Launches of several codes travel as one piece up to this size.
+_MAX_LAUNCH_BYTES = 256 << 10
 _MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
@@ -201,19 +203,28 @@ class View(NamedTuple):
                 part.SetInParent()
 
 
+class Assembly(NamedTuple):
+    """In place of a Build, for a new array that is filled part by part: each input, a Number for all elements of a part
+    as well, goes into a view of the result. Where parts overlap, the later one counts. `is_zeroed`: what no part covers
+    is 0; else the parts cover all."""
+
+    parts: Tuple[View, ...]
+    is_zeroed: bool = False
+
+
 class Node:
     """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
 
     A thread that records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's
     arrays are.
-    `weight`: of a deferred value, the commands that are fused at most; of a value of the host, 1 and the commands that
-    its elements travelled within.
-    `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0."""
+    `weight`: of a deferred value, the commands that are fused at most.
+    `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0.
+    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "offset", "__weakref__")
+                 "host_version", "buffer", "device", "offset", "num_inline", "__weakref__")
 
-    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, None], inputs: tuple,
+    def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, Assembly, None], inputs: tuple,
                  origin):
         self.session = session
         self.shape = shape
@@ -294,7 +305,8 @@ class Node:
             self.host = None
         else:
             self.buffer.version += 1
-            self.buffer.end_copy()
+            if self.buffer.copy is not None:
+                self.buffer.end_copy()
 
     def returned(self, host: np.ndarray) -> None:
         """Its elements came back from the command that computed it: the service has it no more than an array that is yet to be uploaded."""
@@ -344,7 +356,7 @@ def defer(session, shape, dtype, op: Union[Build, View], inputs: tuple) -> Node:
 
 
 def record(
-    session, shape, dtype, op: Union[Build, Prepared], inputs: tuple, depth: int = 0, picks: bool = False,
+    session, shape, dtype, op: Union[Build, Prepared, Assembly], inputs: tuple, depth: int = 0, picks: bool = False,
     host: Optional[Callable] = None,
 ) -> Node:
     """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
@@ -666,14 +678,23 @@ class Flush:
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
+        # Serialised launches that follow the pieces and one another, their bytes, and for each code among them the
+        # place of the launch that has it: they travel in one message.
+        self._launches: List[bytes] = []
+        self._launch_bytes = 0
+        self._code_places: Dict[bytes, int] = {}
+        self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
+        # In front: the arrays to come may have the memory of those that are gone.
+        self._release([])
 
     def __bool__(self) -> bool:
         """Whether there is something to send."""
-        return bool(self.pieces or self.commands)
+        return bool(self.pieces or self._launches or self.commands)
 
     def seal(self) -> None:
         """Serialises the commands so far: others follow them as bytes."""
+        self._end_launches()
         if self.commands:
             self.pieces += cut(self.request)
             self.request = compute_service_pb2.ExecuteRequest()
@@ -721,19 +742,33 @@ class Flush:
         self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
         return operation
 
-    def add_launch(self, operation: bytes, origin, launch, written) -> None:
-        """Adds a serialised launch. `launch`, `written`: as of `add`; `written` names all arrays that it has."""
+    def add_launch(self, template: "_encoding.LaunchTemplate", arguments: bytes, origin, launch, written) -> None:
+        """Adds a launch with these serialised arguments. `launch`, `written`: as of `add`; `written` names all arrays
+        that it has. No `launch`: it is known that the kernel was launched before."""
         session = self.session
         if session._is_trace:
-            self.add(pb.Operation.FromString(operation), origin, launch, written)
+            request = compute_service_pb2.ExecuteRequest.FromString(template.command(0, arguments, False, 0))
+            self.add(request.commands[0].operation, origin, launch, written)
             return
-        wait = launch not in session._stream.launched or not written
+        wait = not written or launch is not None and launch not in session._stream.launched
         if wait:
             self.is_urgent = True
-        command_id = session._next_id()
-        self.seal()
-        self.pieces.append((_encoding.command(command_id, operation, wait), 1))
-        self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
+        command_id, code = session._next_id(), template.code
+        if self.commands:
+            self.seal()
+        elif code not in self._code_places and self._launch_bytes + len(code) > _MAX_LAUNCH_BYTES:
+            self._end_launches()
+        place = len(self._launches)
+        command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
+        self._launches.append(command)
+        self._launch_bytes += len(command)
+        self.num_launches += 1
+        self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
+
+    def _end_launches(self) -> None:
+        if self._launches:
+            self.pieces.append((b"".join(self._launches), len(self._launches)))
+            self._launches, self._launch_bytes, self._code_places = [], 0, {}
 
     def _place(self, operation: pb.Operation) -> None:
         device = self.session.device
@@ -791,7 +826,12 @@ class Flush:
         return result
 
     def finish(self) -> None:
-        handles = self._scratch
+        self._end_launches()
+        self._release(self._scratch)
+        self._scratch = []
+
+    def _release(self, handles: List[int]) -> None:
+        """Adds the release of these handles, which it changes, and of those without a Python object."""
         released = self.session._released
         while released:
             handles.append(released.popleft())
@@ -799,7 +839,6 @@ class Flush:
             command = self.commands.add()
             command.id = self.session._next_id()
             command.release.handles.extend(handles)
-            self._scratch = []
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:
         if type(one) is Number:
@@ -840,6 +879,9 @@ class Flush:
         if type(op) is View:
             self._view(node, op, handle)
             return
+        if type(op) is Assembly:
+            self._assemble(node, op, handle)
+            return
         node.handle = handle  # for builders that write into it
         try:
             op(self, node, [self.operand(one) for one in node.inputs])
@@ -867,6 +909,35 @@ class Flush:
         expression.text = text
         for name, operand in inputs.items():
             expression.inputs[name].CopyFrom(operand)
+
+    def _assemble(self, node: Node, op: Assembly, handle: int) -> None:
+        sources: List[Union[Node, Number, int]] = [
+            one if type(one) is Number or self._is_made_in_place(one, node) else self.materialise(one)
+            for one in node.inputs
+        ]
+        origin = node.origin
+        creation = self.begin(handle, origin).creation
+        spec = (creation.fill if op.is_zeroed else creation.empty).spec
+        spec.data_type = _dtypes.NUMBERS[node.dtype]
+        spec.shape.extend(node.shape)
+        for source, part in zip(sources, op.parts):
+            view = self.view(handle, part, origin)
+            if type(source) is Node:
+                self._elementwise(source, view)
+                self.commands[-1].operation.outputs[0].existing = True
+                continue
+            operation = self.begin(view, origin)
+            operation.outputs[0].existing = True
+            if type(source) is Number:
+                operation.copy.input.scalar.CopyFrom(source.to_proto())
+            else:
+                operation.copy.input.handle = source
+
+    def _is_made_in_place(self, part: Node, whole: Node) -> bool:
+        """Whether a part of an Assembly is computed where it is to be, since no other value reads it."""
+        session = self.session
+        return (type(part.op) is str and not part.held and part.uses == 1 and part.dtype == whole.dtype
+                and part.session is session and not session._is_trace and not session._has_sharded)
 
     def _view(self, node: Node, op: View, handle: int) -> None:
         origin, chain = node.origin, [op]
@@ -896,12 +967,13 @@ class Flush:
         None where there is a handle or is to be one: the value was read often enough, or is more than that."""
         if node.handle or node.op is not None or node.host is None or self.session._is_trace:
             return None
-        if node.weight > _MAX_INLINE_USES or node.session is not self.session or node.buffer is not None:
+        num_inline = getattr(node, "num_inline", 0)
+        if num_inline >= _MAX_INLINE_USES or node.session is not self.session or node.buffer is not None:
             return None
         host = node.host
         if not 0 < host.nbytes <= INLINE_BYTES or node.device != self.session.device:
             return None
-        node.weight += 1
+        node.num_inline = num_inline + 1
         inline = array_pb2.InlineArray(spec=spec_of(node), data=host.tobytes())
         return pb.Operand(inline_array=inline).SerializeToString()
 
@@ -909,11 +981,20 @@ class Flush:
         text, inputs, origins = "", {}, ()
         if any(map(_is_deferred, node.inputs)):  # else there is nothing to fuse
             text, inputs, origins = self._expression(node)
-            if sum(not operand.HasField("scalar") for operand in inputs.values()) > _MAX_ARRAYS:
+            if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
                 self._split(node, node)
                 text, inputs, origins = self._expression(node)
         if len(origins) > 1:
-            self.operation(handle, origins, expression=pb.Expression(text=text, inputs=inputs))
+            expression = self.begin(handle, origins).expression
+            expression.text = text
+            fields = expression.inputs
+            for name, one in inputs.items():
+                if type(one) is int:
+                    fields[name].handle = one
+                elif type(one) is bytes:
+                    fields[name].MergeFromString(one)
+                else:
+                    fields[name].scalar.CopyFrom(one.to_proto())
         else:
             operands = [
                 one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
@@ -931,7 +1012,8 @@ class Flush:
                     add().scalar.CopyFrom(one)
 
     def _expression(self, node: Node) -> tuple:
-        """Text, inputs and origins of the nodes that are fused with this one."""
+        """Text, inputs and origins of the nodes that are fused with this one. An input is a handle, a serialised
+        Operand or a Number."""
         inputs: dict = {}
         origins = [node.origin]
         return self._text(node, node, {}, inputs, origins, True), inputs, origins
@@ -958,13 +1040,13 @@ class Flush:
                 inline = self._inline(node)
                 if inline is not None:
                     name = names[node] = f"a{len(inputs)}"
-                    inputs[name] = pb.Operand.FromString(inline)
+                    inputs[name] = inline
                     return name
                 handle = self.materialise(node)
                 name = names.get(handle)
                 if name is None:
                     name = names[handle] = f"a{len(inputs)}"
-                    inputs[name] = pb.Operand(handle=handle)
+                    inputs[name] = handle
                 return name
             origins.append(node.origin)
         arguments = []
@@ -982,7 +1064,7 @@ class Flush:
         name = names.get(key) if key is not None else None
         if name is None:
             name = f"s{len(inputs)}"
-            inputs[name] = pb.Operand(scalar=number.to_proto())
+            inputs[name] = number
             if key is not None:
                 names[key] = name
         return name

@@ -9,6 +9,7 @@ import numpy as np
 from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _routines
 from stride._array import _SCALARS, Array, array_of, host_array
 from stride._creation import arange, zeros
+from stride._graph import View
 from stride._manipulation import broadcast_to, reshape
 
 __all__ = [
@@ -346,6 +347,8 @@ def _two_axes(a: Array, axis1: int, axis2: int) -> Array:
         )
     if axes[0] == axes[1]:
         raise ValueError("axis1 and axis2 cannot be the same")
+    if axes == [a.ndim - 2, a.ndim - 1]:
+        return a
     return _manipulation.moveaxis(a, tuple(axes), (-2, -1))
 
 
@@ -412,17 +415,12 @@ def diag(v: Any, k: int = 0) -> Array:
     if array.ndim != 1:
         raise ValueError("Input must be 1- or 2-d.")
     size = array.size + abs(k)
-    rows, columns = (reshape(arange(size), shape) for shape in ((size, 1), (1, size)))
     if not array.size:
         return zeros((size, size), array.dtype)
-    row = _manipulation.concat([zeros((max(k, 0),), array.dtype), array, zeros((max(-k, 0),), array.dtype)])
-    values = row if k >= 0 else _shifted_row(array, -k)
-    return _elementwise.where(columns - rows == k, values, np.zeros((), array.dtype)[()])
-
-
-def _shifted_row(array: Array, k: int) -> Array:
-    """Of a diagonal below the main one the element i is in column i."""
-    return _manipulation.concat([array, zeros((k,), array.dtype)])
+    begin = k if k >= 0 else -k * size
+    end = begin + (array.size - 1) * (size + 1) + 1
+    place = View((("reshape", (size * size,)), ("slice", 0, begin, end, size + 1)))
+    return _manipulation.assembled(array.session, (size, size), array.dtype, [(array._node, place)], is_zeroed=True)
 
 
 def diagflat(v: Any, k: int = 0) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, View, defer, strides_of_view, write_in_place
+from stride._graph import FrozenStrides, Node, View, strides_of_view, write_in_place
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -84,8 +84,10 @@ def _expand(keys: list, rank: int) -> list:
 def make_view(node: Node, steps: tuple, shape, strides, host=None, offset: int = 0) -> Node:
     """A deferred view by the steps of `_graph.View`. `host(elements)` gives the same view of the elements when they are
     known here. `offset`: of its first element from that of `node`, in elements."""
-    view = defer(node.session, tuple(shape), node.dtype, View(steps), (node,))
-    view.strides = strides_of_view(node, strides)
+    session = node.session
+    view = Node(session, tuple(shape), node.dtype, View(steps), (node,), _origin.caller())
+    session._record(view)
+    view.strides = tuple(strides) if node.strides is None else strides_of_view(node, strides)
     view.share_buffer(node, offset)
     view.device = node.device
     cached = node.cached()
@@ -149,6 +151,11 @@ def _view_of(node: Node, keys: Sequence) -> Node:
         steps.append(("reshape", shape))
     whole = keys if has_ellipsis else (*keys, Ellipsis)  # NumPy's element would be no array
     return make_view(node, tuple(steps), shape, strides, lambda host: host[tuple(whole)], offset)
+
+
+def view(array: Array, *keys) -> Array:
+    """`array[keys]` of integers, slices, None and an Ellipsis, which are known to make a view."""
+    return wrap(_view_of(array._node, keys), array)
 
 
 def _is_basic(key, rank: int) -> bool:

@@ -113,6 +113,7 @@ def normal_axes(axes, rank: int) -> Tuple[int, ...]:
     return normal
 
 
+@functools.lru_cache(maxsize=4096)
 def contiguous_strides(shape: Shape) -> Shape:
     """In elements, last axis fastest."""
     strides, stride = [], 1

@@ -4,13 +4,14 @@ import ast
 import functools
 import inspect
 import operator
-from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, check_isolated, elementwise, passed_on
+from stride._graph import Node, Number, PartStrides, check_isolated, elementwise, isolation, passed_on
+from stride._session import _device_name, current_session
 from stride.v1 import operation_pb2 as pb
 
 Extents = Union[int, Tuple[int, ...]]
@@ -31,6 +32,7 @@ def _hashable(extents: Extents) -> Extents:
 
 
 _MAX_TEMPLATES = 64  # of a kernel: grids, mostly
+_NO_VARIABLES: Mapping[str, object] = {}
 
 
 class RawKernel:
@@ -73,20 +75,32 @@ class RawKernel:
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
         self._code = module or source
         self._templates: Dict[tuple, _encoding.LaunchTemplate] = {}
+        self._code_bytes: Dict[object, bytes] = {}  # serialised code and options, by the code
 
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
 
     def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
                  constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
-        if any([type(one) is not Array and not isinstance(one, _launch.NUMBERS) for one in arguments]):
-            arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
-            session = next((one.session for one in _launch.arrays_of(arguments)), session)
-            arguments = [_launch.uploaded(one, session) for one in arguments]
-        # Which of them it writes, only the service finds out.
-        written = _launch.written_arrays_of(arguments)
+        written = []
+        for one in arguments:
+            kind = type(one)
+            if kind is Array:
+                written.append(one)
+            elif kind not in _launch.NUMBER_TYPES and not isinstance(one, _launch.NUMBERS):
+                arguments, written = self._prepared_arguments(arguments, session)
+                break
+        # Which of the arrays it writes, only the service finds out.
         self.launch(grid, block, arguments, written, shared_memory_bytes=shared_memory_bytes, constants=constants,
                     cooperative=cooperative, session=written[0].session if written else session, device=device)
+
+    @staticmethod
+    def _prepared_arguments(arguments: Sequence, session) -> Tuple[list, List[Array]]:
+        """With arrays of the service in place of NumPy's, and those that a kernel may write."""
+        arguments = [getattr(one, "_as_kernel_argument", one) for one in arguments]
+        session = next((one.session for one in _launch.arrays_of(arguments)), session)
+        arguments = [_launch.uploaded(one, session) for one in arguments]
+        return arguments, _launch.written_arrays_of(arguments)
 
     def _code_for(self, session) -> str:
         return self._code
@@ -120,37 +134,46 @@ class RawKernel:
             >>> y.tolist()
             [0, 1, 2]
         """
-        from stride._session import current_session
-
         session = session or next((one.session for one in _launch.arrays_of(values)), None) or current_session()
-        for one in written:
-            check_isolated(one._node)
+        nodes = [one._node for one in written]
+        for node in nodes:
+            if node.buffer is not None and node.buffer.loans or isolation.depth:
+                check_isolated(node)
         template = self._template(session, grid, block, shared_memory_bytes, cooperative, device)
-        variables = _launch.merged(self._constants(), constants)
-        if variables:
-            variables = {name: _launch.uploaded(value, session) for name, value in variables.items()}
-        origin = _origin.caller()
+        variables = self._variables(session, constants)
+        origin, stream = _origin.caller(), session._stream
 
         def add(flush):
             # A launch is checked at once where its code is there; the first of its kind is waited for.
             arguments, types, buffers = _launch.encoded(flush, values, variables)
-            known = (template.identity, tuple(variables), types)
-            flush.add_launch(template.operation(arguments), origin, known, buffers)
-            for one in written:
-                one._node.written()
+            known: Optional[tuple] = None
+            if variables or session._is_trace or template.known != (stream.number, types):
+                known = (template.identity, tuple(variables), types)
+                if not variables and not session._is_trace and known in stream.launched:
+                    template.known = stream.number, types
+            flush.add_launch(template, arguments, origin, known, buffers)
+            for node in nodes:
+                node.written()
 
-        # Whatever was recorded before reads what the kernel may write.
-        session._settle(add, may_hold=True)
-        for one in written:
-            one._node.origin = origin
-            passed_on(one._node)
+        session._launch(add)
+        for node in nodes:
+            node.origin = origin
+            if node.buffer is None or node.buffer.parts or type(node.strides) is PartStrides:
+                passed_on(node)
+
+    def _variables(self, session, constants: Optional[Mapping[str, object]]) -> Mapping[str, object]:
+        """The values of variables that every launch and this one set, with arrays of the service."""
+        always = self._constants()
+        if not always and not constants:
+            return _NO_VARIABLES
+        variables = _launch.merged(always, constants)
+        return {name: _launch.uploaded(value, session) for name, value in variables.items()}
 
     def _template(self, session, grid: Extents, block: Extents, shared_memory_bytes: int, cooperative: bool,
                   device: Optional[str]) -> _encoding.LaunchTemplate:
         """What this launch has in common with others, which is made once."""
-        from stride._session import _device_name
-
-        code, device = self._code_for(session), _device_name(device) or session.device
+        code = self._code if self._kind != "module" else self._code_for(session)
+        device = session.device if device is None else _device_name(device) or session.device
         if type(grid) is list or type(block) is list:
             grid, block = _hashable(grid), _hashable(block)
         key = code, grid, block, shared_memory_bytes, cooperative, device
@@ -158,14 +181,19 @@ class RawKernel:
         if template is None:
             launch = pb.KernelLaunch(
                 entry=self.name,
-                options=self.options,
                 grid=_dim3(grid, "grid"),
                 block=_dim3(block, "block"),
                 shared_memory_bytes=shared_memory_bytes,
                 cooperative=cooperative,
             )
-            setattr(launch, self._kind, code)
-            template = _encoding.LaunchTemplate(launch, device, (self._kind, code, self.name, self.options, device))
+            code_bytes = self._code_bytes.get(code)  # one object for all grids: to compare it takes no time
+            if code_bytes is None:
+                with_code = pb.KernelLaunch(options=self.options)
+                setattr(with_code, self._kind, code)
+                self._code_bytes.clear()
+                code_bytes = self._code_bytes[code] = with_code.SerializeToString()
+            identity = self._kind, code, self.name, self.options, device
+            template = _encoding.LaunchTemplate(code_bytes, launch, device, identity)
             if len(self._templates) >= _MAX_TEMPLATES:
                 self._templates.clear()
             self._templates[key] = template

@@ -1,6 +1,6 @@
 """What a launch of a kernel takes: arguments, structs with arrays in them, values of the module's variables."""
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from stride.v1 import array_pb2, operation_pb2 as pb
 
 _POINTER_BYTES = 8
 NUMBERS = (int, float, complex, np.number, np.bool_)
+# Most of them by their types, which is found out sooner.
+NUMBER_TYPES = frozenset((bool, int, float, complex, *[one.type for one in _dtypes.NUMBERS if one.kind in "biufc"]))
 
 
 class Struct:
@@ -128,16 +130,9 @@ def written_arrays_of(values: Sequence) -> List[Array]:
     return found
 
 
-class Encoded(NamedTuple):
-    """What a launch adds to its template."""
-
-    arguments: bytes  # KernelLaunch's arguments and globals
-    types: tuple  # of both
-    buffers: list  # of all arrays among them
-
-
-def encoded(flush, values: Sequence, variables: Mapping[str, object]) -> Encoded:
-    """Serialises the arguments of a launch and the values of its module's variables."""
+def encoded(flush, values: Sequence, variables: Mapping[str, object]) -> Tuple[bytes, tuple, list]:
+    """Serialises the arguments of a launch and the values of its module's variables: with the types of both, and the
+    buffers of all arrays among them."""
     parts, types, buffers = [], [], []
     session = flush.session
     for value in values:
@@ -149,7 +144,7 @@ def encoded(flush, values: Sequence, variables: Mapping[str, object]) -> Encoded
             parts.append(_encoding.array_argument(node.handle if is_there else flush.materialise(node)))
             types.append(node.dtype)
             buffers.append(buffer)
-        elif isinstance(value, NUMBERS):
+        elif kind in NUMBER_TYPES or isinstance(value, NUMBERS):
             parts.append(_encoding.number_argument(value, _scalar))
             types.append(kind)
         else:
@@ -162,7 +157,7 @@ def encoded(flush, values: Sequence, variables: Mapping[str, object]) -> Encoded
         parts.append(message.SerializeToString())
         types += [getattr(value, "dtype", type(value)) for value in given]
         buffers += [one._node.own_buffer() for one in arrays_of(tuple(given))]
-    return Encoded(b"".join(parts), tuple(types), buffers)
+    return b"".join(parts), tuple(types), buffers
 
 
 def _scalar(value) -> array_pb2.Scalar:

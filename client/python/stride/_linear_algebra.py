@@ -6,10 +6,11 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _inference, _local, _manipulation, _ufunc
+from stride import _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
-from stride._graph import Number, record
+from stride._graph import Number, Prepared, record
+from stride.v1 import operation_pb2 as pb
 
 __all__ = [
     "cross",
@@ -46,18 +47,19 @@ def matmul_nodes(left, right) -> Array:
         from stride import _float_errors
 
         _float_errors.of_product(left, right)
-
-    def build(flush, node, operands):
-        matmul = flush.begin(node.handle, node.origin).matmul
-        matmul.left.CopyFrom(operands[0])
-        matmul.right.CopyFrom(operands[1])
-
-    return wrap(record(left.session, shape, dtype, build, (left, right), inner, host=_product))
+    return wrap(record(left.session, shape, dtype, _PRODUCT, (left, right), inner, host=_product))
 
 
 def _product(left: np.ndarray, right: np.ndarray) -> Optional[np.ndarray]:
     columns = right.shape[-1] if right.ndim > 1 else 1
     return np.matmul(left, right) if left.size * columns <= _local.MAX_PRODUCTS else None
+
+
+def _fill(operation: pb.Operation, handles) -> None:
+    operation.matmul.left.handle, operation.matmul.right.handle = handles
+
+
+_PRODUCT = Prepared(pb.Operation(matmul=pb.Matmul()), _fill)
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:
@@ -460,11 +462,11 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
     left, right = _together(a, b)
     if not left.ndim or not right.ndim:
         raise ValueError("At least one array has zero dimension")
-    left, right = _manipulation.moveaxis(left, axisa, -1), _manipulation.moveaxis(right, axisb, -1)
+    left, right = _with_vectors_last(left, axisa), _with_vectors_last(right, axisb)
     if left.shape[-1] not in (2, 3) or right.shape[-1] not in (2, 3):
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
-    a0, a1, *a2 = (left[..., i] for i in range(left.shape[-1]))
-    b0, b1, *b2 = (right[..., i] for i in range(right.shape[-1]))
+    a0, a1, *a2 = [_indexing.view(left, Ellipsis, i) for i in range(left.shape[-1])]
+    b0, b1, *b2 = [_indexing.view(right, Ellipsis, i) for i in range(right.shape[-1])]
     last = a0 * b1 - a1 * b0
     if not a2 and not b2:
         return last
@@ -474,7 +476,12 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
         parts = [-(a2[0] * b1), a2[0] * b0, last]
     else:
         parts = [a1 * b2[0], -(a0 * b2[0]), last]
-    return _manipulation.moveaxis(_manipulation.stack(parts, axis=-1), -1, axisc)
+    result = _manipulation.stack(parts, axis=-1)
+    return result if axisc == -1 else _manipulation.moveaxis(result, -1, axisc)
+
+
+def _with_vectors_last(x: Array, axis: int) -> Array:
+    return x if type(axis) is int and axis in (-1, x.ndim - 1) else _manipulation.moveaxis(x, axis, -1)
 
 
 for _name in ("matmul", "matvec", "vecdot", "vecmat"):

@@ -7,13 +7,13 @@ import math
 import operator
 import sys
 import warnings
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from stride import _arguments, _dtypes, _errors, _graph, _inference
 from stride._array import Array, array_of, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, View, record, spec_of
+from stride._graph import Assembly, FrozenStrides, Node, Number, Prepared, View, record
 from stride._indexing import make_view
 from stride._session import _device_name
 from stride.v1 import operation_pb2 as pb
@@ -140,6 +140,8 @@ def warning_level() -> int:
 def _copy(node: Node, dtype=None, device: str = "") -> Array:
     dtype = dtype or node.dtype
     data_type = _dtypes.NUMBERS[dtype]
+    if not device:
+        return wrap(record(node.session, node.shape, dtype, _converting(data_type), (node,)))
 
     def build(flush, result, operands):
         operation = pb.Operation(copy=pb.Copy(input=operands[0], data_type=data_type), device=device)
@@ -162,6 +164,15 @@ def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:
             return None
     with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(dtype, order="C")
+
+
+@functools.lru_cache(maxsize=None)  # as many as there are types
+def _converting(data_type: int) -> Prepared:
+    return Prepared(pb.Operation(copy=pb.Copy(data_type=data_type)), _fill_copy)
+
+
+def _fill_copy(operation: pb.Operation, handles) -> None:
+    operation.copy.input.handle = handles[0]
 
 
 def copy(x: Array) -> Array:
@@ -691,28 +702,34 @@ def _join(arrays: List[Array], axis: int) -> Array:
 def _assembled(arrays: List[Array], shape: Tuple[int, ...], parts: List[View], host: Callable) -> Array:
     """A new array of which each array fills a part; together they fill all. `host`: NumPy's function of their
     elements."""
-    sizes = [array.size for array in arrays]  # the arrays themselves are not kept
+    dtype = result_type(*arrays) if len({array.dtype for array in arrays}) > 1 else arrays[0].dtype
+    filled = [(array._node, part) for array, part in zip(arrays, parts)]
+    return assembled(arrays[0].session, shape, dtype, filled, host=host)
 
-    def build(flush, node, operands):
-        make_empty(flush, node)
-        for size, operand, part in zip(sizes, operands, parts):
-            if size:
-                copy_into(flush, node, operand, part)
 
-    nodes = tuple(array._node for array in arrays)
-    return wrap(record(arrays[0].session, shape, result_type(*arrays), build, nodes, host=host))
+def assembled(
+    session, shape: Tuple[int, ...], dtype: np.dtype, filled: Sequence[Tuple[Union[Node, Number], View]],
+    is_zeroed: bool = False, host: Optional[Callable] = None,
+) -> Array:
+    """A new array made of nodes and numbers, each with the part that it fills: see Assembly. `host` as in
+    _graph.record, of all of them."""
+    filled = [one for one in filled if type(one[0]) is Number or one[0].size]
+    op = Assembly(tuple([part for _, part in filled]), is_zeroed)
+    return wrap(record(session, shape, dtype, op, tuple([one for one, _ in filled]), host=host))
 
 
 def make_empty(flush, node: Node) -> None:
     """A builder's first command, where others write all elements."""
-    flush.operation(node.handle, node.origin, creation=pb.Creation(empty=pb.Creation.Empty(spec=spec_of(node))))
+    spec = flush.begin(node.handle, node.origin).creation.empty.spec
+    spec.data_type = _dtypes.NUMBERS[node.dtype]
+    spec.shape.extend(node.shape)
 
 
 def copy_into(flush, node: Node, operand, part: View) -> None:
     """Copies an operand into a part of the array that a builder makes."""
-    operation = pb.Operation(copy=pb.Copy(input=operand))
-    operation.outputs.add(handle=flush.view(node.handle, part, node.origin), existing=True)
-    flush.add(operation, node.origin)
+    operation = flush.begin(flush.view(node.handle, part, node.origin), node.origin)
+    operation.outputs[0].existing = True
+    operation.copy.input.CopyFrom(operand)
 
 
 def sequence_of(arrays):

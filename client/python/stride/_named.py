@@ -139,6 +139,8 @@ def load(
     described = _describe(session, full)
     if described.state == array_pb2.Array.STATE_FAILED:
         raise _errors.from_status(described.error)
+    if described.HasField("sharding"):
+        session._has_sharded = True
 
     def build(flush, node, operands):
         flush.operation(node.handle, node.origin, view=pb.View(input=pb.Operand(name=full)))

@@ -9,8 +9,8 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _ufunc
 from stride._array import _SCALARS, Array, array_of, host_array, node_of, wrap
-from stride._graph import Node, Number, record, record_several, write_in_place
-from stride.v1 import operation_pb2 as pb
+from stride._graph import INLINE_BYTES, Node, Number, Prepared, record, record_several, write_in_place
+from stride.v1 import array_pb2, operation_pb2 as pb
 
 __all__ = [
     "argsort",
@@ -40,6 +40,8 @@ _MODES = {"raise": pb.INDEX_MODE_RAISE, "wrap": pb.INDEX_MODE_WRAP, "clip": pb.I
 
 
 def _mode(name) -> int:
+    if type(name) is str and name in _MODES:
+        return _MODES[name]
     from stride import _arguments
 
     return _MODES[_arguments.index_mode(name)]
@@ -49,15 +51,32 @@ def _array(x) -> Array:
     return x if isinstance(x, Array) else wrap(node_of(x))
 
 
-def _record(kind: str, message, shape, dtype, nodes: tuple, fill, picks: bool = False, host=None) -> Array:
-    """A node for `message`, into which `fill(message, operands)` puts the inputs; `picks` and `host` as in
-    _graph.record."""
+def _record(prepared: Prepared, shape, dtype, nodes: tuple, picks: bool = False, host=None) -> Array:
+    """A node for a prepared operation on nodes; `picks` and `host` as in _graph.record."""
+    return wrap(record(nodes[0].session, tuple(shape), dtype, prepared, nodes, picks=picks, host=host))
 
-    def build(flush, node, operands):
-        fill(message, operands)
-        flush.operation(node.handle, node.origin, **{kind: message})
 
-    return wrap(record(nodes[0].session, tuple(shape), dtype, build, nodes, picks=picks, host=host))
+@functools.lru_cache(maxsize=1024)
+def _prepared(kind: str, inputs: Tuple[str, ...], rest: str = "", **fields) -> Prepared:
+    """An operation of a kind, with these fields of its message; the fields `inputs` take the inputs, and the repeated
+    field `rest` those that are left."""
+    return prepared_with(pb.Operation(**{kind: fields}), kind, inputs, rest)
+
+
+def prepared_with(operation: pb.Operation, kind: str, inputs: Tuple[str, ...], rest: str = "") -> Prepared:
+    """As `_prepared`, of an operation that has its fields."""
+    getattr(operation, kind).SetInParent()
+
+    def fill(operation, handles):
+        message = getattr(operation, kind)
+        for name, handle in zip(inputs, handles):
+            getattr(message, name).handle = handle
+        if rest:
+            more = getattr(message, rest)
+            for handle in handles[len(inputs):]:
+                more.add().handle = handle
+
+    return Prepared(operation, fill)
 
 
 # --- order ---
@@ -70,10 +89,10 @@ def _sort(x, axis: Optional[int], descending: bool, indices: bool, name: str) ->
             0,
         )
     axis = _inference.normal_axis(axis, len(node.shape))
-    message = pb.Sort(axis=axis, descending=descending, indices=indices)
-    return _record("sort", message, node.shape, _dtypes.int64 if indices else node.dtype, (node,),
-                   lambda sort, operands: sort.input.CopyFrom(operands[0]),
-                   host=None if descending else functools.partial(np.argsort if indices else np.sort, axis=axis, kind="stable"))
+    prepared = _prepared("sort", ("input",), axis=axis, descending=bool(descending), indices=indices)
+    numpys = functools.partial(np.argsort if indices else np.sort, axis=axis, kind="stable")
+    return _record(prepared, node.shape, _dtypes.int64 if indices else node.dtype, (node,),
+                   host=None if descending else numpys)
 
 
 _KINDS = ("quicksort", "heapsort", "stable", "mergesort")
@@ -152,19 +171,29 @@ def ranked(x: Array, ranks: Array, axis: int) -> Array:
     axis, or for each slice its own. NaN comes last. A place outside is told when the result is read."""
     shape = list(x.shape)
     shape[axis] = ranks.shape[0 if ranks.ndim == 1 else axis]
+    return _record(_prepared("select", ("input", "ranks"), axis=axis), shape, x.dtype, (x._node, ranks._node))
 
-    def fill(message, operands):
-        message.input.CopyFrom(operands[0])
-        message.ranks.CopyFrom(operands[1])
 
-    return _record("select", pb.Select(axis=axis), shape, x.dtype, (x._node, ranks._node), fill)
+def ranked_at(x: Array, ranks: Tuple[int, ...], axis: int) -> Array:
+    """`ranked` with one axis of places that the host knows, which travel within the command."""
+    if x.session._is_trace or 8 * len(ranks) > INLINE_BYTES:
+        return ranked(x, wrap(node_of(np.array(ranks, np.int64), x.session)), axis)
+    shape = (*x.shape[:axis], len(ranks), *x.shape[axis + 1:])
+    return _record(_selection(axis, ranks), shape, x.dtype, (x._node,))
+
+
+@functools.lru_cache(maxsize=256)
+def _selection(axis: int, ranks: Tuple[int, ...]) -> Prepared:
+    spec = array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[_dtypes.int64], shape=(len(ranks),))
+    inline = array_pb2.InlineArray(spec=spec, data=np.array(ranks, np.int64).tobytes())
+    select = pb.Select(axis=axis, ranks=pb.Operand(inline_array=inline))
+    return prepared_with(pb.Operation(select=select), "select", ("input",))
 
 
 def partitioned(x: Array, places: List[int], axis: int, indices: bool) -> Array:
     """`x`, or where its elements were, in an order with those at these places where a sort would put them."""
-    message = pb.Partition(axis=axis, kth=places, indices=indices)
-    return _record("partition", message, x.shape, _dtypes.int64 if indices else x.dtype, (x._node,),
-                   lambda partition, operands: partition.input.CopyFrom(operands[0]))
+    prepared = _prepared("partition", ("input",), axis=axis, kth=tuple(places), indices=indices)
+    return _record(prepared, x.shape, _dtypes.int64 if indices else x.dtype, (x._node,))
 
 
 # The service's most keys of one order.
@@ -173,13 +202,9 @@ MOST_KEYS = 33
 
 def ordered_by(keys: List[Array], axis: int) -> Array:
     """The places of the elements in an order by the first of the keys, then by the second, and so on."""
-
-    def fill(sort, operands):
-        sort.input.CopyFrom(operands[0])
-        sort.more_keys.extend(operands[1:])
-
     nodes = tuple(key._node for key in keys)
-    return _record("sort", pb.Sort(axis=axis, indices=True), keys[0].shape, _dtypes.int64, nodes, fill)
+    prepared = _prepared("sort", ("input",), "more_keys", axis=axis, indices=True)
+    return _record(prepared, keys[0].shape, _dtypes.int64, nodes)
 
 
 def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
@@ -220,12 +245,8 @@ def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
             )
         x1 = take(x1, sorter)
     nodes = (x1._node, node_of(x2, x1.session))
-
-    def fill(search, operands):
-        search.sorted.CopyFrom(operands[0])
-        search.values.CopyFrom(operands[1])
-
-    return _record("search", pb.Search(right=side == "right"), nodes[1].shape, _dtypes.int64, nodes, fill, picks=True)
+    prepared = _prepared("search", ("sorted", "values"), right=side == "right")
+    return _record(prepared, nodes[1].shape, _dtypes.int64, nodes, picks=True)
 
 
 # --- running results ---
@@ -356,15 +377,11 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
         shape = _along_axis(x, indices[0], axis)[1]
     else:
         shape = (*x.shape[:axis], *_inference.broadcast(*(index.shape for index in indices)), *x.shape[axis + len(indices):])
-
-    def fill(message, operands):
-        message.input.CopyFrom(operands[0])
-        message.indices.extend(operands[1:])
-
     def host(values, *places):
         return values[(*(slice(None),) * axis, *places)]
 
-    return _record("gather", pb.Gather(axis=axis, along_axis=along_axis, mode=_mode(mode)), shape, x.dtype, nodes, fill, picks=True,
+    prepared = _prepared("gather", ("input",), "indices", axis=axis, along_axis=along_axis, mode=_mode(mode))
+    return _record(prepared, shape, x.dtype, nodes, picks=True,
                    host=host if mode == "raise" and not along_axis else None)
 
 
@@ -458,12 +475,8 @@ def take_masked(x: Array, mask: Array, axis: int) -> Array:
         raise IndexError(f"a mask of shape {mask.shape} does not fit axes {x.shape[axis:axis + mask.ndim]}")
     count = int(_reductions.count_nonzero(mask))
     shape = (*x.shape[:axis], count, *x.shape[axis + mask.ndim:])
-
-    def fill(message, operands):
-        message.input.CopyFrom(operands[0])
-        message.mask.CopyFrom(operands[1])
-
-    return _record("compress", pb.Compress(axis=axis, count=count), shape, x.dtype, (x._node, mask._node), fill,
+    prepared = prepared_with(pb.Operation(compress=pb.Compress(axis=axis, count=count)), "compress", ("input", "mask"))
+    return _record(prepared, shape, x.dtype, (x._node, mask._node),
                    host=lambda values, mask: values[(*(slice(None),) * axis, mask)])
 
 
@@ -870,12 +883,13 @@ def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 
             raise _errors.ShapeMismatch(f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH")
     kind = _ufunc.accumulated_type(function, kind) if dtype is None else _dtypes.dtype_of(dtype)
     message = pb.GroupReduce(function=function, num_groups=num_groups, axis=axis, data_type=_dtypes.NUMBERS[kind])
-
-    def fill(group, operands):
-        group.groups.CopyFrom(operands[0])
-        group.values.CopyFrom(operands[1] if type(value) is Node else pb.Operand(scalar=value.to_proto()))
-
-    return _record("group_reduce", message, shape, kind, (groups._node, value) if type(value) is Node else (groups._node,), fill)
+    nodes: Tuple[Node, ...] = (groups._node,)
+    if type(value) is Node:
+        nodes = (groups._node, value)
+    else:
+        message.values.scalar.CopyFrom(value.to_proto())
+    prepared = prepared_with(pb.Operation(group_reduce=message), "group_reduce", ("groups", "values"))
+    return _record(prepared, shape, kind, nodes)
 
 
 def bincount(x, /, weights=None, minlength: int = 0) -> Array:
@@ -902,9 +916,12 @@ def bincount(x, /, weights=None, minlength: int = 0) -> Array:
     if x.ndim != 1 or x.dtype.kind not in "biu":
         raise _errors.DataTypeMismatch(f"bincount is of one axis of integers, not {x.ndim} of {x.dtype}")
     x = x.astype(_dtypes.int64, copy=False)
-    if x.size and int(_reductions.min(x)) < 0:
-        raise ValueError("bincount takes no negative numbers")
-    length = max(minlength, int(_reductions.max(x)) + 1 if x.size else 0)
+    length = minlength
+    if x.size:
+        least, greatest = _extent(x)
+        if least < 0:
+            raise ValueError("bincount takes no negative numbers")
+        length = max(minlength, int(greatest) + 1)
     if weights is None:
         return group_reduce("add", 1, x, length) if length else _creation.zeros((0,), dtype=_dtypes.int64)
     weights = _array(weights).astype(_dtypes.float64, copy=False)
@@ -943,36 +960,44 @@ def histogram(x, /, bins=10, range=None, weights=None) -> Tuple[Array, Array]:  
             raise _errors.ShapeMismatch(f"a histogram of {x.shape} with weights of {weights.shape}")
         nodes.append(weights._node)
         kind = _dtypes.float64 if weights.dtype.kind in "biu" else weights.dtype
-
-    def fill(message, operands):
-        message.input.CopyFrom(operands[0])
-        if uniform:
-            message.uniform.CopyFrom(uniform)
-        else:
-            message.edges.CopyFrom(operands[1])
-        if weights is not None:
-            message.weights.CopyFrom(operands[-1])
-
-    counts = _record("histogram", pb.Histogram(), (edges.size - 1,), kind, tuple(nodes), fill)
+    inputs = ("input", *(() if uniform else ("edges",)), *(() if weights is None else ("weights",)))
+    prepared = prepared_with(pb.Operation(histogram=pb.Histogram(uniform=uniform)), "histogram", inputs)
+    counts = _record(prepared, (edges.size - 1,), kind, tuple(nodes))
     return counts if weights is None else counts.astype(weights.dtype, copy=False), edges
+
+
+def _extent(x: Array) -> tuple:
+    """The least and the greatest element, read in one round trip."""
+    ends = _reductions.min(x), _reductions.max(x)
+    return tuple([values[()] for values in x.session._read_several([one._node for one in ends])])
 
 
 def _uniform_edges(x: Array, bins: int, range) -> np.ndarray:  # noqa: A002
     if bins < 1:
         raise ValueError(f"a histogram has at least one bin, not {bins}")
     if range is None:
-        low, high = (_reductions.min(x).to_numpy()[()], _reductions.max(x).to_numpy()[()]) if x.size else (0.0, 1.0)
+        low, high = _extent(x) if x.size else (0.0, 1.0)
     else:
         low, high = range
+    if type(low) in (int, float) and type(high) in (int, float):  # as programs give them, again and again
+        return _known_edges(low, high, bins, x.dtype)
+    return _edges_between(low, high, bins, x.dtype)
+
+
+def _edges_between(low, high, bins: int, dtype: np.dtype) -> np.ndarray:
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         raise ValueError(f"a histogram's range is finite and rises, not {low} to {high}")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    kind = np.result_type(low, high, x.dtype)
+    kind = np.result_type(low, high, dtype)
     edges = np.linspace(low, high, bins + 1, dtype=np.result_type(kind, float) if kind.kind in "biu" else kind)
     if (edges[:-1] >= edges[1:]).any():
         raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
+    edges.setflags(write=False)
     return edges
+
+
+_known_edges = functools.lru_cache(maxsize=64, typed=True)(_edges_between)
 
 
 def group_sum(keys, values, /) -> Tuple[Array, Array]:

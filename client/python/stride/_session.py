@@ -170,7 +170,7 @@ class Session:
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process
-    _has_sharded = False  # an array was spread over devices
+    _has_sharded = False  # an array of the session is spread over devices
     _held: Optional[Flush] = None  # commands that are to travel with the next ones
     _sent_launch = 0.0  # when a launch was sent or held last
     _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
@@ -187,7 +187,10 @@ class Session:
         self._next_id = self._ids.__next__
         self._released: deque = deque()  # handles without a Python object
         self._reported: set = set()  # messages of errors raised since the last synchronize
-        self._recorded: list = []  # weak references to nodes that may still be deferred
+        # Weak references to nodes that may still be deferred. Threads append without the lock: the list stays the same
+        # object, and is shortened from its front, with the lock.
+        self._recorded: list = []
+        self._num_taken = 0  # how often some were taken away
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
@@ -303,12 +306,22 @@ class Session:
             self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
             node.weight = 1
         if len(recorded) > _SWEEP_AFTER:
-            self._recorded = [one for one in recorded if (alive := one()) is not None and alive.deferred]
-            if len(self._recorded) > _SWEEP_AFTER // 2:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forgets recorded nodes that are gone or were sent; sends those that are left where they are many."""
+        with self._lock:
+            recorded = self._recorded
+            known = recorded[:]
+            left = [one for one in known if (node := one()) is not None and node.op is not None]
+            recorded[:len(known)] = left  # other threads append at the end
+            self._num_taken += 1
+            if len(left) > _SWEEP_AFTER // 2:
                 self._settle()
 
     def _send_early(self, node: Node) -> None:
-        """Sends what computes a node that nobody reads yet. Raises nothing: a node that cannot be sent stays as it is, and who reads it is told why."""
+        """Sends what computes a node that no read asks for yet. Raises nothing: a node that cannot be sent stays as it
+        is, and its read raises the error."""
         if self._is_trace:
             return
         try:
@@ -338,11 +351,34 @@ class Session:
                     if flush:
                         self._stream.send(flush.request, flush.notes, flush.pieces)
 
+    def _launch(self, add) -> None:
+        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch that `add(flush)`
+        adds, which travels with those that follow soon."""
+        with self._lock:
+            if self._recorded:
+                self._settle(add, may_hold=True)
+                return
+            if self._closed.is_set():
+                self._check_open()
+            flush = self._held
+            if flush is None:
+                flush = self._flush_type(self)
+            is_held = False
+            try:
+                add(flush)
+                is_held = self._holds(flush)
+            finally:
+                self._held = flush if is_held else None
+                if not is_held:  # also after an error, as in _flush
+                    flush.finish()
+                    if flush:
+                        self._stream.send(flush.request, flush.notes, flush.pieces)
+
     def _holds(self, flush: Flush) -> bool:
         """Whether launches wait for those that follow. The session's lock is held."""
         now = time.monotonic()
         last, self._sent_launch = self._sent_launch, now
-        if self._is_trace or flush.is_urgent or len(flush.pieces) >= _MAX_HELD or now - last > _HOLD_SECONDS:
+        if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD or now - last > _HOLD_SECONDS:
             return False
         if not self._send_soon.is_set():
             if self._sender is None:
@@ -363,7 +399,9 @@ class Session:
     def _settle(self, then=None, may_hold: bool = False) -> None:
         """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
         with self._lock:
-            recorded, self._recorded = self._recorded, []
+            recorded = self._recorded[:]
+            del self._recorded[:len(recorded)]  # other threads append at the end
+            self._num_taken += 1
             nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
             if nodes or then is not None:
                 self._flush(nodes, then, may_hold)
@@ -430,6 +468,19 @@ class Session:
         self._flush((), lambda flush: flush.read(node, answer))
         return self._accept(node, self._wait(answer), answer.origin)
 
+    def _read_several(self, nodes) -> list:
+        """As `_read` of each, in one round trip where none is large."""
+        if self._is_trace or any(node.cached() is not None or node.nbytes > FETCH_INLINE_BYTES for node in nodes):
+            return [self._read(node) for node in nodes]
+        answers = [Answer() for _ in nodes]
+
+        def add(flush):
+            for node, answer in zip(nodes, answers):
+                flush.read(node, answer)
+
+        self._flush((), add)
+        return [self._accept(node, self._wait(answer), answer.origin) for node, answer in zip(nodes, answers)]
+
     def _read_own(self, node: Node, progress=None) -> np.ndarray:
         """The elements, in memory that is the caller's alone."""
         values = self._read(node, progress)
@@ -443,15 +494,17 @@ class Session:
             raise self._error(result.status, node, origin)
         if failure is not None:
             self._tell(failure)
-        values = np.ndarray(node.shape, node.dtype, result.results[0].inline_array.data)
+        returned = result.results[0]
+        values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
         if values.nbytes <= _CACHE_BYTES:
             values = values.copy()  # so that it can be handed over
             values.setflags(write=False)
-            self._keep(node, values)
+            self._keep(node, values, returned.array.HasField("sharding"))
         return values
 
-    def _keep(self, node: Node, values: np.ndarray) -> None:
-        """The elements of `node`, read-only, came back. Another thread may read or send it."""
+    def _keep(self, node: Node, values: np.ndarray, is_sharded: bool) -> None:
+        """The elements of `node`, read-only, came back. Another thread may read or send it. `is_sharded`: the value is
+        spread over devices, as that of an array that another client spread."""
         with self._lock:
             if node.handle:
                 buffer = node.buffer
@@ -461,6 +514,10 @@ class Session:
                     buffer.end_copy()
                     buffer.version += 1
                     node.keep(values)
+            elif is_sharded:
+                # Made once more where it is used: an upload would be in one piece.
+                self._has_sharded = True
+                node.keep(values)
             elif node.op is not None:
                 node.returned(values)
 
@@ -727,7 +784,8 @@ def _send_held(session, send_soon: threading.Event) -> None:
         alive = session()
         if alive is None or alive.closed:
             return
-        if is_asked:
+        # While launches follow one another they go when they are many: to send some of them here costs more messages.
+        if is_asked and time.monotonic() - alive._sent_launch >= _HOLD_SECONDS:
             with alive._lock:
                 send_soon.clear()
                 alive._send_held()

@@ -1,13 +1,15 @@
 """Quantiles, averages, covariance and histograms, as NumPy computes them."""
 
+import functools
 import math
 import operator
 import warnings
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _inference, _manipulation, _reductions, _routines
+from stride import _arguments, _creation, _dtypes, _elementwise, _indexing, _inference, _manipulation, _reductions
+from stride import _routines
 from stride._array import Array, array_of, host_array
 from stride._elementwise import isnan, where
 from stride._manipulation import reshape
@@ -32,6 +34,9 @@ __all__ = [
 
 # --- quantiles ---
 
+# Types whose mean is the sum in that type, divided.
+_SUMMED_AS_THEY_ARE = (_dtypes.float32, _dtypes.float64)
+
 
 class _Slices:
     """The elements of reduced axes along the last axis, and the shape that the result has with them."""
@@ -50,19 +55,24 @@ class _Slices:
         return self.collapse(self.array)
 
     def collapse(self, array: Array) -> Array:
-        return reshape(_manipulation.permute_dims(array, self._order), (*self.shape, self.count))
+        if self._order != tuple(range(array.ndim)):
+            array = _manipulation.permute_dims(array, self._order)
+        return reshape(array, (*self.shape, self.count))
 
-    def ranked(self, ranks: Any) -> Array:
-        """Along a last axis the elements that a sort would put at these places: integers of one axis on the host, or in
-        the service each slice's own along a last axis."""
-        places = array_of(ranks, self.array.session)
-        if len(self.axes) > 1 or places.ndim > 1:
-            return _routines.ranked(self.lines, places, len(self.shape))
-        axis = self.axes[0] if self.axes else 0
-        array = self.array if self.array.ndim else reshape(self.array, (1,))
-        if not self.axes and self.array.ndim:
-            return _routines.ranked(self.lines, places, len(self.shape))
-        return _manipulation.moveaxis(_routines.ranked(array, places, axis), axis, -1)
+    def ranked(self, ranks: Array) -> Array:
+        """Along a last axis the elements that a sort would put at these places, each slice's own along a last axis."""
+        return _routines.ranked(self.lines, ranks, len(self.shape))
+
+    def ranked_at(self, ranks: Tuple[int, ...]) -> List[Array]:
+        """For each of these places the elements that a sort would put there."""
+        found = self.first_ranked_at(ranks)
+        return [_indexing.view(found, i, Ellipsis) for i in range(len(ranks))]
+
+    def first_ranked_at(self, ranks: Tuple[int, ...]) -> Array:
+        """The same along a first axis."""
+        array, axis = (self.array, self.axes[0]) if len(self.axes) == 1 else (self.lines, len(self.shape))
+        found = _routines.ranked_at(array, ranks, axis)
+        return _manipulation.moveaxis(found, axis, 0) if axis else found
 
     def result(self, reduced: Array, keepdims: bool, before: tuple = ()) -> Array:
         return reshape(reduced, (*before, *(self.kept_shape if keepdims else self.shape)))
@@ -94,10 +104,16 @@ def median(
     has_nan = slices.array.dtype.kind in "fc"
     middle = range((count - 1) // 2, count // 2 + 1)
     # NaN are last in order.
-    found = slices.ranked(np.array([*middle, *([count - 1] if has_nan else [])], np.int64))
-    result = _reductions.mean(found[..., :len(middle)], axis=-1)
-    if has_nan:
-        last = found[..., -1]
+    ranks = (*middle, *((count - 1,) if has_nan else ()))
+    last = None
+    if slices.array.dtype in _SUMMED_AS_THEY_ARE:
+        *found, last = slices.ranked_at(ranks)
+        result = found[0] if count % 2 else (found[0] + found[1]) / 2
+    else:
+        found_first = slices.first_ranked_at(ranks)
+        result = _reductions.mean(found_first[:len(middle)], axis=0)
+        last = _indexing.view(found_first, -1, Ellipsis) if has_nan else None
+    if last is not None:
         result = where(isnan(last), last, result)
     return _arguments.give(slices.result(result, keepdims), out, "unsafe")
 
@@ -180,8 +196,18 @@ def _shares(place: Any, before: Any, method: str, xp: Any) -> Any:
 
 def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
     """The quantiles on the host, from 0 to 1, and whether q is one number of Python's, which has no type of its own."""
+    if type(q) is float or type(q) is int:
+        return _quantiles_of_number(q, scale), True
     is_number = isinstance(q, (int, float)) and not isinstance(q, np.generic)
-    values = host_array(q)
+    return _checked_quantiles(host_array(q), scale), is_number
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _quantiles_of_number(q: Union[int, float], scale: float) -> np.ndarray:
+    return _checked_quantiles(host_array(q), scale)
+
+
+def _checked_quantiles(values: np.ndarray, scale: float) -> np.ndarray:
     if values.dtype.kind not in "biuf":
         raise TypeError("q is a number or an array of them")
     if values.dtype.kind != "f":  # integers of quantile alone take elements as they are, by the linear rule
@@ -191,13 +217,22 @@ def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
         raise ValueError("q must be a scalar or 1d")
     if values.size and not (0 <= values.min() and values.max() <= 1):
         raise ValueError(f"{'Quantiles' if scale == 1 else 'Percentiles'} must be in the range [0, {scale:g}]")
-    return values, is_number
+    return np.asarray(values)
 
 
-def _interpolated(before: Array, after: Array, share: Any) -> Array:
-    """NumPy's, from the nearer end."""
+def _interpolated(before: Array, after: Array, share: np.ndarray, weak: bool) -> Array:
+    """NumPy's, from the nearer end. `share`: of each quantile, along the first axes; with `weak` it is one number that
+    takes the elements' type."""
+    near_after = share >= 0.5
+    weight: Any = float(share) if weak else share[()]
+    if share.ndim:
+        weight = array_of(share.reshape(share.shape + (1,) * (before.ndim - share.ndim)), before.session)
     distance = after - before
-    return where(share >= 0.5, after - distance * (1 - share), before + distance * share)
+    if near_after.all():
+        return after - distance * (1 - weight)
+    if not near_after.any():
+        return before + distance * weight
+    return where(weight >= 0.5, after - distance * (1 - weight), before + distance * weight)
 
 
 def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bool, weights, skip_nan: bool) -> Array:
@@ -214,56 +249,66 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
             raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
         result = _weighted_quantile(slices, values, weights, skip_nan, axis)
         return _arguments.give(slices.result(result, keepdims, values.shape), out, "unsafe")
-    lines = slices.lines
+    dtype = a.dtype
     if not slices.count:
         if not skip_nan and math.prod(slices.shape):
             raise IndexError(f"cannot take a {name} of no elements")
-        empty = _creation.full_in(lines.session, (*values.shape, *slices.shape), float("nan"), lines.dtype)
+        empty = _creation.full_in(a.session, (*values.shape, *slices.shape), float("nan"), dtype)
         return _arguments.give(slices.result(empty, keepdims, values.shape), out, "unsafe")
-    if lines.dtype.kind == "b" and method not in _DISCRETE and (method != "linear" or values.dtype.kind == "f"):
+    if dtype.kind == "b" and method not in _DISCRETE and (method != "linear" or values.dtype.kind == "f"):
         raise TypeError(f"{name} subtracts elements, which bools do not")
-    # The quantiles' axes in front, the elements' behind them.
-    q_shape = values.shape + (1,) * len(slices.shape)
-    if skip_nan and lines.dtype.kind == "f":
+    if skip_nan and dtype.kind == "f":
+        # The quantiles' axes in front, the elements' after them.
+        q_shape = values.shape + (1,) * len(slices.shape)
         result = _quantile_of_numbers(slices, values.reshape(q_shape), method, is_number)
     else:
-        result = _take_between(slices, np.asarray(_PLACES[method](slices.count, values, np)), method, is_number)
+        result = _take_between(slices, values, method, is_number)
     return _arguments.give(slices.result(result, keepdims, values.shape), out, "unsafe")
 
 
-def _take_between(slices: _Slices, place: np.ndarray, method: str, weak: bool) -> Array:
-    """By places on the host. NaN are last in order, and what has one is NaN."""
-    count, array = slices.count, slices.array
-    last = [np.array([count - 1])] if array.dtype.kind == "f" else []
+class _Between(NamedTuple):
+    """Where the quantiles are among the elements in order."""
 
-    def elements(*places: np.ndarray) -> List[Array]:
-        """For each array of places one of elements, and what is last."""
-        ranks = np.concatenate([one.reshape(-1).astype(np.int64) for one in (*places, *last)])
-        found = slices.ranked(ranks)
-        parts = [found[..., i * place.size:(i + 1) * place.size] for i in range(len(places))]
-        shaped = [reshape(one, (*slices.shape, *place.shape)) for one in parts]
-        return [*(_front(one, place.ndim) for one in shaped), *([found[..., -1]] if last else [])]
+    shape: tuple  # of the quantiles
+    ranks: Tuple[int, ...]  # of the elements before, after them (unless `share` is None), and with `has_last` the last
+    share: Optional[np.ndarray]  # of the element after
 
+
+@functools.lru_cache(maxsize=256)
+def _between(method: str, count: int, quantiles: bytes, shape: tuple, dtype: np.dtype, has_last: bool) -> _Between:
+    place = np.asarray(_PLACES[method](count, np.frombuffer(quantiles, dtype).reshape(shape), np))
+    share = None
     if method in _DISCRETE or method == "linear" and place.dtype.kind in "iu":
-        result, *ends = elements(place)
+        places = [place]
     else:
         at_end, at_begin = place >= count - 1, place < 0
         before = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place)))
         after = np.where(at_end, count - 1, np.where(at_begin, 0, np.floor(place) + 1))
+        places = [before, after]
         share = np.asarray(_shares(place, np.floor(place), method, np), place.dtype)
-        lower, upper, *ends = elements(before, after)
-        weight: Any = float(share) if weak and not share.ndim else array_of(
-            share.reshape(share.shape + (1,) * (lower.ndim - share.ndim)), array.session
-        )
-        result = _interpolated(lower, upper, weight)
-    return where(isnan(ends[0]), ends[0].astype(result.dtype), result) if ends else result
+    ranks = [rank for one in places for rank in one.reshape(-1).astype(np.int64).tolist()]
+    return _Between(place.shape, (*ranks, count - 1) if has_last else tuple(ranks), share)
 
 
-def _front(taken: Array, ndim: int) -> Array:
-    """The last axes in front."""
-    if not ndim or taken.ndim == ndim:
-        return taken
-    return _manipulation.moveaxis(taken, tuple(range(taken.ndim - ndim, taken.ndim)), tuple(range(ndim)))
+def _take_between(slices: _Slices, q: np.ndarray, method: str, weak: bool) -> Array:
+    """By quantiles on the host. NaN are last in order, and what has one is NaN."""
+    array = slices.array
+    has_last = array.dtype.kind == "f"
+    between = _between(method, slices.count, q.tobytes(), q.shape, q.dtype, has_last)
+    share = between.share
+    if not between.shape:
+        *found, last = (*slices.ranked_at(between.ranks), *([] if has_last else [None]))
+    else:
+        together, size = slices.first_ranked_at(between.ranks), math.prod(between.shape)
+        found = [together[i * size:(i + 1) * size] for i in range(1 if share is None else 2)]
+        if len(between.shape) != 1:
+            found = [reshape(one, (*between.shape, *slices.shape)) for one in found]
+        last = _indexing.view(together, -1, Ellipsis) if has_last else None
+    if share is None:
+        result = found[0]
+    else:
+        result = _interpolated(found[0], found[1], share, weak and not share.ndim)
+    return result if last is None else where(isnan(last), last.astype(result.dtype, copy=False), result)
 
 
 def _quantile_of_numbers(slices: _Slices, q: np.ndarray, method: str, weak: bool) -> Array:
@@ -293,7 +338,8 @@ def _quantile_of_numbers(slices: _Slices, q: np.ndarray, method: str, weak: bool
     share = _shares(place, before, method, xp)
     share = where((place >= last) | (place < 0), 0.0, share).astype(kind)
     lower, upper = taken(before, before + 1)
-    return _interpolated(lower, upper, share)
+    distance = upper - lower
+    return where(share >= 0.5, upper - distance * (1 - share), lower + distance * share)
 
 
 def _weighted_quantile(slices: _Slices, q: np.ndarray, weights: Any, skip_nan: bool, axis: Any) -> Array:

@@ -1,6 +1,7 @@
 """The pipelined stream of commands of one session."""
 
 import collections.abc
+import itertools
 import queue
 import threading
 import time
@@ -58,7 +59,7 @@ class Note:
     ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
-        self._operation = operation  # serialised, where a launch was encoded from a template
+        self._operation = operation  # its serialised command, where a launch was encoded from a template
         self.launch = launch  # what CommandStream.launched has once it was done
         self.written = written  # of a launch: the buffers of the arrays that it was given
         self.thread = threading.get_ident() if written else 0  # that launched
@@ -67,7 +68,9 @@ class Note:
     def operation(self) -> Optional[operation_pb2.Operation]:
         """Parsed for an error alone."""
         operation = self._operation
-        return operation_pb2.Operation.FromString(operation) if isinstance(operation, bytes) else operation
+        if isinstance(operation, bytes):
+            return pb.ExecuteRequest.FromString(operation).commands[0].operation
+        return operation
 
     @property
     def has_operation(self) -> bool:
@@ -135,7 +138,10 @@ class CommandStream:
     read by whoever waits for one, for all that wait (`_until`), so that none is handed from thread to thread that need not be; those of gRPC by a thread.
     They end with a CommandResult, or with a StrideError when the call broke."""
 
+    _numbers = itertools.count(1)
+
     def __init__(self, stub, session: str, local: Optional[LocalConnections] = None):
+        self.number = next(self._numbers)  # of this process, which no other stream has
         self._stub = stub
         self._session = session
         self._prefix = pb.ExecuteRequest(session=session).SerializeToString()

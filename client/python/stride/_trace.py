@@ -48,6 +48,7 @@ class Trace(_session.Session):
         self._next_id = itertools.count(1).__next__
         self._released: deque = deque()
         self._recorded: list = []
+        self._num_taken = 0
         self.launched: set = set()
         self._lock = threading.RLock()
         self._closed = threading.Event()

@@ -1,0 +1,102 @@
+"""What calls cost the program that makes them: thread time of the Python client, in microseconds a call.
+
+    PYTHONPATH=<built package> python calls.py STRIDED [ROW ...]
+
+Of each row the least of 14 turns: a call as it is recorded, with its commands, and the wall time with the wait for the
+results. A turn makes as many calls as the table says and holds all results. To compare two packages, run them in
+turns."""
+
+import argparse
+import gc
+import time
+
+import numpy as np
+
+import stride as st
+from stride._daemon import PrivateDaemon
+
+_TURNS = 14
+_AXPY = """extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += a * x[i];
+}"""
+
+
+def rows() -> dict:
+    """By name, a function and how many calls of it a turn makes."""
+    rng = np.random.default_rng(1)
+
+    def device(host):
+        return (st.asarray(host) + 0).block_until_ready()
+
+    x, m = device(rng.normal(size=100_000).astype(np.float32)), device(rng.normal(size=(300, 300)).astype(np.float32))
+    v, keys = device(rng.normal(size=300).astype(np.float32)), device(rng.integers(0, 100, 100_000))
+    vectors, others = (device(rng.normal(size=(1000, 3)).astype(np.float32)) for _ in range(2))
+    from_device, to_device = device(np.ones(64, np.float32)), device(np.zeros(64, np.float32))
+    host = np.arange(1000, dtype=np.float32)
+    kernels = {size: st.RawKernel(f"// {'x' * size}\n{_AXPY}", "axpy") for size in (0, 3_000, 10_000)}
+
+    def launch(size):
+        kernels[size]((1,), (64,), (np.float32(2), from_device, to_device, np.int32(64)))
+
+    return {
+        "launch": (lambda: launch(0), 1000),
+        "launch, 3 KB of source": (lambda: launch(3_000), 1000),
+        "launch, 10 KB of source": (lambda: launch(10_000), 1000),
+        "add": (lambda: m + m, 16),
+        "2,000 adds": (lambda: m + 1.0, 2000),
+        "slice": (lambda: m[1:], 16),
+        "cos(x)**2 + sin(x)**2": (lambda: st.cos(x)**2 + st.sin(x)**2, 16),
+        "add, host to host": (lambda: (st.asarray(host) + st.asarray(host)).to_numpy(), 16),
+        "histogram": (lambda: st.histogram(x, bins=100), 4),
+        "histogram with a range": (lambda: st.histogram(x, bins=100, range=(-4.0, 4.0)), 16),
+        "percentile": (lambda: st.percentile(m, 30.0), 16),
+        "percentile, two along an axis": (lambda: st.percentile(m, [25.0, 75.0], axis=0), 16),
+        "median": (lambda: st.median(m), 16),
+        "bincount": (lambda: st.bincount(keys), 4),
+        "cross": (lambda: st.cross(vectors, others), 16),
+        "diag of a vector": (lambda: st.diag(v), 16),
+        "diag of a matrix": (lambda: st.diag(m), 16),
+        "gradient": (lambda: st.gradient(m, axis=0), 16),
+        "einsum ij,jk->ik": (lambda: st.einsum("ij,jk->ik", m, m), 16),
+        "pad": (lambda: st.pad(v, 5), 16),
+        "pad of a matrix": (lambda: st.pad(m, ((1, 1), (2, 2))), 16),
+        "pad by edges": (lambda: st.pad(m, 2, mode="edge"), 16),
+        "concat": (lambda: st.concat([v, v]), 16),
+    }
+
+
+def measured(session, function, count: int) -> tuple:
+    recorded, sent, wall = [], [], []
+    for _ in range(_TURNS):
+        gc.collect()
+        session.synchronize()
+        begin, start = time.perf_counter(), time.thread_time()
+        held = [function() for _ in range(count)]
+        recorded.append(time.thread_time() - start)
+        session._settle()
+        sent.append(time.thread_time() - start)
+        session.synchronize()
+        wall.append(time.perf_counter() - begin)
+        del held
+    return tuple(min(one) / count * 1e6 for one in (recorded, sent, wall))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("strided")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    daemon = PrivateDaemon(options.strided, ["--no-cuda", "--cpu-devices=1x1"])
+    try:
+        with st.connect(daemon.address, timeout=60) as session:
+            for name, (function, count) in rows().items():
+                if not options.names or name in options.names:
+                    print("%-32s recorded %7.1f  with its commands %7.1f  wall %8.1f us" % (
+                        name, *measured(session, function, count)), flush=True)
+    finally:
+        daemon.stop()
+
+
+if __name__ == "__main__":
+    main()
