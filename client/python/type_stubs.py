@@ -277,7 +277,8 @@ class _Stub:
             if isinstance(target, ast.Tuple):
                 values = node.value.elts if isinstance(node.value, ast.Tuple) else [None] * len(target.elts)
                 for one, value in zip(target.elts, values):
-                    yield from self._variable(one.id, value)
+                    if isinstance(one, ast.Name):
+                        yield from self._variable(one.id, value)
             elif isinstance(target, ast.Name):
                 yield from self._variable(target.id, node.value)
 
