@@ -4,134 +4,19 @@
 #include <cmath>
 #include <utility>
 
+#include "server/worker/cpu/lower/fft_passes.h"
+
 namespace stride::cpu {
 namespace {
 
 // Beyond it the sum of n terms for each of n elements is slower than a convolution.
 constexpr int64_t kMaxRadix = 50;
+// Of the memory in which lines are transformed together: they are to stay in a core's cache.
+constexpr size_t kMostTogether = 1 << 20;
 
-template <typename T>
-Complex<T> operator+(Complex<T> a, Complex<T> b) {
-  return {a.re + b.re, a.im + b.im};
-}
-template <typename T>
-Complex<T> operator-(Complex<T> a, Complex<T> b) {
-  return {a.re - b.re, a.im - b.im};
-}
-template <typename T>
-Complex<T> operator*(Complex<T> a, Complex<T> b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-template <typename T>
-Complex<T> operator*(T a, Complex<T> b) {
-  return {a * b.re, a * b.im};
-}
-template <typename T>
-Complex<T> TimesMinusI(Complex<T> a) {
-  return {a.im, -a.re};
-}
 template <typename T>
 Complex<T> Conjugate(Complex<T> a) {
   return {a.re, -a.im};
-}
-
-// The transform of `radix` numbers, in place.
-template <typename T, int kRadix>
-struct Butterfly;
-
-template <typename T>
-struct Butterfly<T, 2> {
-  static void Apply(Complex<T>* a) {
-    const Complex<T> sum = a[0] + a[1];
-    a[1] = a[0] - a[1];
-    a[0] = sum;
-  }
-};
-
-template <typename T>
-struct Butterfly<T, 3> {
-  static void Apply(Complex<T>* a) {
-    constexpr T kSine = static_cast<T>(0.866025403784438646763723170752936183L);  // of 60 degrees
-    const Complex<T> sum = a[1] + a[2];
-    const Complex<T> middle = a[0] - T(0.5) * sum;
-    const Complex<T> turned = TimesMinusI(kSine * (a[1] - a[2]));
-    a[0] = a[0] + sum;
-    a[1] = middle + turned;
-    a[2] = middle - turned;
-  }
-};
-
-template <typename T>
-struct Butterfly<T, 4> {
-  static void Apply(Complex<T>* a) {
-    const Complex<T> even = a[0] + a[2], even_difference = a[0] - a[2];
-    const Complex<T> odd = a[1] + a[3], odd_difference = TimesMinusI(a[1] - a[3]);
-    a[0] = even + odd;
-    a[1] = even_difference + odd_difference;
-    a[2] = even - odd;
-    a[3] = even_difference - odd_difference;
-  }
-};
-
-template <typename T>
-struct Butterfly<T, 5> {
-  static void Apply(Complex<T>* a) {
-    constexpr T kCos1 = static_cast<T>(0.309016994374947424102293417182819059L);  // 72 degrees
-    constexpr T kSin1 = static_cast<T>(0.951056516295153572116439333379382143L);
-    constexpr T kCos2 = static_cast<T>(-0.809016994374947424102293417182819059L);  // 144
-    constexpr T kSin2 = static_cast<T>(0.587785252292473129168705954639072769L);
-    const Complex<T> sum1 = a[1] + a[4], difference1 = a[1] - a[4];
-    const Complex<T> sum2 = a[2] + a[3], difference2 = a[2] - a[3];
-    const Complex<T> real1 = a[0] + kCos1 * sum1 + kCos2 * sum2;
-    const Complex<T> real2 = a[0] + kCos2 * sum1 + kCos1 * sum2;
-    const Complex<T> turned1 = TimesMinusI(kSin1 * difference1 + kSin2 * difference2);
-    const Complex<T> turned2 = TimesMinusI(kSin2 * difference1 - kSin1 * difference2);
-    a[0] = a[0] + sum1 + sum2;
-    a[1] = real1 + turned1;
-    a[2] = real2 + turned2;
-    a[3] = real2 - turned2;
-    a[4] = real1 - turned1;
-  }
-};
-
-// y[k + s (p q + j)] = w^(q j) times the transform of x[k + s (q + m l)] over l, for each q of m
-// groups and k of s neighbours.
-template <typename T, int kRadix>
-void RunPass(int64_t groups, int64_t stride, const Complex<T>* twiddles,
-             const Complex<T>* __restrict from, Complex<T>* __restrict to) {
-  for (int64_t q = 0; q < groups; ++q) {
-    const Complex<T>* w = twiddles + q * (kRadix - 1);
-    const Complex<T>* source = from + stride * q;
-    Complex<T>* target = to + stride * kRadix * q;
-    for (int64_t k = 0; k < stride; ++k) {
-      Complex<T> a[kRadix];
-      for (int j = 0; j < kRadix; ++j) a[j] = source[k + stride * groups * j];
-      Butterfly<T, kRadix>::Apply(a);
-      target[k] = a[0];
-      for (int j = 1; j < kRadix; ++j) target[k + stride * j] = w[j - 1] * a[j];
-    }
-  }
-}
-
-template <typename T>
-void RunAnyPass(int64_t radix, int64_t groups, int64_t stride, const Complex<T>* twiddles,
-                const Complex<T>* roots, const Complex<T>* from, Complex<T>* to) {
-  for (int64_t q = 0; q < groups; ++q) {
-    for (int64_t k = 0; k < stride; ++k) {
-      const Complex<T>* source = from + stride * q + k;
-      for (int64_t j = 0; j < radix; ++j) {
-        Complex<T> sum = source[0];
-        int64_t turn = 0;
-        for (int64_t l = 1; l < radix; ++l) {
-          turn += j;
-          if (turn >= radix) turn -= radix;
-          sum = sum + roots[turn] * source[stride * groups * l];
-        }
-        if (j > 0) sum = twiddles[q * (radix - 1) + j - 1] * sum;
-        to[stride * (radix * q + j) + k] = sum;
-      }
-    }
-  }
 }
 
 // Empty when there is a factor beyond kMaxRadix.
@@ -226,14 +111,16 @@ void FftPlan<T>::AddPasses(const std::vector<int64_t>& radices) {
   const RootTable roots(n_);
   int64_t stride = 1;
   for (int64_t radix : radices) {
-    Pass pass{radix, n_ / stride / radix, stride, {}, {}};
-    pass.twiddles.reserve(pass.num_groups * (radix - 1));
-    for (int64_t q = 0; q < pass.num_groups; ++q)
-      for (int64_t j = 1; j < radix; ++j) pass.twiddles.push_back(roots.At<T>(q * j * stride));
+    const int64_t num_groups = n_ / stride / radix;
+    Tables& tables = tables_.emplace_back();
+    tables.twiddles.reserve(num_groups * (radix - 1));
+    for (int64_t q = 0; q < num_groups; ++q)
+      for (int64_t j = 1; j < radix; ++j) tables.twiddles.push_back(roots.At<T>(q * j * stride));
     if (radix > 5) {
-      for (int64_t j = 0; j < radix; ++j) pass.roots.push_back(roots.At<T>(j * (n_ / radix)));
+      for (int64_t j = 0; j < radix; ++j) tables.roots.push_back(roots.At<T>(j * (n_ / radix)));
     }
-    passes_.push_back(std::move(pass));
+    // A vector's elements stay where they are when the vector is moved.
+    passes_.push_back({radix, num_groups, stride, tables.twiddles.data(), tables.roots.data()});
     stride *= radix;
   }
 }
@@ -247,8 +134,8 @@ size_t FftPlan<T>::work_bytes() const {
 template <typename T>
 size_t FftPlan<T>::table_bytes() const {
   size_t bytes = sizeof(*this);
-  for (const Pass& pass : passes_)
-    bytes += (pass.twiddles.size() + pass.roots.size()) * sizeof(Complex<T>);
+  for (const Tables& tables : tables_)
+    bytes += (tables.twiddles.size() + tables.roots.size()) * sizeof(Complex<T>);
   if (convolution_ == nullptr) return bytes;
   return bytes + convolution_->plan.table_bytes() +
          (convolution_->chirp.size() + convolution_->kernel.size()) * sizeof(Complex<double>);
@@ -257,29 +144,21 @@ size_t FftPlan<T>::table_bytes() const {
 template <typename T>
 void FftPlan<T>::Run(Complex<T>* data, std::byte* work) const {
   if (convolution_ != nullptr) return RunConvolution(data, work);
-  Complex<T>*from = data, *to = reinterpret_cast<Complex<T>*>(work);
-  for (const Pass& pass : passes_) {
-    const Complex<T>* twiddles = pass.twiddles.data();
-    switch (pass.radix) {
-      case 2:
-        RunPass<T, 2>(pass.num_groups, pass.stride, twiddles, from, to);
-        break;
-      case 3:
-        RunPass<T, 3>(pass.num_groups, pass.stride, twiddles, from, to);
-        break;
-      case 4:
-        RunPass<T, 4>(pass.num_groups, pass.stride, twiddles, from, to);
-        break;
-      case 5:
-        RunPass<T, 5>(pass.num_groups, pass.stride, twiddles, from, to);
-        break;
-      default:
-        RunAnyPass<T>(pass.radix, pass.num_groups, pass.stride, twiddles, pass.roots.data(), from,
-                      to);
-    }
-    std::swap(from, to);
-  }
-  if (from != data) std::copy(from, from + n_, data);
+  const Complex<T>* const result = RunPasses(FftPasses<T>{passes_.data(), passes_.size()}, data,
+                                             reinterpret_cast<Complex<T>*>(work));
+  if (result != data) std::copy(result, result + n_, data);
+}
+
+template <typename T>
+size_t FftPlan<T>::together_bytes() const {
+  const size_t bytes = 4 * n_ * sizeof(FftLanes<T>);
+  return convolution_ == nullptr && n_ > 1 && bytes <= kMostTogether ? bytes : 0;
+}
+
+template <typename T>
+void FftPlan<T>::RunTogether(Complex<T>* const* lines, std::byte* work) const {
+  RunFftLines(FftPasses<T>{passes_.data(), passes_.size()}, n_, lines,
+              reinterpret_cast<FftLanes<T>*>(work));
 }
 
 template <typename T>

@@ -5,12 +5,14 @@
 #include <memory>
 #include <vector>
 
+#include "server/worker/cpu/lower/fft_lines.h"
+
 namespace stride::cpu {
 
 // Without the checks for NaN that std::complex's product has.
 template <typename T>
 struct Complex {
-  T re = 0, im = 0;
+  T re{}, im{};
 };
 
 // The discrete Fourier transform of one length, forward and not scaled: y[k] = sum of
@@ -33,13 +35,14 @@ class FftPlan {
   // In place.
   void Run(Complex<T>* data, std::byte* work) const;
 
+  // Memory that RunTogether works in, aligned in the same way; 0 where lines are run one by one.
+  size_t together_bytes() const;
+  // kFftLines lines in place. The same bits as Run's.
+  void RunTogether(Complex<T>* const* lines, std::byte* work) const;
+
  private:
-  struct Pass {
-    int64_t radix = 0;
-    int64_t num_groups = 0;  // what is left of the length after it
-    int64_t stride = 0;      // product of the radices before
-    std::vector<Complex<T>> twiddles;
-    std::vector<Complex<T>> roots;  // of a radix without a loop of its own
+  struct Tables {
+    std::vector<Complex<T>> twiddles, roots;
   };
   struct Convolution;
 
@@ -47,7 +50,8 @@ class FftPlan {
   void RunConvolution(Complex<T>* data, std::byte* work) const;
 
   const int64_t n_;
-  std::vector<Pass> passes_;
+  std::vector<Tables> tables_;      // of the passes
+  std::vector<FftPass<T>> passes_;  // point into them
   std::unique_ptr<Convolution> convolution_;
 };
 

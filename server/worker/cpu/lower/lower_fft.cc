@@ -14,7 +14,7 @@ using Kind = wire::FftLaunch;
 
 // Lines that are taken together, since neighbours of an element that is far from the next of its
 // line share its cache line.
-constexpr int64_t kLinesPerBlock = 8;
+constexpr int64_t kLinesPerBlock = kFftLines;
 
 // An array between two passes.
 struct Strided {
@@ -63,7 +63,8 @@ class LineTransform {
         is_halved_(tables_->is_halved) {}
 
   size_t scratch_bytes() const {
-    return kLinesPerBlock * line_bytes() + (plan_.work_bytes() + 63) / 64 * 64;
+    return kLinesPerBlock * line_bytes() +
+           (std::max(plan_.work_bytes(), plan_.together_bytes()) + 63) / 64 * 64;
   }
 
   void RunBlock(int64_t block, std::byte* scratch) const {
@@ -78,27 +79,27 @@ class LineTransform {
     std::byte* rest = scratch + kLinesPerBlock * line_bytes();
     switch (work_.pass->kind) {
       case Kind::KIND_REAL_TO_COMPLEX:
-        for (int64_t i = 0; i < count; ++i) {
-          LoadReal(from[i], lines[i]);
-          plan_.Run(lines[i], rest);
-          StoreHalf(lines[i], to[i]);
-        }
+        for (int64_t i = 0; i < count; ++i) LoadReal(from[i], lines[i]);
+        RunLines(lines, count, rest);
+        for (int64_t i = 0; i < count; ++i) StoreHalf(lines[i], to[i]);
         break;
       case Kind::KIND_COMPLEX_TO_REAL:
-        for (int64_t i = 0; i < count; ++i) {
-          LoadHalf(from[i], lines[i]);
-          plan_.Run(lines[i], rest);
-          StoreReal(lines[i], to[i]);
-        }
+        for (int64_t i = 0; i < count; ++i) LoadHalf(from[i], lines[i]);
+        RunLines(lines, count, rest);
+        for (int64_t i = 0; i < count; ++i) StoreReal(lines[i], to[i]);
         break;
       default:
         Load(from, count, lines);
-        for (int64_t i = 0; i < count; ++i) plan_.Run(lines[i], rest);
+        RunLines(lines, count, rest);
         Store(lines, count, to);
     }
   }
 
  private:
+  void RunLines(Complex<T>* const* lines, int64_t count, std::byte* rest) const {
+    if (count == kFftLines && plan_.together_bytes() > 0) return plan_.RunTogether(lines, rest);
+    for (int64_t i = 0; i < count; ++i) plan_.Run(lines[i], rest);
+  }
   size_t line_bytes() const {
     return (std::max<size_t>(n_, n_ / 2 + 1) * sizeof(Complex<T>) + 63) / 64 * 64;
   }

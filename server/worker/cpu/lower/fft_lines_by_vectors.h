@@ -1,0 +1,21 @@
+#pragma once
+
+#include "server/worker/cpu/lower/fft_lines.h"
+
+namespace stride::cpu {
+
+// RunFftLines, each compiled for processors with these vectors.
+void RunFftLinesPlain(FftPasses<float> passes, int64_t length, Complex<float>* const* lines,
+                      FftLanes<float>* work);
+void RunFftLinesPlain(FftPasses<double> passes, int64_t length, Complex<double>* const* lines,
+                      FftLanes<double>* work);
+void RunFftLinesAvx2(FftPasses<float> passes, int64_t length, Complex<float>* const* lines,
+                     FftLanes<float>* work);
+void RunFftLinesAvx2(FftPasses<double> passes, int64_t length, Complex<double>* const* lines,
+                     FftLanes<double>* work);
+void RunFftLinesAvx512(FftPasses<float> passes, int64_t length, Complex<float>* const* lines,
+                       FftLanes<float>* work);
+void RunFftLinesAvx512(FftPasses<double> passes, int64_t length, Complex<double>* const* lines,
+                       FftLanes<double>* work);
+
+}  // namespace stride::cpu
