@@ -63,6 +63,14 @@ STRIDE_DEVICE T scale(T x, T n) {
   return x * power_of_two(half) * power_of_two(n - half);
 }
 
+// The sum of this and a float below 2^22 has that float's nearest whole number in its low bits.
+constexpr float kRound = 0x1.8p23f;
+STRIDE_DEVICE int whole_of(float sum) { return (int)(bits(sum) - bits(kRound)); }
+STRIDE_DEVICE float scale(float x, int n) {
+  const int half = n >> 1;
+  return x * from_bits((uint32_t)(half + 127) << 23) * from_bits((uint32_t)(n - half + 127) << 23);
+}
+
 // exp(r) for |r| <= ln(2)/2 (r_low: what rounding r lost).
 template <class T>
 STRIDE_DEVICE T exp_small(T r, T r_low) {
@@ -85,6 +93,14 @@ STRIDE_DEVICE T exp_times_(T x, T more) {
   T high = fused(-n, E::kLn2, y);
   return scale(exp_small(high, -n * E::kLn2Low), n + more);
 }
+STRIDE_DEVICE float exp_times_(float x, float more) {
+  typedef Exponent<float> E;
+  float y = limit(x, E::kMin * 0.7f, E::kMax * 0.7f);
+  float sum = fused(y, E::kLog2e, kRound), n = sum - kRound;
+  float r = fused(-n, E::kLn2Low, fused(-n, E::kLn2, y));
+  float p = 1 + fused(r * r, exp_tail(r), r);
+  return scale(n + more < E::kLeast ? 0.0f : p, whole_of(sum) + (int)more);
+}
 template <class T>
 STRIDE_DEVICE T exp_(T x) {
   return exp_times_(x, (T)0);
@@ -98,6 +114,13 @@ STRIDE_DEVICE T exp2_(T x) {
   T r = f * E::kLn2;
   return scale(exp_small(r, fused(f, E::kLn2, -r) + f * E::kLn2Low), n);
 }
+STRIDE_DEVICE float exp2_(float x) {
+  typedef Exponent<float> E;
+  float y = limit(x, E::kMin, E::kMax);
+  float sum = y + kRound, n = sum - kRound;
+  float p = exp2_small(y - n);
+  return scale(n < E::kLeast ? 0.0f : p, whole_of(sum));
+}
 template <class T>
 STRIDE_DEVICE T exp10_(T x) {
   typedef Exponent<T> E;
@@ -107,6 +130,16 @@ STRIDE_DEVICE T exp10_(T x) {
   T f_low = -n * E::kLog10Of2Low;
   T r = f * E::kLn10;
   return scale(exp_small(r, fused(f, E::kLn10, -r) + fused(f, E::kLn10Low, f_low * E::kLn10)), n);
+}
+STRIDE_DEVICE float exp10_(float x) {
+  typedef Exponent<float> E;
+  float y = limit(x, E::kMin * 0.302f, E::kMax * 0.302f);
+  float sum = fused(y, E::kLog2Of10, kRound), n = sum - kRound;
+  float f = fused(-n, E::kLog10Of2, y), f_low = -n * E::kLog10Of2Low;
+  float r = f * E::kLn10;
+  float r_low = fused(f, E::kLn10, -r) + fused(f, E::kLn10Low, f_low * E::kLn10);
+  float p = exp_small(r, r_low);
+  return scale(n < E::kLeast ? 0.0f : p, whole_of(sum));
 }
 template <class T>
 STRIDE_DEVICE T expm1_(T x) {
@@ -122,6 +155,17 @@ STRIDE_DEVICE T expm1_(T x) {
   T result = fused(power, small, power - (n > E::kMax - 3 ? (T)0 : (T)0.5));
   result = n > E::kMax - 3 ? result * 16 : result * 2;
   return x == 0 ? x : result;
+}
+
+STRIDE_DEVICE float expm1_(float x) {
+  typedef Exponent<float> E;
+  float y = limit(x, -18.0f, 89.0f);
+  float sum = fused(y, E::kLog2e, kRound), n = sum - kRound;
+  float r = fused(-n, E::kLn2Low, fused(-n, E::kLn2, y));
+  float small = fused(r * r, exp_tail(r), r);
+  // Half of the power, doubled at the end: n may be one past the largest exponent.
+  float power = from_bits((uint32_t)(whole_of(sum) + 126) << 23);
+  return with_sign(2 * fused(power, small, power - 0.5f), x);
 }
 
 // ---- logarithms
@@ -154,9 +198,9 @@ STRIDE_DEVICE T split_exponent(T x, T& e) {
 // Zero, negative numbers, infinity and NaN, as every logarithm has them.
 template <class T>
 STRIDE_DEVICE T log_edges(T x, T result) {
-  result = x == (T)__builtin_inf() ? x : result;
-  result = x == 0 ? -(T)__builtin_inf() : result;
-  return (x < 0) | (x != x) ? (T)__builtin_nan("") : result;
+  result = x < (T)__builtin_inf() ? result : x;
+  T edge = x == 0 ? -(T)__builtin_inf() : (T)__builtin_nan("");
+  return x > 0 ? result : edge;
 }
 // log(1 + f) less f, for 1 + f in [sqrt(1/2), sqrt(2)].
 template <class T>
@@ -165,6 +209,10 @@ STRIDE_DEVICE T log1p_rest(T f) {
   T z = s * s;
   T half_square = (T)0.5 * f * f;
   return s * fused(z, log_tail(z), half_square) - half_square;
+}
+STRIDE_DEVICE float log1p_rest(float f) {
+  float square = f * f;
+  return fused(square * f, log1p_tail(f), -0.5f * square);
 }
 template <class T>
 STRIDE_DEVICE T log_(T x) {
@@ -176,6 +224,12 @@ STRIDE_DEVICE T log_(T x) {
   T sum = big + f;
   T lost = absolute(big) > absolute(f) ? (big - sum) + f : (f - sum) + big;
   return log_edges(x, sum + (rest + (lost + big_low)));
+}
+STRIDE_DEVICE float log_(float x) {
+  typedef Exponent<float> E;
+  float e, f = split_exponent(x, e) - 1;
+  float rest = fused(e, E::kLn2Low, log1p_rest(f));
+  return log_edges(x, fused(e, E::kLn2, f + rest));
 }
 // log(x) / log(base) from the two parts of 1 / log(base).
 template <class T>
@@ -285,12 +339,26 @@ STRIDE_DEVICE double pow_(double x, double y) {
   double a = absolute(x);
   return pow_edges(x, y, pow_positive((a == 0) | !(a < (double)__builtin_inf()) ? 1.0 : a, y));
 }
+// A product of 128 and the logarithm's error is 0.2 of a float's last place.
 STRIDE_DEVICE float pow_(float x, float y) {
-  double a = absolute((double)x);
-  double e, f = split_exponent((a == 0) | !(a < (double)__builtin_inf()) ? 1.0 : a, e) - 1;
-  double log2_of = e + log_in_base(f, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56);
-  return (float)pow_edges(
-      x, y, exp2_(limit(log2_of * limit((double)y, -0x1p40, 0x1p40), -1000.0, 1000.0)));
+  const float inf = __builtin_inff();
+  float a = absolute(x), b = absolute(y);
+  float e, m = split_exponent(a, e);
+  double f = m - 1;
+  double log2_of = fused(f, log2_ratio(f), (double)e);
+  log2_of = a < inf ? log2_of : a;
+  log2_of = a == 0 ? -inf : log2_of;
+  double p = log2_of * y;
+  p = (a == 1) & (b == inf) ? 0.0 : p;
+  double q = limit(p, -200.0, 200.0);
+  double sum = q + 0x1.8p52, n = sum - 0x1.8p52;
+  float power = exp2_small((float)(q - n));
+  float result = scale(p < -151 ? 0.0f : power, (int)(uint32_t)bits(sum));
+  float half = 0.5f * y;
+  bool whole = nearest(y) == y, even = nearest(half) == half;
+  result = (bits(x) >> 31 != 0) & whole & !even ? -result : result;
+  result = (x < 0) & (a < inf) & !whole ? __builtin_nanf("") : result;
+  return (x == 1) | (y == 0) ? 1.0f : result;
 }
 
 // ---- circular functions
@@ -301,31 +369,6 @@ struct Angle {
   double high, low;
   uint64_t quadrant;
 };
-// Arguments whose last bit is worth more than 2^20 are a whole multiple of a power of two, and that
-// power times 2/pi may be replaced by its remainder modulo 4: exact for every float, with no table
-// to look up.
-STRIDE_DEVICE Angle reduce_float(float x) {
-  double wide = x, a = absolute(wide);
-  double high = 0x1.45f306dc9c883p-1, low = -0x1.6b01ec5417056p-55, down = 1;
-  high = a >= 0x1p43 ? 0x1.b727220a94fe1p-3 : high;
-  low = a >= 0x1p43 ? 0x1.d5f47d4d37703p-58 : low;
-  down = a >= 0x1p43 ? 0x1p-20 : down;
-  high = a >= 0x1p64 ? 0x1.1054a7f09d5f4p-1 : high;
-  low = a >= 0x1p64 ? 0x1.f534ddc0db629p-55 : low;
-  down = a >= 0x1p64 ? 0x1p-41 : down;
-  high = a >= 0x1p85 ? -0x1.80f62a0b82b2dp+0 : high;
-  low = a >= 0x1p85 ? 0x1.dc0db6295993cp-54 : low;
-  down = a >= 0x1p85 ? 0x1p-62 : down;
-  high = a >= 0x1p106 ? -0x1.4170565911f92p+0 : high;
-  low = a >= 0x1p106 ? -0x1.3ad4cd8778df8p-54 : low;
-  down = a >= 0x1p106 ? 0x1p-83 : down;
-  double y = wide * down;
-  double p = y * high;
-  double error = fused(y, high, -p);
-  double shifted = p + 0x1.8p52;
-  double f = (p - (shifted - 0x1.8p52)) + fused(y, low, error);
-  return Angle{f * 0x1.921fb54442d18p+0, 0, bits(shifted)};
-}
 STRIDE_DEVICE Angle reduce_double(double x) {
   double a = absolute(x);
   int exponent = (int)(bits(a) >> 52) - 1023 - 52;
@@ -388,16 +431,60 @@ STRIDE_DEVICE T choose(T sine, T cosine, uint32_t quadrant) {
   T value = (quadrant & 1) != 0 ? cosine : sine;
   return (quadrant & 2) != 0 ? -value : value;
 }
+// x / pi, and 1/2 with kHalf, less the nearest whole number, whose last bit is the sign bit of
+// `sign`: between -1/2 and 1/2, or up to 1/32 beyond for x from 2^49 on. Arguments whose last bit
+// is worth 2^k or more are a whole multiple of it, and 2^k / pi may be replaced by its remainder
+// modulo 2: exact for every float, with no table to look up. For these k the remainders are small,
+// so that a part serves many arguments.
+template <bool kHalf>
+STRIDE_DEVICE double turns_of(float x, uint32_t& sign) {
+  float a = absolute(x), down = 1;
+  double high = 0x1.45f306dc9c883p-2, low = -0x1.6b01ec5417056p-56;
+  high = a >= 0x1p50f ? -0x1.1b1bbead603d9p-2 : high;
+  low = a >= 0x1p50f ? 0x1.5f47d4d377037p-56 : low;
+  down = a >= 0x1p50f ? 0x1p-27f : down;
+  high = a >= 0x1p77f ? 0x1.4a7f09d5f47d5p-1 : high;
+  low = a >= 0x1p77f ? -0x1.6447e493ad4cep-56 : low;
+  down = a >= 0x1p77f ? 0x1p-54f : down;
+  high = a >= 0x1p102f ? -0x1.505c1596447e5p-3 : high;
+  low = a >= 0x1p102f ? 0x1.b14acc9e21c82p-57 : low;
+  down = a >= 0x1p102f ? 0x1p-79f : down;
+  double y = x * down;
+  double p = y * high;
+  double error = fused(y, high, -p);
+  double shifted = (kHalf ? p + 0.5 : p) + 0x1.8p52;
+  double f = p - (shifted - 0x1.8p52);
+  f = (kHalf ? f + 0.5 : f) + fused(y, low, error);
+  sign = (uint32_t)bits(shifted) << 31;
+  return f;
+}
+STRIDE_DEVICE float radians_of(double turns) { return (float)(turns * 0x1.921fb54442d18p+1); }
+// sin(pi * turns), with `sign` for what the whole number changes: beyond pi/4 the cosine of the
+// rest to pi/2. One polynomial has the coefficients of either (sine_tail, cosine_tail).
+STRIDE_DEVICE float sine_of_turns(double turns, uint32_t sign) {
+  float r = radians_of(turns), a = absolute(r);
+  bool fold = a > 0x1.921fb6p-1f;
+  float rest = (0x1.921fb6p+0f - a) - 0x1.777a5cp-25f;
+  float base = fold ? 1.0f : a;
+  a = fold ? rest : a;
+  float z = a * a;
+  float p = fold ? 0x1.9bd67p-16f : 0.0f;
+  p = fused(p, z, fold ? -0x1.6c12cep-10f : -0x1.9ac6fcp-13f);
+  p = fused(p, z, fold ? 0x1.555554p-5f : 0x1.110c24p-7f);
+  p = fused(p, z, fold ? -0.5f : -0x1.555552p-3f);
+  sign ^= bits(r) & 0x80000000u;
+  return from_bits(bits(fused(base, p * z, base)) ^ sign);
+}
 STRIDE_DEVICE float sin_(float x) {
-  Angle a = reduce_float(x);
-  float r = (float)a.high;
-  float result = choose(sine_of(r), cosine_of(r), (uint32_t)a.quadrant);
-  return x == 0 ? x : result;
+  uint32_t sign;
+  double turns = turns_of<false>(x, sign);
+  float sine = sine_of_turns(turns, sign);
+  return x == 0 ? x : sine;
 }
 STRIDE_DEVICE float cos_(float x) {
-  Angle a = reduce_float(x);
-  float r = (float)a.high;
-  return choose(sine_of(r), cosine_of(r), (uint32_t)a.quadrant + 1);
+  uint32_t sign;
+  double turns = turns_of<true>(x, sign);
+  return sine_of_turns(turns, sign);
 }
 STRIDE_DEVICE double sin_(double x) {
   Angle a = reduce_double(x);
@@ -416,12 +503,13 @@ STRIDE_DEVICE double tan_(double x) {
   return absolute(x) < 0x1p-27 ? x : result;
 }
 STRIDE_DEVICE float tan_(float x) {
-  Angle a = reduce_float(x);
-  float r = (float)a.high;
+  uint32_t sign;
+  double f = turns_of<false>(x, sign), a = absolute(f);
+  bool fold = a > 0.25;
+  float r = radians_of(fold ? 0.5 - a : a);
   float s = sine_of(r), c = cosine_of(r);
-  bool odd = (a.quadrant & 1) != 0;
-  float result = (odd ? -c : s) / (odd ? s : c);
-  return x == 0 ? x : result;
+  float result = (fold ? c : s) / (fold ? s : c);
+  return x == 0 ? x : f < 0 ? -result : result;
 }
 
 // ---- inverse circular functions
@@ -462,27 +550,55 @@ STRIDE_DEVICE double atan2_(double y, double x) {
   result = (x != x) | (y != y) ? x + y : result;
   return with_sign(result, y);
 }
-// For floats, whose sums and quotients a double holds without overflow, for a result in single
-// precision.
-STRIDE_DEVICE float atan2_single(double y, double x) {
-  double a = absolute(y), b = absolute(x);
-  bool both_infinite = (a == (double)__builtin_inf()) & (b == (double)__builtin_inf());
-  a = both_infinite ? 1.0 : a;
-  b = both_infinite ? 1.0 : b;
-  bool swap = a > b;
-  double top = swap ? b : a, bottom = swap ? a : b;
-  bool fold = top > bottom * 0x1.a827999fcef32p-2;
-  double up = fold ? top - bottom : top, down = fold ? top + bottom : bottom;
-  double t = down == 0 ? 0.0 : up / down;
-  double z = t * t;
-  double angle = fused(t * z, short_arc_tail(z), t) + (fold ? 0x1.921fb54442d18p-1 : 0.0);
-  angle = swap ? 0x1.921fb54442d18p+0 - angle : angle;
-  angle = (bits(x) >> 63) != 0 ? 0x1.921fb54442d18p+1 - angle : angle;
+// The angle in two parts, of which `t` is rounded at most twice.
+STRIDE_DEVICE float atan2_(float y, float x) {
+  float a = absolute(y), b = absolute(x);
+  bool swap = a > b, left = bits(x) >> 31 != 0;
+  float top = swap ? b : a, bottom = swap ? a : b;
+  float t = top == bottom ? 1.0f : top / bottom;  // both may be infinite
+  t = bottom == 0 ? 0.0f : t;
+  float z = t * t;
+  float rest = t * z * short_arc_tail(z);
+  // pi/2 less the angle, and pi less that.
+  float base = left ? 0x1.921fb6p+1f : 0.0f, base_low = left ? -0x1.777a5cp-24f : 0.0f;
+  base = swap ? 0x1.921fb6p+0f : base;
+  base_low = swap ? -0x1.777a5cp-25f : base_low;
+  bool minus = swap != left;
+  float angle = base + ((minus ? -t : t) + ((minus ? -rest : rest) + base_low));
   angle = (x != x) | (y != y) ? x + y : angle;
-  return (float)with_sign(angle, y);
+  return with_sign(angle, y);
 }
-STRIDE_DEVICE float asin_single(double x) { return atan2_single(x, root((1 - x) * (1 + x))); }
-STRIDE_DEVICE float acos_single(double x) { return 2 * atan2_single(root(1 - x), root(1 + x)); }
+STRIDE_DEVICE float atan_(float x) {
+  float a = absolute(x);
+  bool swap = a > 1;
+  float t = swap ? 1 / a : a;
+  float z = t * t;
+  float rest = t * z * short_arc_tail(z);
+  float other = 0x1.921fb6p+0f - (t + (rest + 0x1.777a5cp-25f));
+  return with_sign(swap ? other : t + rest, x);
+}
+// Beyond 1/2 by arccos(a) = 2 arcsin(sqrt((1 - a) / 2)).
+STRIDE_DEVICE float asin_(float x) {
+  float a = absolute(x);
+  bool far = a > 0.5f;
+  float z = far ? fused(-0.5f, a, 0.5f) : a * a;
+  float s = far ? root(z) : a;
+  float angle = fused(s * z, arcsine_tail(z), s);
+  float other = 0x1.921fb6p+0f - fused(2.0f, angle, 0x1.777a5cp-25f);
+  return with_sign(far ? other : angle, x);
+}
+STRIDE_DEVICE float acos_(float x) {
+  float a = absolute(x);
+  bool far = a > 0.5f;
+  float z = far ? fused(-0.5f, a, 0.5f) : a * a;
+  float s = far ? root(z) : a;
+  float rest = s * z * arcsine_tail(z);
+  float near_zero = 0x1.921fb6p+0f - (with_sign(s, x) + (with_sign(rest, x) + 0x1.777a5cp-25f));
+  float right = 2 * (s + rest);
+  float left = 0x1.921fb6p+1f - (fused(2.0f, rest, 0x1.777a5cp-24f) + 2 * s);
+  float beyond = x < 0 ? left : right;
+  return far ? beyond : near_zero;
+}
 STRIDE_DEVICE double atan_(double x) {
   double result = atan2_(x, 1.0);
   return absolute(x) < 0x1p-27 ? x : result;
@@ -544,6 +660,12 @@ STRIDE_DEVICE T sinh_(T x) {
   result = a < 1 ? near_zero : result;
   return x == 0 || x != x ? x : with_sign(result, x);
 }
+STRIDE_DEVICE float sinh_(float x) {
+  float a = absolute(x), z = a * a;
+  float near_zero = fused(a * z, sinh_tail(z), a);
+  float half = exp_times_(a, -1.0f);
+  return with_sign(a < 1 ? near_zero : half - 0.25f / half, x);
+}
 template <class T>
 STRIDE_DEVICE T cosh_(T x) {
   T half = exp_times_(absolute(x), (T)-1);
@@ -557,24 +679,44 @@ STRIDE_DEVICE T tanh_(T x) {
   result = a > 22 ? (T)1 : result;
   return x == 0 || x != x ? x : with_sign(result, x);
 }
-STRIDE_DEVICE double asinh_(double x) {
-  double a = absolute(x);
-  bool big = a > 0x1p28;
-  double b = big ? 1.0 : a;
-  double result = log1p_(b + b * b / (1 + root(fused(b, b, 1.0))));
-  result = big ? log_(a) + 0x1.62e42fefa39efp-1 : result;
+STRIDE_DEVICE float tanh_(float x) {
+  typedef Exponent<float> E;
+  float a = absolute(x);
+  a = a > 10 ? 10.0f : a;
+  float sum = fused(a, 2 * E::kLog2e, kRound), n = sum - kRound;
+  float r = fused(-n, E::kLn2Low, fused(-n, E::kLn2, a + a));
+  float small = fused(r * r, exp_tail(r), r);
+  float power = from_bits((uint32_t)(whole_of(sum) + 127) << 23);
+  // e / (e + 2), and what rounding the sum and the quotient lost.
+  float e = fused(power, small, power - 1);
+  float d = e + 2, d_low = (2 - d) + e;
+  float inverse = 1 / d, q = e * inverse;
+  return with_sign(fused(fused(-q, d_low, fused(-q, d, e)), inverse, q), x);
+}
+// Beyond kHuge both are log(2 a).
+template <class T>
+STRIDE_DEVICE T asinh_(T x) {
+  constexpr T kHuge = 0x1p28;
+  T a = absolute(x);
+  bool huge = a > kHuge;
+  T b = huge ? (T)1 : a;
+  T sum = b + b * b / (1 + root(fused(b, b, (T)1)));
+  T result = log1p_(huge ? a - 1 : sum) + (huge ? Exponent<T>::kLn2 : (T)0);
   return x == 0 || x != x ? x : with_sign(result, x);
 }
-STRIDE_DEVICE double acosh_(double x) {
-  bool big = x > 0x1p28;
-  double t = big ? 1.0 : x - 1;
-  double result = log1p_(t + root(fused(t, t, 2 * t)));
-  result = big ? log_(x) + 0x1.62e42fefa39efp-1 : result;
-  return x < 1 ? (double)__builtin_nan("") : result;
+template <class T>
+STRIDE_DEVICE T acosh_(T x) {
+  constexpr T kHuge = 0x1p28;
+  bool huge = x > kHuge;
+  T less = x - 1, t = huge ? (T)1 : less;
+  T sum = t + root(fused(t, t, 2 * t));
+  T result = log1p_(huge ? less : sum) + (huge ? Exponent<T>::kLn2 : (T)0);
+  return x < 1 ? (T)__builtin_nan("") : result;
 }
-STRIDE_DEVICE double atanh_(double x) {
-  double a = absolute(x);
-  double result = 0.5 * log1p_(2 * a / (1 - a));
+template <class T>
+STRIDE_DEVICE T atanh_(T x) {
+  T a = absolute(x);
+  T result = (T)0.5 * log1p_(2 * a / (1 - a));
   return x == 0 || x != x ? x : with_sign(result, x);
 }
 
@@ -599,6 +741,21 @@ STRIDE_DEVICE double cbrt_(double x) {
   y = y - error / (3 * square);
   y = tiny ? y * 0x1p-18 : huge ? y * 0x1p18 : y;
   return edge ? x : with_sign(y, x);
+}
+STRIDE_DEVICE float cbrt_(float x) {
+  float a = absolute(x);
+  bool tiny = a < 0x1p-126f;
+  float m = tiny ? a * 0x1p24f : a;
+  // 1 / cbrt(m) from a third of the exponent, to four bits; then to sixteen by the series of
+  // (1 - e)^(-1/3).
+  float third = (float)(int)bits(m) * (1 / 3.0f);
+  float r = from_bits(0x54a21d2au - (uint32_t)(int)third);
+  float e = fused(-m * r, r * r, 1.0f);
+  r = fused(r * e, fused(e, fused(e, 14 / 81.0f, 2 / 9.0f), 1 / 3.0f), r);
+  float square = r * r, y = m * square;
+  y = fused(fused(y * y, y, -m) * (-1 / 3.0f), square, y);
+  y = tiny ? y * 0x1p-8f : y;
+  return (a == 0) | !(a < __builtin_inff()) ? x : with_sign(y, x);
 }
 STRIDE_DEVICE double hypot_(double x, double y) {
   double a = absolute(x), b = absolute(y);

@@ -46,15 +46,57 @@ STRIDE_DEVICE double arc_tail(double z) {
                      z, 0x1.9999999999953p-3),
                z, -0x1.5555555555555p-2);
 }
-// The same for a result in single precision: the polynomial through Chebyshev's 7 points of the
-// range, where its error is 5e-5 of a float's last place.
-STRIDE_DEVICE double short_arc_tail(double z) {
-  return fused(fused(fused(fused(fused(fused(-0x1.4b389303c33f7p-5, z, 0x1.24434ed236ffdp-4), z,
-                                       -0x1.71d3c11813e40p-4),
-                                 z, 0x1.c6f6873957e69p-4),
-                           z, -0x1.2491c08b37536p-3),
-                     z, 0x1.999998259578ap-3),
-               z, -0x1.555555550218ap-2);
+// The same for |t| <= 1, and arcsin(t) = t + t*z*P(z), |t| <= 1/2. These and those of log1p_tail,
+// exp2_small and log2_ratio have the least greatest relative error, by Lawson's iteration.
+STRIDE_DEVICE float short_arc_tail(float z) {
+  float p = fused(-0x1.d62ff4p-10f, z, 0x1.65a66p-7f);
+  p = fused(p, z, -0x1.fed162p-6f);
+  p = fused(p, z, 0x1.dac9e6p-5f);
+  p = fused(p, z, -0x1.583492p-4f);
+  p = fused(p, z, 0x1.c099fep-4f);
+  p = fused(p, z, -0x1.2421b6p-3f);
+  p = fused(p, z, 0x1.9991fep-3f);
+  return fused(p, z, -0x1.55553ep-2f);
+}
+STRIDE_DEVICE float arcsine_tail(float z) {
+  float p = fused(0x1.3355c2p-5f, z, 0x1.d91fa4p-7f);
+  p = fused(p, z, 0x1.0491a2p-5f);
+  p = fused(p, z, 0x1.6caed2p-5f);
+  p = fused(p, z, 0x1.33387cp-4f);
+  return fused(p, z, 0x1.55554cp-3f);
+}
+// log(1 + f) = f - f*f/2 + f*f*f*P(f), 1 + f in [sqrt(1/2), sqrt(2)].
+STRIDE_DEVICE float log1p_tail(float f) {
+  float p = fused(-0x1.38b582p-4f, f, 0x1.055b6cp-3f);
+  p = fused(p, f, -0x1.0d8542p-3f);
+  p = fused(p, f, 0x1.22da1cp-3f);
+  p = fused(p, f, -0x1.547244p-3f);
+  p = fused(p, f, 0x1.99a008p-3f);
+  p = fused(p, f, -0x1.000226p-2f);
+  return fused(p, f, 0x1.555554p-2f);
+}
+// log2(1 + f) = f*P(f) to 2^-33 of it, for the same f.
+STRIDE_DEVICE double log2_ratio(double f) {
+  double p = fused(-0x1.61ac547094a81p-4, f, 0x1.3d25f13504565p-3);
+  p = fused(p, f, -0x1.417fea84e1a1fp-3);
+  p = fused(p, f, 0x1.45a293db5b053p-3);
+  p = fused(p, f, -0x1.6eb02b2cc09b8p-3);
+  p = fused(p, f, 0x1.a615cb3f97481p-3);
+  p = fused(p, f, -0x1.ec8d73d2819adp-3);
+  p = fused(p, f, 0x1.277732ceb938fp-2);
+  p = fused(p, f, -0x1.715435eba1cbfp-2);
+  p = fused(p, f, 0x1.ec709c00ef5bap-2);
+  p = fused(p, f, -0x1.7154767baeba6p-1);
+  return fused(p, f, 0x1.71547652ef956p+0);
+}
+// 2^f, |f| <= 1/2.
+STRIDE_DEVICE float exp2_small(float f) {
+  float p = fused(0x1.448fc2p-13f, f, 0x1.5f47aap-10f);
+  p = fused(p, f, 0x1.3b29aap-7f);
+  p = fused(p, f, 0x1.c6aedp-5f);
+  p = fused(p, f, 0x1.ebfbep-3f);
+  p = fused(p, f, 0x1.62e43p-1f);
+  return fused(p, f, 1.0f);
 }
 // 2*atanh(s) = 2*s + s*z*P(z), z = s*s, |s| <= 3 - 2*sqrt(2).
 STRIDE_DEVICE double log_tail(double z) {
@@ -65,10 +107,6 @@ STRIDE_DEVICE double log_tail(double z) {
                            z, 0x1.2492492476a1ap-2),
                      z, 0x1.9999999999a39p-2),
                z, 0x1.5555555555555p-1);
-}
-STRIDE_DEVICE float log_tail(float z) {
-  return fused(fused(fused(0x1.ddd4dap-3f, z, 0x1.245c28p-2f), z, 0x1.9999ecp-2f), z,
-               0x1.555556p-1f);
 }
 // The same without its first term: P(z) = 2/3 + z*Q(z).
 STRIDE_DEVICE double log_tail_rest(double z) {
