@@ -146,23 +146,32 @@ class LineTransform {
       for (int64_t j = 0; j < n_; ++j) line[j] = {RealIn(from, j), 0};
       return;
     }
-    for (int64_t j = 0; j < n_ / 2; ++j) line[j] = {RealIn(from, 2 * j), RealIn(from, 2 * j + 1)};
+    const int64_t given = std::min(n_, work_.input_length) / 2;
+    const std::byte* at = work_.from.data + from;
+    for (int64_t j = 0; j < given; ++j, at += 2 * from_stride()) {
+      line[j] = {*reinterpret_cast<const T*>(at), *reinterpret_cast<const T*>(at + from_stride())};
+    }
+    for (int64_t j = given; j < n_ / 2; ++j)
+      line[j] = {RealIn(from, 2 * j), RealIn(from, 2 * j + 1)};
   }
   void StoreHalf(const Complex<T>* line, int64_t to) const {
     const T scale = static_cast<T>(work_.scale);
     const int64_t half = n_ / 2;
-    for (int64_t k = 0; k <= half; ++k) {
-      Complex<T> result = line[k];
-      if (is_halved_) {
-        const Complex<T> a = line[k % half], b = Conjugate(line[(half - k) % half]);
-        const Complex<T> even = {(a.re + b.re) / 2, (a.im + b.im) / 2};
-        const Complex<T> odd = {(a.im - b.im) / 2, (b.re - a.re) / 2};  // divided by i
-        const Complex<T> root = half_roots_[k];
-        result = {even.re + root.re * odd.re - root.im * odd.im,
-                  even.im + root.re * odd.im + root.im * odd.re};
-      }
-      Out(to, k) = {scale * result.re, scale * result.im};
+    if (!is_halved_) {
+      for (int64_t k = 0; k <= half; ++k) Out(to, k) = {scale * line[k].re, scale * line[k].im};
+      return;
     }
+    const auto store = [&](int64_t k, Complex<T> a, Complex<T> b) {
+      b = Conjugate(b);
+      const Complex<T> even = {(a.re + b.re) / 2, (a.im + b.im) / 2};
+      const Complex<T> odd = {(a.im - b.im) / 2, (b.re - a.re) / 2};  // divided by i
+      const Complex<T> root = half_roots_[k];
+      Out(to, k) = {scale * (even.re + root.re * odd.re - root.im * odd.im),
+                    scale * (even.im + root.re * odd.im + root.im * odd.re)};
+    };
+    store(0, line[0], line[0]);
+    for (int64_t k = 1; k < half; ++k) store(k, line[k], line[half - k]);
+    store(half, line[0], line[0]);
   }
 
   // What is not given is zero, and what a real transform cannot have is left out: the imaginary
