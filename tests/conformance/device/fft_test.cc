@@ -205,6 +205,30 @@ TEST_F(FftTest, ComplexToReal) {
   }
 }
 
+// Some lines are transformed together.
+TEST_F(FftTest, LinesTogetherHaveTheBitsOfEachAlone) {
+  constexpr int64_t kLines = 11;
+  for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
+    const std::vector<Fft::Kind> kinds =
+        IsComplex(dtype) ? std::vector<Fft::Kind>{Fft::KIND_COMPLEX, Fft::KIND_COMPLEX_TO_REAL}
+                         : std::vector<Fft::Kind>{Fft::KIND_REAL_TO_COMPLEX};
+    for (int64_t n : {2, 3, 4, 5, 7, 12, 30, 47, 49, 53, 64, 210, 1000, 1024, 2310}) {
+      const HostArray input = Random(dtype, {kLines, n}, 13);
+      for (Fft::Kind kind : kinds) {
+        const HostArray all = Compute(input, {kind, {1}});
+        const size_t from_bytes = input.buffer.size() / kLines;
+        const size_t to_bytes = all.buffer.size() / kLines;
+        for (size_t i = 0; i < kLines; ++i) {
+          HostArray line = Random(dtype, {1, n}, 13);
+          line.buffer.assign(input.buffer, i * from_bytes, from_bytes);
+          EXPECT_EQ(Compute(line, {kind, {1}}).buffer, all.buffer.substr(i * to_bytes, to_bytes))
+              << Name(dtype) << ", line " << i << " of length " << n;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(FftTest, SeveralAxes) {
   for (DType dtype : {DType::kComplex64, DType::kComplex128}) {
     const HostArray cube = Random(dtype, {4, 6, 5}, 5);
