@@ -7,21 +7,38 @@ constexpr bool kValues = kOption0 != 0;
 
 ST_FN st_i64 num_elements(const Launch& launch) { return launch.operand0.own_extents[0]; }
 template <class T>
-ST_FN st_i64 to_group(const Launch& launch, T value, st_i64 groups) {
+ST_FN st_i64 to_index(T value) {
   const bool beyond = !st_traits<T>::is_signed && (st_u64)value > 0x7FFFFFFFFFFFFFFFull;
-  const st_i64 group = beyond ? 0x7FFFFFFFFFFFFFFFll : (st_i64)value;
-  if (group >= 0 && group < groups) return group;
-  st_note_fault(launch, kIndexOutOfRange, group, groups);
-  return groups;
+  return beyond ? 0x7FFFFFFFFFFFFFFFll : (st_i64)value;
+}
+ST_FN st_i64 to_group(st_i64 index, st_i64 groups) {
+  return index >= 0 && index < groups ? index : groups;
 }
 ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
-  return to_group(launch, st_load<T0>(launch.operand0.data + i * launch.operand0.own_strides[0]),
-                  launch.ST_LAST.own_extents[0]);
+  const st_i64 groups = launch.ST_LAST.own_extents[0];
+  const st_i64 index =
+      to_index(st_load<T0>(launch.operand0.data + i * launch.operand0.own_strides[0]));
+  if (to_group(index, groups) == groups) st_note_fault(launch, kIndexOutOfRange, index, groups);
+  return to_group(index, groups);
 }
 #if !ST_CUDA
 constexpr int kGroupsTogether = 128;
 ST_FN void groups_of(const Launch& launch, st_i64 first, int some, st_i64* groups) {
-  for (int j = 0; j < some; ++j) groups[j] = group_of(launch, first + j);
+  const st_i64 count = launch.ST_LAST.own_extents[0], step = launch.operand0.own_strides[0];
+  const char* const from = launch.operand0.data + first * step;
+  int bad = 0;
+  if (step == (st_i64)sizeof(T0)) {
+    for (int j = 0; j < some; ++j) {
+      groups[j] = to_group(to_index(st_load<T0>(from + j * sizeof(T0))), count);
+      bad |= groups[j] == count;
+    }
+  } else {
+    for (int j = 0; j < some; ++j) {
+      groups[j] = to_group(to_index(st_load<T0>(from + j * step)), count);
+      bad |= groups[j] == count;
+    }
+  }
+  for (int j = 0; j < some && bad != 0; ++j) group_of(launch, first + j);  // notes the fault
 }
 #endif
 template <bool kGiven>

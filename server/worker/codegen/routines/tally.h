@@ -45,13 +45,35 @@ ST_FN void phase5(const Launch& launch, st_i64 item) {
   }
 #else
   st_i64 in[kGroupsTogether];
+  // Few groups have two tables, so that neighbours that are equal do not wait for each other, and a
+  // place for what is in no group.
+  constexpr int kFewGroups = 2047;
+  st_u32 even[kFewGroups + 1], odd[kFewGroups + 1];
+  const bool few = groups <= kFewGroups;
+  for (int i = 0; i <= groups && few; ++i) even[i] = odd[i] = 0;
   for (st_i64 i = begin; i < end; i += kGroupsTogether) {
     const int some = end - i < kGroupsTogether ? (int)(end - i) : kGroupsTogether;
     groups_of(launch, i, some, in);
+    if (few) {
+      int j = 0;
+      for (; j + 2 <= some; j += 2) {
+        ++even[in[j]];
+        ++odd[in[j + 1]];
+      }
+      if (j < some) ++even[in[j]];
+      // A chunk may have more elements than 32 bits count.
+      if ((i - begin) >> 30 == (i + kGroupsTogether - begin) >> 30) continue;
+      for (int k = 0; k < groups; ++k) {
+        row[k] += (st_u64)even[k] + odd[k];
+        even[k] = odd[k] = 0;
+      }
+      continue;
+    }
     for (int j = 0; j < some; ++j) {
       if (in[j] < groups) count_one(row + in[j]);
     }
   }
+  for (int k = 0; k < groups && few; ++k) row[k] += (st_u64)even[k] + odd[k];
 #endif
 }
 

@@ -154,7 +154,10 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
     arguments.push_back("-include");  // the last: see OwnNames
     arguments.push_back(kOwnNamesFile);
   } else {
-    for (const char* more : {"-include", "stride_native.h", "-x", "c++"}) arguments.push_back(more);
+    // The mathematics of floats takes 0.65 to 0.85 of the time that it takes in halves of vectors.
+    for (const char* more :
+         {"-include", "stride_native.h", "-x", "c++", "-mprefer-vector-width=512"})
+      arguments.push_back(more);
   }
   arguments.push_back(kSourceName);
   return arguments;
