@@ -88,13 +88,18 @@ Memory RunReduce(const wire::ReduceLaunch& launch, const Load& load) {
     out[static_cast<int64_t>(launch.output().offset()) + at[0]];
   });
   output.resize(extents.size(), 0);
-  Walk(extents, {ToVector(launch.inputs(0).strides()), output},
-       [&](int64_t, const std::vector<int64_t>& at) {
-         Value& value = out[static_cast<int64_t>(launch.output().offset()) + at[1]];
-         for (int64_t v : load(static_cast<int>(launch.inputs(0).arena()),
-                               static_cast<int64_t>(launch.inputs(0).offset()) + at[0]))
-           value.push_back(v);
-       });
+  std::vector<std::vector<int64_t>> strides;
+  for (const auto& input : launch.inputs()) strides.push_back(ToVector(input.strides()));
+  strides.push_back(output);
+  Walk(extents, strides, [&](int64_t, const std::vector<int64_t>& at) {
+    Value& value = out[static_cast<int64_t>(launch.output().offset()) + at.back()];
+    for (int j = 0; j < launch.inputs_size(); ++j) {
+      const auto& input = launch.inputs(j);
+      for (int64_t v :
+           load(static_cast<int>(input.arena()), static_cast<int64_t>(input.offset()) + at[j]))
+        value.push_back(v);
+    }
+  });
   for (auto& [address, value] : out) std::sort(value.begin(), value.end());
   return out;
 }
@@ -364,6 +369,19 @@ TEST(Pieces, PartialResultsKeepTheAccumulatorsType) {
   // The count of all, not of the last piece.
   EXPECT_EQ(last.plan.task.reduce().finish_scalars(0).SerializeAsString(),
             plan->task.reduce().finish_scalars(0).SerializeAsString());
+}
+
+TEST(Pieces, ReductionsOfExpressions) {
+  const Input x = Array(DType::kFloat32, {200, 300}), row = Array(DType::kInt16, {300});
+  for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{}, {0}, {1}}) {
+    for (const Input& second : {row, x, Transposed(DType::kFloat32, 200, 300)}) {
+      v1::Operation operation = ReduceOf(v1::Reduction::FUNCTION_MEAN, axes);
+      operation.mutable_reduction()->clear_input();
+      *operation.mutable_reduction()->mutable_expression() =
+          ExpressionOf("(x - y) * x", {"x", "y"}).expression();
+      EXPECT_GT(Check(operation, {x, second}, 50 * kKiB).num_pieces, 4);
+    }
+  }
 }
 
 TEST(Pieces, ReductionsOfViewsAndWithinOneRow) {

@@ -124,17 +124,19 @@ TEST_F(CodegenCuda, ReductionsCompile) {
 TEST_F(CodegenCuda, ReductionsOfExpressionsCompile) {
   ArrayInfo turned = Contiguous(DType::kFloat32, {20, 30, 40});
   turned.strides = {4, 80, 2400};
-  for (int function = v1::Reduction::FUNCTION_SUM;
-       function <= v1::Reduction::FUNCTION_COUNT_NONZERO; ++function) {
+  for (v1::Reduction::Function function :
+       {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_ARGMAX,
+        v1::Reduction::FUNCTION_COUNT_NONZERO}) {
     std::vector<std::string> texts;
-    for (DType dtype : AllTypes()) {
+    for (DType dtype : {DType::kBool, DType::kInt8, DType::kFloat16, DType::kFloat32,
+                        DType::kFloat64, DType::kComplex128}) {
       for (const ops::Input& second :
            {ops::testing::Array(DType::kInt8, {40}), ops::testing::Array(dtype, {20, 30, 1}),
             ops::Input(turned)}) {
-        for (int axis : {-1, 0, 1, 3}) {
+        for (int axis : {-1, 0, 3}) {
           v1::Operation operation;
           v1::Reduction* reduction = operation.mutable_reduction();
-          reduction->set_function(static_cast<v1::Reduction::Function>(function));
+          reduction->set_function(function);
           if (axis < 3) reduction->add_axes(axis);
           reduction->mutable_expression()->set_text("x * y + x");
           for (const char* name : {"x", "y"})
