@@ -133,9 +133,11 @@ def _as_it_is(array: Array) -> Array:
 
 def _turned(shape: tuple, order: Optional[str], like: Optional[Array] = None) -> tuple:
     """For a new array of the shape in a memory order: the shape to make it in, and what makes the array of that."""
-    if len(shape) < 2 or not _manipulation.wants_fortran(order, like):
+    axes = _manipulation.memory_axes(order, len(shape), like)
+    if axes is None:
         return shape, _as_it_is
-    return shape[::-1], _manipulation.permute_dims
+    back = _manipulation.inverse(axes)
+    return tuple([shape[i] for i in axes]), lambda array: _manipulation.permute_dims(array, back)
 
 
 def _check_memory_order(order: Optional[str], like, orders: Tuple[str, ...] = ("F", "C")) -> None:
@@ -212,8 +214,8 @@ def full(
         [7, 7]
     """
     _check_memory_order(order, like)
-    if _manipulation.wants_fortran(order):
-        return _manipulation.copied(full(shape, fill_value, dtype, device=device), order)
+    if order != "C" and _manipulation.memory_axes(order, len(_shape(shape))) is not None:
+        return _manipulation.copied(full(shape, fill_value, dtype, device=device), "F")
     if not isinstance(fill_value, _SCALARS) and not isinstance(fill_value, Array):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
@@ -312,8 +314,9 @@ def full_like(
     a, shape = _like(a, order, subok, shape)
     dtype = _dtype_or(dtype, a.dtype)
     if not isinstance(fill_value, _SCALARS):
-        order = "F" if _manipulation.wants_fortran(order, a) else "C"
-        return full(shape, fill_value, dtype, order, device=device)
+        axes = _manipulation.memory_axes(order, len(shape), a)
+        made = full(shape, fill_value, dtype=dtype, device=device)
+        return made if axes is None else _manipulation.laid_out(made, axes)
     shape, made = _turned(shape, order, a)
     return made(_on(full_in(_session_of(device, a), shape, fill_value, dtype), device))
 
@@ -510,7 +513,7 @@ def eye(
     rows = _manipulation.expand_dims(arange(n_rows), axis=1)
     columns = arange(-k, n_cols - k)
     made = _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
-    return _manipulation.copied(made, order) if _manipulation.wants_fortran(order) else made
+    return made if order == "C" else _manipulation.copied(made, order)
 
 
 def identity(n: int, dtype=None, *, like=None) -> Array:
@@ -677,7 +680,9 @@ def asarray(
         if dtype is not None and _dtypes.dtype_of(dtype) != a.dtype:
             if copy is False:
                 raise ValueError("another type needs a copy")
-            a = _manipulation.copied(a, order, _dtypes.dtype_of(dtype))
+            # Without C or F as it lies, as NumPy has it.
+            kept = "K" if order is None or order.upper() == "A" else order
+            a = _manipulation.copied(a, kept, _dtypes.dtype_of(dtype))
         elif copy or _manipulation.lies_otherwise(a, order):
             if copy is False:
                 raise ValueError("another order of memory needs a copy")
