@@ -7,7 +7,19 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _cuda_memory, _dtypes, _errors, _graph, _inference, _interchange, _manipulation
+from stride import (
+    _arguments,
+    _cuda_memory,
+    _dtypes,
+    _elements,
+    _errors,
+    _graph,
+    _host_arrays,
+    _inference,
+    _interchange,
+    _local,
+    _manipulation,
+)
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, logical_and, where
 from stride._graph import Number, record
@@ -690,7 +702,7 @@ def asarray(
         return _on(a, device) if sharding is None else reshard(a, sharding)
     if copy is False:
         raise ValueError("elements on the host must be copied to a device")
-    dtype = None if dtype is None else _dtypes.dtype_of(dtype)
+    dtype, is_local = None if dtype is None else _dtypes.dtype_of(dtype), False
     if isinstance(a, (list, tuple)):
         if _PLAIN.issuperset(map(type, a)):
             a = np.asarray(a, dtype)
@@ -699,6 +711,7 @@ def asarray(
             joined = joined_sequence(a)
             joined = joined if dtype is None else joined.astype(dtype, copy=False)
             return asarray(joined, device=device, sharding=sharding)
+        is_local = _has_locals(a)
         a = from_sequence(a, dtype)
     elif not isinstance(a, np.ndarray):
         a = (
@@ -709,7 +722,10 @@ def asarray(
     a = host_array(a)
     if dtype is not None:
         a = a.astype(dtype, copy=False)
-    return wrap(current_session()._upload(a, device, progress, sharding))
+    node = current_session()._upload(a, device, progress, sharding)
+    if is_local and node.host is not None:
+        node.own_buffer().is_local = True
+    return wrap(node)
 
 
 def array(
@@ -909,8 +925,15 @@ def require(a, dtype=None, requirements=None, *, like=None) -> Array:
 def has_arrays_to_compute(obj) -> bool:
     """Whether sequences hold an array whose elements the host does not have."""
     if isinstance(obj, Array):
-        return obj._node.cached() is None
+        return _host_arrays.values_of(obj) is None and obj._node.cached() is None
     return isinstance(obj, (list, tuple)) and any(map(has_arrays_to_compute, obj))
+
+
+def _has_locals(obj) -> bool:
+    """Whether sequences hold an element or an array of a loop of the host (`_local.py`)."""
+    if isinstance(obj, (list, tuple)):
+        return any(map(_has_locals, obj))
+    return type(obj) is _elements.Element or type(obj) in _local.classes
 
 
 def joined_sequence(obj) -> Array:

@@ -155,7 +155,7 @@ def values_of(one: Any) -> Any:
     if kind in NUMBERS:
         return one
     if kind is LocalArray:
-        host = one._host
+        host = None if one._home[0]._has_sharded else one._host  # a result keeps its sharding
     elif kind is LocalView:
         host = one._host if one._copy.memory is one._view[2] else None
     elif kind is Array:
