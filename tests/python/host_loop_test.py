@@ -185,6 +185,38 @@ class HostLoopTest(client_case.ClientCase):
         a[5] = 3
         self.assertEqual(row.tolist(), [5, 3, 0, 0])
 
+    def test_branches_do_not_write(self):
+        """Both branches of a condition are traced: neither may write into an array from outside it."""
+        for make in (lambda x: x, lambda x: x + 1, lambda x: x[1]):
+            a = st.zeros((4, 4))
+            for i in range(8):
+                a[i % 4, 0] = i
+            x = make(a)
+
+            def assign(y, x=x):
+                x[0] = 5
+                return y + 1
+
+            def add(y, x=x):
+                x += 1
+                return y + 1
+
+            for write in (assign, add):
+                with self.assertRaises(st.TracingError):
+                    st.jit(lambda y, write=write: st.lax.cond(y[0] > 0, write, lambda y: y, y))(st.ones(3))
+            self.assertEqual(x.tolist(), make(a).tolist())
+
+    def test_names_and_mappings_see_writes(self):
+        a = st.zeros((4, 4))
+        for i in range(8):
+            a[i % 4, 0] = i
+        row = a[2]
+        row[1] = 3
+        st.save("host_loop", a)
+        self.assertEqual(st.load("host_loop")[2].tolist(), [6, 3, 0, 0])
+        row[2] = 4
+        self.assertEqual(a[2].tolist(), [6, 3, 4, 0])
+
     def test_deleted(self):
         for make in (lambda: local(np.ones(3)), lambda: local(np.ones(3)) + 1, lambda: local(np.ones((3, 3)))[0]):
             x = make()

@@ -269,6 +269,7 @@ class ManipulationTest(client_case.ClientCase):
                 "C": lambda m: m.asarray(host),
                 "F": lambda m: m.asarray(host, order="F"),
                 "T": lambda m: m.asarray(host).T,
+                "turned": lambda m: m.moveaxis(m.asarray(host), 0, -1) if host.ndim else m.asarray(host),
             }
             for source, make in sources.items():
                 for order in "CFAKf":
@@ -279,6 +280,11 @@ class ManipulationTest(client_case.ClientCase):
             for name, use in new.items():
                 with self.subTest(name=name, order=order):
                     self.assertEqual(seen(use(st, order)), seen(use(np, order)))
+        for source in (np.zeros((2, 3)), np.zeros((2, 3), order="F")):
+            for flags in (np.zeros(2).flags, np.zeros((2, 3)).flags, np.zeros((2, 3), order="F").flags):
+                ours = st.asarray(source, order="F" if source.flags.fnc else "C")
+                self.assertEqual(ours.flags == flags, source.flags == flags)
+        self.assertEqual(st.moveaxis(st.zeros((2, 3, 4)), range(2), range(1, 3)).shape, (4, 2, 3))
         x = st.zeros((2, 3), order="F")
         x[0, 1] = 5
         x += 1

@@ -85,6 +85,13 @@ class Flags:
             raise KeyError("Unknown flag")
         self.writeable = value
 
+    def __eq__(self, other: Any) -> Any:
+        if not all(hasattr(other, name) for name in self._SHORT.values()):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._SHORT.values())
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return "\n".join(f"  {name.upper()} : {getattr(self, name)}" for name in self._SHORT.values())
 

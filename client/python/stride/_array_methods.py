@@ -45,7 +45,8 @@ class NumpyMethods:
             checked = _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
             return checked if order == "K" else _manipulation.copied(checked, order)
         if not copy and self.dtype == _dtypes.dtype_of(dtype):  # type: ignore[attr-defined]
-            if not _manipulation.lies_otherwise(self, order):  # type: ignore[arg-type]
+            either = order is not None and order.upper() == "A"  # C or F
+            if not all(_manipulation.lies_otherwise(self, one) for one in ("CF" if either else (order,))):  # type: ignore
                 return self  # type: ignore[return-value]
         return _manipulation.copied(self, order, _dtypes.dtype_of(dtype))  # type: ignore[arg-type]
 
@@ -810,7 +811,7 @@ class NumpyMethods:
         """
         from stride import _manipulation
 
-        if order != "C" and _manipulation.wants_fortran(order, self):  # type: ignore[arg-type]
+        if order in ("A", "K") and _manipulation.lies_in_fortran_order(self._node):  # type: ignore[attr-defined]
             order = "F"
         return self._read().tobytes(order)  # type: ignore[attr-defined]
 

@@ -7,7 +7,19 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _cuda_memory, _dtypes, _errors, _graph, _inference, _interchange, _manipulation
+from stride import (
+    _arguments,
+    _cuda_memory,
+    _dtypes,
+    _elements,
+    _errors,
+    _graph,
+    _host_arrays,
+    _inference,
+    _interchange,
+    _local,
+    _manipulation,
+)
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, logical_and, where
 from stride._graph import Number, record
@@ -133,9 +145,11 @@ def _as_it_is(array: Array) -> Array:
 
 def _turned(shape: tuple, order: Optional[str], like: Optional[Array] = None) -> tuple:
     """For a new array of the shape in a memory order: the shape to make it in, and what makes the array of that."""
-    if len(shape) < 2 or not _manipulation.wants_fortran(order, like):
+    axes = _manipulation.memory_axes(order, len(shape), like)
+    if axes is None:
         return shape, _as_it_is
-    return shape[::-1], _manipulation.permute_dims
+    back = _manipulation.inverse(axes)
+    return tuple([shape[i] for i in axes]), lambda array: _manipulation.permute_dims(array, back)
 
 
 def _check_memory_order(order: Optional[str], like, orders: Tuple[str, ...] = ("F", "C")) -> None:
@@ -212,8 +226,8 @@ def full(
         [7, 7]
     """
     _check_memory_order(order, like)
-    if _manipulation.wants_fortran(order):
-        return _manipulation.copied(full(shape, fill_value, dtype, device=device), order)
+    if order != "C" and _manipulation.memory_axes(order, len(_shape(shape))) is not None:
+        return _manipulation.copied(full(shape, fill_value, dtype, device=device), "F")
     if not isinstance(fill_value, _SCALARS) and not isinstance(fill_value, Array):
         fill_value = asarray(fill_value)
     if isinstance(fill_value, Array):
@@ -312,8 +326,9 @@ def full_like(
     a, shape = _like(a, order, subok, shape)
     dtype = _dtype_or(dtype, a.dtype)
     if not isinstance(fill_value, _SCALARS):
-        order = "F" if _manipulation.wants_fortran(order, a) else "C"
-        return full(shape, fill_value, dtype, order, device=device)
+        axes = _manipulation.memory_axes(order, len(shape), a)
+        made = full(shape, fill_value, dtype=dtype, device=device)
+        return made if axes is None else _manipulation.laid_out(made, axes)
     shape, made = _turned(shape, order, a)
     return made(_on(full_in(_session_of(device, a), shape, fill_value, dtype), device))
 
@@ -510,7 +525,7 @@ def eye(
     rows = _manipulation.expand_dims(arange(n_rows), axis=1)
     columns = arange(-k, n_cols - k)
     made = _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
-    return _manipulation.copied(made, order) if _manipulation.wants_fortran(order) else made
+    return made if order == "C" else _manipulation.copied(made, order)
 
 
 def identity(n: int, dtype=None, *, like=None) -> Array:
@@ -677,7 +692,9 @@ def asarray(
         if dtype is not None and _dtypes.dtype_of(dtype) != a.dtype:
             if copy is False:
                 raise ValueError("another type needs a copy")
-            a = _manipulation.copied(a, order, _dtypes.dtype_of(dtype))
+            # Without C or F as it lies, as NumPy has it.
+            kept = "K" if order is None or order.upper() == "A" else order
+            a = _manipulation.copied(a, kept, _dtypes.dtype_of(dtype))
         elif copy or _manipulation.lies_otherwise(a, order):
             if copy is False:
                 raise ValueError("another order of memory needs a copy")
@@ -685,7 +702,7 @@ def asarray(
         return _on(a, device) if sharding is None else reshard(a, sharding)
     if copy is False:
         raise ValueError("elements on the host must be copied to a device")
-    dtype = None if dtype is None else _dtypes.dtype_of(dtype)
+    dtype, is_local = None if dtype is None else _dtypes.dtype_of(dtype), False
     if isinstance(a, (list, tuple)):
         if _PLAIN.issuperset(map(type, a)):
             a = np.asarray(a, dtype)
@@ -694,6 +711,7 @@ def asarray(
             joined = joined_sequence(a)
             joined = joined if dtype is None else joined.astype(dtype, copy=False)
             return asarray(joined, device=device, sharding=sharding)
+        is_local = _has_locals(a)
         a = from_sequence(a, dtype)
     elif not isinstance(a, np.ndarray):
         a = (
@@ -704,7 +722,10 @@ def asarray(
     a = host_array(a)
     if dtype is not None:
         a = a.astype(dtype, copy=False)
-    return wrap(current_session()._upload(a, device, progress, sharding))
+    node = current_session()._upload(a, device, progress, sharding)
+    if is_local and node.host is not None:
+        node.own_buffer().is_local = True
+    return wrap(node)
 
 
 def array(
@@ -904,8 +925,15 @@ def require(a, dtype=None, requirements=None, *, like=None) -> Array:
 def has_arrays_to_compute(obj) -> bool:
     """Whether sequences hold an array whose elements the host does not have."""
     if isinstance(obj, Array):
-        return obj._node.cached() is None
+        return _host_arrays.values_of(obj) is None and obj._node.cached() is None
     return isinstance(obj, (list, tuple)) and any(map(has_arrays_to_compute, obj))
+
+
+def _has_locals(obj) -> bool:
+    """Whether sequences hold an element or an array of a loop of the host (`_local.py`)."""
+    if isinstance(obj, (list, tuple)):
+        return any(map(_has_locals, obj))
+    return type(obj) is _elements.Element or type(obj) in _local.classes
 
 
 def joined_sequence(obj) -> Array:

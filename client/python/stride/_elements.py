@@ -20,7 +20,7 @@ import numpy as np
 from stride import _array, _dtypes, _errors, _local
 from stride._array import Array, get_node, set_node
 from stride._copies import NUMBERS, PART_BYTES, REALS, HostCopy, is_contiguous
-from stride._graph import Buffer, FrozenStrides, Node, PartStrides
+from stride._graph import Buffer, FrozenStrides, Node, PartStrides, check_isolated
 from stride._origin import caller
 from stride._stream import Answer
 
@@ -333,6 +333,7 @@ def write(array: Array, key: Any, value: Any) -> bool:
     node = array._node
     if not _can_have_copy(node) or type(node.strides) in (FrozenStrides, PartStrides):
         return False
+    check_isolated(node)
     buffer = node.own_buffer()
     if buffer.parts and _have_readers(buffer):
         return False  # who sees a part of the elements sees the write

@@ -1,10 +1,11 @@
 """Values, recorded before they are computed, and how a flush turns them into commands."""
 
+import contextlib
 import functools
 import threading
 import weakref
 from math import prod
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -627,6 +628,19 @@ class _Isolation(threading.local):
 
 
 isolation = _Isolation()
+
+
+@contextlib.contextmanager
+def isolated(session) -> Iterator[None]:
+    """While a branch is traced in `session`, a trace: `check_isolated` looks at each write."""
+    before, isolation.depth = isolation.depth, session._depth + 1
+    while session._is_trace:
+        session = session.outer
+    session._copies.close()  # an open copy is written without a look
+    try:
+        yield
+    finally:
+        isolation.depth = before
 
 
 def check_isolated(node: Node) -> None:

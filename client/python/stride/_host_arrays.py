@@ -78,7 +78,8 @@ class HostArray(OnHost, Array):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         host = self._host  # type: ignore[attr-defined]
-        if not _assigned(host, key, value, self._home):  # type: ignore[attr-defined]
+        # A branch that is traced may not write: the general path says so.
+        if _graph.isolation.depth or not _assigned(host, key, value, self._home):  # type: ignore[attr-defined]
             Array.__setitem__(self, key, value)
 
 
@@ -154,7 +155,7 @@ def values_of(one: Any) -> Any:
     if kind in NUMBERS:
         return one
     if kind is LocalArray:
-        host = one._host
+        host = None if one._home[0]._has_sharded else one._host  # a result keeps its sharding
     elif kind is LocalView:
         host = one._host if one._copy.memory is one._view[2] else None
     elif kind is Array:

@@ -105,7 +105,7 @@ def normal_axes(axes, rank: int) -> Tuple[int, ...]:
     """All for None; each once."""
     if axes is None:
         return tuple(range(rank))
-    if not isinstance(axes, (tuple, list)):
+    if not isinstance(axes, (tuple, list, range)):
         axes = (axes,)
     normal = tuple(normal_axis(axis, rank) for axis in axes)
     if len(set(normal)) != len(normal):

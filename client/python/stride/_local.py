@@ -34,7 +34,7 @@ def values_of(inputs) -> Optional[List[Any]]:
         if type(one) is not Node:
             values.append(one.value)
             continue
-        host = one.cached()
+        host = None if one.session._has_sharded else one.cached()  # a result keeps its sharding
         if host is None or host.nbytes > MAX_BYTES or host.dtype.kind == "V":
             return None
         if one.buffer is not None and one.buffer.is_local:
@@ -103,6 +103,8 @@ def wide(function: Callable, dtype: np.dtype, **options) -> Callable:
 def mark(node: "Node") -> Optional[List["Node"]]:
     """A loop waits for a value that is computed from others. Those that the host has become local. Returns others to
     be read with the value; None where a large array is among them, which the loop is not the host's for."""
+    if node.session._has_sharded:
+        return None
     seen, nodes, unknown = {id(node)}, [node], []
     while nodes and len(seen) < _MAX_SEEN:
         one = nodes.pop()

@@ -106,7 +106,7 @@ def astype(x: Array, dtype, /, *, copy: bool = True, device: Optional[str] = Non
         >>> st.astype(st.array([1.7]), int).tolist()
         [1]
     """
-    dtype = _dtypes.dtype_of(dtype)
+    dtype, x = _dtypes.dtype_of(dtype), x if isinstance(x, Array) else array_of(x)
     node = x._node
     if node.dtype == dtype and not copy:
         return x
@@ -182,12 +182,26 @@ def copy(x: Array) -> Array:
     return result
 
 
-def wants_fortran(order: Optional[str], like: Optional[Array] = None) -> bool:
-    """Whether a new array lies in Fortran's order: where `order` is F, or A or K and `like` does."""
-    if order == "C" or order is None:
-        return False
+def memory_axes(order: Optional[str], rank: int, like: Optional[Array] = None) -> Optional[List[int]]:
+    """The axes of a new array from the one whose elements lie furthest apart; None for C order. `like` is what A and K
+    take the order from."""
+    if order == "C" or order is None or rank < 2:
+        return None
     order = order.upper()
-    return order == "F" or order != "C" and like is not None and lies_in_fortran_order(like._node)
+    if order == "K":
+        node = None if like is None else like._node
+        if node is None or len(node.shape) != rank or node.strides is None or is_contiguous(node.shape, node.strides):
+            return None
+        axes = memory_order(node.strides)
+        return None if axes == list(range(rank)) else axes
+    if order == "F" or order == "A" and like is not None and lies_in_fortran_order(like._node):
+        return list(range(rank))[::-1]
+    return None
+
+
+def inverse(axes: Sequence[int]) -> List[int]:
+    """The permutation that undoes another."""
+    return sorted(range(len(axes)), key=axes.__getitem__)
 
 
 def lies_otherwise(x: Array, order: Optional[str]) -> bool:
@@ -202,8 +216,17 @@ def lies_otherwise(x: Array, order: Optional[str]) -> bool:
 
 def copied(x: Array, order: Optional[str], dtype: Optional[np.dtype] = None) -> Array:
     """A copy, in another type where one is given, in the memory order that NumPy gives it."""
-    if x.ndim > 1 and wants_fortran(order, x):
-        return permute_dims(copied(permute_dims(x), "C", dtype))
+    axes = memory_axes(order, x.ndim, x)
+    return _in_type(x, dtype) if axes is None else laid_out(x, axes, dtype)
+
+
+def laid_out(x: Array, axes: List[int], dtype: Optional[np.dtype] = None) -> Array:
+    """A copy whose elements lie in the order of `memory_axes`."""
+    return permute_dims(_in_type(permute_dims(x, axes), dtype), inverse(axes))
+
+
+def _in_type(x: Array, dtype: Optional[np.dtype]) -> Array:
+    """A copy in C order."""
     return copy(x) if dtype is None or dtype == x.dtype else astype(x, dtype)
 
 

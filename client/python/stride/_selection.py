@@ -241,7 +241,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
                                        for one, array in zip(given, arrays))) if count > 1 else arrays[0].dtype
     stacked = _manipulation.stack([broadcast_to(one.astype(kind, copy=False), shape) for one in arrays])
     chosen = _routines.take_along_axis(stacked, _manipulation.expand_dims(broadcast_to(indices, shape), 0), axis=0)
-    return _arguments.give(reshape(chosen, shape), out)
+    return _arguments.give(reshape(chosen, shape), out, "unsafe")
 
 
 # --- writes ---

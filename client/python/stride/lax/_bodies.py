@@ -54,11 +54,8 @@ def traced(
         return function(*arrays)
 
     structure = flatten((tuple([_ANY_ARRAY] * len(specs)), {}), [])
-    before, _graph.isolation.depth = _graph.isolation.depth, session._depth + 1
-    try:
+    with _graph.isolated(session):
         template, _ = trace(marked, structure, specs, session)
-    finally:
-        _graph.isolation.depth = before
     return body_of(where, template, session)
 
 

@@ -153,11 +153,8 @@ def _branched(where: str, index: Array, functions: Sequence[Callable], names: Se
     structure = flatten((operands, {}), leaves)
     specs = tuple([(one.shape, np.dtype(one.dtype)) for one in leaves])
     # They are traced apart, so that writes are seen.
-    before, _graph.isolation.depth = _graph.isolation.depth, session._depth + 1
-    try:
+    with _graph.isolated(session):
         traces = [trace(one, structure, specs, session) for one in functions]
-    finally:
-        _graph.isolation.depth = before
     kinds = [one[0].WhichOneof("kind") for template, _ in traces for one in template.commands if one[0] is not None]
     # Gradients of what is selected would have the other branch's NaN and infinities.
     if len(kinds) > _SMALL or not _HARMLESS.issuperset(kinds) or getattr(session, "unrolls", False):
