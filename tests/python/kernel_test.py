@@ -480,7 +480,7 @@ class KernelTest(client_case.ClientCase):
 
         source = 'extern "C" __global__ void f(int* x, int place) { x[place] += STEP; }'
         first = launch(0, source=source, options=["-DSTEP=2"])
-        statuses = results(first, launch(1, 1), launch(2, 2), launch(3, 1))
+        statuses = results(first, launch(1, 1), launch(2, 2), launch(3, 3))
         self.assertEqual([one.code for one in statuses], [0] * 4, statuses)
         x._node.host = None
         self.same(x, np.full(4, 2, np.int32))
@@ -489,6 +489,7 @@ class KernelTest(client_case.ClientCase):
         refused = [
             (launch(0, 1),), (first, launch(0, 2)), (first, launch(0, 1, source=source)),
             (first, launch(0, 1, options=["-DSTEP=3"])), (first, release), (release,),
+            (first, launch(0, 1), launch(0, 1)),  # the code of one that has it from another
         ]
         for commands in refused:
             status = results(*commands)[-1]
@@ -500,7 +501,7 @@ class KernelTest(client_case.ClientCase):
         status = results(fill, launch(0, 1))[-1]
         self.assertIn("has no code", status.message)
         x._node.host = None
-        self.same(x, np.array([10, 2, 2, 2], np.int32))  # those with code ran
+        self.same(x, np.array([14, 2, 2, 2], np.int32))  # those with code ran
 
     def test_a_kernel_with_other_types_is_waited_for_again(self):
         """What was launched once is known by its arguments' types, and by the session."""

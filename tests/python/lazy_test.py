@@ -337,6 +337,20 @@ class LazyTest(client_case.ClientCase):
         self.same(st.concat([x * 2, st.asarray(np.arange(3)).reshape(1, 3) + 1]),
                   np.concatenate([host * 2, np.arange(3).reshape(1, 3) + 1]))
 
+    def test_a_part_that_cannot_be_sent_leaves_nothing(self):
+        x = (st.asarray(np.arange(6.0)) + 0).block_until_ready()
+        before = len(self.session.list_arrays())
+        with unittest.mock.patch.object(_graph.Flush, "_elementwise", side_effect=RuntimeError("no command")):
+            joined = st.concat([x * 2, x + 1])
+            for _ in range(3):
+                with self.assertRaises(RuntimeError):
+                    joined.to_numpy()
+        self.same(joined, np.concatenate([np.arange(6.0) * 2, np.arange(6.0) + 1]))
+        del joined
+        gc.collect()
+        self.session.synchronize()
+        self.assertLessEqual(len(self.session.list_arrays()), before)
+
     def test_numbers_that_belong_together_are_read_together(self):
         x = (st.asarray(np.arange(20.0)) + 0).block_until_ready()
         with Sent(self.session) as sent:

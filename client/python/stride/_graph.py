@@ -934,18 +934,25 @@ class Flush:
         spec = (creation.fill if op.is_zeroed else creation.empty).spec
         spec.data_type = _dtypes.NUMBERS[node.dtype]
         spec.shape.extend(node.shape)
-        for source, part in zip(sources, op.parts):
-            view = self.view(handle, part, origin)
-            if type(source) is Node:
-                self._elementwise(source, view)
-                self.commands[-1].operation.outputs[0].existing = True
-                continue
-            operation = self.begin(view, origin)
-            operation.outputs[0].existing = True
-            if type(source) is Number:
-                operation.copy.input.scalar.CopyFrom(source.to_proto())
-            else:
-                operation.copy.input.handle = source
+        try:
+            for source, part in zip(sources, op.parts):
+                self._fill_part(source, self.view(handle, part, origin), origin)
+        except BaseException:
+            self._scratch.append(handle)  # what there is of it is sent, and of no use
+            raise
+
+    def _fill_part(self, source: Union[Node, Number, int], view: int, origin) -> None:
+        """Writes a value into a view: an elementwise one, which is computed there, a number, or an array by handle."""
+        if type(source) is Node:
+            self._elementwise(source, view)
+            self.commands[-1].operation.outputs[0].existing = True
+            return
+        operation = self.begin(view, origin)
+        operation.outputs[0].existing = True
+        if type(source) is Number:
+            operation.copy.input.scalar.CopyFrom(source.to_proto())
+        else:
+            operation.copy.input.handle = source
 
     def _is_made_in_place(self, part: Node, whole: Node) -> bool:
         """Whether a part of an Assembly is computed where it is to be, since no other value reads it."""
