@@ -282,9 +282,13 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
             if result.HasField("status") and result.status.code or session._stream.has_failures():
                 return False
             if one.cached() is None:
-                values = np.ndarray(one.shape, one.dtype, result.results[0].inline_array.data).copy()
+                returned = result.results[0]
+                values = np.ndarray(one.shape, one.dtype, returned.inline_array.data).copy()
                 values.setflags(write=False)
-                session._keep(one, values)
+                is_sharded = returned.array.HasField("sharding")
+                session._keep(one, values, is_sharded)
+                if is_sharded and not one.handle:
+                    return False
             one.own_buffer().is_local = True
     except _errors.StrideError:
         return False

@@ -919,10 +919,8 @@ class Flush:
 
     def _reduce_expression(self, node: Node, op: Prepared, handle: int) -> None:
         text, inputs, origins = self._expression(node.inputs[0])
-        expression = self.begin(handle, [node.origin, *origins], op.operation).reduction.expression
-        expression.text = text
-        for name, operand in inputs.items():
-            expression.inputs[name].CopyFrom(operand)
+        reduction = self.begin(handle, [node.origin, *origins], op.operation).reduction
+        self._write_expression(reduction.expression, text, inputs)
 
     def _assemble(self, node: Node, op: Assembly, handle: int) -> None:
         sources: List[Union[Node, Number, int]] = [
@@ -1006,16 +1004,7 @@ class Flush:
                 self._split(node, node)
                 text, inputs, origins = self._expression(node)
         if len(origins) > 1:
-            expression = self.begin(handle, origins).expression
-            expression.text = text
-            fields = expression.inputs
-            for name, one in inputs.items():
-                if type(one) is int:
-                    fields[name].handle = one
-                elif type(one) is bytes:
-                    fields[name].MergeFromString(one)
-                else:
-                    fields[name].scalar.CopyFrom(one.to_proto())
+            self._write_expression(self.begin(handle, origins).expression, text, inputs)
         else:
             operands = [
                 one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
@@ -1031,6 +1020,18 @@ class Flush:
                     add().MergeFromString(one)
                 else:
                     add().scalar.CopyFrom(one)
+
+    @staticmethod
+    def _write_expression(expression: pb.Expression, text: str, inputs: dict) -> None:
+        expression.text = text
+        fields = expression.inputs
+        for name, one in inputs.items():
+            if type(one) is int:
+                fields[name].handle = one
+            elif type(one) is bytes:
+                fields[name].MergeFromString(one)
+            else:
+                fields[name].scalar.CopyFrom(one.to_proto())
 
     def _expression(self, node: Node) -> tuple:
         """Text, inputs and origins of the nodes that are fused with this one. An input is a handle, a serialised
