@@ -65,6 +65,21 @@ class ShardingTest(client_case.ClientCase):
 
     # --- bytes in and out ---
 
+    def test_reductions_of_expressions(self):
+        """With numbers and arrays in one piece among what the elements are computed from."""
+        host = np.random.default_rng(5).normal(size=(23, 31))
+        row = host[3].copy()
+        for split in (0, 1):
+            x = st.asarray(host, sharding=st.Sharding(axis=split, devices=self.devices))
+            for axis in (None, 0, 1):
+                for result, wanted in (
+                        (st.sum((x - 0.5) ** 2, axis=axis), ((host - 0.5) ** 2).sum(axis)),
+                        (st.mean(abs(x) * 2, axis=axis), (abs(host) * 2).mean(axis)),
+                        (st.max(st.asarray(row) * x, axis=axis), (row * host).max(axis)),
+                        (st.norm(x + 1, axis=axis), np.sqrt(((host + 1) ** 2).sum(axis))),
+                        (st.argmin(x * 3, axis=axis), host.argmin(axis))):
+                    np.testing.assert_allclose(result.to_numpy(), wanted, rtol=1e-12)
+
     def test_put_and_fetch(self):
         for shape in ((10,), (7, 5), (2, 3, 9), (3, 0), (1,), (2, 1)):
             host = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
