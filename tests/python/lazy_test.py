@@ -453,7 +453,7 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(sent.kinds, ["reduction"])
 
     def test_reductions_compute_elements_that_nothing_else_reads(self):
-        x, host = self.matrix(32)
+        x, host = self.matrix(96)  # too large for NumPy's part in loops of the host (decision 0043)
         y = (x[0] + 0).block_until_ready()
         for reduce in (st.sum, st.prod, st.min, st.max, st.mean, st.any, st.all, st.argmin, st.argmax, st.norm,
                        st.count_nonzero):
