@@ -495,7 +495,7 @@ _REDUCTIONS = {
     "max": (np.maximum.reduce, True), "any": (np.any, True), "all": (np.all, True), "mean": (np.mean, False),
     "argmin": (np.argmin, True), "argmax": (np.argmax, True),
 }
-_local.classes, _local.reduced, _local.product = frozenset(_CLASSES), reduced, product
+_local.use(frozenset(_CLASSES), reduced, product)
 
 
 def _matmul(self, other):

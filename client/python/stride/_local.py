@@ -24,6 +24,13 @@ MAX_PRODUCTS = 1 << 16
 classes: frozenset = frozenset()
 reduced: Callable
 product: Callable
+
+
+def use(of: frozenset, reduction: Callable, of_two: Callable) -> None:
+    global classes, reduced, product
+    classes, reduced, product = of, reduction, of_two
+
+
 _WIDE = {np.dtype("f2"): np.dtype("f8"), np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
 
 
