@@ -9,7 +9,7 @@ The results are NumPy's. The basic operations of IEEE and those of integers have
 bounds of the service. Sums of less than float64 are rounded once (`wide`)."""
 
 from math import prod
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, FrozenSet, List, Optional
 
 import numpy as np
 
@@ -21,12 +21,12 @@ MAX_BYTES = 64 << 10
 MAX_PRODUCTS = 1 << 16
 # The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
 # one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
-classes: frozenset = frozenset()
+classes: FrozenSet[type] = frozenset()
 reduced: Callable
 product: Callable
 
 
-def use(of: frozenset, reduction: Callable, of_two: Callable) -> None:
+def use(of: FrozenSet[type], reduction: Callable, of_two: Callable) -> None:
     global classes, reduced, product
     classes, reduced, product = of, reduction, of_two
 
