@@ -1,4 +1,4 @@
-"""Small operations in loops of the host: NumPy computes them, and nobody can tell but by the time."""
+"""Small operations in loops of the host, which NumPy computes: results, types, errors and order are the service's."""
 
 import math
 import random
