@@ -59,7 +59,7 @@ def computed(session, function: Callable, inputs, shape, dtype: np.dtype) -> Opt
 
 
 def called(function: Callable, values) -> Any:
-    """What the function gives; None where it raises, so that the service words the error."""
+    """The function's result; None where it raises, so that the service words the error."""
     try:
         return function(*values)
     except FloatingPointError:
@@ -83,7 +83,7 @@ def node_of(session, value: Any, shape, dtype: np.dtype) -> Optional["Node"]:
     return node
 
 
-# What the service has under names that are no ufuncs of NumPy's.
+# Functions of the service whose namesakes are no ufuncs of NumPy's.
 _OTHERS = {"where": np.where}
 
 
