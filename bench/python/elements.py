@@ -1,4 +1,4 @@
-"""Loops over elements, small slices and single random numbers: Stride beside NumPy, in turns of the same run.
+"""Loops over elements, small slices and single random numbers: Stride next to NumPy, in turns of the same run.
 
     PYTHONPATH=build/release/python:. python bench/python/elements.py [--size 32400] [--repeats 15] [--json FILE]
 

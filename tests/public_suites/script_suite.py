@@ -153,6 +153,8 @@ def names_of(source):
             stored.add((node.asname or node.name).partition(".")[0])
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             stored.add(node.name)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            loaded.add(node.target.id)
         elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
             stored.update(one.id for one in ast.walk(node.value) if isinstance(one, ast.Name))
     return loaded, stored

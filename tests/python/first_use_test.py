@@ -118,7 +118,7 @@ class FirstUseTest(unittest.TestCase):
     def test_reductions_over_any_axes_and_layout(self):
         random = np.random.default_rng(5)
         missing = {}
-        for shape in ((3, 4, 5), (1, 7, 1), (2000, 3), (3, 2000), (5000,), (2, 3, 4, 5), (600, 600)):
+        for shape in ((3, 4, 5), (1, 7, 1), (700, 3), (3, 700), (2100,), (2, 3, 4, 5), (70, 60)):
             values = random.integers(-9, 9, shape)
             axes = range(len(shape))
             chosen = [None, *axes, *itertools.combinations(axes, 2)]

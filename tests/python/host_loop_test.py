@@ -1,4 +1,4 @@
-"""Small operations in loops of the host: NumPy computes them, and nobody can tell but by the time."""
+"""Small operations in loops of the host, which NumPy computes: results, types, errors and order are the service's."""
 
 import math
 import random
@@ -44,7 +44,7 @@ class HostLoopTest(client_case.ClientCase):
             yield host
 
     def test_binary_functions_are_the_services(self):
-        """Of local arrays and of others: the same bits, types and shapes, or the same error."""
+        """Local arrays and others give the same bits, types and shapes, or the same error."""
         shapes = ((), (1,), (0,), (5,), (2, 5), (2, 1))
         for name in EXACT:
             for dtype in TYPES:

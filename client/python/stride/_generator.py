@@ -896,7 +896,7 @@ def _words(dtype: np.dtype) -> int:
 
 
 def _integer(low: int, high: int, real: type = np.int64) -> Callable:
-    """Of Python's integer of two words the integer in [low, high) that a device makes (`Creation.Random.Integers`)."""
+    """A function of Python's integer of two words: the integer in [low, high) (`Creation.Random.Integers`)."""
     span = high - low
     return lambda words: real(low + (span * words >> 64))
 
@@ -911,6 +911,6 @@ _UNIT_BITS = {_dtypes.float64: (64, 53), _dtypes.float32: (32, 24)}
 
 @functools.lru_cache(maxsize=None)
 def _unit(dtype: np.dtype) -> Callable:
-    """Of Python's integer of the words the uniform number that a device makes (`Creation.Random.Uniform`)."""
+    """A function of Python's integer of the words: the uniform number in [0, 1) (`Creation.Random.Uniform`)."""
     (width, bits), real = _UNIT_BITS[dtype], dtype.type
     return lambda word: real((word >> (width - bits)) * 2.0**-bits)

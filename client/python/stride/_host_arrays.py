@@ -3,7 +3,7 @@
 `_local.py` says which operations are the host's. Here are their short ways, for operands whose classes tell that their
 elements are here: a **HostArray** is a result, whose memory nothing else has; a **LocalView** is a view of a LocalArray
 (`_elements.py`) and reads and writes the memory of its copy. Both are Arrays with a node as soon as something asks for
-that. A LocalView counts among the values of its buffer meanwhile."""
+that. Until then a LocalView counts among the values of its buffer."""
 
 import math
 import operator
@@ -25,7 +25,7 @@ _MAX = _local.MAX_BYTES
 
 
 class OnHost:
-    """What the two classes have in common. `_host`: the elements."""
+    """The part that the two classes share. `_host`: the elements."""
 
     __slots__ = ()
 
@@ -430,7 +430,7 @@ def reduced(name: str, array: Any, axis: Any = None) -> Optional[Array]:
 
 
 def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
-    """Of float64. Squares that leave the range are for the service."""
+    """The norm of float64. Squares that leave the range are for the service."""
     if host.dtype.kind != "f":
         raise TypeError
     squares = np.add.reduce(host * host, axis)
@@ -495,9 +495,7 @@ _REDUCTIONS = {
     "max": (np.maximum.reduce, True), "any": (np.any, True), "all": (np.all, True), "mean": (np.mean, False),
     "argmin": (np.argmin, True), "argmax": (np.argmax, True),
 }
-_local.classes = frozenset(_CLASSES)
-_local.reduced = reduced
-_local.product = product
+_local.use(frozenset(_CLASSES), reduced, product)
 
 
 def _matmul(self, other):

@@ -9,7 +9,7 @@ The results are NumPy's. The basic operations of IEEE and those of integers have
 bounds of the service. Sums of less than float64 are rounded once (`wide`)."""
 
 from math import prod
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, FrozenSet, List, Optional
 
 import numpy as np
 
@@ -21,9 +21,16 @@ MAX_BYTES = 64 << 10
 MAX_PRODUCTS = 1 << 16
 # The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
 # one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
-classes: frozenset = frozenset()
+classes: FrozenSet[type] = frozenset()
 reduced: Callable
 product: Callable
+
+
+def use(of: FrozenSet[type], reduction: Callable, of_two: Callable) -> None:
+    global classes, reduced, product
+    classes, reduced, product = of, reduction, of_two
+
+
 _WIDE = {np.dtype("f2"): np.dtype("f8"), np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
 
 
@@ -52,7 +59,7 @@ def computed(session, function: Callable, inputs, shape, dtype: np.dtype) -> Opt
 
 
 def called(function: Callable, values) -> Any:
-    """What the function gives; None where it raises, so that the service words the error."""
+    """The function's result; None where it raises, so that the service words the error."""
     try:
         return function(*values)
     except FloatingPointError:
@@ -76,7 +83,7 @@ def node_of(session, value: Any, shape, dtype: np.dtype) -> Optional["Node"]:
     return node
 
 
-# What the service has under names that are no ufuncs of NumPy's.
+# Functions of the service whose namesakes are no ufuncs of NumPy's.
 _OTHERS = {"where": np.where}
 
 

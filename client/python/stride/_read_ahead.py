@@ -40,7 +40,7 @@ class ReadAhead:
         self._kinds: Dict[tuple, _Kind] = {}
 
     def known(self, kind: tuple, state: Tuple[int, int, int]) -> Any:
-        """What `make` of `number` has made for `state`; None where it has not."""
+        """The value that `make` of `number` has made for `state`; None where there is none."""
         key, place, stream = state
         known = self._kinds.get((kind, key, stream))
         if known is None or current_session()._is_trace:
