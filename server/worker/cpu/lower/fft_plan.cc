@@ -11,7 +11,7 @@ namespace {
 
 // Beyond it the sum of n terms for each of n elements is slower than a convolution.
 constexpr int64_t kMaxRadix = 50;
-// Of the memory in which lines are transformed together: they are to stay in a core's cache.
+// Bytes of memory in which lines are transformed together: they are to stay in a core's cache.
 constexpr size_t kMostTogether = 1 << 20;
 
 template <typename T>
