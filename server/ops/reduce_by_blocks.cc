@@ -68,8 +68,7 @@ std::optional<wire::Code> PlainReduceCode(const Code& code) {
                      RunsByBlocks(code.finish());
   if (!plain) return std::nullopt;
   const bool columns = code.kept_contiguous();
-  const uint32_t rank =
-      code.has_computed() ? code.computed().reduced_rank() : code.reduced_rank();
+  const uint32_t rank = code.has_computed() ? code.computed().reduced_rank() : code.reduced_rank();
   return PlainReduceCode(code.combine(), code.accumulator_dtype(), columns,
                          PlainRank(rank, columns));
 }
