@@ -333,7 +333,7 @@ class LazyTest(client_case.ClientCase):
             self.same(joined, np.stack([host * 3, host - 1, host - 1]))
         self.assertEqual(sent.kinds.count("ufunc"), 2)
         self.assertEqual(sent.kinds.count("copy"), 3)
-        # Of another type, they are converted.
+        # Values of another type are converted.
         self.same(st.concat([x * 2, st.asarray(np.arange(3)).reshape(1, 3) + 1]),
                   np.concatenate([host * 2, np.arange(3).reshape(1, 3) + 1]))
 
@@ -428,7 +428,7 @@ class LazyTest(client_case.ClientCase):
             y = (st.exp(x) + x) * 2
             part = y.T[1:]
             self.assertEqual(sent.num_messages, 0)
-            # What the sum needs goes with it, in one command; what only y needs does not.
+            # The sum's elements go with it, in one command; values that only y needs do not.
             total = st.sum(st.cos(x) * x + 1, axis=0)
             self.assertEqual(sent.num_messages, 0)  # the argument is held as yet
             part_of_total = total[0].to_numpy()

@@ -48,7 +48,7 @@ class HostCopy:
         self.arrays: List[weakref.ref] = []  # LocalArrays
         self.numbers = NUMBERS if owner.dtype.kind == "c" else REALS
         self.origin: Any = None  # the line of the last write that looked at more than its own array
-        # Of the session's recorded nodes so many were looked at, when some had been taken away so often.
+        # The count of the session's recorded nodes that were looked at, after so many removals of some.
         self.num_seen = 0
         self.seen_after = -1
         self.num_bytes = owner.nbytes

@@ -24,7 +24,7 @@ try:  # NumPy has no such type of its own
 except ImportError:
     bfloat16 = None
 _BY_NUMBER = {number: dtype for dtype, number in NUMBERS.items()}
-# What most callers give: the types themselves, NumPy's classes of scalars, and Python's.
+# Most callers give the types themselves, NumPy's classes of scalars, or Python's.
 _KNOWN = {**{dtype: dtype for dtype in NUMBERS}, **{dtype.type: dtype for dtype in NUMBERS}}
 _KNOWN.update({one: np.dtype(one) for one in (builtins.bool, int, float, complex)})
 

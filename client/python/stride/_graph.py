@@ -47,8 +47,8 @@ class Buffer:
     first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
     `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
     name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
-    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`). `is_local`: a loop of
-    the host uses the elements, so that small operations on them are the host's (`_local.py`)."""
+    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`). `is_local`: a loop
+    of the host uses the elements, so that small operations on them are the host's (`_local.py`)."""
 
     __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts", "is_local")
 
@@ -360,11 +360,12 @@ def record(
     session, shape, dtype, op: Union[Build, Prepared, Assembly], inputs: tuple, depth: int = 0, picks: bool = False,
     host: Optional[Callable] = None,
 ) -> Node:
-    """As `defer`, for what takes time and is never fused into its readers: sent at once where it is long, so that the device works while the program goes on.
+    """As `defer`, for operations that take time and are never fused into their readers. A long one is sent at once, so
+    that the device works while the program goes on.
 
-    `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs and result. `picks`: of the first input
-    no more elements are read than the result has. `host`: the same function of NumPy's arrays and numbers, for inputs of
-    a loop of the host (`_local.py`); its result is new memory."""
+    `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs
+    and result. `picks`: no more elements of the first input are read than the result has. `host`: the same function of
+    NumPy's arrays and numbers, for inputs of a loop of the host (`_local.py`); its result is new memory."""
     size = num_elements = prod(shape)
     if host is not None:
         for one in inputs:
@@ -791,10 +792,12 @@ class Flush:
             operation.device = device
 
     def read(self, node: Node, answer) -> None:
-        """Adds what answers with the elements. A few come back from the command that computes them, if nothing has had it computed yet: a worker writes them where
-        the daemon reads them, and they need no handle, no place on the device and no fetch. The value stays deferred until they are there, so that it can be read
-        again after an error."""
-        if node.op is not None and _is_returned(node) and node.session is self.session and node.device == self.session.device:
+        """Adds the command that answers with the elements. A few come back from the command that computes them, if it
+        was not sent yet: a worker writes them where the daemon reads them, and they need no handle, no place on the
+        device and no fetch. The value stays deferred until they are there, so that it can be read again after an
+        error."""
+        session = self.session
+        if node.op is not None and _is_returned(node) and node.session is session and node.device == session.device:
             handle = self.session._next_id()
             self._compute(node, handle)
             if self._return(handle, answer):

@@ -155,7 +155,8 @@ def _copy(node: Node, dtype=None, device: str = "") -> Array:
 
 
 def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:
-    """A copy in another type. None where NumPy's result depends on the processor: of numbers out of the range of integers."""
+    """A copy in another type. None where NumPy's result depends on the processor: numbers out of the range of
+    integers."""
     if values.dtype.kind == "c" and dtype.kind not in "cb":
         values = values.real
     if values.dtype.kind == "f" and dtype.kind in "iu":
@@ -505,7 +506,9 @@ def broadcast_to(array, shape, subok: bool = False) -> Array:
         raise ValueError(f"negative dimensions are not allowed: {shape}")
     extra = len(shape) - len(node.shape)
     if extra < 0 or any(n != m and n != 1 for n, m in zip(node.shape, shape[extra:])):
-        raise _errors.ShapeMismatch(f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"an array of shape {node.shape} does not broadcast to {shape}", reason="SHAPE_MISMATCH"
+        )
     strides = [0] * extra + [0 if n != m else s for n, m, s in zip(node.shape, shape[extra:], _strides(node))]
     view = make_view(node, (("broadcast", shape),), shape, strides, lambda host: np.broadcast_to(host, shape))
     view.strides = FrozenStrides(strides)

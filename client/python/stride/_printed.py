@@ -1,4 +1,5 @@
-"""Text that kernels print with printf: the daemon keeps it for the session, and reads of results write it to sys.stdout."""
+"""Text that kernels print with printf: the daemon keeps it for the session, and reads of results write it to
+sys.stdout."""
 
 import sys
 from typing import Any, Union

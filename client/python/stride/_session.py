@@ -34,7 +34,8 @@ _CACHE_BYTES = 64 << 10
 _CONNECT_SECONDS = 5.0
 _CALL_SECONDS = 60.0  # for what waits for no device
 _TTL_SECONDS = 600
-# Launches that follow one another faster than this travel together, so many at most: a message costs more than a launch.
+# Launches that follow one another faster than this travel together, so many at most: a message costs more than a
+# launch.
 _HOLD_SECONDS = 1e-4
 _MAX_HELD = 32
 # Nodes remembered before those that are gone are forgotten.
@@ -382,8 +383,9 @@ class Session:
             return False
         if not self._send_soon.is_set():
             if self._sender is None:
-                self._sender = threading.Thread(target=_send_held, args=(weakref.ref(self), self._send_soon), daemon=True,
-                                                name="stride-sender")
+                self._sender = threading.Thread(
+                    target=_send_held, args=(weakref.ref(self), self._send_soon), daemon=True, name="stride-sender"
+                )
                 self._sender.start()
             self._send_soon.set()
         return True
@@ -539,8 +541,11 @@ class Session:
         try:
             self._await_acceptance(node)
             self._tell(self._stream.take_failure(node.buffer))
-            values = _transfer.fetch(self._channels, self._shared, self._helpers, f"{self.name}/arrays/{node.handle}", node.dtype, node.shape,
-                                     progress=progress, timeout=self.timeout)
+            name = f"{self.name}/arrays/{node.handle}"
+            values = _transfer.fetch(
+                self._channels, self._shared, self._helpers, name, node.dtype, node.shape,
+                progress=progress, timeout=self.timeout,
+            )
             _printed.show(self)
             return values
         except _errors.StrideError as error:

@@ -64,7 +64,7 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
 
   v1::Operation sum;
   sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
-  std::vector<v1::Operation> sums(8, sum);
+  std::vector<v1::Operation> sums(10, sum);
   sums[0].mutable_reduction()->set_function(v1::Reduction::FUNCTION_MEAN);
   sums[1].mutable_reduction()->set_function_name("add");
   sums[2].mutable_reduction()->set_data_type(v1::DATA_TYPE_FLOAT64);
@@ -73,7 +73,12 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
   sums[5].mutable_reduction()->mutable_initial()->set_int_value(1);
   sums[6].mutable_reduction()->mutable_where()->set_handle(9);
   sums[7].mutable_reduction()->set_skip_nan(true);
+  sums[8].mutable_reduction()->mutable_expression()->set_text("x + 1");
+  (*sums[8].mutable_reduction()->mutable_expression()->mutable_inputs())["x"].set_handle(1);
+  sums[9] = sums[8];
+  sums[9].mutable_reduction()->mutable_expression()->set_text("x - 1");
   for (const v1::Operation& other : sums) EXPECT_NE(Key(other), Key(sum)) << other.DebugString();
+  EXPECT_NE(Key(sums[9]), Key(sums[8]));
 
   v1::Operation expression;
   expression.mutable_expression()->set_text("x + y");
@@ -98,7 +103,7 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
 TEST(PlanCacheTest, NoFieldIsForgotten) {
   EXPECT_EQ(v1::Ufunc::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Expression::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::Reduction::descriptor()->field_count(), 10);
+  EXPECT_EQ(v1::Reduction::descriptor()->field_count(), 11);
   EXPECT_EQ(v1::Matmul::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::Copy::descriptor()->field_count(), 3);
 }
