@@ -52,7 +52,10 @@ class ServiceBenchTest(unittest.TestCase):
                 self.assertGreater(row["ours"]["count"], 0)
                 self.assertGreater(row["ours"]["median_s"], 0)
                 self.assertGreaterEqual(row["ours"]["p99_s"], row["ours"]["median_s"])
-                self.assertEqual("baseline" in row, not id.startswith(("compile_cached", "kernel_cached", "run_before/", "run_inside/", "run_after/")))
+                alone = ("compile_cached", "kernel_cached", "run_before/", "run_inside/", "run_after/")
+                # A new expression is compared with a compiler's process only where it waits for one (decision 0041).
+                if not id.startswith("compile_cold"):
+                    self.assertEqual("baseline" in row, not id.startswith(alone))
                 if "baseline" in row:
                     self.assertGreater(row["baseline"]["median_s"], 0)
                     self.assertGreater(row["ratio"], 0)
