@@ -40,16 +40,11 @@ Result<void> MeasureTwice(Client& client, const Operation& operation, Costs& cos
 void AddRows(Report& report, const std::string& id, const std::string& what,
              const std::string& device, const Costs& costs, const std::string& baseline_name,
              const Times& baseline) {
-  Row cold = {.id = id + "_cold/" + device,
+  report.Add({.id = id + "_cold/" + device,
               .what = "New " + what + ", whole call, " + device,
-              .ours = costs.cold};
-  // The CPU device runs a new expression by code of the product while its compiler works
-  // (docs/decisions/0041): the call then includes no compilation to compare with.
-  if (baseline.median() > 0) {
-    cold.baseline_name = baseline_name;
-    cold.baseline = baseline;
-  }
-  report.Add(std::move(cold));
+              .ours = costs.cold,
+              .baseline_name = baseline_name,
+              .baseline = baseline});
   report.Add({.id = id + "_cached/" + device,
               .what = "  the same again, whole call",
               .ours = costs.cached});

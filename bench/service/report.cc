@@ -71,7 +71,8 @@ void Report::Section(const std::string& title) {
 }
 
 void Report::Add(Row row) {
-  // A ratio to zero is no number, and JSON has no text for infinity.
+  // A ratio to zero is no number, and JSON has no text for infinity. A compiler takes no time where
+  // a new expression runs by code of the product (docs/decisions/0041).
   if (row.baseline && !(row.baseline->median() > 0)) row.baseline.reset();
   const double ours = row.ours.median();
   std::printf("  %-58s %11s %11s %11s", row.what.c_str(), Duration(ours).c_str(),

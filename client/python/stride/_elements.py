@@ -101,10 +101,7 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
     returned = result.results[0]
     values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
     if not node.handle:  # they came with the command that computed them, and are here alone
-        values = values.copy()
-        values.setflags(write=False)
-        is_sharded = returned.array.HasField("sharding")
-        session._keep(node, values, is_sharded)
+        values, is_sharded = session._keep_returned(node, returned)
         if is_sharded:
             return None  # the next one asks for elements of an array that the service has
     return values
@@ -282,11 +279,7 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
             if result.HasField("status") and result.status.code or session._stream.has_failures():
                 return False
             if one.cached() is None:
-                returned = result.results[0]
-                values = np.ndarray(one.shape, one.dtype, returned.inline_array.data).copy()
-                values.setflags(write=False)
-                is_sharded = returned.array.HasField("sharding")
-                session._keep(one, values, is_sharded)
+                _, is_sharded = session._keep_returned(one, result.results[0])
                 if is_sharded and not one.handle:
                     return False
             one.own_buffer().is_local = True

@@ -498,11 +498,16 @@ class Session:
             self._tell(failure)
         returned = result.results[0]
         values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
-        if values.nbytes <= _CACHE_BYTES:
-            values = values.copy()  # so that it can be handed over
-            values.setflags(write=False)
-            self._keep(node, values, returned.array.HasField("sharding"))
-        return values
+        return self._keep_returned(node, returned)[0] if values.nbytes <= _CACHE_BYTES else values
+
+    def _keep_returned(self, node: Node, returned) -> Tuple[np.ndarray, bool]:
+        """Keeps the elements of an answer: a read-only copy of them, which can be handed over, and whether the value
+        is spread over devices."""
+        values = np.ndarray(node.shape, node.dtype, returned.inline_array.data).copy()
+        values.setflags(write=False)
+        is_sharded = returned.array.HasField("sharding")
+        self._keep(node, values, is_sharded)
+        return values, is_sharded
 
     def _keep(self, node: Node, values: np.ndarray, is_sharded: bool) -> None:
         """The elements of `node`, read-only, came back. Another thread may read or send it. `is_sharded`: the value is
