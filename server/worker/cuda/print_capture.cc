@@ -14,12 +14,6 @@
 #include "server/worker/cuda/module_image.h"
 
 namespace stride::cuda {
-namespace {
-
-// A device's buffer holds arguments; their text may be longer.
-constexpr off_t kFileBytes = 4 << 20;
-
-}  // namespace
 
 absl::StatusOr<PrintCapture> PrintCapture::Start() {
   std::fflush(stdout);
@@ -49,7 +43,7 @@ PrintedText PrintCapture::Take() {
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   clearerr(stdout);
   // Both descriptors share one position: the number of bytes written.
-  const off_t size = std::min(lseek(file_.get(), 0, SEEK_CUR), kFileBytes);
+  const off_t size = std::min<off_t>(lseek(file_.get(), 0, SEEK_CUR), kFileBytes);
   if (size > 0) {
     printed.text.resize(static_cast<size_t>(size));
     const ssize_t got = pread(file_.get(), printed.text.data(), printed.text.size(), 0);

@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,10 @@ namespace stride::cuda {
 // cannot grow: a write never blocks, and one beyond the end fails.
 class PrintCapture {
  public:
+  // Bytes of the file. The device's buffer holds arguments; their text may be longer. A process
+  // that captures must be allowed files of this size (RLIMIT_FSIZE).
+  static constexpr uint64_t kFileBytes = 4 << 20;
+
   // Takes the process's standard output, for good. Call once, before any other thread prints.
   static absl::StatusOr<PrintCapture> Start();
   // As Start, with another descriptor in place of standard output: for tests, which write there.
