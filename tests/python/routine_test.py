@@ -63,6 +63,12 @@ class RoutineTest(client_case.ClientCase):
             self.same(st.sort(self.array, axis=axis), np.sort(self.host, axis=axis))
             self.same(st.argsort(self.array, axis=axis), np.argsort(self.host, axis=axis))
             self.same(st.sort(self.array, axis=axis, descending=True), -np.sort(-self.host, axis=axis))
+            falling = self.array.copy()
+            falling.sort(axis, descending=True)
+            self.same(falling, -np.sort(-self.host, axis=axis))
+            self.same(
+                self.array.argsort(axis, descending=True), np.argsort(-self.host, axis=axis, kind="stable")
+            )
         host = np.array([1.0, 2.0, 2.0, 5.0])
         for side in ("left", "right"):
             values = np.array([[0.0, 2.0], [5.0, 9.0]])

@@ -615,7 +615,9 @@ class NumpyMethods:
         """
         return _stride().nonzero(self)
 
-    def sort(self, axis: int = -1, kind=None, order=None, *, stable: Optional[bool] = None) -> None:
+    def sort(
+        self, axis: int = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False
+    ) -> None:
         """Sorts the elements along an axis in place, in rising order.
 
         Parameters
@@ -623,6 +625,7 @@ class NumpyMethods:
             kind: accepted: there is one sort, and it is stable.
             order: None: it names fields, which arrays of the service do not have.
             stable: accepted: the sort is stable anyway.
+            descending: whether the order falls.
         Returns
             None.
         Raises
@@ -635,9 +638,13 @@ class NumpyMethods:
         """
         import operator
 
-        self[...] = _stride().sort(self, operator.index(axis), kind, order, stable=stable)  # type: ignore[index]
+        self[...] = _stride().sort(  # type: ignore[index]
+            self, operator.index(axis), kind, order, stable=stable, descending=descending
+        )
 
-    def argsort(self, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None) -> "Array":
+    def argsort(
+        self, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False
+    ) -> "Array":
         """The places of the elements in rising order: `stride.argsort` of this array.
 
         Parameters
@@ -645,6 +652,7 @@ class NumpyMethods:
             kind: NumPy's names of algorithms; every sort here is stable.
             order: must be None, since it names fields of structured arrays.
             stable: NumPy's names of algorithms; every sort here is stable.
+            descending: whether the order falls.
         Returns
             An array of int64 of this array's shape.
         Raises
@@ -653,7 +661,7 @@ class NumpyMethods:
             >>> st.array([3, 1, 2]).argsort().tolist()
             [1, 2, 0]
         """
-        return _stride().argsort(self, axis, kind, order, stable=stable)
+        return _stride().argsort(self, axis, kind, order, stable=stable, descending=descending)
 
     def partition(self, kth, axis: int = -1, kind: str = "introselect", order=None) -> None:
         """Brings the elements at given places of the order there: `stride.partition` in place.

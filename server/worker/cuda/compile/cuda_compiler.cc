@@ -191,7 +191,9 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileEmitted(int arch, const wire::
     if (absl::Status status = CheckIncludes(client_text); !status.ok()) return status;
     AddIncludePaths(**nvrtc_, &options);
   }
-  absl::StatusOr<NvrtcResult> result = RunNvrtc(**nvrtc_, *text, options, {});
+  absl::StatusOr<NvrtcResult> result = client_text.empty()
+                                           ? RunNvrtc(**nvrtc_, *text, options, {})
+                                           : RunLikeNvcc(**nvrtc_, *text, options, {});
   if (!result.ok()) return result.status();
   if (!result->ok && !client_text.empty()) return WrongSource(*result);
   if (!result->ok) {
@@ -235,7 +237,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileSource(int arch, const wire::S
 
 absl::StatusOr<NvrtcResult> CudaCompiler::RunJob(const Job& job, const std::string& text,
                                                  const std::vector<std::string>& names) {
-  return RunNvrtc(**nvrtc_, text, job.options, names, job.groups);
+  return RunLikeNvcc(**nvrtc_, text, job.options, names, job.groups);
 }
 
 absl::StatusOr<CompiledCode> CudaCompiler::CompileJob(const Job& job,

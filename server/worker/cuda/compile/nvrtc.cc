@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/worker/cuda/compile/stub_headers.h"
 #include "server/worker/cuda/dynamic_library.h"
 
@@ -16,6 +18,24 @@ namespace {
 // Quoted includes are searched for beside the source: below a file that is no folder there is
 // nothing. The log shows the last part alone.
 constexpr char kProgramName[] = "/dev/null/kernel.cu";
+
+constexpr const char* kHeadersOfNvcc[] = {"math.h", "float.h", "limits.h", "stdint.h"};
+
+// Whether the log reports a name without a declaration that looks as those headers' do: FLT_MAX,
+// uint32_t.
+bool LacksStandardName(absl::string_view log) {
+  constexpr absl::string_view kBefore = "identifier \"", kAfter = "\" is undefined";
+  for (size_t at = log.find(kBefore); at != log.npos; at = log.find(kBefore, at)) {
+    at += kBefore.size();
+    const absl::string_view name = log.substr(at, log.find('"', at) - at);
+    if (!absl::StartsWith(log.substr(at + name.size()), kAfter)) continue;
+    const bool macro = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+      return std::isupper(letter) != 0 || std::isdigit(letter) != 0 || letter == '_';
+    });
+    if (macro || absl::EndsWith(name, "_t")) return true;
+  }
+  return false;
+}
 
 template <typename Function>
 bool Resolve(const DynamicLibrary& library, const char* name, Function* function) {
@@ -142,6 +162,20 @@ absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& sour
                                      : ReadText(program, nvrtc.cubin_size, nvrtc.cubin);
   compiled.ok = !compiled.object.empty();
   return compiled;
+}
+
+absl::StatusOr<NvrtcResult> RunLikeNvcc(const Nvrtc& nvrtc, const std::string& source,
+                                        std::vector<std::string> options,
+                                        const std::vector<std::string>& name_expressions,
+                                        GroupsFrom groups) {
+  absl::StatusOr<NvrtcResult> plain = RunNvrtc(nvrtc, source, options, name_expressions, groups);
+  if (!plain.ok() || plain->ok || !LacksStandardName(plain->log)) return plain;
+  for (const char* header : kHeadersOfNvcc) {
+    options.push_back(absl::StrCat("--pre-include=", header));
+  }
+  absl::StatusOr<NvrtcResult> with = RunNvrtc(nvrtc, source, options, name_expressions, groups);
+  // Otherwise the log is that of the client's text alone.
+  return with.ok() && with->ok ? with : plain;
 }
 
 }  // namespace stride::cuda

@@ -54,4 +54,12 @@ absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& sour
                                      const std::vector<std::string>& name_expressions,
                                      GroupsFrom groups = GroupsFrom::kOurs);
 
+// As RunNvrtc. A source that uses a macro or type of math.h, float.h, limits.h or stdint.h without
+// including it is compiled once more with these headers: nvcc includes them by itself, and a CPU
+// device has their names. A source that declares such a name itself keeps its own.
+absl::StatusOr<NvrtcResult> RunLikeNvcc(const Nvrtc& nvrtc, const std::string& source,
+                                        std::vector<std::string> options,
+                                        const std::vector<std::string>& name_expressions,
+                                        GroupsFrom groups = GroupsFrom::kOurs);
+
 }  // namespace stride::cuda

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/executable_stamp.h"
 #include "server/store/dtype.h"
 #include "server/worker/cuda/compile/cubin_info.h"
@@ -205,6 +206,27 @@ extern "C" __global__ void f(uint8_t* p, std::uint64_t n, double* q) {
   ASSERT_TRUE(code.ok()) << code.status();
   EXPECT_EQ(code->description.kernels(0).parameters(0).pointee_dtype(),
             static_cast<int>(DType::kUInt8));
+}
+
+// nvcc includes the standard headers by itself, and a CPU device has their names.
+TEST_F(CudaCompilerTest, KnowsMacrosOfStandardHeadersWithoutAnInclude) {
+  for (const char* name :
+       {"INFINITY",    "NAN",       "HUGE_VAL", "HUGE_VALF", "FLT_MAX",     "FLT_MIN",
+        "FLT_EPSILON", "DBL_MAX",   "DBL_MIN",  "DBL_DIG",   "INT_MAX",     "INT_MIN",
+        "UINT_MAX",    "LLONG_MAX", "CHAR_BIT", "SHRT_MAX",  "INT32_MAX",   "UINT64_MAX",
+        "INT64_MIN",   "M_PI",      "M_E",      "M_SQRT2",   "uint32_t(1)", "int64_t(1)"}) {
+    EXPECT_EQ(
+        Compile(absl::StrCat("extern \"C\" __global__ void k(double* x) { *x = ", name, "; }"))
+            .status(),
+        absl::OkStatus())
+        << name;
+  }
+  EXPECT_EQ(Compile("const float NAN = 1;\nextern \"C\" __global__ void k(float* x) { *x = NAN; }")
+                .status(),
+            absl::OkStatus());
+  auto wrong = Compile("extern \"C\" __global__ void k(float* x) { *x = NOT_THERE; }");
+  EXPECT_THAT(std::string(wrong.status().message()),
+              HasSubstr("kernel.cu(1): error: identifier \"NOT_THERE\" is undefined"));
 }
 
 TEST_F(CudaCompilerTest, TakesTheToolkitsHeaders) {
