@@ -36,10 +36,7 @@ wire::Task DeviceOperation::TaskIn(uint64_t arena, uint64_t module) const {
   std::vector<ops::Location> slots;
   for (uint64_t offset : offsets_) slots.push_back({arena, offset});
   ops::Bind(&task, slots);
-  if (!code()) return task;
-  if (task.has_elementwise()) task.mutable_elementwise()->set_module(module);
-  if (task.has_reduce()) task.mutable_reduce()->set_module(module);
-  if (task.has_matmul()) task.mutable_matmul()->set_module(module);
+  if (code()) ops::SetModule(&task, module);
   return task;
 }
 

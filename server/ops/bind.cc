@@ -95,6 +95,14 @@ void Bind(wire::Task* task, absl::Span<const Location> slots) {
   MapPlaces(task, [slots](const Location& place) { return Resolve(place, slots); });
 }
 
+void SetModule(wire::Task* task, uint64_t module) {
+  if (task->has_elementwise()) task->mutable_elementwise()->set_module(module);
+  if (task->has_reduce()) task->mutable_reduce()->set_module(module);
+  if (task->has_matmul()) task->mutable_matmul()->set_module(module);
+  if (task->has_kernel()) task->mutable_kernel()->set_module(module);
+  if (task->has_routine()) task->mutable_routine()->set_module(module);
+}
+
 void Rebinder::Use(const wire::Task& plan) {
   task_ = plan;
   slots_.clear();

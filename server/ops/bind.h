@@ -18,6 +18,9 @@ struct Location {
 // slots[slot].offset. In daemon and workers alike.
 void Bind(wire::Task* task, absl::Span<const Location> slots);
 
+// Has the task's launch run code of this module, of whatever kind the launch is.
+void SetModule(wire::Task* task, uint64_t module);
+
 // Binds one task again and again, to other locations each time, without a copy for each.
 class Rebinder {
  public:

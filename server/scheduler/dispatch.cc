@@ -11,6 +11,7 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/base/system_error.h"
+#include "server/ops/bind.h"
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/fates.h"
 #include "server/scheduler/hazards.h"
@@ -199,7 +200,7 @@ const wire::Task& Scheduler::BoundTask(const Task& task, Lane& lane) const {
   }
   wire::Task* bound = RebinderFor(task.planned, lane).Bind(slots);
   if (task.module != nullptr) {
-    SetModule(bound, task.module->id);
+    ops::SetModule(bound, task.module->id);
     if (task.plan().code.has_value()) SetByBlocks(bound, task.block_loops.get(), *task.plan().code);
   }
   bound->set_label(task.label);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
 #include "server/base/system_error.h"
+#include "server/ops/bind.h"
 #include "server/ops/reduce_by_blocks.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/hazards.h"
@@ -45,14 +46,6 @@ std::vector<uint64_t> DeadRecords::Take() {
 
 Replay::~Replay() {
   if (dead != nullptr) dead->Add(record);
-}
-
-void SetModule(wire::Task* task, uint64_t module) {
-  if (task->has_elementwise()) task->mutable_elementwise()->set_module(module);
-  if (task->has_reduce()) task->mutable_reduce()->set_module(module);
-  if (task->has_matmul()) task->mutable_matmul()->set_module(module);
-  if (task->has_kernel()) task->mutable_kernel()->set_module(module);
-  if (task->has_routine()) task->mutable_routine()->set_module(module);
 }
 
 void SetByBlocks(wire::Task* task, const broker::CompiledModule* loops, const wire::Code& code) {
@@ -129,7 +122,7 @@ absl::StatusOr<Replay::Ready> MakeReady(
       }
     }
     ops::Bind(&task, step.places);
-    if (module != nullptr) SetModule(&task, module->id);
+    if (module != nullptr) ops::SetModule(&task, module->id);
     *ready.steps.add_steps() = std::move(task);
   }
   if (graph.scratch_bytes > 0) {

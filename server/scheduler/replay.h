@@ -73,10 +73,8 @@ void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record);
 // Nothing but what tasks need: neither outputs nor what they weigh.
 ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record);
 
-// Has the launch run code of this module.
-void SetModule(wire::Task* task, uint64_t module);
-// Has it run by blocks, or, where `loops` is null, the module's own code. `code` is what it was
-// planned with.
+// Has the launch run by blocks, or, where `loops` is null, the module's own code. `code` is what it
+// was planned with.
 void SetByBlocks(wire::Task* task, const broker::CompiledModule* loops, const wire::Code& code);
 
 // The kernel of this name, or an error that tells which there are.

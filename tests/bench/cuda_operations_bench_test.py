@@ -10,7 +10,10 @@ _NAMES = [
     *(f"matmul_{side}_{type}" for side in (512, 1024) for type in ("float32", "float64")),
 ]
 # Beside the driver's copy, which is their limit.
-_BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "sum", "matvec"]
+_BOUND_BY_MEMORY = [
+    "add", "multiply_add", "choose", "trigonometric", "sum", "matvec", "sort", "argsort", "cumsum", "compress",
+    "group_sum",
+]
 
 
 class CudaOperationsBenchTest(program_case.ProgramCase):

@@ -700,6 +700,7 @@ class Flush:
         self._code_places: Dict[bytes, int] = {}
         self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
+        self.has_long = False  # has an operation that keeps the device at work
         # In front: the arrays to come may have the memory of those that are gone.
         self._release([])
 
@@ -841,6 +842,13 @@ class Flush:
         result = self.scratch()
         self._add_view(handle, (view,), result, origin)
         return result
+
+    def note_long(self) -> None:
+        """Counts the last operation among the launches, as one that takes the device some time. Operations after it may
+        have the memory of arrays that are gone."""
+        self.num_launches += 1
+        self.has_long = True
+        self._release([])
 
     def finish(self) -> None:
         self._end_launches()

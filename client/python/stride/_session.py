@@ -37,6 +37,8 @@ _TTL_SECONDS = 600
 # Launches that follow one another faster than this travel together, so many at most: a message costs more than a
 # launch.
 _HOLD_SECONDS = 1e-4
+# How long after a message long operations are held at most: the device may have nothing to do by then.
+_HOLD_LONG_SECONDS = 2e-4
 _MAX_HELD = 32
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
@@ -174,6 +176,7 @@ class Session:
     _has_sharded = False  # an array of the session is spread over devices
     _held: Optional[Flush] = None  # commands that are to travel with the next ones
     _sent_launch = 0.0  # when a launch was sent or held last
+    _sent_message = 0.0  # when a message with commands was sent last
     _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
 
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
@@ -326,7 +329,7 @@ class Session:
         if self._is_trace:
             return
         try:
-            self._flush((node,))
+            self._flush((node,), Flush.note_long, may_hold=True)
         except Exception:
             pass  # also what builders raise
 
@@ -348,9 +351,13 @@ class Session:
                 if may_hold and flush_ok and self._holds(flush):
                     self._held = flush
                 elif flush_ok or flush:
-                    flush.finish()
-                    if flush:
-                        self._stream.send(flush.request, flush.notes, flush.pieces)
+                    self._finish(flush)
+
+    def _finish(self, flush: Flush) -> None:
+        flush.finish()
+        if flush:
+            self._stream.send(flush.request, flush.notes, flush.pieces)
+            self._sent_message = time.monotonic()
 
     def _launch(self, add) -> None:
         """Sends everything recorded that is held, as a kernel may write what it reads, and the launch that `add(flush)`
@@ -371,15 +378,15 @@ class Session:
             finally:
                 self._held = flush if is_held else None
                 if not is_held:  # also after an error, as in _flush
-                    flush.finish()
-                    if flush:
-                        self._stream.send(flush.request, flush.notes, flush.pieces)
+                    self._finish(flush)
 
     def _holds(self, flush: Flush) -> bool:
         """Whether launches wait for those that follow. The session's lock is held."""
         now = time.monotonic()
         last, self._sent_launch = self._sent_launch, now
         if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD or now - last > _HOLD_SECONDS:
+            return False
+        if flush.has_long and now - self._sent_message > _HOLD_LONG_SECONDS:
             return False
         if not self._send_soon.is_set():
             if self._sender is None:
