@@ -12,7 +12,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _bit_generator, _generator, _ordering, _random_state
+from stride import _bit_generator, _generator, _random_state
 
 DIGESTS = (
     ("random", (), "f23d59bc32908850"), ("uniform", (-3.0, 5.0), "f4032fa90457e356"),
@@ -619,9 +619,12 @@ class RandomTest(client_case.ClientCase):
             for mask in (2**64 - 1, 0xFF00000000000003, 0xFFFF, 0):
                 words = rng.bits(shape) & st.asarray(np.uint64(mask))
                 with self.subTest(shape=shape, mask=hex(mask)):
-                    if mask > 0xFFFF or words.size < 5000:  # which are all in one bucket
-                        order = _ordering.order(words)
-                        self.same(order, np.argsort(words.to_numpy(), axis=-1, kind="stable"))
+                    self.same(st.argsort(words), np.argsort(words.to_numpy(), axis=-1, kind="stable"))
+
+    def test_permutations_order_the_generators_words(self):
+        for count in (0, 1, 4095, 70_000):
+            words = np.asarray(st.random.Generator(7).bits(count))
+            self.same(st.random.Generator(7).permutation(count), np.argsort(words, kind="stable"))
 
     def test_rows_shuffled_in_place(self):
         host = np.arange(60).reshape(20, 3)

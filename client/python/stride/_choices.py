@@ -5,7 +5,7 @@ from collections.abc import MutableSequence
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _ordering, _routines
+from stride import _creation, _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines
 from stride._array import Array, host_array
 from stride._parameters import shape_of
 from stride._ufunc import _give
@@ -25,7 +25,7 @@ def _is_number(x) -> bool:
 
 
 def _order(rng, count: int) -> Array:
-    return _ordering.order(rng.bits(count))
+    return _routines.argsort(rng.bits(count))
 
 
 def _distinct(rng, count: int, wanted: int) -> Array:
@@ -95,8 +95,7 @@ def permuted(rng, x, axis, out) -> Array:
         )
     else:
         axis = _inference.normal_axis(axis, x.ndim)
-        words = rng.bits(x.shape)
-        order = _ordering.order(words) if axis == x.ndim - 1 else _routines.argsort(words, axis=axis)
+        order = _routines.argsort(rng.bits(x.shape), axis=axis)
         result = _routines.take_along_axis(x, order, axis=axis)
     return _give(result, out, None, "same_kind")
 
