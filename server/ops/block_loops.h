@@ -36,6 +36,9 @@ int FindBlockLoop(const std::string& name);
 // function.
 bool RunsByBlocks(const wire::Program& program);
 
+// The kernel of a GPU's module of these loops, which runs a whole program.
+inline constexpr char kBlocksEntry[] = "stride_blocks";
+
 // An upper bound of the bytes that a launch by blocks takes as a GPU kernel's parameters
 // (worker/codegen/block_launch.h): of a program over so many operands and axes.
 int64_t BlockLaunchBytes(const wire::Program& program, int64_t num_operands, int64_t rank);

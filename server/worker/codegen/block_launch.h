@@ -11,9 +11,9 @@
 // declares the same layout). Pure functions; any thread.
 namespace stride::codegen {
 
-// `extern "C" __global__ void NAME(const bytes[kBlocksBytes], const EndMark)`. Older drivers take
-// 4,096 bytes of parameters. A second entry would double the module: each has all loops.
-inline constexpr char kBlocksEntry[] = "stride_blocks";
+// The entry is `extern "C" __global__ void` ops::kBlocksEntry`(const bytes[kBlocksBytes], const
+// EndMark)`. Older drivers take 4,096 bytes of parameters. A second entry, for larger programs,
+// would double the module: each has all loops.
 inline constexpr int kBlocksBytes = 4000;
 
 struct BlocksLaunch {

@@ -84,7 +84,7 @@ std::string EmitInterpreter(Target target) {
   absl::StrAppend(&text, "ST_LOOP_TABLE void (*const st_block_loops[])(ST_LOOP_PARAMETERS) = {\n",
                   names, "};\n", kInterpretHeader);
   if (target == Target::kCpu) return text;
-  return absl::StrCat(text, "ST_BLOCKS_KERNEL(", kBlocksEntry, ", ", kBlocksBytes, ")\n");
+  return absl::StrCat(text, "ST_BLOCKS_KERNEL(", ops::kBlocksEntry, ", ", kBlocksBytes, ")\n");
 }
 
 std::string EmitBlockLoopsCuda() { return EmitInterpreter(Target::kCuda); }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/ops/block_loops.h"
 #include "server/worker/codegen/block_launch.h"
 
 namespace stride::cuda {
@@ -15,7 +16,7 @@ absl::StatusOr<EmittedLaunch> PrepareByBlocks(const Lowering& lowering, KernelMo
   if (!steps.ok()) return steps.status();
   auto packed = codegen::PackBlocks(*steps, addresses, lowering.limits.num_multiprocessors);
   if (!packed.ok()) return packed.status();
-  return PrepareEmitted(lowering, loops, codegen::kBlocksEntry, packed->shape,
+  return PrepareEmitted(lowering, loops, ops::kBlocksEntry, packed->shape,
                         std::move(packed->block));
 }
 
