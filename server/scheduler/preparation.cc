@@ -72,8 +72,8 @@ FirstTier FirstTierOf(const ops::Plan& plan) {
     const wire::ElementwiseLaunch& launch = plan.task.elementwise();
     const wire::Program& program = plan.code->elementwise().program();
     tier.by_blocks = ops::RunsByBlocks(program);
-    tier.launch_bytes = ops::BlockLaunchBytes(
-        program, launch.inputs_size() + launch.outputs_size(), launch.extents_size());
+    tier.launch_bytes = ops::BlockLaunchBytes(program, launch.inputs_size() + launch.outputs_size(),
+                                              launch.extents_size());
     return tier;
   }
   const wire::ReduceLaunch& launch = plan.task.reduce();
@@ -88,8 +88,8 @@ FirstTier FirstTierOf(const ops::Plan& plan) {
   return tier;
 }
 
-// Whether a launch goes with the loops' module. A GPU's is one kernel, which takes the whole program
-// as parameters and runs no reduction.
+// Whether a launch goes with the loops' module. A GPU's is one kernel, which takes the whole
+// program as parameters and runs no reduction.
 bool FitsLoops(const broker::CompiledModule& loops, const FirstTier& tier) {
   for (const wire::KernelDescription& kernel : loops.description.kernels()) {
     if (kernel.entry() != ops::kBlocksEntry) continue;
