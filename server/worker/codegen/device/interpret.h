@@ -68,7 +68,8 @@ ST_FN st_i64 st_offset_of(const st_block_launch& launch, st_i32 operand, st_i64 
   return offset + (st_i64)rest * strides[0];
 }
 
-struct alignas(16) st_block_wide {
+// Of elements of 16 bytes, which lie at multiples of 8.
+struct st_block_wide {
   st_u64 words[2];
 };
 ST_FN void st_move(char* to, const char* from, st_i32 item) {
