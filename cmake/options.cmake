@@ -40,17 +40,6 @@ if(STRIDE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Code that packages bring compiled: minutes of a processor. A build for every day makes it when it is asked to, and
-# then for the more portable of its processors alone.
-set(precompile OFF)
-set(targets cpu:x86-64-v3)
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  set(precompile ON)
-  set(targets cpu:x86-64-v3,cpu:x86-64-v4)
-endif()
-option(STRIDE_PRECOMPILE "Compile operations over element types with the product" ${precompile})
-set(STRIDE_PRECOMPILED_TARGETS ${targets} CACHE STRING
-  "Targets of the code that is compiled with the product, such as cuda:sm_90")
 # Names the build, for what its programs make and keep.
 add_link_options(LINKER:--build-id=sha1)
 

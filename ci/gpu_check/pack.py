@@ -13,6 +13,9 @@ from gpu_check.paths import BUILD, DIST, PACK, ROOT
 _PRODUCTS = ["strided", "stride", "stride-worker-cuda", "stride-demo"]
 _BENCHMARKS = ["service_bench", "worker_bench", "cuda_operations_bench"]
 _LABEL = "gpu"
+# The code that the product brings for the GPU machine (docs/decisions/0048).
+_TARGET = os.environ.get("STRIDE_GPU_TARGET", "cuda:sm_90")
+_PRECOMPILED = BUILD / "precompiled-gpu"
 # What every Linux has; other shared libraries travel along.
 _SYSTEM_LIBRARIES = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so",
                      "libstdc++.so", "libgcc_s.so")  # fmt: skip
@@ -23,12 +26,15 @@ _LIMIT_BYTES = 60 << 20
 def build() -> int:
     jobs = os.environ.get("JOBS", str(os.cpu_count()))
     subprocess.run(["cmake", "--preset", "portable"], cwd=ROOT, check=True)
-    targets = [*_PRODUCTS, *_BENCHMARKS, f"tests-{_LABEL}"]
+    targets = [*_PRODUCTS, *_BENCHMARKS, "stride-precompile", f"tests-{_LABEL}"]
     subprocess.run(["cmake", "--build", "--preset", "portable", "-j", jobs, "-t", *targets], cwd=ROOT, check=True)
     tests = manifest.tests_of(BUILD, ROOT, {_LABEL})
     if not tests:
         print(f"gpu: no test carries the label {_LABEL}")
         return 1
+    # Named for the worker's build, which `strip` keeps.
+    subprocess.run([str(BUILD / "bin" / "stride-precompile"), f"--workers={BUILD / 'bin'}",
+                    f"--output={_PRECOMPILED}", f"--targets={_TARGET}", f"--jobs={jobs}"], check=True)  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         return _pack(pathlib.Path(folder), tests)
 
@@ -39,6 +45,7 @@ def _pack(folder: pathlib.Path, tests: list[manifest.Test]) -> int:
     for program in programs:
         subprocess.run(["strip", "-o", str(folder / "bin" / program.name), str(program)], check=True)
     _copy_libraries(programs, folder / "lib")
+    shutil.copytree(_PRECOMPILED, folder / "bin" / "precompiled")
     # The Python client with its stubs, as its tests import it.
     if (BUILD / "python").exists():
         shutil.copytree(BUILD / "python", folder / "python", ignore=shutil.ignore_patterns("__pycache__"))

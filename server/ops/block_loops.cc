@@ -1,7 +1,7 @@
 #include "server/ops/block_loops.h"
 
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace stride::ops {
 namespace {
@@ -77,15 +77,6 @@ std::vector<BlockLoop> MakeLoops() {
   return loops;
 }
 
-const std::unordered_set<std::string>& Names() {
-  static const auto& names = *[] {
-    auto* all = new std::unordered_set<std::string>;
-    for (const BlockLoop& loop : BlockLoops()) all->insert(NameOf(loop));
-    return all;
-  }();
-  return names;
-}
-
 bool RunsByBlocks(const wire::Program& program, const Instruction& instruction) {
   switch (instruction.kind()) {
     case Instruction::KIND_INPUT:
@@ -95,7 +86,7 @@ bool RunsByBlocks(const wire::Program& program, const Instruction& instruction) 
       return true;
     case Instruction::KIND_OP:
     case Instruction::KIND_CAST:
-      return Names().count(BlockLoopName(program, instruction)) > 0;
+      return FindBlockLoop(BlockLoopName(program, instruction)) >= 0;
     default:
       return false;
   }
@@ -106,6 +97,17 @@ bool RunsByBlocks(const wire::Program& program, const Instruction& instruction) 
 const std::vector<BlockLoop>& BlockLoops() {
   static const auto& loops = *new std::vector<BlockLoop>(MakeLoops());
   return loops;
+}
+
+int FindBlockLoop(const std::string& name) {
+  static const auto& numbers = *[] {
+    auto* all = new std::unordered_map<std::string, int>;
+    for (const BlockLoop& loop : BlockLoops())
+      all->emplace(NameOf(loop), static_cast<int>(all->size()));
+    return all;
+  }();
+  auto found = numbers.find(name);
+  return found == numbers.end() ? -1 : found->second;
 }
 
 std::string NameOf(const BlockLoop& loop) {
@@ -129,6 +131,14 @@ bool RunsByBlocks(const wire::Program& program) {
     if (!RunsByBlocks(program, instruction)) return false;
   }
   return true;
+}
+
+int64_t BlockLaunchBytes(const wire::Program& program, int64_t num_operands, int64_t rank) {
+  constexpr int64_t kHead = 48, kAlignment = 16, kOperand = 16, kWord = 8, kStep = 16;
+  // Each instruction is a step or a constant; a result is stored, and a bool normalized first.
+  const int64_t steps = program.instructions_size() + 2 * program.results_size();
+  return kHead + 4 * kAlignment + kWord * rank + num_operands * (kOperand + kWord * rank) +
+         kStep * steps;
 }
 
 }  // namespace stride::ops

@@ -29,8 +29,18 @@ std::string NameOf(const BlockLoop& loop);
 // The loop of an instruction of kind OP or CAST, by name, whether or not there is one.
 std::string BlockLoopName(const wire::Program& program, const wire::Instruction& instruction);
 
+// The index of the loop in BlockLoops(), by name; -1: there is none.
+int FindBlockLoop(const std::string& name);
+
 // Whether each instruction is an input, a constant, the index or one of the loops: no client's
 // function.
 bool RunsByBlocks(const wire::Program& program);
+
+// The kernel of a GPU's module of these loops, which runs a whole program.
+inline constexpr char kBlocksEntry[] = "stride_blocks";
+
+// An upper bound of the bytes that a launch by blocks takes as a GPU kernel's parameters
+// (worker/codegen/block_launch.h): of a program over so many operands and axes.
+int64_t BlockLaunchBytes(const wire::Program& program, int64_t num_operands, int64_t rank);
 
 }  // namespace stride::ops

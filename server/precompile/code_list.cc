@@ -37,17 +37,10 @@ class CodeList {
   explicit CodeList(bool is_cuda) : is_cuda_(is_cuda) {}
 
   std::vector<wire::Code> Make() {
-    if (is_cuda_) {
-      AddUfuncs();
-      AddCreations();
-    } else {
-      AddCode([] {
-        wire::Code code;
-        code.mutable_block_loops();
-        return code;
-      }());
-      AddPlainReductions();
-    }
+    wire::Code loops;
+    loops.mutable_block_loops();
+    AddCode(std::move(loops));
+    if (!is_cuda_) AddPlainReductions();
     AddReductions();
     AddAccumulations();
     AddOrders();
@@ -73,55 +66,6 @@ class CodeList {
   }
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
-
-  // A GPU has no block loops: single operations over arrays that lie in one piece, and with
-  // numbers.
-  void AddUfuncs() {
-    for (const ops::OpRow& row : ops::OpTable()) {
-      for (DType dtype : AllTypes()) {
-        const int scalars = row.arity == 2 ? 3 : 1;
-        for (int scalar = 0; scalar < scalars; ++scalar) AddUfunc(row, dtype, scalar);
-      }
-    }
-    for (DType from : AllTypes()) {
-      for (DType to : AllTypes()) {
-        v1::Operation operation;
-        operation.mutable_copy()->mutable_input()->set_handle(1);
-        operation.mutable_copy()->set_data_type(static_cast<v1::DataType>(to));
-        Add(operation, {Array(from, kLine)});
-      }
-    }
-  }
-
-  // `scalar`: 1, 2: that argument is a number; 0: none is.
-  void AddUfunc(const ops::OpRow& row, DType dtype, int scalar) {
-    v1::Operation operation;
-    operation.mutable_ufunc()->set_function(std::string(row.name));
-    std::vector<ops::Input> inputs;
-    for (int i = 0; i < row.arity; ++i) {
-      v1::Operand* operand = operation.mutable_ufunc()->add_inputs();
-      if (i + 1 == scalar) {
-        operand->mutable_scalar()->set_int_value(1);
-        inputs.emplace_back();
-      } else {
-        operand->set_handle(static_cast<uint64_t>(i) + 1);
-        const bool condition = row.rule == ops::TypeRule::kWhere && i == 0;
-        inputs.push_back(Array(condition ? DType::kBool : dtype, kLine));
-      }
-    }
-    Add(operation, inputs);
-  }
-
-  void AddCreations() {
-    for (DType dtype : AllTypes()) {
-      v1::Operation operation;
-      auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
-      spec->set_data_type(static_cast<v1::DataType>(dtype));
-      spec->mutable_shape()->Assign(kLine.begin(), kLine.end());
-      operation.mutable_creation()->mutable_fill()->mutable_value()->set_int_value(1);
-      Add(operation, {});
-    }
-  }
 
   // A CPU device has plain reductions for all types and layouts; these need no copy of the values.
   void AddReductions() {

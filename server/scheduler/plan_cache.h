@@ -49,6 +49,7 @@ struct FirstTier {
   bool by_blocks = false;                  // false: not at all
   std::optional<wire::Code> plain_reduce;  // of a reduction: of values as they lie in memory
   int64_t elements = 0;
+  int64_t launch_bytes = 0;  // of an elementwise launch, as a GPU kernel's parameters, at most
 };
 
 // A plan, and what was found out about it since. Shared by the tasks of equal operations.

@@ -69,7 +69,11 @@ FirstTier FirstTierOf(const ops::Plan& plan) {
   tier.elements = 1;
   if (plan.code->has_elementwise()) {
     for (int64_t extent : plan.task.elementwise().extents()) tier.elements *= extent;
-    tier.by_blocks = ops::RunsByBlocks(plan.code->elementwise().program());
+    const wire::ElementwiseLaunch& launch = plan.task.elementwise();
+    const wire::Program& program = plan.code->elementwise().program();
+    tier.by_blocks = ops::RunsByBlocks(program);
+    tier.launch_bytes = ops::BlockLaunchBytes(program, launch.inputs_size() + launch.outputs_size(),
+                                              launch.extents_size());
     return tier;
   }
   const wire::ReduceLaunch& launch = plan.task.reduce();
@@ -82,6 +86,17 @@ FirstTier FirstTierOf(const ops::Plan& plan) {
   const int64_t most = kMaxMappedBytes * (plan.code->reduce().kept_contiguous() ? 1 : kMappedRows);
   tier.by_blocks = tier.plain_reduce.has_value() && tier.elements <= most / ItemSize(accumulator);
   return tier;
+}
+
+// Whether a launch goes with the loops' module. A GPU's is one kernel, which takes the whole
+// program as parameters and runs no reduction.
+bool FitsLoops(const broker::CompiledModule& loops, const FirstTier& tier) {
+  for (const wire::KernelDescription& kernel : loops.description.kernels()) {
+    if (kernel.entry() != ops::kBlocksEntry) continue;
+    return !tier.plain_reduce.has_value() && kernel.parameters_size() > 0 &&
+           tier.launch_bytes <= static_cast<int64_t>(kernel.parameters(0).size());
+  }
+  return true;
 }
 
 // Of all buffers that it uses, each once.
@@ -192,7 +207,7 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
   if (loops == nullptr) return nullptr;
   std::optional<FirstTier>& tier = task.planned->first_tier;
   if (!tier.has_value()) tier = FirstTierOf(task.plan());
-  if (!tier->by_blocks) return nullptr;
+  if (!tier->by_blocks || !FitsLoops(*loops, *tier)) return nullptr;
   const bool ready =
       tier->plain_reduce.has_value() && core_->broker->compiler().IsPrecompiled(target, code);
   return ready ? nullptr : loops;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <climits>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -163,6 +164,9 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
                                                        const wire::Code& code) override;
   void Compile(const TenantId& tenant, const std::string& target, const wire::Code& code,
                Done done) override;
+  std::shared_ptr<const broker::CompiledModule> BlockLoops(const std::string&) override {
+    return block_loops_;
+  }
 
   // Test side.
   // Of workers that start from now on; also while the engine runs.
@@ -187,8 +191,15 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   }
   int num_alive() const;
   int num_workers() const;  // started so far
-  // The next two before the engine uses the broker.
+  // The next three before the engine uses the broker.
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
+  // Every target has block loops: a module with this kernel.
+  void set_block_loops(const wire::KernelDescription& kernel) {
+    auto module = std::make_shared<broker::CompiledModule>();
+    module->id = UINT64_MAX;
+    *module->description.add_kernels() = kernel;
+    block_loops_ = std::move(module);
+  }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
   // The next `count` workers to be started die at the first arena that they are to map.
   void set_die_at_map(int count) {
@@ -234,6 +245,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status compile_error_;
   wire::KernelDescription kernel_;
+  std::shared_ptr<const broker::CompiledModule> block_loops_;
   std::map<std::string, std::shared_ptr<const broker::CompiledModule>> modules_;
 };
 

@@ -12,6 +12,8 @@ extern const char kGenericHeader[];
 extern const char kRandomHeader[];
 // Of reductions on the CPU device, after the others.
 extern const char kLanesHeader[];
+// The kernel that runs programs by block loops, after those.
+extern const char kInterpretHeader[];
 
 // Of a routine: common first, then what it builds on, then itself.
 extern const char kCommonRoutine[];

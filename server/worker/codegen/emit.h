@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/wire/plan.pb.h"
+#include "server/worker/codegen/program_text.h"
 
 // Code of a plan -> C++ source text, for both device kinds from the same op table. Entry points and
 // parameters: launch_abi.h. Pure functions; any thread.
@@ -33,6 +34,13 @@ absl::StatusOr<std::string> EmitRoutineCpu(const wire::RoutineCode& code);
 // void* out, long long n)`: elements [0, n) of arguments that lie one after another; the rest of
 // the arguments is not read. `out` may be an argument of the same item size.
 std::string EmitBlockLoopsCpu();
+// The same loops as functions that one kernel calls for each step of a program: entries and launch
+// in block_launch.h.
+std::string EmitBlockLoopsCuda();
+// That kernel's text for either target. Where it is the CPU, for tests, its entry is `extern "C"
+// void stride_blocks(const void* launch, void* slots, long long start, long long skip)`: blocks
+// start, start + skip, ...
+std::string EmitInterpreter(Target target);
 
 // Whichever of the above `code` asks for; INVALID_ARGUMENT for Code.source.
 absl::StatusOr<std::string> EmitCuda(const wire::Code& code);

@@ -304,6 +304,8 @@ absl::StatusOr<std::string> EmitCuda(const wire::Code& code) {
       return EmitMatmulCuda(code.matmul());
     case wire::Code::kRoutine:
       return EmitRoutineCuda(code.routine());
+    case wire::Code::kBlockLoops:
+      return EmitBlockLoopsCuda();
     default:
       return absl::InvalidArgumentError("nothing to emit: the code is a client's source, or empty");
   }

@@ -67,6 +67,7 @@ struct EndMark {
 struct LaunchShape {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
+  uint32_t shared_bytes = 0;  // dynamic, of each block
 };
 
 // How a reduction is cut up. Depends on the launch (and, CUDA, on the number of multiprocessors)

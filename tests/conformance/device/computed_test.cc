@@ -68,7 +68,7 @@ class ComputedTest : public DeviceTest {
     return operation;
   }
 
-  // Without code of its own, where the device kind has block loops.
+  // Without code of its own, where the device kind reduces by blocks.
   void CompareByBlocks(const Case& one, const std::vector<DeviceArray>& operands,
                        const HostArray& expected) {
     const v1::Operation operation = Together(one);
@@ -105,7 +105,7 @@ class ComputedTest : public DeviceTest {
     const HostArray got = harness().Get(*result);
     ASSERT_EQ(got.info, expected->info) << one.Text();
     EXPECT_EQ(got.buffer, expected->buffer) << one.Text();
-    if (harness().subject().runs_by_blocks) CompareByBlocks(one, operands, *expected);
+    if (harness().subject().reduces_by_blocks) CompareByBlocks(one, operands, *expected);
     harness().Reset();
   }
 };

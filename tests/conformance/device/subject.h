@@ -25,8 +25,9 @@ struct SubjectUnderTest {
   bool survives_asserts = false;
   // Dynamic shared memory beyond 48 KiB.
   bool has_large_shared_memory = true;
-  // Elementwise operations and reductions run without code of their own (ops/block_loops.h).
+  // Elementwise operations run without code of their own (ops/block_loops.h); reductions do.
   bool runs_by_blocks = false;
+  bool reduces_by_blocks = false;
 };
 
 // One definition for each executable. An error is the reason why there is nothing to test here,

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/ops/block_loops.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -121,6 +122,51 @@ TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
   auto back = Fetch(1);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, values);
+}
+
+// The first tier of a GPU: one kernel that takes a program as parameters, and no reductions.
+class FirstTierTest : public EngineTest {
+ protected:
+  void StartWithLoops(uint32_t parameter_bytes) {
+    wire::KernelDescription kernel;
+    kernel.set_entry(ops::kBlocksEntry);
+    kernel.add_parameters()->set_size(parameter_bytes);
+    Start({StagedDevice(0)});
+    broker_->set_block_loops(kernel);
+    ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  }
+  wire::Task RunOne(const v1::Operation& operation) {
+    auto ticket = Submit(operation);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
+    return broker_->WaitForWorker(1)->submitted().back();
+  }
+};
+
+TEST_F(FirstTierTest, ANewOperationRunsByBlocksAndCompilesNothing) {
+  StartWithLoops(4000);
+  const wire::Task task = RunOne(Add(1, 1, 2));
+  EXPECT_TRUE(task.elementwise().has_by_blocks());
+  EXPECT_EQ(task.elementwise().module(), UINT64_MAX);
+  EXPECT_EQ(broker_->num_compiles(), 0);
+}
+
+TEST_F(FirstTierTest, AProgramLargerThanTheParametersWaitsForItsCode) {
+  StartWithLoops(64);
+  EXPECT_FALSE(RunOne(Add(1, 1, 2)).elementwise().has_by_blocks());
+  EXPECT_EQ(broker_->num_compiles(), 1);
+}
+
+TEST_F(FirstTierTest, AReductionWaitsForItsCode) {
+  StartWithLoops(4000);
+  v1::Operation sum;
+  sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
+  sum.mutable_reduction()->mutable_input()->set_handle(1);
+  sum.add_outputs()->set_handle(2);
+  const wire::Task task = RunOne(sum);
+  EXPECT_TRUE(task.has_reduce());
+  EXPECT_FALSE(task.reduce().has_by_blocks());
+  EXPECT_EQ(broker_->num_compiles(), 1);
 }
 
 // While the worker is busy, what becomes ready travels together, a chain of operations too.

@@ -1,13 +1,27 @@
 #include "server/worker/cuda/lower/elementwise.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "server/ops/block_loops.h"
+#include "server/worker/codegen/block_launch.h"
 
 namespace stride::cuda {
 
+absl::StatusOr<EmittedLaunch> PrepareByBlocks(const Lowering& lowering, KernelModule& loops,
+                                              const wire::ElementwiseLaunch& launch,
+                                              absl::Span<const uint64_t> addresses) {
+  auto steps = codegen::PlanBlockSteps(launch);
+  if (!steps.ok()) return steps.status();
+  auto packed = codegen::PackBlocks(*steps, addresses, lowering.limits.num_multiprocessors);
+  if (!packed.ok()) return packed.status();
+  return PrepareEmitted(lowering, loops, ops::kBlocksEntry, packed->shape,
+                        std::move(packed->block));
+}
+
 absl::StatusOr<std::optional<EmittedLaunch>> PrepareElementwise(
     const Lowering& lowering, KernelModule& module, const wire::ElementwiseLaunch& launch) {
-  if (launch.has_by_blocks()) return absl::InternalError("no loop runs by blocks on a GPU");
   std::vector<uint64_t> addresses;
   addresses.reserve(launch.inputs_size() + launch.outputs_size());
   for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {
@@ -21,6 +35,7 @@ absl::StatusOr<std::optional<EmittedLaunch>> PrepareElementwise(
   }
   const auto& extents = launch.extents();
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return std::nullopt;
+  if (launch.has_by_blocks()) return PrepareByBlocks(lowering, module, launch, addresses);
   return PrepareEmitted(lowering, module, codegen::kElementwiseEntry,
                         codegen::ElementwiseShape(launch),
                         codegen::PackElementwise(launch, addresses));

@@ -4,12 +4,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/wire/plan.pb.h"
 #include "server/worker/cuda/lower/emitted.h"
 #include "server/worker/cuda/lower/lowering.h"
 
 namespace stride::cuda {
 
+// Of `launch.by_blocks`, by the block loops' module.
+absl::StatusOr<EmittedLaunch> PrepareByBlocks(const Lowering& lowering, KernelModule& loops,
+                                              const wire::ElementwiseLaunch& launch,
+                                              absl::Span<const uint64_t> addresses);
 // Nothing, when there is no element.
 absl::StatusOr<std::optional<EmittedLaunch>> PrepareElementwise(
     const Lowering& lowering, KernelModule& module, const wire::ElementwiseLaunch& launch);

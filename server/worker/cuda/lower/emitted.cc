@@ -32,6 +32,7 @@ absl::StatusOr<Kernel*> FindEmitted(const Lowering& lowering, KernelModule& modu
   }
   std::copy(std::begin(shape.grid), std::end(shape.grid), grid->grid);
   std::copy(std::begin(shape.block), std::end(shape.block), grid->block);
+  grid->dynamic_shared_bytes = shape.shared_bytes;
   absl::Status status = CheckGrid(**kernel, *grid, lowering.limits);
   if (!status.ok()) return absl::InternalError(std::string(status.message()));
   return kernel;

@@ -10,7 +10,7 @@ namespace stride::cuda {
 
 absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
                          const wire::ReduceLaunch& launch) {
-  if (launch.has_by_blocks()) return absl::InternalError("no loop runs by blocks on a GPU");
+  if (launch.has_by_blocks()) return absl::InternalError("no reduction runs by blocks on a GPU");
   const auto& kept = launch.kept_extents();
   std::vector<int64_t> extents(kept.begin(), kept.end());
   extents.insert(extents.end(), launch.reduced_extents().begin(), launch.reduced_extents().end());

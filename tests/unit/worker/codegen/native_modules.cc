@@ -30,7 +30,8 @@ std::string JoinTexts(const std::vector<std::string>& texts, bool cuda) {
                                    {"stride_run(", "stride_run" + number},
                                    {"stride_reduce(", "stride_reduce" + number},
                                    {"stride_reduce_finish(", "stride_reduce_finish" + number},
-                                   {"stride_matmul(", "stride_matmul" + number}}),
+                                   {"stride_matmul(", "stride_matmul" + number},
+                                   {"stride_blocks(", "stride_blocks" + number}}),
         "}\n");
   }
   return joined;

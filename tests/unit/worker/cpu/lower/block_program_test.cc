@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -16,6 +15,7 @@
 #include "server/worker/cpu/lower/scratch.h"
 #include "tests/support/cases.h"
 #include "tests/support/plan_helpers.h"
+#include "tests/support/random_expressions.h"
 
 namespace stride::cpu {
 namespace {
@@ -107,170 +107,24 @@ TEST(BlockProgramTest, UfuncCases) {
   EXPECT_EQ(failures, 0);
 }
 
-// A view somewhere in a buffer of its own, with axes in any order, reversed, repeated, with gaps.
-struct TestArray {
-  ArrayInfo info;
-  std::vector<char> buffer;
-};
-
-using Random = std::mt19937;
-
-double AnyNumber(Random& random) {
-  switch (random() % 12) {
-    case 0:
-      return 0.0;
-    case 1:
-      return -0.0;
-    case 2:
-      return INFINITY;
-    case 3:
-      return NAN;
-    case 4:
-      return 1e300;
-    case 5:
-      return 3e-310;
-    default:
-      return std::ldexp(static_cast<double>(random()) / 4294967296.0 - 0.5,
-                        static_cast<int>(random() % 12));
-  }
-}
-
-void FillElement(DType dtype, Random& random, char* element) {
-  if (dtype == DType::kFloat64 || dtype == DType::kComplex128) {
-    for (int64_t i = 0; i < ItemSize(dtype); i += 8) {
-      const double value = AnyNumber(random);
-      std::memcpy(element + i, &value, 8);
-    }
-  } else if (dtype == DType::kFloat32 || dtype == DType::kComplex64) {
-    for (int64_t i = 0; i < ItemSize(dtype); i += 4) {
-      const auto value = static_cast<float>(AnyNumber(random));
-      std::memcpy(element + i, &value, 4);
-    }
-  } else {
-    // Any bits; of a bool too, whose byte may be any. Small integers are as likely as large ones.
-    for (int64_t i = 0; i < ItemSize(dtype); ++i) element[i] = static_cast<char>(random());
-    if (IsInteger(dtype) && random() % 2 == 0) std::memset(element + 1, 0, ItemSize(dtype) - 1);
-  }
-}
-
-TestArray RandomView(DType dtype, const std::vector<int64_t>& shape, Random& random) {
-  TestArray array;
-  array.info.dtype = dtype;
-  array.info.shape = shape;
-  array.info.strides.resize(shape.size());
-  std::vector<size_t> order(shape.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  const bool plain = random() % 2 == 0;
-  if (!plain) std::shuffle(order.begin(), order.end(), random);
-  const int64_t item = ItemSize(dtype);
-  int64_t stride = item * (plain || random() % 3 != 0 ? 1 : 2), lowest = 0;
-  for (size_t i = order.size(); i-- > 0;) {
-    const size_t axis = order[i];
-    const int kind = plain ? 2 : static_cast<int>(random() % 6);
-    array.info.strides[axis] = kind == 0 ? -stride : kind == 1 ? 0 : stride;
-    if (kind == 0) lowest -= stride * (std::max<int64_t>(shape[axis], 1) - 1);
-    if (kind != 1) stride *= std::max<int64_t>(shape[axis], 1);
-  }
-  array.info.offset = -lowest;
-  array.buffer.resize(static_cast<size_t>(stride - lowest + item * 2));
-  for (size_t at = 0; at + static_cast<size_t>(item) <= array.buffer.size();
-       at += static_cast<size_t>(item))
-    FillElement(dtype, random, array.buffer.data() + at);
-  return array;
-}
-
-// Operations that take any number, joined at random, over a, b, c and constants.
-std::string RandomText(Random& random, int depth) {
-  static constexpr const char* kLeaves[] = {"a", "b", "c", "a", "b", "c", "2", "0.5", "3"};
-  static constexpr const char* kUnary[] = {"-%",        "abs(%)",   "exp(%)",         "sin(%)",
-                                           "cos(%)",    "sqrt(%)",  "log1p(%)",       "tanh(%)",
-                                           "square(%)", "isnan(%)", "logical_not(%)", "sign(%)"};
-  static constexpr const char* kBinary[] = {
-      "(% + %)",       "(% - %)",     "(% * %)",    "(% / %)",    "maximum(%, %)",
-      "minimum(%, %)", "(% < %)",     "(% == %)",   "(% >= %)",   "where(%, %, %)",
-      "(% ** 3)",      "power(%, %)", "fmax(%, %)", "(% * % + %)"};
-  if (depth == 0) return kLeaves[random() % std::size(kLeaves)];
-  const bool unary = random() % 3 == 0;
-  const std::string form =
-      unary ? kUnary[random() % std::size(kUnary)] : kBinary[random() % std::size(kBinary)];
-  std::string text;
-  for (char letter : form) {
-    if (letter == '%') {
-      absl::StrAppend(&text, RandomText(random, static_cast<int>(random() % depth)));
-    } else {
-      text += letter;
-    }
-  }
-  return text;
-}
-
-bool SameNumber(DType dtype, const char* one, const char* other) {
-  const auto part_same = [&](auto number, int64_t at) {
-    decltype(number) x, y;
-    std::memcpy(&x, one + at, sizeof(x));
-    std::memcpy(&y, other + at, sizeof(y));
-    // Which NaN results from two is the processor's choice.
-    return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof(x)) == 0;
-  };
-  switch (dtype) {
-    case DType::kFloat32:
-      return part_same(0.0F, 0);
-    case DType::kComplex64:
-      return part_same(0.0F, 0) && part_same(0.0F, 4);
-    case DType::kFloat64:
-      return part_same(0.0, 0);
-    case DType::kComplex128:
-      return part_same(0.0, 0) && part_same(0.0, 8);
-    default:
-      return std::memcmp(one, other, static_cast<size_t>(ItemSize(dtype))) == 0;
-  }
-}
-
 TEST(BlockProgramTest, RandomExpressionsEqualFusedLoops) {
-  constexpr DType kTypes[] = {DType::kFloat64, DType::kFloat32, DType::kInt64,     DType::kInt32,
-                              DType::kBool,    DType::kUInt8,   DType::kComplex64, DType::kFloat32,
-                              DType::kFloat64, DType::kInt16,   DType::kFloat64,   DType::kUInt64};
-  Random random(41);
-  int tried = 0;
-  for (int trial = 0; trial < 400 && tried < 120; ++trial) {
-    std::vector<int64_t> shape(1 + random() % 3);
-    for (auto& extent : shape) extent = 1 + static_cast<int64_t>(random() % 40);
-    if (random() % 4 == 0) shape = {3000};  // more than a block
-    std::vector<TestArray> arrays;
-    std::vector<ops::Input> inputs;
-    const std::string text = RandomText(random, 3);
-    std::vector<std::string> names;
-    for (const char* name : {"a", "b", "c"}) {
-      std::vector<int64_t> narrow = shape;
-      for (auto& extent : narrow) extent = random() % 5 != 0 ? extent : 1;
-      if (narrow.size() > 1 && random() % 4 == 0) narrow.erase(narrow.begin());
-      arrays.push_back(RandomView(kTypes[random() % std::size(kTypes)], narrow, random));
-      if (text.find(name) == std::string::npos) {
-        arrays.pop_back();
-        continue;
-      }
-      names.push_back(name);
-      inputs.push_back(arrays.back().info);
-    }
-    auto plan = ops::PlanOperation(ops::testing::ExpressionOf(text, names), inputs, {});
-    if (!plan.ok() || !plan->code.has_value()) continue;  // of types that have no such loop
-    ++tried;
+  testing::RandomExpressions random(41);
+  for (int i = 0; i < 120; ++i) {
+    testing::RandomExpression expression = random.Next();
+    auto plan = ops::PlanOperation(expression.operation, expression.Inputs(), {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
     const ArrayInfo& output = plan->outputs[0];
     std::string fused(static_cast<size_t>(output.size_bytes()), '\x11');
     std::string blocks(fused.size(), '\x22');
     std::vector<char*> buffers;
-    for (TestArray& array : arrays) buffers.push_back(array.buffer.data());
+    for (testing::RandomArray& array : expression.arrays) buffers.push_back(array.buffer.data());
     buffers.push_back(fused.data());
     RunFused(*plan, buffers);
     buffers.back() = blocks.data();
     RunByBlocks(*plan, buffers);
-    const auto item = static_cast<size_t>(ItemSize(output.dtype));
-    for (size_t at = 0; at < fused.size(); at += item) {
-      ASSERT_TRUE(SameNumber(output.dtype, fused.data() + at, blocks.data() + at))
-          << text << " trial " << trial << " element " << at / item << " of " << Name(output.dtype);
-    }
+    ASSERT_EQ(testing::FirstDifference(output.dtype, fused, blocks), -1)
+        << expression.text << " number " << i << " of " << Name(output.dtype);
   }
-  EXPECT_GE(tried, 100);
 }
 
 TEST(BlockProgramTest, AnOutputMayBeAnInput) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/worker/codegen/block_steps.h"
+#include "server/worker/codegen/launch_abi.h"
+
+// The launch of the kernel that runs programs by blocks on a GPU (device/interpret.h, which
+// declares the same layout). Pure functions; any thread.
+namespace stride::codegen {
+
+// The entry is `extern "C" __global__ void` ops::kBlocksEntry`(const bytes[kBlocksBytes], const
+// EndMark)`. Older drivers take 4,096 bytes of parameters. A second entry, for larger programs,
+// would double the module: each has all loops.
+inline constexpr int kBlocksBytes = 4000;
+
+struct BlocksLaunch {
+  LaunchShape shape;  // with the slots as shared memory
+  LaunchBlock block;  // kBlocksBytes
+};
+
+// `addresses`: of the first element of each operand, inputs first. The number of elements is not 0.
+// INTERNAL for a program that does not fit the parameters (ops::BlockLaunchBytes).
+absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
+                                        absl::Span<const uint64_t> addresses,
+                                        int num_multiprocessors);
+
+}  // namespace stride::codegen
