@@ -385,6 +385,9 @@ class ClosedTest(NamesCase):
             seen.add(id(one))
             if isinstance(one, types.FunctionType):
                 self.assertTrue(one.__doc__, name)
+            # NumPy reads a CPU device's memory alone.
+            if one is st.MappedArray and client_case.DEVICE_KIND == "cuda":
+                continue
             test = doctest.DocTestParser().get_doctest(
                 one.__doc__ or "", {"st": st, "stride": st, "np": np}, name, None, None
             )

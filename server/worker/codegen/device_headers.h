@@ -22,6 +22,7 @@ extern const char kIndicesRoutine[];
 extern const char kAccumulateRoutine[];
 extern const char kChunksRoutine[];
 extern const char kTilesRoutine[];
+extern const char kColumnsRoutine[];
 extern const char kGatherRoutine[];
 extern const char kScatterRoutine[];
 extern const char kCompressRoutine[];

@@ -88,7 +88,7 @@ std::string DeviceText(const Code& code, Target target) {
   const bool is_cuda = target == Target::kCuda;
   switch (code.routine()) {
     case Code::ROUTINE_ACCUMULATE:
-      return is_cuda ? kTilesRoutine : kChunksRoutine;
+      return is_cuda ? absl::StrCat(kTilesRoutine, kColumnsRoutine) : kChunksRoutine;
     case Code::ROUTINE_COMPRESS:
       return is_cuda ? kMarksRoutine : kCountsRoutine;
     case Code::ROUTINE_SORT:

@@ -21,6 +21,10 @@ constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
 constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
+// Of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks of a row
+// that one thread combines, and the rows from which on threads read whole sectors.
+constexpr int64_t kColumnThreads = 131072, kLeastColumnChunk = 16, kMostColumnChunks = 256;
+constexpr int64_t kLeastColumns = 512;
 
 // Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
@@ -163,7 +167,10 @@ class Planner {
     const bool along = std::abs(operand(0).own_strides(0)) ==
                        ItemSize(static_cast<DType>(operand(0).operand().dtype()));
     const bool many = count_ >= kEnoughRowsCuda && !(along && n >= kLeastTiled);
-    if (launch_.options(1) == 0 || many || n <= 64) return Add(0, count_);
+    const bool can_cut = launch_.options(1) != 0 && n > 64;
+    if (can_cut && !along && count_ >= kLeastColumns && 2 * count_ <= kColumnThreads)
+      return AccumulateColumns(n);
+    if (!can_cut || many) return Add(0, count_);
     const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kRoutineThreads);
     if (tiles > 1) {
       const int64_t words = 1 + count_ * (tiles + groups) * 4;  // of a complex128
@@ -171,6 +178,16 @@ class Planner {
       Add(1, words);
     }
     Add(2, count_ * tiles, {0, tiles});
+  }
+
+  void AccumulateColumns(int64_t n) {
+    const int64_t wanted = std::min(kColumnThreads / count_, kMostColumnChunks);
+    const int64_t chunk = std::max(DivideUp(n, wanted), kLeastColumnChunk);
+    const int64_t chunks = DivideUp(n, chunk);
+    AddScratch(count_ * chunks * 16);  // of a complex128
+    Add(3, count_ * chunks, {chunk, chunks});
+    Add(4, count_, {chunk, chunks});
+    Add(5, count_ * chunks, {chunk, chunks});
   }
 
   void Scatter() {
@@ -581,7 +598,7 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
-  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B}, kSearchCuda[] = {T},
+  static constexpr PhaseKind kAccumulateCuda[] = {T, T, B, T, T, T}, kSearchCuda[] = {T},
                              kCompressCuda[] = {T, B, B, T}, kSortCuda[] = {B, T, B, T, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},

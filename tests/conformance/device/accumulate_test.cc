@@ -94,6 +94,22 @@ TEST_F(AccumulateTest, GoesAlongAnyAxisOfAnyLayout) {
   Expect("add", Small(DType::kInt64, {70, 9001}), 1, Add, DType::kInt64);
 }
 
+TEST_F(AccumulateTest, CutsRowsThatLieSideBySide) {
+  const Value zero = 0;
+  for (int64_t n : {64, 65, 127, 128, 129, 1000}) {
+    for (int64_t rows : {511, 512, 777, 4096}) {
+      Expect("add", Small(DType::kInt32, {n, rows}), 0, Add, DType::kInt64);
+    }
+  }
+  Expect("add", Small(DType::kInt32, {5003, 600}), 0, Add, DType::kInt64);
+  Expect("add", Small(DType::kComplex128, {700, 600}), 0, Add, DType::kComplex128);
+  Expect("add", Small(DType::kFloat32, {3, 300, 900}), 1, Add, DType::kFloat32, &zero);
+  Expect("maximum", Reversed(Small(DType::kInt16, {900, 700}), 0), 0, Max, DType::kInt16);
+  Expect("add", EverySecond(Small(DType::kUInt8, {500, 1400}), 1), 0, Add, DType::kUInt64);
+  // Too many rows to cut.
+  Expect("add", Small(DType::kInt8, {66, 70000}), 0, Add, DType::kInt64);
+}
+
 TEST_F(AccumulateTest, BeginsWithTheIdentity) {
   const Value zero = 0, one = 1, all = 255;
   Expect("add", Small(DType::kInt32, {4, 30}), 1, Add, DType::kInt64, &zero);

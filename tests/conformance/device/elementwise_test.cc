@@ -53,6 +53,25 @@ TEST_F(ElementwiseTest, TakesAnyStrides) {
             EverySecond(Reversed(Counting(DType::kFloat64, {3, 5, 8}, 1), 2), 2));
 }
 
+// A GPU's threads take some elements one after another, across the ends of axes.
+TEST_F(ElementwiseTest, TakesStridesAlongAxesOfAnyExtent) {
+  for (DType dtype : {DType::kInt8, DType::kFloat16, DType::kInt32, DType::kFloat64}) {
+    for (int64_t last : {1, 2, 3, 5, 7, 13}) {
+      for (int64_t middle : {1, 3, 6}) {
+        ExpectSum(Repeated(Counting(dtype, {11, 1, last}), {11, middle, last}),
+                  Repeated(Counting(dtype, {middle, last}, 3), {11, middle, last}));
+        ExpectSum(Counting(dtype, {11, middle, last}),
+                  Reversed(Counting(dtype, {11, middle, last}, 7), 2));
+        ExpectSum(EverySecond(Counting(dtype, {5, middle, 2 * last}, 2), 2),
+                  Repeated(Counting(dtype, {middle, 1}, 9), {5, middle, last}));
+      }
+    }
+    harness().Reset();
+  }
+  ExpectSum(Repeated(Counting(DType::kFloat32, {700, 1, 3}), {700, 300, 3}),
+            Repeated(Counting(DType::kFloat32, {300, 3}, 5), {700, 300, 3}));
+}
+
 // Where both are needed they are computed together.
 TEST_F(ElementwiseTest, ASineAndACosineOfOneValueAreThoseOfEachAlone) {
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {

@@ -1,0 +1,76 @@
+// accumulate.h's rows whose elements are apart in memory, on a GPU. Neighbouring threads go through
+// neighbouring rows, each through a chunk of pass[0] elements, of which a row has pass[1]. Phase 3
+// combines each chunk, 4 what comes before each chunk of a row, and 5 writes the results. The order
+// in which values are combined depends on the shape alone.
+
+constexpr int kColumnRun = 8;  // elements that a thread reads before it combines the first
+
+struct ColumnChunk {
+  st_i64 row, number, begin, end;
+};
+ST_FN ColumnChunk column_chunk_of(const Launch& launch, st_i64 item) {
+  const st_u32 rows = (st_u32)launch.count, number = (st_u32)item / rows;
+  ColumnChunk chunk;
+  chunk.number = number;
+  chunk.row = (st_u32)item - number * rows;
+  chunk.begin = chunk.number * launch.pass[0];
+  const st_i64 end = chunk.begin + launch.pass[0], n = launch.operand0.own_extents[0];
+  chunk.end = end < n ? end : n;
+  return chunk;
+}
+
+ST_FN void phase3(const Launch& launch, st_i64 item) {
+  const ColumnChunk chunk = column_chunk_of(launch, item);
+  const Row row = row_of(launch, chunk.row);
+  Part total;
+  total.some = false;
+  for (st_i64 start = chunk.begin; start < chunk.end; start += kColumnRun) {
+    T0 loaded[kColumnRun];
+#pragma unroll
+    for (int k = 0; k < kColumnRun; ++k)
+      if (start + k < chunk.end) loaded[k] = st_load<T0>(row.in + (start + k) * row.in_step);
+#pragma unroll
+    for (int k = 0; k < kColumnRun; ++k)
+      if (start + k < chunk.end) total = join(total, Part{run0(loaded[k]), true});
+  }
+  ((Acc*)launch.scratch)[item] = total.value;
+}
+
+ST_FN void phase4(const Launch& launch, st_i64 item) {
+  Acc* const totals = (Acc*)launch.scratch + item;
+  Part sum;
+  sum.some = false;
+  for (st_i64 start = 0; start < launch.pass[1]; start += kColumnRun) {
+    Acc loaded[kColumnRun];
+#pragma unroll
+    for (int k = 0; k < kColumnRun; ++k)
+      if (start + k < launch.pass[1]) loaded[k] = totals[(start + k) * launch.count];
+#pragma unroll
+    for (int k = 0; k < kColumnRun; ++k) {
+      if (start + k >= launch.pass[1]) continue;
+      if (sum.some) totals[(start + k) * launch.count] = sum.value;
+      sum = join(sum, Part{loaded[k], true});
+    }
+  }
+}
+
+ST_FN void phase5(const Launch& launch, st_i64 item) {
+  const ColumnChunk chunk = column_chunk_of(launch, item);
+  const Row row = row_of(launch, chunk.row);
+  Part sum;
+  sum.some = chunk.number > 0;
+  if (sum.some) sum.value = ((const Acc*)launch.scratch)[item];
+  if (!sum.some) store_initial(launch, row);
+  for (st_i64 start = chunk.begin; start < chunk.end; start += kColumnRun) {
+    T0 loaded[kColumnRun];
+#pragma unroll
+    for (int k = 0; k < kColumnRun; ++k)
+      if (start + k < chunk.end) loaded[k] = st_load<T0>(row.in + (start + k) * row.in_step);
+#pragma unroll
+    for (int k = 0; k < kColumnRun; ++k) {
+      if (start + k >= chunk.end) continue;
+      sum = join(sum, Part{run0(loaded[k]), true});
+      store(row, start + k, sum.value);
+    }
+  }
+}
