@@ -139,7 +139,10 @@ class CodeList {
   }
 
   void AddOrders() {
-    for (DType dtype : Types()) {
+    std::vector<DType> types = Types();
+    // Random words, which order a permutation.
+    if (is_cuda_) types.push_back(DType::kUInt64);
+    for (DType dtype : types) {
       for (bool indices : {false, true}) {
         v1::Operation sort;
         sort.mutable_sort()->mutable_input()->set_handle(1);
