@@ -1,5 +1,6 @@
 #include "server/precompile/code_list.h"
 
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -65,12 +66,20 @@ class CodeList {
     if (plan.ok() && plan->code.has_value()) AddCode(*std::move(plan->code));
   }
 
+  // Code for a GPU is several times as large.
+  std::vector<DType> Types() const {
+    if (!is_cuda_) return AllTypes();
+    std::vector<DType> types(std::begin(kCommonTypes), std::end(kCommonTypes));
+    types.push_back(DType::kFloat16);
+    return types;
+  }
+
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
 
   // A CPU device has plain reductions for all types and layouts; these need no copy of the values.
   void AddReductions() {
     const std::vector<DType> types =
-        is_cuda_ ? AllTypes() : std::vector<DType>{DType::kInt64, DType::kFloat32, DType::kFloat64};
+        is_cuda_ ? Types() : std::vector<DType>{DType::kInt64, DType::kFloat32, DType::kFloat64};
     for (int number = Reduction::Function_MIN + 1; number <= Reduction::Function_MAX; ++number) {
       for (DType dtype : types) AddReduction(static_cast<Reduction::Function>(number), dtype);
     }
@@ -112,7 +121,7 @@ class CodeList {
 
   void AddAccumulations() {
     for (const char* function : {"add", "multiply"}) {
-      for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
+      for (DType dtype : Types()) AddAccumulation(function, dtype);
     }
     for (const char* function : {"maximum", "minimum"}) {
       for (DType dtype : kCommonTypes) AddAccumulation(function, dtype);
@@ -130,7 +139,10 @@ class CodeList {
   }
 
   void AddOrders() {
-    for (DType dtype : AllTypes()) {
+    std::vector<DType> types = Types();
+    // Random words, which order a permutation.
+    if (is_cuda_) types.push_back(DType::kUInt64);
+    for (DType dtype : types) {
       for (bool indices : {false, true}) {
         v1::Operation sort;
         sort.mutable_sort()->mutable_input()->set_handle(1);
@@ -154,7 +166,7 @@ class CodeList {
   }
 
   void AddIndexing() {
-    for (DType dtype : AllTypes()) {
+    for (DType dtype : Types()) {
       v1::Operation gather;
       gather.mutable_gather()->mutable_input()->set_handle(1);
       gather.mutable_gather()->add_indices()->set_handle(2);
@@ -199,7 +211,7 @@ class CodeList {
   }
 
   void AddProducts() {
-    for (DType dtype : AllTypes()) {
+    for (DType dtype : Types()) {
       v1::Operation matmul;
       matmul.mutable_matmul()->mutable_left()->set_handle(1);
       matmul.mutable_matmul()->mutable_right()->set_handle(2);

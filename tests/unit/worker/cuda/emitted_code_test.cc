@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "server/ops/block_loops.h"
 #include "server/ops/op_table.h"
 #include "server/ops/plan.h"
+#include "server/worker/codegen/block_launch.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/cuda/compile/cuda_compiler.h"
 
@@ -97,6 +99,21 @@ TEST_F(EmittedCodeTest, EveryOperationOfTheTable) {
       break;
     }
   }
+}
+
+// One kernel, which the scheduler finds by its name, with the parameters that a launch fills.
+TEST_F(EmittedCodeTest, BlockLoops) {
+  wire::Code code;
+  code.mutable_block_loops();
+  auto compiled = compiler_->Compile("cuda:sm_90", code);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ASSERT_EQ(compiled->description.kernels_size(), 1);
+  const auto& kernel = compiled->description.kernels(0);
+  EXPECT_EQ(kernel.entry(), ops::kBlocksEntry);
+  ASSERT_EQ(kernel.parameters_size(), 2);
+  EXPECT_EQ(kernel.parameters(0).size(), uint64_t{codegen::kBlocksBytes});
+  EXPECT_EQ(kernel.parameters(1).size(), sizeof(codegen::EndMark));
+  EXPECT_LT(compiled->object.size(), size_t{4} << 20);
 }
 
 TEST_F(EmittedCodeTest, EveryAccess) {
