@@ -25,7 +25,7 @@ def folder_of_code():
     return pathlib.Path(client_case.strided()).parent / "precompiled"
 
 
-# Of a GPU's folder (precompile/code_list.cc).
+# A GPU's folder has these (precompile/code_list.cc).
 REDUCED_TYPES = TYPES if client_case.DEVICE_KIND == "cpu" else [
     np.bool_, np.uint8, np.int32, np.int64, np.float16, np.float32, np.float64, np.complex128]
 reduces_by_blocks = unittest.skipIf(client_case.DEVICE_KIND != "cpu", "a GPU reduces with code of each reduction")

@@ -16,7 +16,7 @@ using Place = BlockSteps::Place;
 // fewer where slots would not fit, or a block for each multiprocessor would be missing.
 constexpr int64_t kMostElements = 1024, kLeastElements = 8;
 constexpr int64_t kThreads = 256, kWarp = 32;
-// What each block has on every device, without asking.
+// Shared memory that each block has on every device, without asking.
 constexpr int64_t kSharedBytes = 48 << 10;
 constexpr int64_t kBlocksPerMultiprocessor = 8;
 

@@ -24,7 +24,7 @@ std::string FunctionText(const ops::BlockLoop& loop) {
                       ") {\n  return ", BodyText(loop), ";\n}\n");
 }
 
-// Of elements that lie one after another.
+// The text of one loop, over elements that lie one after another.
 std::string LoopText(const ops::BlockLoop& loop) {
   const std::string name = ops::NameOf(loop), result = TypeName(loop.result);
   std::string loads;

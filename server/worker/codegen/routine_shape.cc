@@ -21,8 +21,8 @@ constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
 constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
-// Of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks of a row
-// that one thread combines, and the rows from which on threads read whole sectors.
+// Bounds of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks
+// of a row that one thread combines, and the rows from which on threads read whole sectors.
 constexpr int64_t kColumnThreads = 131072, kLeastColumnChunk = 16, kMostColumnChunks = 256;
 constexpr int64_t kLeastColumns = 512;
 

@@ -68,7 +68,7 @@ ST_FN st_i64 st_offset_of(const st_block_launch& launch, st_i32 operand, st_i64 
   return offset + (st_i64)rest * strides[0];
 }
 
-// Of elements of 16 bytes, which lie at multiples of 8.
+// An element of 16 bytes, at a multiple of 8.
 struct st_block_wide {
   st_u64 words[2];
 };

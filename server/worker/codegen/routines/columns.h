@@ -19,19 +19,30 @@ ST_FN ColumnChunk column_chunk_of(const Launch& launch, st_i64 item) {
   return chunk;
 }
 
+// Elements of a chunk that are read at once.
+struct ColumnRun {
+  T0 loaded[kColumnRun];
+  st_i64 count;
+};
+ST_FN ColumnRun column_run_of(const Row& row, st_i64 start, st_i64 end) {
+  ColumnRun run;
+  run.count = end - start;
+#pragma unroll
+  for (int k = 0; k < kColumnRun; ++k)
+    if (k < run.count) run.loaded[k] = st_load<T0>(row.in + (start + k) * row.in_step);
+  return run;
+}
+
 ST_FN void phase3(const Launch& launch, st_i64 item) {
   const ColumnChunk chunk = column_chunk_of(launch, item);
   const Row row = row_of(launch, chunk.row);
   Part total;
   total.some = false;
   for (st_i64 start = chunk.begin; start < chunk.end; start += kColumnRun) {
-    T0 loaded[kColumnRun];
+    const ColumnRun run = column_run_of(row, start, chunk.end);
 #pragma unroll
     for (int k = 0; k < kColumnRun; ++k)
-      if (start + k < chunk.end) loaded[k] = st_load<T0>(row.in + (start + k) * row.in_step);
-#pragma unroll
-    for (int k = 0; k < kColumnRun; ++k)
-      if (start + k < chunk.end) total = join(total, Part{run0(loaded[k]), true});
+      if (k < run.count) total = join(total, Part{run0(run.loaded[k]), true});
   }
   ((Acc*)launch.scratch)[item] = total.value;
 }
@@ -62,14 +73,11 @@ ST_FN void phase5(const Launch& launch, st_i64 item) {
   if (sum.some) sum.value = ((const Acc*)launch.scratch)[item];
   if (!sum.some) store_initial(launch, row);
   for (st_i64 start = chunk.begin; start < chunk.end; start += kColumnRun) {
-    T0 loaded[kColumnRun];
-#pragma unroll
-    for (int k = 0; k < kColumnRun; ++k)
-      if (start + k < chunk.end) loaded[k] = st_load<T0>(row.in + (start + k) * row.in_step);
+    const ColumnRun run = column_run_of(row, start, chunk.end);
 #pragma unroll
     for (int k = 0; k < kColumnRun; ++k) {
-      if (start + k >= chunk.end) continue;
-      sum = join(sum, Part{run0(loaded[k]), true});
+      if (k >= run.count) continue;
+      sum = join(sum, Part{run0(run.loaded[k]), true});
       store(row, start + k, sum.value);
     }
   }

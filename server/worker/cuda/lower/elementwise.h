@@ -11,7 +11,7 @@
 
 namespace stride::cuda {
 
-// Of `launch.by_blocks`, by the block loops' module.
+// A launch of the block loops' module, for a launch with `by_blocks`.
 absl::StatusOr<EmittedLaunch> PrepareByBlocks(const Lowering& lowering, KernelModule& loops,
                                               const wire::ElementwiseLaunch& launch,
                                               absl::Span<const uint64_t> addresses);
