@@ -120,8 +120,7 @@ ST_FN void go_along(const Launch& launch) {
 ST_FN void phase1(const Launch& launch, st_i64 item) {
   if (launch.fault[0] != 0) return;
 #if !ST_CUDA
-  if (kLine && launch.ST_LAST.strides[0] == 0 &&
-      launch.operand1.strides[0] == (st_i64)sizeof(T1))
+  if (kLine && launch.ST_LAST.strides[0] == 0 && launch.operand1.strides[0] == (st_i64)sizeof(T1))
     return go_along(launch);
 #endif
   go_through(launch, item);
