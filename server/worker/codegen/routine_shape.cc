@@ -40,6 +40,9 @@ constexpr int64_t kLeastKeyedTile = 32768, kLeastFirstsTile = 65536;
 // Of group.h: parts of the elements that are combined at once, and the elements of the least part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
+// The first element of a group in a part costs a processor as much as ten others; a few parts there
+// are all the same, for several cores.
+constexpr int64_t kLeastInGroupCpu = 64, kFewGroupChunks = 4;
 constexpr int64_t kGroupPlaces = 512;                   // that a processor's core takes together
 constexpr int64_t kLeastSorted = 16384;                 // elements that a GPU sorts by group
 constexpr int64_t kFewIndices = 16;                     // that a GPU's thread goes through
@@ -224,7 +227,11 @@ class Planner {
       if (last().operand().strides(axis) == 0) among *= launch_.extents(axis);
     }
     const int64_t elsewhere = count_ / among;
-    if (!is_cuda() || among <= kFewIndices || among > kMostRadix) {
+    if (!is_cuda()) {
+      Add(0, DivideUp(count_, kBlockElements), {kBlockElements});
+      return Add(1, elsewhere, {0, 0, among});
+    }
+    if (among <= kFewIndices || among > kMostRadix) {
       Add(0, count_);
       return Add(1, elsewhere, {0, 0, among});
     }
@@ -495,7 +502,10 @@ class Planner {
     if (may_be_cut) {
       const int64_t wanted = is_cuda() ? kGroupChunksCuda : kGroupChunksCpu;
       const int64_t least = is_cuda() ? kLeastGroupedCuda : kLeastGroupedCpu;
-      chunks = std::min({wanted / parts, n / least, 2 * n / groups, kTableBytes / row});
+      int64_t by_groups = 2 * n / groups;
+      if (!is_cuda())
+        by_groups = std::min(by_groups, std::max(n / groups / kLeastInGroupCpu, kFewGroupChunks));
+      chunks = std::min({wanted / parts, n / least, by_groups, kTableBytes / row});
       chunks = std::max<int64_t>(chunks, 1);
     }
     const int64_t size = std::max<int64_t>(DivideUp(n, chunks), 1);

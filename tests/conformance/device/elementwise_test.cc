@@ -1,5 +1,8 @@
 #include <cmath>
+#include <cstring>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "tests/conformance/device/harness.h"
 #include "tests/support/plan_helpers.h"
@@ -142,6 +145,93 @@ TEST_F(ElementwiseTest, KeepsDenormalsAndExactDivision) {
     const float expected = static_cast<float>(i + 1) / static_cast<float>(i * 7 % 13 + 3);
     ASSERT_EQ(got.At(i).real(), static_cast<double>(expected)) << "element " << i;
   }
+}
+
+// Quotients of 64 bits, which no floating-point number holds: of arrays, and by one number for all.
+template <typename T>
+std::vector<T> Bits(const HostArray& array) {
+  std::vector<T> values(array.buffer.size() / sizeof(T));
+  std::memcpy(values.data(), array.buffer.data(), array.buffer.size());
+  return values;
+}
+template <typename T>
+HostArray OfBits(DType dtype, const std::vector<T>& values) {
+  HostArray array{Contiguous(dtype, {static_cast<int64_t>(values.size())}), ""};
+  array.buffer.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  return array;
+}
+// By zero: zero.
+template <typename T>
+T FloorQuotient(T a, T b) {
+  if (b == 0) return 0;
+  const __int128 quotient = static_cast<__int128>(a) / b;
+  const bool down = static_cast<__int128>(a) % b != 0 && (a < 0) != (b < 0);
+  return static_cast<T>(quotient - down);
+}
+template <typename T>
+T Remainder(T a, T b) {
+  if (b == 0) return 0;
+  return static_cast<T>(static_cast<__int128>(a) - static_cast<__int128>(b) * FloorQuotient(a, b));
+}
+// Ends of the range, powers of two and their neighbours, and numbers of any length.
+template <typename T>
+std::vector<T> LongNumbers() {
+  std::vector<T> numbers = {0, 1, 2, 3, 7, 10};
+  uint64_t state = 1;
+  for (int bit = 1; bit < 64; ++bit) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t power = uint64_t{1} << bit;
+    for (uint64_t number : {power - 1, power, power + 1, state >> (63 - bit), ~power, 0 - power})
+      numbers.push_back(static_cast<T>(number));
+  }
+  return numbers;
+}
+
+class DivisionTest : public ElementwiseTest {
+ protected:
+  template <typename T>
+  void Check(DType dtype) {
+    const std::vector<T> numbers = LongNumbers<T>();
+    std::vector<T> left, right;
+    for (T a : numbers) {
+      for (T b : numbers) {
+        left.push_back(a);
+        right.push_back(b);
+      }
+    }
+    const HostArray a = OfBits(dtype, left), b = OfBits(dtype, right);
+    for (const char* function : {"floor_divide", "remainder"}) {
+      const bool divides = std::string(function) == "floor_divide";
+      auto result = harness().Compute(UfuncOf(function, 2), {harness().Put(a), harness().Put(b)});
+      ASSERT_TRUE(result.ok()) << result.status();
+      const std::vector<T> got = Bits<T>(harness().Get(*result));
+      for (size_t i = 0; i < got.size(); ++i) {
+        const T want = divides ? FloorQuotient(left[i], right[i]) : Remainder(left[i], right[i]);
+        ASSERT_EQ(got[i], want) << function << " of " << left[i] << " by " << right[i];
+      }
+      harness().Reset();
+    }
+    for (T divisor : {T(3), T(7), T(1000000007), static_cast<T>(-5), static_cast<T>(-1), T(0)}) {
+      v1::Operation operation = UfuncOf("floor_divide", 2);
+      v1::Scalar* scalar = operation.mutable_ufunc()->mutable_inputs(1)->mutable_scalar();
+      if (std::is_signed_v<T>) {
+        scalar->set_int_value(static_cast<int64_t>(divisor));
+      } else {
+        scalar->set_uint_value(static_cast<uint64_t>(divisor));
+      }
+      auto result = harness().Compute(operation, {harness().Put(a), DeviceArray()});
+      ASSERT_TRUE(result.ok()) << result.status();
+      const std::vector<T> got = Bits<T>(harness().Get(*result));
+      for (size_t i = 0; i < got.size(); ++i)
+        ASSERT_EQ(got[i], FloorQuotient(left[i], divisor)) << left[i] << " by " << divisor;
+      harness().Reset();
+    }
+  }
+};
+
+TEST_F(DivisionTest, QuotientsOfLongIntegersAreExact) {
+  Check<int64_t>(DType::kInt64);
+  Check<uint64_t>(DType::kUInt64);
 }
 
 TEST_F(ElementwiseTest, OperandsOutsideTheirArenaAreRefused) {

@@ -212,7 +212,7 @@ TEST_F(FftTest, LinesTogetherHaveTheBitsOfEachAlone) {
     const std::vector<Fft::Kind> kinds =
         IsComplex(dtype) ? std::vector<Fft::Kind>{Fft::KIND_COMPLEX, Fft::KIND_COMPLEX_TO_REAL}
                          : std::vector<Fft::Kind>{Fft::KIND_REAL_TO_COMPLEX};
-    for (int64_t n : {2, 3, 4, 5, 7, 12, 30, 47, 49, 53, 64, 210, 1000, 1024, 2310}) {
+    for (int64_t n : {2, 3, 4, 5, 7, 12, 30, 47, 49, 53, 64, 111, 210, 647, 1000, 1024, 2310}) {
       const HostArray input = Random(dtype, {kLines, n}, 13);
       for (Fft::Kind kind : kinds) {
         const HostArray all = Compute(input, {kind, {1}});

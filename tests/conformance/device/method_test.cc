@@ -204,6 +204,15 @@ TEST_F(MethodTest, AtWritesNothingWhenAnIndexIsOutOfRange) {
       harness().Compute(AtOf("add", 1), {harness().Put(ones), harness().Put(indices)}, &target);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
   EXPECT_EQ(harness().Get(target).Values(), std::vector<Value>(9, Value(5)));
+  // In a later part of many.
+  for (int64_t bad : {9, -10}) {
+    const HostArray many = Make(DType::kInt64, {9000}, [=](int64_t i) {
+      return Value(static_cast<double>(i == 8500 ? bad : i % 18 - 9));
+    });
+    result = harness().Compute(AtOf("add", 1), {harness().Put(ones), harness().Put(many)}, &target);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
+    EXPECT_EQ(harness().Get(target).Values(), std::vector<Value>(9, Value(5)));
+  }
   auto wrapped = harness().Compute(AtOf("add", 1, 0, v1::INDEX_MODE_WRAP),
                                    {harness().Put(ones), harness().Put(indices)}, &target);
   EXPECT_TRUE(wrapped.ok()) << wrapped.status();

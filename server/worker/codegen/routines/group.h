@@ -42,11 +42,40 @@ ST_FN Part* part_of(const Launch& launch, st_i64 chunk, st_i64 group, st_i64 pla
 
 ST_FN void phase0(const Launch& launch, st_i64 item) { ((Part*)launch.scratch)[item].some = false; }
 
+#if !ST_CUDA
+// Elements [begin, end) of one place. Some groups are found together, by vectors, and what the loop
+// needs of the launch is its own, so that stores of results cannot change it.
+ST_FN void combine_chunk(const Launch& launch, st_i64 chunk, st_i64 number, st_i64 begin,
+                         st_i64 end) {
+  const Launch own = launch;
+  const st_i64 groups = num_groups(own), count = own.count;
+  const Place place = st_place(own, number);
+  Part* const parts = part_of(own, chunk, 0, number);
+  st_i64 in[kGroupsTogether];
+  for (st_i64 i = begin; i < end; i += kGroupsTogether) {
+    const int some = end - i < kGroupsTogether ? (int)(end - i) : kGroupsTogether;
+    groups_of(own, i, some, in);
+    for (int j = 0; j < some; ++j) {
+      if (in[j] >= groups) continue;
+      Part& part = parts[in[j] * count];
+      const Acc value = element(own, place, i + j);
+      // Combined in any case, then chosen: a processor would not foresee a branch.
+      const Acc sum = run1(part.some ? part.value : value, value);
+      part.value = part.some ? sum : value;
+      part.some = true;
+    }
+  }
+}
+#endif
+
 ST_FN void phase1(const Launch& launch, st_i64 item) {
   const st_i64 chunk = item / launch.pass[3], first = item % launch.pass[3] * launch.pass[2];
   const st_i64 last = first + launch.pass[2] < launch.count ? first + launch.pass[2] : launch.count;
   const st_i64 begin = chunk * launch.pass[0], limit = begin + launch.pass[0];
   const st_i64 n = num_elements(launch), end = limit < n ? limit : n, groups = num_groups(launch);
+#if !ST_CUDA
+  if (last - first == 1) return combine_chunk(launch, chunk, first, begin, end);
+#endif
   const Place only = st_place(launch, first);
   for (st_i64 i = begin; i < end; ++i) {
     const st_i64 group = group_of(launch, i);

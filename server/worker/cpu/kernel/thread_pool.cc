@@ -32,12 +32,13 @@ void ThreadPool::ParallelFor(int64_t num_items, int64_t grain, const Body& body)
     num_items_ = num_items;
     grain_ = grain;
     next_item_.store(0, std::memory_order_relaxed);
-    num_working_ = static_cast<int>(threads_.size());
+    open_ = true;
     ++generation_;
   }
   work_ready_.notify_all();
   Work(0);
   std::unique_lock<std::mutex> lock(mutex_);
+  open_ = false;
   work_done_.wait(lock, [this] { return num_working_ == 0; });
 }
 
@@ -54,9 +55,10 @@ void ThreadPool::Serve(int thread_index) {
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      work_ready_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+      work_ready_.wait(lock, [&] { return stopping_ || (open_ && generation_ != seen); });
       if (stopping_) return;
       seen = generation_;
+      ++num_working_;
     }
     Work(thread_index);
     std::lock_guard<std::mutex> lock(mutex_);

@@ -27,7 +27,8 @@ class ThreadPool {
 
   // Calls `body` on pieces of [0, num_items) of at most `grain` items, in no order, from up to
   // num_threads() threads at once, of which the caller is thread 0. Returns when every piece is
-  // done.
+  // done. A thread that has not woken by then is not waited for: on a busy machine its turn comes
+  // milliseconds later.
   void ParallelFor(int64_t num_items, int64_t grain, const Body& body);
 
  private:
@@ -39,7 +40,8 @@ class ThreadPool {
   std::condition_variable work_ready_;
   std::condition_variable work_done_;
   uint64_t generation_ = 0;
-  int num_working_ = 0;
+  bool open_ = false;    // whether a call has pieces that a thread may take
+  int num_working_ = 0;  // threads, but for the caller, that have joined the call
   bool stopping_ = false;
   const Body* body_ = nullptr;
   int64_t num_items_ = 0;

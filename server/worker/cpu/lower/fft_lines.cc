@@ -25,7 +25,29 @@ void Run(FftPasses<T> passes, int64_t length, Complex<T>* const* lines, FftLanes
   }
 }
 
+template <typename T>
+void Convolve(const FftConvolution& convolution, Complex<T>* const* lines, FftLanes<double>* work) {
+  static const Vectors vectors = FindVectors();
+  switch (vectors) {
+    case Vectors::kAvx512:
+      return ConvolveFftLinesAvx512(convolution, lines, work);
+    case Vectors::kAvx2:
+      return ConvolveFftLinesAvx2(convolution, lines, work);
+    case Vectors::kPlain:
+      return ConvolveFftLinesPlain(convolution, lines, work);
+  }
+}
+
 }  // namespace
+
+void ConvolveFftLines(const FftConvolution& convolution, Complex<float>* const* lines,
+                      FftLanes<double>* work) {
+  Convolve<float>(convolution, lines, work);
+}
+void ConvolveFftLines(const FftConvolution& convolution, Complex<double>* const* lines,
+                      FftLanes<double>* work) {
+  Convolve<double>(convolution, lines, work);
+}
 
 void RunFftLines(FftPasses<float> passes, int64_t length, Complex<float>* const* lines,
                  FftLanes<float>* work) {

@@ -18,6 +18,10 @@ struct FftPass {
   const Complex<T>* roots = nullptr;  // of a radix without a loop of its own
 };
 
+// Greater factors of a length make its transform a convolution: beyond it the sum of n terms for
+// each of n elements is slower.
+inline constexpr int64_t kMaxFftRadix = 50;
+
 // Pointer and count, not a vector: no code shared with other files is compiled for other
 // processors.
 template <typename T>
@@ -41,5 +45,17 @@ void RunFftLines(FftPasses<float> passes, int64_t length, Complex<float>* const*
                  FftLanes<float>* work);
 void RunFftLines(FftPasses<double> passes, int64_t length, Complex<double>* const* lines,
                  FftLanes<double>* work);
+
+// A transform as a convolution (fft_plan.h), whose own passes are of double precision.
+struct FftConvolution {
+  FftPasses<double> passes;
+  int64_t length = 0, padded = 0;  // of a line, and of the passes
+  const Complex<double>*chirp = nullptr, *kernel = nullptr;
+};
+// As RunFftLines. `work`: 4 * padded vectors.
+void ConvolveFftLines(const FftConvolution& convolution, Complex<float>* const* lines,
+                      FftLanes<double>* work);
+void ConvolveFftLines(const FftConvolution& convolution, Complex<double>* const* lines,
+                      FftLanes<double>* work);
 
 }  // namespace stride::cpu

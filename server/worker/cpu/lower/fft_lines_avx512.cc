@@ -13,4 +13,13 @@ void RunFftLinesAvx512(FftPasses<double> passes, int64_t length, Complex<double>
   RunLines<double>(passes, length, lines, work);
 }
 
+void ConvolveFftLinesAvx512(const FftConvolution& convolution, Complex<float>* const* lines,
+                            FftLanes<double>* work) {
+  ConvolveLines<float>(convolution, lines, work);
+}
+void ConvolveFftLinesAvx512(const FftConvolution& convolution, Complex<double>* const* lines,
+                            FftLanes<double>* work) {
+  ConvolveLines<double>(convolution, lines, work);
+}
+
 }  // namespace stride::cpu

@@ -18,4 +18,18 @@ void RunFftLinesAvx512(FftPasses<float> passes, int64_t length, Complex<float>* 
 void RunFftLinesAvx512(FftPasses<double> passes, int64_t length, Complex<double>* const* lines,
                        FftLanes<double>* work);
 
+// ConvolveFftLines in the same way.
+void ConvolveFftLinesPlain(const FftConvolution& convolution, Complex<float>* const* lines,
+                           FftLanes<double>* work);
+void ConvolveFftLinesPlain(const FftConvolution& convolution, Complex<double>* const* lines,
+                           FftLanes<double>* work);
+void ConvolveFftLinesAvx2(const FftConvolution& convolution, Complex<float>* const* lines,
+                          FftLanes<double>* work);
+void ConvolveFftLinesAvx2(const FftConvolution& convolution, Complex<double>* const* lines,
+                          FftLanes<double>* work);
+void ConvolveFftLinesAvx512(const FftConvolution& convolution, Complex<float>* const* lines,
+                            FftLanes<double>* work);
+void ConvolveFftLinesAvx512(const FftConvolution& convolution, Complex<double>* const* lines,
+                            FftLanes<double>* work);
+
 }  // namespace stride::cpu

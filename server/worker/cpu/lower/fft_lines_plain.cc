@@ -13,4 +13,13 @@ void RunFftLinesPlain(FftPasses<double> passes, int64_t length, Complex<double>*
   RunLines<double>(passes, length, lines, work);
 }
 
+void ConvolveFftLinesPlain(const FftConvolution& convolution, Complex<float>* const* lines,
+                           FftLanes<double>* work) {
+  ConvolveLines<float>(convolution, lines, work);
+}
+void ConvolveFftLinesPlain(const FftConvolution& convolution, Complex<double>* const* lines,
+                           FftLanes<double>* work) {
+  ConvolveLines<double>(convolution, lines, work);
+}
+
 }  // namespace stride::cpu

@@ -36,6 +36,9 @@ Complex<V> TimesMinusI(Complex<V> a) {
 template <typename T, int kRadix>
 struct Butterfly;
 
+// Pairs of elements of the greatest radix that has no loop of its own.
+constexpr int kMostPairs = kMaxFftRadix / 2;
+
 template <typename T>
 struct Butterfly<T, 2> {
   template <typename V>
@@ -114,22 +117,42 @@ void RunPass(const FftPass<T>& pass, const Complex<V>* __restrict from, Complex<
   }
 }
 
+// Any odd radix. Elements l and radix - l go together, and so do the results of these numbers: with
+// w = w.re + i w.im a root, w a + conj(w) b = w.re (a + b) + i w.im (a - b), which has a quarter of
+// the products.
 template <typename T, typename V>
 void RunAnyPass(const FftPass<T>& pass, const Complex<V>* from, Complex<V>* to) {
   const int64_t radix = pass.radix, groups = pass.num_groups, stride = pass.stride;
+  const int64_t half = radix / 2;
+  Complex<V> sums[kMostPairs + 1], differences[kMostPairs + 1];
   for (int64_t q = 0; q < groups; ++q) {
+    const Complex<T>* const twiddles = pass.twiddles + q * (radix - 1);
     for (int64_t k = 0; k < stride; ++k) {
-      const Complex<V>* source = from + stride * q + k;
-      for (int64_t j = 0; j < radix; ++j) {
-        Complex<V> sum = source[0];
-        int64_t turn = 0;
-        for (int64_t l = 1; l < radix; ++l) {
+      const Complex<V>* const source = from + stride * q + k;
+      Complex<V>* const target = to + stride * radix * q + k;
+      const Complex<V> first = source[0];
+      Complex<V> total = first;
+      for (int64_t l = 1; l <= half; ++l) {
+        const Complex<V> a = source[stride * groups * l];
+        const Complex<V> b = source[stride * groups * (radix - l)];
+        sums[l] = a + b;
+        differences[l] = a - b;
+        total = total + sums[l];
+      }
+      target[0] = total;
+      for (int64_t j = 1; j <= half; ++j) {
+        Complex<V> even = first, odd = pass.roots[j].im * differences[1];
+        even = even + pass.roots[j].re * sums[1];
+        int64_t turn = j;
+        for (int64_t l = 2; l <= half; ++l) {
           turn += j;
           if (turn >= radix) turn -= radix;
-          sum = sum + pass.roots[turn] * source[stride * groups * l];
+          even = even + pass.roots[turn].re * sums[l];
+          odd = odd + pass.roots[turn].im * differences[l];
         }
-        if (j > 0) sum = pass.twiddles[q * (radix - 1) + j - 1] * sum;
-        to[stride * (radix * q + j) + k] = sum;
+        const Complex<V> turned = TimesMinusI(odd);
+        target[stride * j] = twiddles[j - 1] * (even - turned);
+        target[stride * (radix - j)] = twiddles[radix - j - 1] * (even + turned);
       }
     }
   }
@@ -226,6 +249,51 @@ void RunLines(FftPasses<T> passes, int64_t length, Complex<T>* const* lines, Fft
   Element* const data = reinterpret_cast<Element*>(work);
   const Element* const result = RunPasses(passes, data, data + length);
   ScatterLines<T>(reinterpret_cast<const FftLanes<T>*>(result), length, lines);
+}
+
+template <typename V>
+Complex<V> Conjugate(Complex<V> a) {
+  return {a.re, -a.im};
+}
+// From lines to vectors of doubles, and back; `room` is as long as `to` or `from`.
+inline void GatherDoubles(Complex<double>* const* lines, int64_t length, FftLanes<double>* to,
+                          FftLanes<double>*) {
+  GatherLines<double>(lines, length, to);
+}
+inline void GatherDoubles(Complex<float>* const* lines, int64_t length, FftLanes<double>* to,
+                          FftLanes<double>* room) {
+  auto* const given = reinterpret_cast<FftLanes<float>*>(room);
+  GatherLines<float>(lines, length, given);
+  for (int64_t j = 0; j < 2 * length; ++j)
+    to[j] = __builtin_convertvector(given[j], FftLanes<double>);
+}
+inline void ScatterDoubles(const FftLanes<double>* from, int64_t length,
+                           Complex<double>* const* lines, FftLanes<double>*) {
+  ScatterLines<double>(from, length, lines);
+}
+inline void ScatterDoubles(const FftLanes<double>* from, int64_t length,
+                           Complex<float>* const* lines, FftLanes<double>* room) {
+  auto* const rounded = reinterpret_cast<FftLanes<float>*>(room);
+  for (int64_t j = 0; j < 2 * length; ++j)
+    rounded[j] = __builtin_convertvector(from[j], FftLanes<float>);
+  ScatterLines<float>(rounded, length, lines);
+}
+
+template <typename T>
+void ConvolveLines(const FftConvolution& c, Complex<T>* const* lines, FftLanes<double>* work) {
+  typedef Complex<FftLanes<double>> Element;
+  FftLanes<double>* const second = work + 2 * c.padded;
+  GatherDoubles(lines, c.length, work, second);
+  Element* const data = reinterpret_cast<Element*>(work);
+  for (int64_t j = 0; j < c.length; ++j) data[j] = c.chirp[j] * data[j];
+  for (int64_t j = c.length; j < c.padded; ++j) data[j] = Element{};
+  Element* const line = RunPasses(c.passes, data, data + c.padded);
+  // The inverse transform is the forward one between conjugates.
+  for (int64_t j = 0; j < c.padded; ++j) line[j] = Conjugate(c.kernel[j] * line[j]);
+  Element* const result = RunPasses(c.passes, line, line == data ? data + c.padded : data);
+  for (int64_t j = 0; j < c.length; ++j) result[j] = c.chirp[j] * Conjugate(result[j]);
+  ScatterDoubles(reinterpret_cast<const FftLanes<double>*>(result), c.length, lines,
+                 result == data ? second : work);
 }
 
 }  // namespace

@@ -9,37 +9,33 @@
 namespace stride::cpu {
 namespace {
 
-// Beyond it the sum of n terms for each of n elements is slower than a convolution.
-constexpr int64_t kMaxRadix = 50;
 // Bytes of memory in which lines are transformed together: they are to stay in a core's cache.
-constexpr size_t kMostTogether = 1 << 20;
+// Lines that are convolved one by one take so much longer that they need not.
+constexpr size_t kMostTogether = 1 << 20, kMostConvolvedTogether = 8 << 20;
 
-template <typename T>
-Complex<T> Conjugate(Complex<T> a) {
-  return {a.re, -a.im};
-}
-
-// Empty when there is a factor beyond kMaxRadix.
+// Empty when there is a factor beyond kMaxFftRadix.
 std::vector<int64_t> Factorize(int64_t n) {
   std::vector<int64_t> radices;
   for (int64_t radix : {4, 2, 3, 5}) {
     for (; n % radix == 0; n /= radix) radices.push_back(radix);
   }
-  for (int64_t radix = 7; radix <= kMaxRadix && n > 1; radix += 2) {
+  for (int64_t radix = 7; radix <= kMaxFftRadix && n > 1; radix += 2) {
     for (; n % radix == 0; n /= radix) radices.push_back(radix);
   }
   if (n > 1) radices.clear();
   return radices;
 }
 
-// The least length of small factors that is not below n.
+// The least length of factors 2, 3 and 5 that is not below n.
 int64_t GoodLength(int64_t n) {
   int64_t best = 1;
   while (best < n) best *= 2;
-  for (int64_t odd : {3, 5, 9, 15}) {
-    int64_t length = odd;
-    while (length < n) length *= 2;
-    best = std::min(best, length);
+  for (int64_t fives = 1; fives < best; fives *= 5) {
+    for (int64_t odd = fives; odd < best; odd *= 3) {
+      int64_t length = odd;
+      while (length < n) length *= 2;
+      best = std::min(best, length);
+    }
   }
   return best;
 }
@@ -144,21 +140,28 @@ size_t FftPlan<T>::table_bytes() const {
 template <typename T>
 void FftPlan<T>::Run(Complex<T>* data, std::byte* work) const {
   if (convolution_ != nullptr) return RunConvolution(data, work);
-  const Complex<T>* const result = RunPasses(FftPasses<T>{passes_.data(), passes_.size()}, data,
-                                             reinterpret_cast<Complex<T>*>(work));
+  const Complex<T>* const result = RunPasses(passes(), data, reinterpret_cast<Complex<T>*>(work));
   if (result != data) std::copy(result, result + n_, data);
 }
 
 template <typename T>
 size_t FftPlan<T>::together_bytes() const {
+  if (convolution_ != nullptr) {
+    const size_t bytes = 4 * convolution_->plan.length() * sizeof(FftLanes<double>);
+    return bytes <= kMostConvolvedTogether ? bytes : 0;
+  }
   const size_t bytes = 4 * n_ * sizeof(FftLanes<T>);
-  return convolution_ == nullptr && n_ > 1 && bytes <= kMostTogether ? bytes : 0;
+  return n_ > 1 && bytes <= kMostTogether ? bytes : 0;
 }
 
 template <typename T>
 void FftPlan<T>::RunTogether(Complex<T>* const* lines, std::byte* work) const {
-  RunFftLines(FftPasses<T>{passes_.data(), passes_.size()}, n_, lines,
-              reinterpret_cast<FftLanes<T>*>(work));
+  if (convolution_ != nullptr) {
+    const Convolution& c = *convolution_;
+    return ConvolveFftLines({c.plan.passes(), n_, c.plan.length(), c.chirp.data(), c.kernel.data()},
+                            lines, reinterpret_cast<FftLanes<double>*>(work));
+  }
+  RunFftLines(passes(), n_, lines, reinterpret_cast<FftLanes<T>*>(work));
 }
 
 template <typename T>

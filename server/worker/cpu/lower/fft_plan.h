@@ -35,6 +35,9 @@ class FftPlan {
   // In place.
   void Run(Complex<T>* data, std::byte* work) const;
 
+  // None where the length is made a convolution.
+  FftPasses<T> passes() const { return {passes_.data(), passes_.size()}; }
+
   // Memory that RunTogether works in, aligned in the same way; 0 where lines are run one by one.
   size_t together_bytes() const;
   // kFftLines lines in place. The same bits as Run's.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "server/worker/codegen/launch_abi.h"
@@ -7,6 +8,24 @@
 
 namespace stride::cpu {
 namespace {
+
+// Some 10 us of work: below that, waking a second thread costs more than it brings.
+constexpr int64_t kLeastReduced = 128 << 10;
+
+int64_t CountElements(const wire::ReduceLaunch& launch) {
+  int64_t count = 1;
+  for (const auto* extents : {&launch.kept_extents(), &launch.reduced_extents()}) {
+    for (int64_t extent : *extents) count *= extent;
+  }
+  return count;
+}
+
+// An item may be one result of a long reduction: threads take them as they come.
+int64_t ReduceGrain(const wire::ReduceLaunch& launch, int64_t num_items, int num_threads) {
+  const int64_t elements = std::max<int64_t>(CountElements(launch), 1);
+  const int64_t least = (num_items * kLeastReduced + elements - 1) / elements;
+  return std::max(least, num_items / (int64_t{num_threads} * 8) + 1);
+}
 
 absl::Status CheckLimits(const wire::ReduceLaunch& launch) {
   if (launch.kept_extents_size() + launch.reduced_extents_size() <= codegen::kMaxRank &&
@@ -34,11 +53,9 @@ absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
   }
   codegen::LaunchBlock block =
       codegen::PackReduce(launch, shape, addresses, reinterpret_cast<uint64_t>(scratch.get()));
-  // An item may be one result of a long reduction: let threads take them as they come.
-  int64_t grain = shape.num_items / (int64_t{pool.num_threads()} * 8) + 1;
-  pool.ParallelFor(shape.num_items, grain, [&](int64_t begin, int64_t end, int) {
-    loops.reduce(block.data(), begin, end);
-  });
+  pool.ParallelFor(
+      shape.num_items, ReduceGrain(launch, shape.num_items, pool.num_threads()),
+      [&](int64_t begin, int64_t end, int) { loops.reduce(block.data(), begin, end); });
   FinishReduce(pool, loops, shape, block);
   return absl::OkStatus();
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -12,11 +14,16 @@ struct FreeDeleter {
 using ScratchMemory = std::unique_ptr<std::byte, FreeDeleter>;
 
 // Memory for one task, aligned to cache lines, of any content. Null when there is none: an answer,
-// not an exception.
+// not an exception. The C library gives large memory back to the system, so that each task touches
+// it for the first time: in huge pages, where the system has them, that takes a quarter of the time.
 inline ScratchMemory AllocateScratch(size_t size) {
-  constexpr size_t kAlignment = 64;
-  size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-  return ScratchMemory(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+  constexpr size_t kLineBytes = 64, kHugePageBytes = 2 << 20;
+  const bool huge = size >= 2 * kHugePageBytes;
+  const size_t alignment = huge ? kHugePageBytes : kLineBytes;
+  const size_t rounded = (size + alignment - 1) / alignment * alignment;
+  ScratchMemory memory(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
+  if (huge && memory != nullptr) madvise(memory.get(), rounded, MADV_HUGEPAGE);
+  return memory;
 }
 
 }  // namespace stride::cpu
