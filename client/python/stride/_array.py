@@ -588,11 +588,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     # --- with other libraries ---
 
     def __array_namespace__(self, *, api_version: Optional[str] = None):
-        import stride
+        from stride import _versions
 
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
-            raise ValueError(f"no such version of the array API here: {api_version}")
-        return stride
+        return _versions.namespace(api_version)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         from stride import _numpy_protocol
@@ -860,19 +858,26 @@ def _binary(name: str):
 def _operators(elementwise, name: str):
     repeats = name == "multiply"
 
+    # The most frequent operands first: `_operand` has all.
     def forward(self, other):
-        if repeats and type(other) in (list, tuple) and _repeats_sequences(self):
+        kind = type(other)
+        if kind is Array:
+            other = other._node
+        elif kind is float or kind is int:
+            other = Number(other)
+        elif repeats and (kind is list or kind is tuple) and _repeats_sequences(self):
             return NotImplemented
-        other = _operand(self, other)
-        if other is NotImplemented:
+        elif (other := _operand(self, other)) is NotImplemented:
             return NotImplemented
         return wrap(elementwise(name, (self._node, other)))
 
     def backward(self, other):
-        if repeats and type(other) in (list, tuple) and _repeats_sequences(self):
+        kind = type(other)
+        if kind is float or kind is int:
+            other = Number(other)
+        elif repeats and (kind is list or kind is tuple) and _repeats_sequences(self):
             return NotImplemented
-        other = _operand(self, other)
-        if other is NotImplemented:
+        elif (other := _operand(self, other)) is NotImplemented:
             return NotImplemented
         return wrap(elementwise(name, (other, self._node)))
 
