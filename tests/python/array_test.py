@@ -1,6 +1,7 @@
 """The array object, and NumPy's functions applied to it."""
 
 import copy
+import itertools
 import pickle
 import unittest
 from unittest import mock
@@ -13,6 +14,28 @@ from stride.v1 import operation_pb2
 
 
 class ArrayTest(client_case.ClientCase):
+    def test_index_arrays_apart(self):
+        """Index arrays with a slice, None or an Ellipsis between them, also one of no axes, put their axes first."""
+        host = np.arange(60).reshape(3, 4, 5)
+        parts = (slice(None), slice(1, None), 0, [0, 1], np.array([[0], [1]]))
+        for first, second, third in itertools.product(parts, repeat=3):
+            for key in (
+                (first, Ellipsis, second, third),
+                (first, second, Ellipsis, third),
+                (first, None, second, third),
+                (first, Ellipsis, None, second),
+                (Ellipsis, first, second),
+                (first, second, third, Ellipsis),
+            ):
+                expected = host[key]
+                self.same(st.asarray(host)[key], expected)
+                written, array = host.copy(), st.asarray(host) + 0
+                written[key] = array[key] = np.arange(expected.size).reshape(expected.shape)
+                self.same(array, written)
+        mask = np.array([True, False, True])
+        for key in ((mask, Ellipsis, slice(None), 1), (mask, slice(None), Ellipsis, [1, 2])):
+            self.same(st.asarray(host)[key], host[key])
+
     def test_attributes(self):
         x = st.zeros((2, 3), dtype=st.float32)
         self.assertEqual((x.shape, x.ndim, x.size, x.nbytes, x.itemsize, x.dtype, len(x)), ((2, 3), 2, 6, 24, 4, np.float32, 2))
