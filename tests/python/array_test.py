@@ -14,6 +14,29 @@ from stride.v1 import operation_pb2
 
 
 class ArrayTest(client_case.ClientCase):
+    def test_powers_that_numpy_has_functions_for(self):
+        """`x ** 0.5` is the square root to the last bit, with its infinities and signed zeros."""
+        rng = np.random.default_rng(2)
+        for dtype in "?bhilBHILefd":
+            host = rng.normal(size=2000) * 10
+            host = (np.abs(host) + 1 if dtype in "BHIL?" else host).astype(dtype)
+            if dtype in "fd":
+                host[:5] = -0.0, 0.0, -np.inf, np.inf, np.nan
+            for exponent in (-1, -1.0, 0.5, 2, 2.0):
+                if dtype in "?bhilBHIL" and exponent == -1:
+                    continue
+                with self.subTest(dtype=dtype, exponent=exponent), np.errstate(all="ignore"):
+                    expected = host**exponent
+                    self.same(st.asarray(host) ** exponent, expected)
+                    array, local = st.asarray(host), st.asarray(host)
+                    if expected.dtype == host.dtype:
+                        array **= exponent
+                        self.same(array, expected)
+                    float(local[1].real)  # a loop of the host
+                    self.same(local**exponent, expected)
+        self.same(st.asarray([4.0, 9.0]) ** np.float64(0.5), np.array([2.0, 3.0]))
+        self.same(0.5 ** st.asarray([1.0, 2.0]), np.array([0.5, 0.25]))
+
     def test_index_arrays_apart(self):
         """Index arrays with a slice, None or an Ellipsis between them, also one of no axes, put their axes first."""
         host = np.arange(60).reshape(3, 4, 5)

@@ -852,7 +852,23 @@ def _repeats_sequences(array: Array) -> bool:
 def _binary(name: str):
     if name == "floor_divide":
         return _operators(lambda name, inputs: _graph.floor_divide(inputs), name)
-    return _operators(elementwise, name)
+    return _operators(_power if name == "power" else elementwise, name)
+
+
+# As NumPy's operator with these numbers of Python: they are rounded correctly, and differ from powers in signed zeros
+# and infinities.
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 2: "square"}
+
+
+def _power(name: str, inputs: tuple) -> Node:
+    base, exponent = inputs
+    if type(exponent) is Number and type(base) is Node and (exponent.type is float or exponent.type is int):
+        function, kind = _POWERS.get(exponent.value), base.dtype.kind
+        if function is not None and (kind in "fc" or function == "square" and kind == "b" and exponent.type is int):
+            return elementwise(function, (base,))
+        if function == "sqrt" and kind in "iu":
+            return elementwise(function, (elementwise("multiply", (base, Number(1.0))),))
+    return elementwise(name, inputs)
 
 
 def _operators(elementwise, name: str):
