@@ -27,6 +27,8 @@ class Internal:
         self.__dict__.update(_path=path, _reason=reason, _known=known)
 
     def __getattr__(self, name):
+        if name == "__name__":  # to replace it by another object
+            exclude(self._reason)
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         path = f"{self._path}.{name}"

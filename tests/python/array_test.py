@@ -1,6 +1,7 @@
 """The array object, and NumPy's functions applied to it."""
 
 import copy
+import itertools
 import pickle
 import unittest
 from unittest import mock
@@ -13,6 +14,51 @@ from stride.v1 import operation_pb2
 
 
 class ArrayTest(client_case.ClientCase):
+    def test_powers_that_numpy_has_functions_for(self):
+        """`x ** 0.5` is the square root to the last bit, with its infinities and signed zeros."""
+        rng = np.random.default_rng(2)
+        for dtype in "?bhilBHILefd":
+            host = rng.normal(size=2000) * 10
+            host = (np.abs(host) + 1 if dtype in "BHIL?" else host).astype(dtype)
+            if dtype in "fd":
+                host[:5] = -0.0, 0.0, -np.inf, np.inf, np.nan
+            for exponent in (-1, -1.0, 0.5, 2, 2.0):
+                if dtype in "?bhilBHIL" and exponent == -1:
+                    continue
+                with self.subTest(dtype=dtype, exponent=exponent), np.errstate(all="ignore"):
+                    expected = host**exponent
+                    self.same(st.asarray(host) ** exponent, expected)
+                    array, local = st.asarray(host), st.asarray(host)
+                    if expected.dtype == host.dtype:
+                        array **= exponent
+                        self.same(array, expected)
+                    float(local[1].real)  # a loop of the host
+                    self.same(local**exponent, expected)
+        self.same(st.asarray([4.0, 9.0]) ** np.float64(0.5), np.array([2.0, 3.0]))
+        self.same(0.5 ** st.asarray([1.0, 2.0]), np.array([0.5, 0.25]))
+
+    def test_index_arrays_apart(self):
+        """Index arrays with a slice, None or an Ellipsis between them, also one of no axes, put their axes first."""
+        host = np.arange(60).reshape(3, 4, 5)
+        parts = (slice(None), slice(1, None), 0, [0, 1], np.array([[0], [1]]))
+        for first, second, third in itertools.product(parts, repeat=3):
+            for key in (
+                (first, Ellipsis, second, third),
+                (first, second, Ellipsis, third),
+                (first, None, second, third),
+                (first, Ellipsis, None, second),
+                (Ellipsis, first, second),
+                (first, second, third, Ellipsis),
+            ):
+                expected = host[key]
+                self.same(st.asarray(host)[key], expected)
+                written, array = host.copy(), st.asarray(host) + 0
+                written[key] = array[key] = np.arange(expected.size).reshape(expected.shape)
+                self.same(array, written)
+        mask = np.array([True, False, True])
+        for key in ((mask, Ellipsis, slice(None), 1), (mask, slice(None), Ellipsis, [1, 2])):
+            self.same(st.asarray(host)[key], host[key])
+
     def test_attributes(self):
         x = st.zeros((2, 3), dtype=st.float32)
         self.assertEqual((x.shape, x.ndim, x.size, x.nbytes, x.itemsize, x.dtype, len(x)), ((2, 3), 2, 6, 24, 4, np.float32, 2))

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import math
 import os
 import tempfile
@@ -340,7 +341,28 @@ class CuPysOwnArgumentsTest(client_case.ClientCase):
     def test_inverse_of_hermitian_matrices(self):
         x = np.array([[3, 1 - 1j], [1 + 1j, 4]])
         self.same(cupyx.linalg.invh(cp.asarray(x)), np.linalg.inv(x), rtol=1e-12)
+        self.cho_solve()
         self.assertEqual(cp.cuda.runtime.deviceGetAttribute(cp.cuda.runtime.cudaDevAttrCooperativeLaunch, 0), 1)
+
+    def cho_solve(self):
+        rng = np.random.default_rng(5)
+        for shape, dtype in itertools.product(((1, 1), (4, 4), (2, 3, 5, 5), (0, 3, 3), (0, 0)), "fdFD"):
+            x = (rng.random(shape) + (1j * rng.random(shape) if dtype in "FD" else 0)).astype(dtype)
+            x = x @ np.swapaxes(x, -1, -2).conj() + 4 * np.eye(shape[-1], dtype=dtype)
+            for lower, columns in ((True, ()), (False, ()), (True, (3,)), (False, (1,))):
+                factor = np.linalg.cholesky(x, upper=not lower)
+                # The other triangle is not read.
+                unread = np.triu_indices(shape[-1], 1) if lower else np.tril_indices(shape[-1], -1)
+                factor[(..., *unread)] = np.nan
+                b = rng.random((*shape[:-1], *columns)).astype(dtype)
+                expected = np.linalg.solve(x, b if columns else b[..., None])
+                ours = cupyx.linalg.cho_solve((cp.asarray(factor), lower), cp.asarray(b))
+                tolerance = 1e-4 if dtype in "fF" else 1e-11
+                self.same(ours, expected if columns else expected[..., 0], rtol=tolerance, atol=tolerance)
+        factor = cp.eye(3)
+        for wrong, b in ((cp.ones((2, 3)), cp.ones(2)), (factor, cp.ones(2)), (factor, cp.asarray([1, np.nan, 2]))):
+            with self.assertRaises(ValueError):
+                cupyx.linalg.cho_solve((wrong, True), b)
 
     def test_deprecated_settings_of_transforms_warn(self):
         with self.assertWarnsRegex(DeprecationWarning, "enable_nd_planning"):

@@ -43,6 +43,33 @@ class HostLoopTest(client_case.ClientCase):
                 host.flat[:3] = np.nan, -0.0, np.inf
             yield host
 
+    def test_flat_writes(self):
+        """Writes by `flat` stay on the host, and are seen by views, by recorded operations in their order and by the
+        service."""
+        base, expected = st.asarray(np.arange(24.0).reshape(4, 6)), np.arange(24.0).reshape(4, 6)
+        for key in ((slice(None), slice(None)), (slice(1, 3), slice(None, None, 2)), (slice(None), slice(None, None, -1))):
+            ours, theirs = base[key].flat, expected[key].flat
+            reads = []
+            for i in range(-len(theirs), len(theirs)):
+                value = (i, i + 0.5, np.float32(i), True, base[0, 0])[i % 5]
+                if i % 7 == 0:
+                    reads.append((base + 0, expected.copy()))
+                ours[i], theirs[i] = value, float(value)
+            self.same(base, expected)
+            for one, other in reads:
+                self.same(one, other)
+            base += 1
+            expected += 1
+            ours[0] = theirs[0] = -3
+            self.same(base * 1, expected)
+            for wrong in (len(theirs), -len(theirs) - 1):
+                with self.assertRaises(IndexError):
+                    ours[wrong] = 1.0
+            with self.assertRaises((TypeError, ValueError)):
+                ours[0] = "x"
+            ours[1:3] = theirs[1:3] = 7
+            self.same(base, expected)
+
     def test_binary_functions_are_the_services(self):
         """Local arrays and others give the same bits, types and shapes, or the same error."""
         shapes = ((), (1,), (0,), (5,), (2, 5), (2, 1))

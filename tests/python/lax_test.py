@@ -431,6 +431,38 @@ def double(v):
     """The same by the service."""
     return lax.while_loop(lambda v: v.sum() < 1000, lambda v: v * 2, v)
 
+    def test_static_data_without_a_hash(self):
+        class Scaled:
+            def __init__(self, x, settings):
+                self.x, self.settings = x, settings
+
+            def sum(self):
+                return Scaled(st.sum(self.x) * self.settings["by"], self.settings)
+
+        traced = []
+        tree_util.register_pytree_node(
+            Scaled, lambda one: ((one.x,), one.settings), lambda settings, parts: Scaled(*parts, settings)
+        )
+
+        @st.jit
+        def scaled(one, others=()):
+            traced.append(one.settings["by"])
+            return one.sum()
+
+        x, settings = st.arange(3.0), {"by": 2}
+        self.assertEqual(float(scaled(Scaled(x, settings)).x), 6)
+        self.assertEqual(float(scaled(Scaled(x, {"by": 2})).x), 6)
+        self.assertEqual(float(scaled(Scaled(x, settings), others=[Scaled(x, {1, 2})]).x), 6)
+        # The program changes what it gave; the kept result is that of the data as they were.
+        settings["by"] = 3
+        self.assertEqual(float(scaled(Scaled(x, settings)).x), 9)
+        self.assertEqual(float(scaled(Scaled(x, {"by": 2})).x), 6)
+        self.assertEqual(traced, [2, 2, 3])
+        self.assertEqual(st.vmap(lambda one: one.sum())(Scaled(st.ones((2, 3)), {"by": 2})).x.tolist(), [6, 6])
+        first, second = (tree_util.tree_structure(Scaled(x, {"by": i})) for i in (1, 2))
+        self.assertNotEqual(first, second)
+        self.assertEqual(hash(first), hash(tree_util.tree_structure(Scaled(1, {"by": 1}))))
+
 
 class LoopTest(LaxCase):
     """Loops and branches as operations of the service."""

@@ -238,6 +238,23 @@ class ManipulationTest(client_case.ClientCase):
         ):
             self.assertIsInstance(result, tuple)
 
+    def test_results_that_were_lists(self):
+        """Versions of the array API before 2025.12 have lists of arrays and devices."""
+        x = st.arange(3)
+        for version in ("2021.12", "2022.12", "2023.12", "2024.12"):
+            earlier = x.__array_namespace__(api_version=version)
+            for result in (
+                earlier.meshgrid(x, x, indexing="ij"),
+                earlier.broadcast_arrays(x, st.ones(())),
+                earlier.__array_namespace_info__().devices(),
+            ):
+                self.assertIs(type(result), list)
+            self.assertIs(earlier.add, st.add)
+            self.assertIs(earlier.linalg, st.linalg)
+            self.assertEqual(dir(earlier), dir(st))
+            self.assertEqual(earlier.meshgrid(x, x, indexing="ij")[0].tolist(), [[0] * 3, [1] * 3, [2] * 3])
+        self.assertIs(x.__array_namespace__(api_version="2025.12"), st)
+
     def test_memory_order(self):
         """Copies and new arrays lie as NumPy's do: flags, strides, and what reads the elements as they lie."""
 

@@ -299,6 +299,8 @@ m.polyval(f, a)
 = m.polysub([2, 10], [1, 2, 3])
 = m.polymul([1, 2, 3], [9, 5, 1])
 = m.polymul([0, 0, 2], [1, 0])
+= m.polymul([], [1.0])
+= m.polymul(f, f[:0])
 m.polydiv([3., 5, 2], [2., 1])
 m.polydiv([1, 2], [1, 2, 3])
 m.polydiv([1, 5, 6, 0], [1, 2])
@@ -567,6 +569,9 @@ m.geomspace([1, 2], [10, 20], 3)
 = m.indices(())
 = m.mgrid[0:3, 0:2]
 = m.mgrid[0:3]
+= m.mgrid[:]
+= m.ogrid[5:]
+= m.r_[3:, 7]
 m.mgrid[0:1:3j, 0:2:2j]
 m.mgrid[-1:1:5j]
 = m.ogrid[0:3, 0:2]
@@ -1189,6 +1194,15 @@ m.percentile(a, 30, axis=0, keepdims=True)
 m.percentile(f, 30)
 m.percentile(f, np.float64(30))
 m.percentile(f, [30])
+m.percentile(f, True)
+m.quantile(f, np.int64(1), method='weibull')
+m.nanpercentile(f, np.float64(30))
+m.nanpercentile(f, np.int64(30))
+m.nanquantile(f, 1)
+m.nanquantile(f, np.int64(1))
+m.nanquantile(f, np.int64(1), method='weibull')
+m.nanquantile(f, [0, 1], method='weibull')
+m.nanquantile(f, True, method='hazen')
 m.percentile(i, 120)
 m.percentile(v, 40)
 m.quantile(a, 0.5, method='nope')

@@ -558,6 +558,51 @@ class ClosedTest(NamesCase):
     def test_a_buffer_of_an_array(self):
         np.testing.assert_array_equal(st.ndarray((2,), buffer=st.array([1, 2, 3]), offset=8, dtype=int), [2, 3])
 
+    def test_vectorize_of_what_is_not_translated(self):
+        values = {0.1: 5, 0.5: 6, 1.0: 7}
+        calls = []
+
+        def counted(x):
+            calls.append(x)
+            return x * 2
+
+        def power(x, by=2, **_):
+            return x**by
+
+        class Scale:
+            @st.vectorize
+            def times(self, x):
+                return f"{x * self.by:g}"
+
+            by = 3
+
+        host = np.array([0.1, 0.5, 1.0])
+        x = st.asarray(host)
+        for function, named in (
+            (math.cos, {}), (values.get, {}), (int, {}), (counted, {}), (power, {"by": 3}), (lambda *v: v[0] + 1, {}),
+            (lambda v: values[float(v)], {}), (lambda v: f"{v:g}", {}),
+        ):  # fmt: skip
+            with self.assertWarnsRegex(st.DownloadWarning, "is not compiled") as caught:
+                ours = st.vectorize(function)(x, **named)
+            self.assertIn("numpy_names_test.py", caught.filename)
+            np.testing.assert_array_equal(np.asarray(ours), np.vectorize(function)(host, **named), strict=True)
+        self.assertEqual([float(one) for one in calls], [0.1, *host] * 2)
+        with self.assertWarnsRegex(st.DownloadWarning, r"\(.*the source of cos is not there"):
+            st.vectorize(math.cos)(x)
+        with self.assertWarns(st.DownloadWarning):
+            self.assertEqual(Scale().times(x).tolist(), ["0.3", "1.5", "3"])
+        # Translated functions stay with the service, in a trace and with Numba's target alone.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.same(st.vectorize(lambda v: v + 1)([1, 2]), [2, 3])
+            self.same(st.vectorize(lambda v: v * v)(x), host**2)
+        for call in (
+            lambda: st.vectorize(math.cos, target="cuda")(x),
+            lambda: st.jit(lambda x: st.vectorize(counted)(x))(x),
+        ):
+            with self.assertRaises(st.ExpressionError):
+                call()
+
     def test_vectorize_with_keywords_of_numpy(self):
         def larger(a, b):
             return a + b if a > b else a - b

@@ -456,7 +456,7 @@ class PythonKernelTest(client_case.ClientCase):
             self.same(scaled(st.ones(3, dtype=st.float32)), np.full(3, 2.5, np.float32))
         self.assertIn(sent.kinds[-1], ("ufunc", "expression"))
 
-        @st.vectorize
+        @st.vectorize(target="cuda")
         def bad(x):
             while True:
                 yield x

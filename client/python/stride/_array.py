@@ -588,11 +588,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     # --- with other libraries ---
 
     def __array_namespace__(self, *, api_version: Optional[str] = None):
-        import stride
+        from stride import _versions
 
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
-            raise ValueError(f"no such version of the array API here: {api_version}")
-        return stride
+        return _versions.namespace(api_version)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         from stride import _numpy_protocol
@@ -854,25 +852,48 @@ def _repeats_sequences(array: Array) -> bool:
 def _binary(name: str):
     if name == "floor_divide":
         return _operators(lambda name, inputs: _graph.floor_divide(inputs), name)
-    return _operators(elementwise, name)
+    return _operators(_power if name == "power" else elementwise, name)
+
+
+# As NumPy's operator with these numbers of Python: they are rounded correctly, and differ from powers in signed zeros
+# and infinities.
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 2: "square"}
+
+
+def _power(name: str, inputs: tuple) -> Node:
+    base, exponent = inputs
+    if type(exponent) is Number and type(base) is Node and (exponent.type is float or exponent.type is int):
+        function, kind = _POWERS.get(exponent.value), base.dtype.kind
+        if function is not None and (kind in "fc" or function == "square" and kind == "b" and exponent.type is int):
+            return elementwise(function, (base,))
+        if function == "sqrt" and kind in "iu":
+            return elementwise(function, (elementwise("multiply", (base, Number(1.0))),))
+    return elementwise(name, inputs)
 
 
 def _operators(elementwise, name: str):
     repeats = name == "multiply"
 
+    # The most frequent operands first: `_operand` has all.
     def forward(self, other):
-        if repeats and type(other) in (list, tuple) and _repeats_sequences(self):
+        kind = type(other)
+        if kind is Array:
+            other = other._node
+        elif kind is float or kind is int:
+            other = Number(other)
+        elif repeats and (kind is list or kind is tuple) and _repeats_sequences(self):
             return NotImplemented
-        other = _operand(self, other)
-        if other is NotImplemented:
+        elif (other := _operand(self, other)) is NotImplemented:
             return NotImplemented
         return wrap(elementwise(name, (self._node, other)))
 
     def backward(self, other):
-        if repeats and type(other) in (list, tuple) and _repeats_sequences(self):
+        kind = type(other)
+        if kind is float or kind is int:
+            other = Number(other)
+        elif repeats and (kind is list or kind is tuple) and _repeats_sequences(self):
             return NotImplemented
-        other = _operand(self, other)
-        if other is NotImplemented:
+        elif (other := _operand(self, other)) is NotImplemented:
             return NotImplemented
         return wrap(elementwise(name, (other, self._node)))
 

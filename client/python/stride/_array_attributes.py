@@ -9,6 +9,7 @@ from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation,
 from stride._copies import NUMBERS
 from stride._array import BLOCK_BYTES, Array, array_of, wrap
 from stride._elementwise import where
+from stride._elements import Element, LocalArray
 from stride._graph import FrozenStrides, elementwise
 
 
@@ -102,6 +103,9 @@ class Flat:
     def __init__(self, array: Array):
         self.base = array
         self.index = 0
+        # The elements on the host that writes of a loop go to, and an iterator over them.
+        self._target: Any = None
+        self._elements: Any = None
 
     @property
     def coords(self) -> Tuple[int, ...]:
@@ -158,6 +162,8 @@ class Flat:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Values that are fewer are repeated, as NumPy's."""
         self.index = 0
+        if type(key) is int and isinstance(self.base, LocalArray) and self._write(key, value):
+            return
         place = self._place(key)
         if place is not None and (type(value) in NUMBERS or isinstance(value, (np.generic, Array)) and not value.ndim):
             self.base[place] = value
@@ -177,6 +183,24 @@ class Flat:
         places = np.atleast_1d(places[key])
         if places.size and has_values:
             _routines.put(self.base, places, value)
+
+    def _write(self, key: int, value: Any) -> bool:
+        """Writes an element of an array whose elements a loop of the host uses, as `LocalArray.__setitem__` does."""
+        base = self.base
+        target = base._target  # type: ignore[attr-defined]
+        if target is None:
+            return False
+        if target is not self._target:
+            self._target, self._elements = target, target.flat
+        if type(value) is Element:
+            value = value._host
+        if type(value) not in base._copy.numbers:  # type: ignore[attr-defined]
+            return False
+        try:
+            self._elements[key] = value
+        except Exception:
+            return False  # the general path raises it
+        return base._target is target  # type: ignore[attr-defined]
 
     def __delitem__(self, key: Any) -> None:
         raise TypeError("Cannot delete iterator elements")

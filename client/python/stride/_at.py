@@ -243,7 +243,7 @@ class _Index:
                 continue
             if isinstance(one, (int, np.integer)) or isinstance(one, Array):
                 yield axis, i
-            axis += one is not None
+            axis += one is not None and one is not Ellipsis
 
     def _move(self, fill: Any) -> None:
         """Moves what is out of range."""

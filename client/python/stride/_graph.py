@@ -335,8 +335,9 @@ class Node:
                 self.handle = 0
         if self.handle:
             self.session._released.append(self.handle)
-        if self.inputs:
-            self._let_go_of_inputs()
+        for node in self.inputs:
+            if type(node) is Node:
+                node.uses -= 1
 
 
 def meet(first, second):
@@ -367,19 +368,20 @@ def record(
     and result. `picks`: no more elements of the first input are read than the result has. `host`: the same function of
     NumPy's arrays and numbers, for inputs of a loop of the host (`_local.py`); its result is new memory."""
     size = num_elements = prod(shape)
-    if host is not None:
-        for one in inputs:
-            if type(one) is Node and one.buffer is not None and one.buffer.is_local:
-                made = _local.computed(session, host, inputs, shape, dtype)
-                if made is not None:
-                    return made
-                break
+    has_local = False
     for one in inputs:
         if type(one) is Node:
             num_elements += prod(one.shape)
+            buffer = one.buffer
+            if buffer is not None and buffer.is_local:
+                has_local = True
             if one.session is not session:
                 session = meet(session, one.session)
-    node = Node(session, shape, dtype, op, inputs, caller())
+    if has_local and host is not None:
+        made = _local.computed(session, host, inputs, shape, dtype)
+        if made is not None:
+            return made
+    node = Node(session, shape, dtype, op, inputs, caller(3))
     session._record(node)
     # Most are far from it.
     if num_elements * _MAX_ITEM_BYTES >= LONG_BYTES or depth and size * depth * _BYTES_PER_PRODUCT >= LONG_BYTES:
@@ -472,15 +474,15 @@ def elementwise(name: str, inputs: tuple) -> Node:
     for one in inputs:
         if type(one) is Node:
             types.append(one.dtype)
-            if one.buffer is not None and one.buffer.is_local:
+            buffer = one.buffer
+            if buffer is not None and buffer.is_local:
                 has_local = True
             if session is None:
-                session = one.session
-            elif session is not one.session:
+                session, shape = one.session, one.shape
+                continue
+            if session is not one.session:
                 session = meet(session, one.session)
-            if shape is None:
-                shape = one.shape
-            elif shape != one.shape:
+            if shape != one.shape:
                 shape = _inference.broadcast(shape, one.shape)
         else:
             kind = one.type
@@ -500,7 +502,7 @@ def elementwise(name: str, inputs: tuple) -> Node:
         _check_exponent(inputs[1])
     if check_floats is not None:
         check_floats(name, inputs)
-    node = Node(session, shape, dtype, name, inputs, caller())
+    node = Node(session, shape, dtype, name, inputs, caller(3))
     session._record(node)
     return node
 

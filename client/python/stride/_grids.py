@@ -246,13 +246,13 @@ class _Grid:
 def _line(key: Any) -> Array:
     if not isinstance(key, slice):
         raise IndexError(f"a grid is made of slices, not of {type(key).__name__}")
-    start = 0 if key.start is None else key.start
+    start, stop = 0 if key.start is None else key.start, key.stop
     step = 1 if key.step is None else key.step
-    if key.stop is None:
-        raise IndexError("a slice of a grid has a stop")
+    if stop is None:  # as NumPy's, which takes it for `arange`'s one number
+        start, stop = 0, start
     if isinstance(step, (complex, np.complexfloating)):
-        return _creation.linspace(start, key.stop, int(abs(step)))
-    return arange(start, key.stop, step)
+        return _creation.linspace(start, stop, int(abs(step)))
+    return arange(start, stop, step)
 
 
 mgrid = _Grid(sparse=False)

@@ -331,7 +331,7 @@ def _assigned(host: np.ndarray, key: Any, value: Any, home: tuple) -> bool:
 # --- operators and methods ---
 
 
-def _operators(ufunc: np.ufunc, method: str, classes) -> None:
+def _operators(ufunc: Callable, method: str, classes) -> None:
     is_division = method == "floordiv"
 
     def forward(self, other):
@@ -391,7 +391,7 @@ def _operators(ufunc: np.ufunc, method: str, classes) -> None:
 
 _UFUNCS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
-    "mod": np.remainder, "pow": np.power, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "mod": np.remainder, "pow": operator.pow, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "lshift": np.left_shift, "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }

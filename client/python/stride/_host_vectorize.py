@@ -20,6 +20,19 @@ def vectorize(
     return HostFunction(function, otypes, doc, excluded, cache, signature)
 
 
+def function(function: Callable) -> Callable:
+    """As `numpy.vectorize` without keywords; a function, which a class may have as a method."""
+    one = HostFunction(function, None, None, None, False, None)
+    one._takes_lists = True
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return one(*arguments, **options)
+
+    call.__name__ = getattr(function, "__name__", "expression").replace("<lambda>", "expression")
+    return call
+
+
 class HostFunction:
     """NumPy's `vectorize` of a function. One that can be translated and needs no more than the type of one result is
     compiled; every other is called for one element after another, on the host."""
@@ -30,13 +43,16 @@ class HostFunction:
         self.__name__ = getattr(function, "__name__", "vectorize")
         self.__doc__ = self._on_host.__doc__
         self._dtype, self._compiled = None, None
+        self._reason = ""  # that it is not compiled
+        self._takes_lists = False  # whether the service computes what is on the host as well
         types = [None] if otypes is None else list(otypes)
         if len(types) == 1 and not (excluded or signature or cache):
             try:
-                self._compiled = _kernel.vectorize(function)
+                self._compiled = _kernel.compiled(function)
                 self._dtype = None if types[0] is None else np.dtype(types[0])
-            except (_errors.ExpressionError, AttributeError, TypeError):
-                self._compiled = None  # its source is not there, or has no plain parameters
+            except (_errors.ExpressionError, AttributeError, TypeError) as error:
+                # Its source is not there, or has no plain parameters.
+                self._compiled, self._reason = None, _text(error)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -44,21 +60,19 @@ class HostFunction:
         return getattr(self._on_host, name)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        if (
-            self._compiled is not None
-            and arguments
-            and not options
-            and any(isinstance(one, Array) for one in arguments)
-        ):
-            try:
-                result = self._compiled(*arguments)
-                return result if self._dtype is None else result.astype(self._dtype, copy=False)
-            except (_errors.ExpressionError, KeyError):
-                self._compiled = None
         given = [one for one in (*arguments, *options.values()) if isinstance(one, Array)]
+        if self._compiled is not None and (given or self._takes_lists):
+            try:
+                result = self._compiled(*arguments, **options)
+                return result if self._dtype is None else result.astype(self._dtype, copy=False)
+            except (_errors.ExpressionError, _errors.DataTypeMismatch, KeyError) as error:
+                if any(one.session._is_trace for one in given):
+                    raise  # nothing can be read there
+                self._compiled, self._reason = None, _text(error)
         if given:
             _origin.warn(
-                f"vectorize of {self.__name__} is not compiled: its arguments are downloaded and it runs on the host",
+                f"vectorize of {self.__name__} is not compiled{self._reason}: its arguments are downloaded and it runs "
+                "on the host",
                 _errors.DownloadWarning,
             )
         result = self._on_host(
@@ -68,6 +82,10 @@ class HostFunction:
         if isinstance(result, tuple):
             return tuple(_uploaded(one, session) for one in result)
         return _uploaded(result, session)
+
+
+def _text(error: Exception) -> str:
+    return f" ({error})" if isinstance(error, _errors.ExpressionError) else ""
 
 
 def _downloaded(one: Any) -> Any:

@@ -67,8 +67,14 @@ def _num_axes(one) -> int:
     return one.ndim if isinstance(one, Array) and one.dtype.kind == "b" else 1
 
 
+def _is_array(one) -> bool:
+    """Whether a part of an index counts as an array of indices; an integer does, next to others."""
+    return isinstance(one, (Array, int, np.integer))
+
+
 def _expand(keys: list, rank: int) -> list:
-    """One entry for each axis (a mask: for its axes), and None for new ones."""
+    """One entry for each axis (a mask: for its axes), and None for new ones. An Ellipsis without axes stays between
+    index arrays, which it parts, as an Ellipsis of several axes does."""
     used = sum(map(_num_axes, keys))
     ellipses = [i for i, one in enumerate(keys) if one is Ellipsis]
     if len(ellipses) > 1:
@@ -77,7 +83,10 @@ def _expand(keys: list, rank: int) -> list:
         raise IndexError(f"too many indices: {used} for an array of {rank} axes")
     missing = [slice(None)] * (rank - used)
     if ellipses:
-        return keys[:ellipses[0]] + missing + keys[ellipses[0] + 1:]
+        before, after = keys[:ellipses[0]], keys[ellipses[0] + 1:]
+        if not missing and any(map(_is_array, before)) and any(map(_is_array, after)):
+            return keys
+        return before + missing + after
     return keys + missing
 
 
@@ -215,13 +224,15 @@ class _ByArrays:
         from stride import _manipulation
 
         masks = [one for one in keys if isinstance(one, Array) and one.dtype.kind == "b"]
-        others = [one for one in keys if isinstance(one, Array) and one.dtype.kind != "b" or isinstance(one, (int, np.integer))]
+        others = [one for one in keys if _is_array(one) and not (isinstance(one, Array) and one.dtype.kind == "b")]
         self.mask = masks[0] if len(masks) == 1 and masks[0].ndim and not others else None
         plain, places, arrays, groups = [], [], [], 0
         previous_is_array = False
         for one in keys:
-            is_array = isinstance(one, Array) or isinstance(one, (int, np.integer))
-            if is_array:
+            is_array = _is_array(one)
+            if one is Ellipsis:
+                pass  # of no axes
+            elif is_array:
                 groups += not previous_is_array
                 if isinstance(one, Array) and one.dtype.kind == "b" and not one.ndim:
                     # A bool takes no axis: it is a new one of which the index takes the element, or none.

@@ -94,9 +94,15 @@ def normal_axis(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
+# All axes of arrays of each rank; NumPy has at most 64.
+_AXES = tuple(tuple(range(rank)) for rank in range(65))
+
+
 def reduced_axes(axes, rank: int) -> Tuple[int, ...]:
     """As normal_axes; a number without axes may be reduced along 0 or -1, as in NumPy."""
-    if not rank and axes is not None and not isinstance(axes, (tuple, list)) and operator.index(axes) in (0, -1):
+    if axes is None:
+        return _AXES[rank]
+    if not rank and not isinstance(axes, (tuple, list)) and operator.index(axes) in (0, -1):
         return ()
     return normal_axes(axes, rank)
 
@@ -104,7 +110,7 @@ def reduced_axes(axes, rank: int) -> Tuple[int, ...]:
 def normal_axes(axes, rank: int) -> Tuple[int, ...]:
     """All for None; each once."""
     if axes is None:
-        return tuple(range(rank))
+        return _AXES[rank]
     if not isinstance(axes, (tuple, list, range)):
         axes = (axes,)
     normal = tuple(normal_axis(axis, rank) for axis in axes)

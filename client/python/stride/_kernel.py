@@ -333,7 +333,7 @@ def _parse_signature(given) -> Tuple[Optional[np.dtype], tuple]:
 
 def _with_signatures(function: Callable, signatures) -> Callable:
     """Casts what it is called with to the first signature that takes it, and the result to what that gives."""
-    call, parsed = vectorize(function), [_parse_signature(one) for one in signatures]
+    call, parsed = compiled(function), [_parse_signature(one) for one in signatures]
 
     @functools.wraps(function)
     def typed(*arguments) -> Array:
@@ -372,11 +372,10 @@ def vectorize(
 
     A function made of assignments and an expression is fused with what stands around it. One with more (if,
     loops, calls of other functions) becomes a kernel of its own, in the subset of Python that stride.kernel has.
-    What cannot be translated raises ExpressionError when it is first called. With a list of Numba's signatures
-    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too, and not needed.
-
-    With NumPy's keywords a function that cannot be translated runs on the host, element by element, as NumPy's does; a
-    DownloadWarning then names the line that calls it.
+    A function that cannot be translated runs on the host, element by element, as NumPy's does; a DownloadWarning then
+    names the reason and the line that calls it. With a list of Numba's signatures
+    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too. With either of them, and while
+    a function is traced, what cannot be translated raises ExpressionError when it is called.
 
     Parameters
         function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.
@@ -385,19 +384,29 @@ def vectorize(
     Returns
         A function of arrays, or a decorator.
     Raises
-        ExpressionError at the first call for what cannot be translated.
+        ExpressionError for an expression that cannot be translated.
     Example
         >>> smooth = st.vectorize("where(x > 0, x, a * x)")
         >>> smooth(x=st.array([1.0, -1.0]), a=0.5).tolist()
         [1.0, -0.5]
     """
-    from stride import _host_vectorize, _python_kernel
+    from stride import _host_vectorize
 
     if otypes is not None or excluded is not None or signature is not None or doc is not None or cache:
         return _host_vectorize.vectorize(function, otypes, doc, excluded, cache, signature)
-    if function is None or isinstance(function, (list, tuple)):
-        signatures = function or ()
-        return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function)
+    if function is None:
+        return lambda function: vectorize(function, target=target)
+    if isinstance(function, (list, tuple)):
+        signatures = function
+        return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function, target=target)
+    return compiled(function) if isinstance(function, str) or target is not None else _host_vectorize.function(function)
+
+
+def compiled(function: Union[str, Callable]) -> Callable:
+    """`vectorize` of an expression or a function that is translated. ExpressionError, here or at the first call, for
+    what cannot be."""
+    from stride import _python_kernel
+
     if isinstance(function, str):
         try:
             tree = ast.parse(function.strip(), mode="eval")

@@ -85,7 +85,7 @@ def _with_host_outs(apply, kwargs):
     out = (kwargs.pop("out", None) or (None,))[0]
     if out is None or isinstance(out, Array):
         return apply(out)
-    where = _on_host(kwargs.get("where", True))
+    where = on_host(kwargs.get("where", True))
     np.copyto(out, np.asarray(apply(None)), casting=kwargs.get("casting", "same_kind"), where=where)
     return out
 
@@ -139,18 +139,19 @@ def _downloaded(function: Callable, name: str, arguments, kwargs):
         f"{name} is not there for stride arrays: its arguments are downloaded and it runs on the host",
         _errors.DownloadWarning,
     )
-    return function(*_on_host(arguments), **_on_host(kwargs))
+    return function(*on_host(arguments), **on_host(kwargs))
 
 
 def _flat(out) -> tuple:
     return out if isinstance(out, tuple) else (out,)
 
 
-def _on_host(one):
+def on_host(one):
+    """Read-only copies on the host in place of arrays, also within lists, tuples and dicts."""
     if isinstance(one, Array):
         host = one.to_numpy()
         host.setflags(write=False)
         return host
     if type(one) in (list, tuple):
-        return type(one)(map(_on_host, one))
-    return {key: _on_host(value) for key, value in one.items()} if type(one) is dict else one
+        return type(one)(map(on_host, one))
+    return {key: on_host(value) for key, value in one.items()} if type(one) is dict else one

@@ -3,23 +3,32 @@
 import os
 import sys
 import warnings
+from typing import Dict
 
 import numpy as np
 
-_OURS: set = set()  # the package's files, as they are seen
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_is_ours: Dict[str, bool] = {}  # by the name of a file, whether it is this package's
+_MAX_FILES = 4096
 
 
-def caller():
+def caller(depth: int = 2):
     """(code object, place in it) of the innermost frame outside this package; cheap, since every recorded operation
-    asks. The line is looked up where it is needed (`describe`)."""
-    frame = sys._getframe(2)
+    asks. The line is looked up where it is needed (`describe`). `depth`: the frame to begin at, 1 for that of the
+    function which asks. Those before it are this package's: to look at a frame costs more than to skip it."""
+    try:
+        frame = sys._getframe(depth)
+    except ValueError:  # a thread that has begun with a function of this package
+        return None
     while frame is not None:
         code = frame.f_code
-        if code.co_filename not in _OURS:
-            if not code.co_filename.startswith(HERE):
-                return code, frame.f_lasti
-            _OURS.add(code.co_filename)
+        ours = _is_ours.get(code.co_filename)
+        if ours is None:
+            ours = code.co_filename.startswith(HERE)
+            if ours or len(_is_ours) < _MAX_FILES:
+                _is_ours[code.co_filename] = ours
+        if not ours:
+            return code, frame.f_lasti
         frame = frame.f_back
     return None
 

@@ -179,6 +179,8 @@ def polymul(a1: Any, a2: Any) -> Array:
 
 def _without_leading_zeros(p: Array) -> Array:
     """As NumPy's polymul drops them; the host is asked, which is one round trip for arrays that it does not have."""
+    if not p.size:
+        return _creation.zeros(1, p.dtype)  # the polynomial 0
     places = np.flatnonzero(p._read())
     return p[int(places[0]):] if len(places) else p[-1:]
 

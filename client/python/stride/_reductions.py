@@ -198,7 +198,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         [4, 6]
     """
     if out is None:
-        if type(a) in _local.classes and dtype is initial is None and not keepdims and where is True:
+        if type(a) is not Array and type(a) in _local.classes and dtype is initial is None and not keepdims and where is True:
             if (short := _local.reduced("sum", a, axis)) is not None:
                 return short
         return _summing(_F.FUNCTION_SUM, a, axis, dtype, keepdims, initial, where)

@@ -198,8 +198,7 @@ def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
     """The quantiles on the host, from 0 to 1, and whether q is one number of Python's, which has no type of its own."""
     if type(q) is float or type(q) is int:
         return _quantiles_of_number(q, scale), True
-    is_number = isinstance(q, (int, float)) and not isinstance(q, np.generic)
-    return _checked_quantiles(host_array(q), scale), is_number
+    return _checked_quantiles(host_array(q), scale), False
 
 
 @functools.lru_cache(maxsize=256, typed=True)
@@ -320,7 +319,9 @@ def _quantile_of_numbers(slices: _Slices, q: np.ndarray, method: str, weak: bool
     quantiles = array_of(q, lines.session)
     place = _PLACES[method](count, quantiles.astype(np.float64), xp)
     last = _elementwise.maximum(count - 1, 0)
-    kind = lines.dtype if weak or q.dtype.kind != "f" else _inference.promote(lines.dtype, q.dtype)
+    kind = lines.dtype
+    if not weak and (q.dtype.kind == "f" or method != "linear"):
+        kind = _inference.promote(kind, q.dtype if q.dtype.kind == "f" else _dtypes.float64)
 
     def taken(*indices: Array) -> List[Array]:
         num_q = math.prod(q.shape[:q.ndim - len(slices.shape)])

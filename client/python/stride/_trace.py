@@ -292,6 +292,10 @@ class Structure(NamedTuple):
     tree: tree_util.PyTreeDef
     slots: tuple
 
+    def snapshot(self) -> "Structure":
+        """An equal one that the program does not change."""
+        return Structure(self.tree._snapshot(), self.slots)
+
 
 def flatten(tree, leaves: list) -> Structure:
     """The structure of a pytree; arrays go into `leaves`, every other leaf is part of the structure."""
@@ -481,6 +485,7 @@ class Cache:
                 if len(self._templates) > _MAX_TEMPLATES // 2:  # else none goes soon
                     self._templates.move_to_end(key)
                 return found
+        key = tuple([one.snapshot() if type(one) is Structure else one for one in key])
         found = make()
         with self._lock:
             self._templates[key] = found

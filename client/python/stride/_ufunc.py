@@ -375,7 +375,7 @@ def c_type(dtype: np.dtype) -> Optional[str]:
 
 
 def _at_value(name: str, a: Array, b):
-    """A node or a number, with which `name` gives what can go into `a`."""
+    """A node or a number, with which `name` gives what can go into `a`; None where the host is to compute."""
     value = Number(b) if isinstance(b, _SCALARS) else node_of(b, a.session)
     kind = value.type if type(value) is Number else value.dtype
     common = _inference.promote(a.dtype, kind)
@@ -386,7 +386,7 @@ def _at_value(name: str, a: Array, b):
         return value
     if result.kind in "iu" and a.dtype.kind in "iu" and type(value) is Node and _fits_unsigned(name, value, a.dtype):
         return wrap(value).astype(a.dtype)._node
-    raise _no_cast(name, result, a.dtype)
+    return None
 
 
 # For integers, the low bits of their results depend on the low bits of the operands alone.
@@ -402,12 +402,20 @@ def _fits_unsigned(name: str, value: Node, dtype: np.dtype) -> bool:
     return known is not None and bool(((known >= 0) & (known <= np.iinfo(dtype).max)).all())
 
 
-def _no_cast(name: str, result: np.dtype, dtype: np.dtype) -> _errors.DataTypeMismatch:
-    """NumPy casts each result to the array's type, whatever the two are; the service does within a kind."""
-    return _errors.DataTypeMismatch(
-        f"{name}.at: the service does not cast {result} to {dtype} element by element; convert the values first",
-        reason="DATA_TYPE_MISMATCH",
-    )
+def _at_on_host(name: str, result: np.dtype, a: Array, indices, *values) -> None:
+    """NumPy casts each result to the array's type before the next is computed, whatever the two are. The service casts
+    within a kind, so that NumPy computes the others."""
+    from stride import _indexing, _numpy_protocol
+
+    _indexing.check_writable(a)
+    if a.session._is_trace or not hasattr(np, name):
+        raise _errors.DataTypeMismatch(
+            f"{name}.at: the service does not cast {result} to {a.dtype} element by element; convert the values first",
+            reason="DATA_TYPE_MISMATCH",
+        )
+    host = a.to_numpy()
+    getattr(np, name).at(host, _numpy_protocol.on_host(indices), *map(_numpy_protocol.on_host, values))
+    _indexing.write(a, wrap(node_of(host, a.session)))
 
 
 def apply_at(name: str, a: Array, indices, value) -> None:
@@ -472,7 +480,12 @@ def at(name: str, a: Array, indices, b) -> None:
     """
     if not isinstance(a, Array):
         raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
-    apply_at(name, a, indices, _at_value(name, a, b))
+    value = _at_value(name, a, b)
+    if value is None:
+        kind = b.dtype if isinstance(b, Array) else np.asarray(b).dtype
+        _at_on_host(name, _inference.elementwise(name, a.dtype, kind)[1], a, indices, b)
+        return
+    apply_at(name, a, indices, value)
 
 
 def unary_at(name: str, a: Array, indices) -> None:
@@ -496,7 +509,8 @@ def unary_at(name: str, a: Array, indices) -> None:
         raise TypeError(f"{name}.at changes a stride array, not {type(a).__name__}")
     result = _inference.elementwise(name, a.dtype)[1]
     if not np.can_cast(result, a.dtype, "same_kind"):
-        raise _no_cast(name, result, a.dtype)
+        _at_on_host(name, result, a, indices)
+        return
     apply_at(name, a, indices, None)
 
 

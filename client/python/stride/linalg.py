@@ -290,7 +290,7 @@ def lstsq(a, b, rcond: Optional[float] = None):
         residuals = _reductions.sum(_elementwise.square(_elementwise.absolute(right - matmul(a, x))), axis=0)
     else:
         residuals = _creation.zeros((0,), dtype=values.dtype)
-    return _manipulation.reshape(x, (n,)) if b.ndim == 1 else x, residuals, rank, values
+    return _manipulation.reshape(x, (n,)) if b.ndim == 1 else x, residuals, np.int32(rank), values
 
 
 # --- products and equations of several axes ---

@@ -6,6 +6,7 @@ The names and rules are JAX's: dicts are flattened in the order of their keys, N
 `vmap` and `stride.lax` use this module for arguments and results; `stride.tree` has the short names."""
 
 import collections
+import copy
 import functools
 import operator
 from typing import Any, Callable, Hashable, Iterable, List, NamedTuple, Optional, Tuple
@@ -190,6 +191,19 @@ _kinds = {
         lambda _, data, __: [DictKey(key) for key in data[1]],
     ),
 }
+
+
+# The static data of these has a hash; for registered classes it need only have `==`.
+_HASHED = frozenset((*_kinds.values(), _namedtuple))
+
+
+def _unchanging(data: Any) -> Any:
+    """The data itself where it has a hash, else a copy."""
+    try:
+        hash(data)
+    except TypeError:
+        return copy.deepcopy(data)
+    return data
 
 
 def _kind_of(tree: Any) -> Optional[_Kind]:
@@ -396,7 +410,8 @@ def register_static(cls: Any) -> Any:
 
 
 class PyTreeDef:
-    """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable.
+    """The structure of a pytree: the same for trees that differ in their leaves alone. Hashable, also where the static
+    data of a registered class is not: the hash has the data of Python's own containers alone.
 
     Parameters
         kind: how the root is taken apart; None for a leaf.
@@ -407,12 +422,17 @@ class PyTreeDef:
         PyTreeDef([*, (*, None)])
     """
 
-    __slots__ = ("_kind", "_data", "_parts", "_key", "_counts")
+    __slots__ = ("_kind", "_data", "_parts", "_key", "_hashed", "_counts")
 
     def __init__(self, kind: Optional[_Kind], data: Any, parts: Tuple["PyTreeDef", ...]):
         self._kind, self._data, self._parts = kind, data, parts
         # Nested tuples, which compare and hash without a call for each node.
         self._key: tuple = (kind, data, tuple([one._key for one in parts]))
+        # The part of the key that has a hash.
+        self._hashed = self._key
+        is_registered = kind is not None and kind not in _HASHED
+        if is_registered or any([one._hashed is not one._key for one in parts]):
+            self._hashed = (kind, None if is_registered else data, tuple([one._hashed for one in parts]))
         self._counts: Optional[Tuple[int, int]] = None  # of leaves and nodes, once they were asked for
 
     def _counted(self) -> Tuple[int, int]:
@@ -446,7 +466,14 @@ class PyTreeDef:
         return self._key == other._key if isinstance(other, PyTreeDef) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self._hashed)
+
+    def _snapshot(self) -> "PyTreeDef":
+        """An equal structure whose static data does not change with objects of the program."""
+        if self._hashed is self._key:
+            return self
+        data = self._data if self._kind is None or self._kind in _HASHED else _unchanging(self._data)
+        return PyTreeDef(self._kind, data, tuple([one._snapshot() for one in self._parts]))
 
     def __repr__(self) -> str:
         return f"PyTreeDef({self._text()})"

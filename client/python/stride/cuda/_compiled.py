@@ -237,11 +237,11 @@ class UFunc:
     service."""
 
     def __init__(self, function: Callable, signatures):
-        from stride._kernel import vectorize as vectorized
+        from stride._kernel import compiled, vectorize as vectorized
 
         functools.update_wrapper(self, function)
         self.python_function = self.py_func = function
-        self._call = vectorized(signatures)(function) if signatures else vectorized(function)
+        self._call = vectorized(signatures)(function) if signatures else compiled(function)
         self.max_blocksize = 1024
 
     def __call__(self, *arguments, out=None, stream=0):
