@@ -23,40 +23,10 @@
 #include <thread>
 
 #include "server/worker/runtime/trapped_calls.h"
+#include "tests/support/inside_sandbox.h"
 
 namespace stride::worker {
 namespace {
-
-// Runs `test` in a process of its own, inside the sandbox. It returns "" or what went wrong.
-std::string Inside(const SandboxNeeds& needs, const std::function<std::string()>& test) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe";
-  pid_t pid = fork();
-  if (pid == 0) {
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    signal(SIGXFSZ, SIG_IGN);
-    std::string text;
-    for (const auto& layer : EnterSandbox(SandboxMode::kTry, needs)) {
-      // W^X may be missing from the kernel; the rest must be there where these tests run.
-      if (!layer.on() && layer.name() != "w^x") text += layer.name() + ": " + layer.reason() + "\n";
-    }
-    text += test();
-    (void)!write(ends[1], text.data(), text.size());
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t size; (size = read(ends[0], buffer, sizeof(buffer))) > 0;) text.append(buffer, size);
-  close(ends[0]);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (WIFSIGNALED(status)) text += "killed by signal " + std::to_string(WTERMSIG(status));
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
-    text += "exit code " + std::to_string(WEXITSTATUS(status));
-  }
-  return text;
-}
 
 SandboxNeeds Needs(SyscallSet set) {
   SandboxNeeds needs;
@@ -137,24 +107,26 @@ class EscapeTest : public testing::TestWithParam<SyscallSet> {
   }
 };
 
-TEST_P(EscapeTest, EveryWayOutIsShut) { EXPECT_EQ(Inside(Needs(GetParam()), TryToEscape), ""); }
+TEST_P(EscapeTest, EveryWayOutIsShut) {
+  EXPECT_EQ(InsideSandbox(Needs(GetParam()), TryToEscape), "");
+}
 
 TEST_P(EscapeTest, ThreadsMemoryAndItsOwnEndStillWork) {
   // A sealed process has its threads already.
   const bool starts_threads = GetParam() != SyscallSet::kSealed;
-  EXPECT_EQ(Inside(Needs(GetParam()),
-                   [&] {
-                     int found = starts_threads ? 0 : 7;
-                     if (starts_threads) std::thread([&] { found = 7; }).join();
-                     std::string big(64 << 20, 'x');
-                     return found == 7 && big.back() == 'x' ? "" : "wrong";
-                   }),
+  EXPECT_EQ(InsideSandbox(Needs(GetParam()),
+                          [&] {
+                            int found = starts_threads ? 0 : 7;
+                            if (starts_threads) std::thread([&] { found = 7; }).join();
+                            std::string big(64 << 20, 'x');
+                            return found == 7 && big.back() == 'x' ? "" : "wrong";
+                          }),
             "");
-  EXPECT_EQ(Inside(Needs(GetParam()),
-                   []() -> std::string {
-                     signal(SIGABRT, SIG_DFL);
-                     abort();
-                   }),
+  EXPECT_EQ(InsideSandbox(Needs(GetParam()),
+                          []() -> std::string {
+                            signal(SIGABRT, SIG_DFL);
+                            abort();
+                          }),
             "killed by signal 6");
 }
 
@@ -169,18 +141,19 @@ TEST_P(SandboxTest, OnlyTheGivenPathsOpen) {
   SandboxNeeds needs = Needs(SyscallSet::kFiles);
   needs.paths.read_only = {"/proc/cpuinfo", "/sys/devices/system/cpu", "/does/not/exist"};
   needs.paths.read_write = {"/dev/null"};
-  EXPECT_EQ(Inside(needs,
-                   [] {
-                     std::string out;
-                     if (open("/proc/cpuinfo", O_RDONLY) < 0) out += "cpuinfo ";
-                     if (open("/sys/devices/system/cpu/possible", O_RDONLY) < 0) out += "possible ";
-                     if (open("/dev/null", O_RDWR) < 0) out += "null ";
-                     out += Refused("write cpuinfo", open("/proc/cpuinfo", O_WRONLY));
-                     out += Refused("meminfo", open("/proc/meminfo", O_RDONLY));
-                     out += Refused("by a detour", open("/proc/../etc/passwd", O_RDONLY));
-                     out += Refused("random", open("/dev/urandom", O_RDONLY));
-                     return out;
-                   }),
+  EXPECT_EQ(InsideSandbox(needs,
+                          [] {
+                            std::string out;
+                            if (open("/proc/cpuinfo", O_RDONLY) < 0) out += "cpuinfo ";
+                            if (open("/sys/devices/system/cpu/possible", O_RDONLY) < 0)
+                              out += "possible ";
+                            if (open("/dev/null", O_RDWR) < 0) out += "null ";
+                            out += Refused("write cpuinfo", open("/proc/cpuinfo", O_WRONLY));
+                            out += Refused("meminfo", open("/proc/meminfo", O_RDONLY));
+                            out += Refused("by a detour", open("/proc/../etc/passwd", O_RDONLY));
+                            out += Refused("random", open("/dev/urandom", O_RDONLY));
+                            return out;
+                          }),
             "");
 }
 
@@ -188,76 +161,77 @@ TEST_P(SandboxTest, HasNoNetworkOfTheMachine) {
   struct stat outside = {};
   ASSERT_EQ(stat("/proc/self/ns/net", &outside), 0);
   SandboxNeeds needs = Needs(SyscallSet::kFiles);
-  EXPECT_EQ(Inside(needs,
-                   [&] {
-                     struct stat inside = {};
-                     stat("/proc/self/ns/net", &inside);
-                     return inside.st_ino == outside.st_ino ? "the same network" : "";
-                   }),
+  EXPECT_EQ(InsideSandbox(needs,
+                          [&] {
+                            struct stat inside = {};
+                            stat("/proc/self/ns/net", &inside);
+                            return inside.st_ino == outside.st_ino ? "the same network" : "";
+                          }),
             "");
 }
 
 TEST_P(SandboxTest, LimitsHold) {
   SandboxNeeds needs = Needs(SyscallSet::kFiles);
   needs.memory_bytes = 256 << 20;
-  EXPECT_EQ(Inside(needs,
-                   [] {
-                     std::string out;
-                     void* memory = mmap(nullptr, 512 << 20, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-                     if (memory != MAP_FAILED) out += "memory ";
-                     int file = memfd_create("x", 0);
-                     if (write(file, "x", 1) >= 0) out += "file ";
-                     int last = 0;
-                     while ((last = dup(0)) >= 0 && last < 1000) {
-                     }
-                     if (last >= 0) out += "descriptors ";
-                     if (prctl(PR_GET_DUMPABLE) != 0) out += "dumpable ";
-                     return out;
-                   }),
+  EXPECT_EQ(InsideSandbox(needs,
+                          [] {
+                            std::string out;
+                            void* memory = mmap(nullptr, 512 << 20, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                            if (memory != MAP_FAILED) out += "memory ";
+                            int file = memfd_create("x", 0);
+                            if (write(file, "x", 1) >= 0) out += "file ";
+                            int last = 0;
+                            while ((last = dup(0)) >= 0 && last < 1000) {
+                            }
+                            if (last >= 0) out += "descriptors ";
+                            if (prctl(PR_GET_DUMPABLE) != 0) out += "dumpable ";
+                            return out;
+                          }),
             "");
 }
 
 TEST_P(SandboxTest, SealedOpensItsOwnDescriptorsAlone) {
   SandboxNeeds needs = Needs(SyscallSet::kCompiler);
   needs.file_bytes = 1 << 20;
-  EXPECT_EQ(Inside(needs,
-                   []() -> std::string {
-                     int file = memfd_create("x", MFD_CLOEXEC);
-                     if (write(file, "hello", 5) != 5) return "write";
-                     std::string path = "/proc/self/fd/./././//./" + std::to_string(file);
-                     int again = open(path.c_str(), O_RDONLY);
-                     char text[6] = {};
-                     struct stat state = {};
-                     if (again < 0 || pread(again, text, 5, 0) != 5) return "open";
-                     if (stat(path.c_str(), &state) != 0 || state.st_size != 5) return "stat";
-                     if (fstat(again, &state) != 0 || state.st_size != 5) return "fstat";
-                     if (std::string(text) != "hello") return "read";
-                     return Refused("99", open("/proc/self/fd/99x", O_RDONLY)) +
-                            Refused("stat", stat("/etc/passwd", &state)) +
-                            Refused("exec", mprotect(mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
-                                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-                                                     4096, PROT_READ | PROT_EXEC)) +
-                            Refused("shared", mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
-                                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
-                                                  ? -1
-                                                  : 0);
-                   }),
-            "");
+  EXPECT_EQ(
+      InsideSandbox(needs,
+                    []() -> std::string {
+                      int file = memfd_create("x", MFD_CLOEXEC);
+                      if (write(file, "hello", 5) != 5) return "write";
+                      std::string path = "/proc/self/fd/./././//./" + std::to_string(file);
+                      int again = open(path.c_str(), O_RDONLY);
+                      char text[6] = {};
+                      struct stat state = {};
+                      if (again < 0 || pread(again, text, 5, 0) != 5) return "open";
+                      if (stat(path.c_str(), &state) != 0 || state.st_size != 5) return "stat";
+                      if (fstat(again, &state) != 0 || state.st_size != 5) return "fstat";
+                      if (std::string(text) != "hello") return "read";
+                      return Refused("99", open("/proc/self/fd/99x", O_RDONLY)) +
+                             Refused("stat", stat("/etc/passwd", &state)) +
+                             Refused("exec", mprotect(mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
+                                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                                                      4096, PROT_READ | PROT_EXEC)) +
+                             Refused("shared", mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
+                                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
+                                                   ? -1
+                                                   : 0);
+                    }),
+      "");
 }
 
 // x32 calls and those of 32-bit programs have other numbers: no list of ours would hold.
 #if defined(__x86_64__)
 TEST_P(SandboxTest, ForeignCallsKill) {
-  EXPECT_EQ(Inside(Needs(SyscallSet::kSealed),
-                   []() -> std::string {
-                     long result = 20;  // getpid of 32-bit programs
-                     asm volatile("int $0x80" : "+a"(result) : : "memory");
-                     return "it came back";
-                   }),
+  EXPECT_EQ(InsideSandbox(Needs(SyscallSet::kSealed),
+                          []() -> std::string {
+                            long result = 20;  // getpid of 32-bit programs
+                            asm volatile("int $0x80" : "+a"(result) : : "memory");
+                            return "it came back";
+                          }),
             "killed by signal 31");
-  EXPECT_EQ(Inside(Needs(SyscallSet::kSealed),
-                   [] { return Refused("x32", syscall(0x40000000 + SYS_getpid)); }),
+  EXPECT_EQ(InsideSandbox(Needs(SyscallSet::kSealed),
+                          [] { return Refused("x32", syscall(0x40000000 + SYS_getpid)); }),
             "");
 }
 #endif
@@ -265,12 +239,12 @@ TEST_P(SandboxTest, ForeignCallsKill) {
 TEST_P(SandboxTest, RequireEndsTheProcessWhereALayerIsMissing) {
   SandboxNeeds needs = Needs(SyscallSet::kFiles);
   // The first sandbox forbids unshare, so that a second finds no namespaces.
-  EXPECT_EQ(Inside(needs,
-                   [&]() -> std::string {
-                     freopen("/dev/null", "w", stderr);
-                     EnterSandbox(SandboxMode::kRequire, needs);
-                     return "it went on";
-                   }),
+  EXPECT_EQ(InsideSandbox(needs,
+                          [&]() -> std::string {
+                            freopen("/dev/null", "w", stderr);
+                            EnterSandbox(SandboxMode::kRequire, needs);
+                            return "it went on";
+                          }),
             "exit code 71");
 }
 
