@@ -600,7 +600,8 @@ TEST_F(HostileTest, CompilersAreBounded) {
     const auto took = std::chrono::steady_clock::now() - begin;
     std::printf("%s: %.1f s: %s\n", bomb.what, std::chrono::duration<double>(took).count(),
                 error.message.substr(0, 150).c_str());
-    EXPECT_LT(took, seconds(70));
+    // The daemon bounds processor time and memory; a busy machine takes a multiple of that.
+    EXPECT_LT(took, seconds(400));
     EXPECT_LE(error.message.size(), 40u << 10);
     EXPECT_THAT(error.message, Not(HasSubstr("/usr/")));
     // The next source finds a compiler.

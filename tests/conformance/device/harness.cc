@@ -188,11 +188,12 @@ absl::Status Harness::Define(const v1::Function& function, const std::string& id
 
 absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
                                             const std::vector<DeviceArray>& inputs,
-                                            const DeviceArray* existing, DeviceArray* output) {
+                                            const DeviceArray* existing, DeviceArray* output,
+                                            const wire::Code* instead) {
   std::vector<DeviceArray> outputs;
-  absl::StatusOr<wire::Task> task =
-      Prepare(operation, inputs,
-              std::vector<const DeviceArray*>(operation.outputs_size(), existing), &outputs);
+  absl::StatusOr<wire::Task> task = Prepare(
+      operation, inputs, std::vector<const DeviceArray*>(operation.outputs_size(), existing),
+      &outputs, instead);
   if (task.ok()) *output = outputs[0];
   return task;
 }
@@ -200,7 +201,8 @@ absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
 absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
                                             const std::vector<DeviceArray>& inputs,
                                             const std::vector<const DeviceArray*>& existing,
-                                            std::vector<DeviceArray>* outputs) {
+                                            std::vector<DeviceArray>* outputs,
+                                            const wire::Code* instead) {
   std::vector<ops::Input> descriptions, targets;
   std::vector<ops::Location> slots;
   for (const DeviceArray& input : inputs) {
@@ -223,12 +225,9 @@ absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
   }
   ops::Bind(&plan->task, slots);
   if (!plan->code) return plan->task;
-  absl::StatusOr<uint64_t> module = Load(*plan->code);
+  absl::StatusOr<uint64_t> module = Load(instead != nullptr ? *instead : *plan->code);
   if (!module.ok()) return module.status();
-  if (plan->task.has_elementwise()) plan->task.mutable_elementwise()->set_module(*module);
-  if (plan->task.has_reduce()) plan->task.mutable_reduce()->set_module(*module);
-  if (plan->task.has_matmul()) plan->task.mutable_matmul()->set_module(*module);
-  if (plan->task.has_routine()) plan->task.mutable_routine()->set_module(*module);
+  ops::SetModule(&plan->task, *module);
   return plan->task;
 }
 

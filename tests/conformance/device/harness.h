@@ -89,14 +89,17 @@ class Harness {
   absl::StatusOr<std::vector<DeviceArray>> ComputeAll(
       const v1::Operation& operation, const std::vector<DeviceArray>& inputs,
       const std::vector<const DeviceArray*>& existing = {});
-  // The plan's task, bound and with its module loaded, not yet submitted.
+  // The plan's task, bound and with its module loaded, not yet submitted. `instead`: code that is
+  // loaded in place of the plan's.
   absl::StatusOr<wire::Task> Prepare(const v1::Operation& operation,
                                      const std::vector<DeviceArray>& inputs,
-                                     const DeviceArray* existing, DeviceArray* output);
+                                     const DeviceArray* existing, DeviceArray* output,
+                                     const wire::Code* instead = nullptr);
   absl::StatusOr<wire::Task> Prepare(const v1::Operation& operation,
                                      const std::vector<DeviceArray>& inputs,
                                      const std::vector<const DeviceArray*>& existing,
-                                     std::vector<DeviceArray>* outputs);
+                                     std::vector<DeviceArray>* outputs,
+                                     const wire::Code* instead = nullptr);
 
  private:
   explicit Harness(const SubjectUnderTest& subject) : subject_(subject) {}
