@@ -128,7 +128,8 @@ ChildExit CompilerProcess::End() {
 
 absl::Status CompilerProcess::Dead(CompilerDeath death) {
   usable_ = false;
-  death_ = death;
+  // A call after the first end says nothing new.
+  if (death_ == CompilerDeath::kNone) death_ = death;
   return absl::AbortedError("the compiler process died");
 }
 

@@ -42,8 +42,10 @@ int64_t UsedBytes() {
 
 }  // namespace
 
+IdleMemory::IdleMemory() : IdleMemory(ProcessorTime) {}
+
 bool IdleMemory::IsIdle(SteadyTime now) {
-  const absl::Duration used = ProcessorTime();
+  const absl::Duration used = processor_time_();
   const bool idle = used - last_processor_time_ < kIdleShare * (now - last_);
   last_ = now;
   last_processor_time_ = used;
@@ -70,7 +72,7 @@ absl::Duration IdleMemory::Look() {
     much_was_free_ = much;
   }
   // The walk itself is no work of the process.
-  last_processor_time_ = ProcessorTime();
+  last_processor_time_ = processor_time_();
   return std::max(kInterval, (Now() - begin) * kCostFactor);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
@@ -17,6 +19,11 @@ class IdleMemory {
   // How often to look, when looking is cheap.
   static constexpr absl::Duration kInterval = absl::Seconds(3);
 
+  IdleMemory();
+  // `processor_time`: what this process has used so far, for tests.
+  explicit IdleMemory(std::function<absl::Duration()> processor_time)
+      : processor_time_(std::move(processor_time)) {}
+
   // When to look again.
   absl::Duration Look();
   // How often memory was given back.
@@ -26,6 +33,7 @@ class IdleMemory {
   bool IsIdle(SteadyTime now);
   void Trim(bool pool);
 
+  const std::function<absl::Duration()> processor_time_;
   SteadyTime last_;
   absl::Duration last_processor_time_;
   // Resident bytes beyond those in use that no trim gives back: code, stacks, holes too small.

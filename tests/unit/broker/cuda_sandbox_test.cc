@@ -108,7 +108,8 @@ TEST_F(NvrtcSandboxTest, BombsEndInTimeAndMemory) {
     ASSERT_FALSE(output.ok());
     std::printf("%.1f s: %s\n", absl::ToDoubleSeconds(Now() - begin),
                 std::string(output.status().message().substr(0, 150)).c_str());
-    EXPECT_LT(Now() - begin, absl::Seconds(40));
+    // The limit is of processor time: a busy machine takes a multiple of it.
+    EXPECT_LT(Now() - begin, absl::Seconds(300));
   }
 }
 
