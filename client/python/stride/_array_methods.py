@@ -643,7 +643,8 @@ class NumpyMethods:
         )
 
     def argsort(
-        self, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None, descending: bool = False
+        self, axis: Optional[int] = -1, kind=None, order=None, *, stable: Optional[bool] = None,
+        descending: bool = False,
     ) -> "Array":
         """The places of the elements in rising order: `stride.argsort` of this array.
 

@@ -398,7 +398,9 @@ def vectorize(
         return lambda function: vectorize(function, target=target)
     if isinstance(function, (list, tuple)):
         signatures = function
-        return lambda function: _with_signatures(function, signatures) if signatures else vectorize(function, target=target)
+        return lambda function: (
+            _with_signatures(function, signatures) if signatures else vectorize(function, target=target)
+        )
     return compiled(function) if isinstance(function, str) or target is not None else _host_vectorize.function(function)
 
 

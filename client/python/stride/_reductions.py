@@ -198,8 +198,9 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
         [4, 6]
     """
     if out is None:
-        if type(a) is not Array and type(a) in _local.classes and dtype is initial is None and not keepdims and where is True:
-            if (short := _local.reduced("sum", a, axis)) is not None:
+        if type(a) is not Array and type(a) in _local.classes:
+            is_plain = dtype is initial is None and not keepdims and where is True
+            if is_plain and (short := _local.reduced("sum", a, axis)) is not None:
                 return short
         return _summing(_F.FUNCTION_SUM, a, axis, dtype, keepdims, initial, where)
     return _summing_into(_F.FUNCTION_SUM, a, axis, dtype, out, keepdims, initial, where)
