@@ -37,7 +37,7 @@ def cho_solve(c_and_lower: Tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     right = b[..., None] if is_vector else b
     if right.ndim != factor.ndim or right.shape[:-1] != factor.shape[:-1]:
         raise ValueError(f"incompatible dimensions ({factor.shape} and {b.shape})")
-    if check_finite and not _np.isfinite(_np.asarray(b)).all():
+    if check_finite and not bool(_np.isfinite(b).all()):
         raise ValueError("array must not contain infs or NaNs")
     factor = (_creation.tril if lower else _creation.triu)(factor)
     adjoint = _manipulation.matrix_transpose(factor)
