@@ -2,6 +2,7 @@
 option(STRIDE_BUILD_TESTS "Build the tests" ON)
 option(STRIDE_BUILD_BENCH "Build the benchmarks" ON)
 option(STRIDE_PORTABLE "Link gRPC, protobuf, abseil, LLVM and libstdc++ statically" OFF)
+option(STRIDE_BENCH_CUB "Compile CUB's algorithms, as baselines of cuda_operations_bench; needs nvcc" OFF)
 set(STRIDE_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
 option(STRIDE_UNITY
   "Compile a folder's sources several at a time: a third of the work for a whole build, more for one change" ON)

@@ -2,8 +2,7 @@
 
 #include <cublas_v2.h>
 
-#include "bench/device/check.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "bench/device/functions_of.h"
 
 namespace stride::bench {
 
@@ -13,6 +12,7 @@ struct Cublas::Functions {
   decltype(&cublasSetStream_v2) set_stream;
   decltype(&cublasSgemm_v2) sgemm;
   decltype(&cublasDgemm_v2) dgemm;
+  decltype(&cublasSgemv_v2) sgemv;
 
   Functions() {
     const auto library = Expect(
@@ -22,22 +22,13 @@ struct Cublas::Functions {
     Find(library, "cublasSetStream_v2", &set_stream);
     Find(library, "cublasSgemm_v2", &sgemm);
     Find(library, "cublasDgemm_v2", &dgemm);
-  }
-
- private:
-  template <typename Function>
-  static void Find(const cuda::DynamicLibrary& library, const char* name, Function* function) {
-    *function = reinterpret_cast<Function>(library.Find(name));
-    if (*function == nullptr) Die(std::string("the cuBLAS library has no ") + name);
+    Find(library, "cublasSgemv_v2", &sgemv);
   }
 };
 
 namespace {
 
-void CheckBlas(cublasStatus_t status, const char* doing) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    Die("cuBLAS error " + std::to_string(status) + " while " + doing);
-}
+void CheckBlas(cublasStatus_t status, const char* doing) { CheckLibrary(status, "cuBLAS", doing); }
 
 }  // namespace
 
@@ -67,6 +58,16 @@ void Cublas::Multiply(DType dtype, const Product& product) {
     multiply(functions_->sgemm, 1.0f);
   else
     multiply(functions_->dgemm, 1.0);
+}
+
+void Cublas::VectorByMatrix(int rows, int columns, CUdeviceptr vector, CUdeviceptr matrix,
+                            CUdeviceptr output) {
+  const float one = 1, zero = 0;
+  CheckBlas(functions_->sgemv(static_cast<cublasHandle_t>(handle_), CUBLAS_OP_N, columns, rows,
+                              &one, reinterpret_cast<const float*>(matrix), columns,
+                              reinterpret_cast<const float*>(vector), 1, &zero,
+                              reinterpret_cast<float*>(output), 1),
+            "multiplying a vector by a matrix");
 }
 
 }  // namespace stride::bench

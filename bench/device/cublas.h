@@ -27,6 +27,9 @@ class Cublas {
   };
   // Enqueues cublasSgemm or cublasDgemm.
   void Multiply(DType dtype, const Product& product);
+  // Enqueues cublasSgemv: a vector of `rows` float32 by a contiguous row-major matrix.
+  void VectorByMatrix(int rows, int columns, CUdeviceptr vector, CUdeviceptr matrix,
+                      CUdeviceptr output);
 
  private:
   struct Functions;

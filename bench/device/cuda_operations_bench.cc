@@ -1,8 +1,7 @@
-// cuda_operations_bench: products, expressions, reductions, sorts, scans, masks and groups as the
-// CUDA device runs them in a worker, without a daemon, beside what bounds them: cuBLAS called
-// directly on the same memory, or the driver's copy of as many bytes. A turn is so many in a row,
-// of which the last is waited for; its time is that of one. Ours and the baseline's in turns. Every
-// result is checked.
+// cuda_operations_bench: a client's operations as the CUDA device runs them in a worker, without a
+// daemon, beside the toolkit's libraries on the same memory (cuBLAS, CUB, cuFFT, cuRAND), or the
+// driver's copy of as many bytes. A turn is so many in a row, of which the last is waited for; its
+// time is that of one. Ours and the baseline's in turns. Every result is checked.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -17,19 +16,25 @@
 #include "bench/device/cublas.h"
 #include "bench/device/cuda_harness.h"
 #include "bench/device/cuda_operation.h"
+#include "bench/device/cuda_program.h"
 #include "bench/device/main.h"
 #include "bench/device/options.h"
+#include "bench/device/routine.h"
 #include "bench/device/values.h"
 #include "bench/service/report.h"
+#if STRIDE_BENCH_CUB
+#include "bench/device/cub_work.h"
+#include "bench/device/routines.h"
+#endif
 
 namespace stride::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "Usage: cuda_operations_bench [--rounds=N] [--only=ID] [--json=FILE] [--quick]\n"
-    "       --only keeps the rows whose id holds the word; --quick: small arrays, to see whether "
-    "it "
-    "runs\n";
+    "Usage: cuda_operations_bench [--rounds=N] [--only=WORD,...] [--json=FILE] [--quick] [--plan]\n"
+    "       --only keeps the rows whose id holds one of the words; --quick: small arrays, to see\n"
+    "       whether it runs; --plan: plans the rows beyond products and expressions and compiles\n"
+    "       them for sm_90, without a device\n";
 
 // A turn takes at least so long that the wait at its end does not show, or has so many.
 constexpr double kTurnSeconds = 5e-3;
@@ -39,7 +44,7 @@ constexpr int kMostInARow = 256;
 constexpr int64_t kPeriod = 1 << 20;
 
 struct CudaOptions : Options {
-  bool quick = false;
+  bool quick = false, plan = false;
 };
 
 std::optional<CudaOptions> Parse(int argc, char** argv) {
@@ -49,6 +54,8 @@ std::optional<CudaOptions> Parse(int argc, char** argv) {
     const size_t equals = argument.find('=');
     if (argument == "--quick")
       options.quick = true;
+    else if (argument == "--plan")
+      options.plan = true;
     else if (equals == std::string::npos ||
              !TakeOption(argument.substr(0, equals), argument.substr(equals + 1), &options))
       return std::nullopt;
@@ -104,25 +111,25 @@ class Bench {
     Products<float>();
     Products<double>();
     Expressions();
-    Sum();
     MatrixByVector();
-    Sorts();
-    RunningSums();
-    Masked();
-    Groups();
+    OtherRoutines();
   }
 
+  // Rows of which the result was wrong.
+  bool failed() const { return failed_; }
+
  private:
-  static int InARow(const Work& work) {
+  static int InARow(const Work& work, int most) {
     work(1);
     int count = 1;
-    while (count < kMostInARow && SecondsOf([&] { work(count); }) < kTurnSeconds) count *= 2;
+    while (2 * count <= most && SecondsOf([&] { work(count); }) < kTurnSeconds) count *= 2;
     return count;
   }
 
   void Compare(const std::string& id, const std::string& what, const Work& ours,
-               const Baseline& baseline, int64_t bytes = 0) {
-    const int count = std::max(InARow(ours), InARow(baseline.work));
+               const Baseline& baseline, int64_t bytes = 0, double copy_seconds = 0,
+               int most = kMostInARow) {
+    const int count = std::max(InARow(ours, most), InARow(baseline.work, most));
     auto turn = [count](const Work& work) { return SecondsOf([&] { work(count); }) / count; };
     turn(ours);
     turn(baseline.work);
@@ -137,8 +144,8 @@ class Bench {
                  .baseline_name = baseline.name,
                  .baseline = their_times,
                  .bytes = bytes,
-                 .limit_s = baseline.is_limit ? their_times.median() : 0,
-                 .limit_name = baseline.name});
+                 .limit_s = baseline.is_limit ? their_times.median() : copy_seconds,
+                 .limit_name = "the driver's copy of as many bytes"});
   }
 
   // The driver's copy on the device, at the rate at which it reads and writes an array of many
@@ -244,22 +251,6 @@ class Bench {
       CheckClose(id, i, got[i], expression.expected(value(0, i), value(1, i), value(2, i)), 1e-6);
   }
 
-  void Sum() {
-    const std::string id = "sum";
-    if (!options_.Wants(id)) return;
-    const ArrayInfo array = Contiguous(DType::kFloat32, {options_.quick ? 1'000'000 : 30'000'000});
-    auto operation = Expect(CudaOperation::Create(
-        harness_, DeviceOperation(ReductionOf(v1::Reduction::FUNCTION_SUM, {}), {array})));
-    const std::vector<float> pattern = PatternOf<float>(0);
-    harness_.Fill(operation->Input(0), array.size_bytes(), BytesOf(pattern));
-    Compare(
-        id, "sum, " + std::to_string(array.num_elements()) + " float32",
-        [&](int times) { operation->Run(times); }, CopyOf(array.size_bytes()), array.size_bytes());
-    double want = 0;
-    for (int64_t i = 0; i < array.num_elements(); ++i) want += pattern[i % kPeriod];
-    CheckClose(id, 0, Results<float>(operation->Output(), 1)[0], want, 1e-5);
-  }
-
   // With fewer rows where the device has no room for all.
   void MatrixByVector() {
     const std::string id = "matvec";
@@ -294,119 +285,76 @@ class Bench {
     }
   }
 
-  int64_t Count(int64_t count) const { return options_.quick ? count / 10 : count; }
+  void OtherRoutines() {
+#if STRIDE_BENCH_CUB
+    if (const std::string why = cub_work::Unavailable(); !why.empty()) {
+      report_.AddMissing("rows beside CUB: " + why);
+      return;
+    }
+    Libraries libraries(harness_.stream(),
+                        [this](CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+                          harness_.Copy(to, from, bytes);
+                        });
+    for (const NamedRoutine& row : Routines(options_.quick, libraries)) {
+      if (options_.Wants(row.id)) Measure(row.id, row.make());
+    }
+#else
+    report_.AddMissing("rows beside CUB: built without nvcc");
+#endif
+  }
 
-  // One operation beside the copy of the bytes that it has to read and write at least.
-  template <typename T>
-  std::vector<T> Routine(const std::string& id, const v1::Operation& described,
-                         const std::vector<ArrayInfo>& inputs,
-                         const std::vector<std::string_view>& patterns, int64_t num_results) {
-    auto operation = Expect(CudaOperation::Create(harness_, DeviceOperation(described, inputs)));
-    int64_t bytes = num_results * static_cast<int64_t>(sizeof(T));
+  void Measure(const std::string& id, const Routine& routine) {
+    std::vector<ArrayInfo> inputs;
+    for (const Given& given : routine.inputs) inputs.push_back(given.info);
+    CudaProgram program(harness_, routine.operations, inputs, routine.in_place ? 1 : 100);
+    const uint64_t result_bytes = program.result().size_bytes();
+    Places places{.result = program.Spare()};
     for (size_t i = 0; i < inputs.size(); ++i) {
-      harness_.Fill(operation->Input(static_cast<int>(i)), inputs[i].size_bytes(), patterns[i]);
-      bytes += inputs[i].size_bytes();
+      places.inputs.push_back(program.Input(static_cast<int>(i)));
+      harness_.Fill(places.inputs.back(), inputs[i].size_bytes(), *routine.inputs[i].elements);
+    }
+    if (routine.in_place) harness_.Copy(program.Spare(), program.Input(0), result_bytes);
+    harness_.Synchronize();
+    program.Run(1);
+    std::string want;
+    Baseline baseline = CopyOf(routine.moved);
+    const double copy_seconds = SecondsOfCopy() * static_cast<double>(routine.moved);
+    if (routine.baseline) {
+      baseline = {routine.baseline_name, [this, enqueue = routine.baseline(places)](int count) {
+                    for (int i = 0; i < count; ++i) enqueue();
+                    harness_.Synchronize();
+                  }};
+      baseline.work(1);
+      want = BytesAt(program.Spare(), result_bytes);
+    }
+    if (const std::string error = routine.judge(BytesAt(program.Result(), result_bytes), want);
+        !error.empty()) {
+      report_.AddMissing("WRONG: " + id + ": " + error);
+      failed_ = true;
     }
     Compare(
-        id, id + ", " + std::to_string(inputs[0].num_elements()) + " elements",
-        [&](int times) { operation->Run(times); }, CopyOf(bytes), bytes);
-    return Results<T>(operation->Output(), num_results);
+        id, routine.what, [&](int times) { program.Run(times); }, baseline, routine.moved,
+        copy_seconds, std::max(1, kMostInARow / program.num_tasks()));
+    // What was measured stays where a later row ends the process.
+    if (!options_.json.empty()) report_.WriteJson(options_.json);
   }
 
-  // Elements without a pattern, as a sort sees them.
-  template <typename T>
-  std::vector<T> Shuffled(int64_t count) {
-    std::vector<T> values(count);
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = static_cast<T>(static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 40);
-    return values;
+  std::string BytesAt(CUdeviceptr from, uint64_t count) {
+    std::string bytes(count, 0);
+    harness_.Read(bytes.data(), from, count);
+    return bytes;
   }
 
-  void Sorts() {
-    const int64_t count = Count(10'000'000);
-    const std::vector<float> values = Shuffled<float>(count);
-    const ArrayInfo array = Contiguous(DType::kFloat32, {count});
-    v1::Operation sort;
-    sort.mutable_sort()->mutable_input()->set_handle(1);
-    sort.add_outputs()->set_handle(100);
-    if (options_.Wants("sort")) {
-      const auto got = Routine<float>("sort", sort, {array}, {BytesOf(values)}, count);
-      for (int64_t i = 1; i < count; ++i)
-        if (!(got[i - 1] <= got[i])) Die("sort: result " + std::to_string(i) + " is less");
+  // For one byte, read or written, at the rate of CopyOf.
+  double SecondsOfCopy() {
+    if (seconds_of_copy_ > 0) return seconds_of_copy_;
+    const Baseline copy = CopyOf(1);
+    Times times;
+    for (int i = 0; i < 6; ++i) {
+      const double seconds = SecondsOf([&] { copy.work(8); }) / 8;
+      if (i > 0) times.Add(seconds * copy.share);
     }
-    if (options_.Wants("argsort")) {
-      sort.mutable_sort()->set_indices(true);
-      const auto got = Routine<int64_t>("argsort", sort, {array}, {BytesOf(values)}, count);
-      for (int64_t i = 1; i < count; ++i) {
-        const float before = values[got[i - 1]], after = values[got[i]];
-        if (before > after || (before == after && got[i - 1] > got[i]))
-          Die("argsort: result " + std::to_string(i) + " is out of order");
-      }
-    }
-  }
-
-  void RunningSums() {
-    if (!options_.Wants("cumsum")) return;
-    const int64_t count = Count(30'000'000);
-    const std::vector<float> pattern = PatternOf<float>(0);
-    v1::Operation operation;
-    operation.mutable_accumulation()->set_function("add");
-    operation.mutable_accumulation()->mutable_input()->set_handle(1);
-    operation.add_outputs()->set_handle(100);
-    const auto got = Routine<float>("cumsum", operation, {Contiguous(DType::kFloat32, {count})},
-                                    {BytesOf(pattern)}, count);
-    double want = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      want += pattern[i % kPeriod];
-      if (i % 1000 == 0) CheckClose("cumsum", i, got[i], want, 1e-4);
-    }
-  }
-
-  void Masked() {
-    if (!options_.Wants("compress")) return;
-    const int64_t count = Count(10'000'000);
-    const std::vector<float> values = Shuffled<float>(count);
-    std::vector<uint8_t> mask(count);
-    std::vector<float> want;
-    for (int64_t i = 0; i < count; ++i) {
-      mask[i] = static_cast<int64_t>(values[i]) % 2 != 0;
-      if (mask[i] != 0) want.push_back(values[i]);
-    }
-    v1::Operation operation;
-    operation.mutable_compress()->mutable_input()->set_handle(1);
-    operation.mutable_compress()->mutable_mask()->set_handle(2);
-    operation.mutable_compress()->set_count(static_cast<int64_t>(want.size()));
-    operation.add_outputs()->set_handle(100);
-    const auto got =
-        Routine<float>("compress", operation,
-                       {Contiguous(DType::kFloat32, {count}), Contiguous(DType::kBool, {count})},
-                       {BytesOf(values), BytesOf(mask)}, static_cast<int64_t>(want.size()));
-    if (got != want) Die("compress: the elements differ");
-  }
-
-  void Groups() {
-    if (!options_.Wants("group_sum")) return;
-    constexpr int64_t kGroups = 1000;
-    const int64_t count = Count(10'000'000);
-    std::vector<int64_t> groups = Shuffled<int64_t>(count);
-    std::vector<double> want(kGroups);
-    const std::vector<float> pattern = PatternOf<float>(0);
-    for (int64_t i = 0; i < count; ++i) {
-      groups[i] %= kGroups;
-      want[groups[i]] += pattern[i % kPeriod];
-    }
-    v1::Operation operation;
-    auto* reduce = operation.mutable_group_reduce();
-    reduce->set_function("add");
-    reduce->mutable_values()->set_handle(1);
-    reduce->mutable_groups()->set_handle(2);
-    reduce->set_num_groups(kGroups);
-    operation.add_outputs()->set_handle(100);
-    const auto got =
-        Routine<float>("group_sum", operation,
-                       {Contiguous(DType::kFloat32, {count}), Contiguous(DType::kInt64, {count})},
-                       {BytesOf(pattern), BytesOf(groups)}, kGroups);
-    for (int64_t i = 0; i < kGroups; ++i) CheckClose("group_sum", i, got[i], want[i], 1e-4);
+    return seconds_of_copy_ = times.median();
   }
 
   CudaHarness& harness_;
@@ -414,19 +362,51 @@ class Bench {
   Report& report_;
   std::optional<Cublas> cublas_;
   std::optional<cuda::ArenaMapping> copies_;
+  double seconds_of_copy_ = 0;
+  bool failed_ = false;
 };
+
+// Exit code. Every row is planned and compiled as it would be for a device.
+int PlanRows(const CudaOptions& options) {
+#if STRIDE_BENCH_CUB
+  Libraries none(nullptr, nullptr);
+  cuda::CudaCompiler compiler;
+  for (const NamedRoutine& row : Routines(options.quick, none)) {
+    if (!options.Wants(row.id)) continue;
+    const Routine routine = row.make();
+    std::vector<ArrayInfo> inputs;
+    for (const Given& given : routine.inputs) inputs.push_back(given.info);
+    const ops::ProgramGraph plan = PlanOf(routine.operations, inputs, routine.in_place ? 1 : 100);
+    for (const wire::Code& code : plan.codes) Expect(compiler.Compile("cuda:sm_90", code));
+    std::printf("%s: %zu tasks, %zu codes, %lld bytes moved, %lld bytes of results\n",
+                row.id.c_str(), plan.steps.size(), plan.codes.size(),
+                static_cast<long long>(routine.moved),
+                static_cast<long long>(plan.outputs[0].info.size_bytes()));
+  }
+#else
+  std::printf("missing: rows beside CUB: built without nvcc\n");
+#endif
+  return 0;
+}
 
 }  // namespace
 }  // namespace stride::bench
 
 int main(int argc, char** argv) {
   using namespace stride::bench;
-  return RunProgram(Parse(argc, argv), kUsage, [](const CudaOptions& options, Report& report) {
+  const std::optional<CudaOptions> options = Parse(argc, argv);
+  if (options && options->plan) return PlanRows(*options);
+  bool failed = false;
+  const int code = RunProgram(options, kUsage, [&](const CudaOptions& given, Report& report) {
     const auto harness = CudaHarness::Start();
-    if (harness.ok())
-      Bench(**harness, options, report).Run();
-    else
+    if (!harness.ok()) {
       report.AddMissing("operations on a GPU: no device of kind cuda: " +
                         std::string(harness.status().message()));
+      return;
+    }
+    Bench bench(**harness, given, report);
+    bench.Run();
+    failed = bench.failed();
   });
+  return failed ? 1 : code;
 }

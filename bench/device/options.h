@@ -10,8 +10,16 @@ struct Options {
   int rounds = 15;
   std::string only, json;
 
-  // Whether the row is asked for; `id` without its device.
-  bool Wants(const std::string& id) const { return ("/" + id).find(only) != std::string::npos; }
+  // Whether the row is asked for: it holds one of the words between commas, or there are none. `id`
+  // is without its device.
+  bool Wants(const std::string& id) const {
+    const std::string whole = "/" + id;
+    for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+      end = only.find(',', begin);
+      if (whole.find(only.substr(begin, end - begin)) != std::string::npos) return true;
+    }
+    return false;
+  }
 };
 
 // False: no such option, or no such value.

@@ -1,19 +1,39 @@
-"""cuda_operations_bench runs, checks its own results and reports every row, with sane numbers; without a GPU it says so."""
+"""cuda_operations_bench runs, checks its own results and reports every row, with sane numbers; without a GPU it says so.
+Where it was built with CUB, every other row has a plan that compiles, with or without a GPU."""
+
+import pathlib
+import re
+import subprocess
+import sys
 
 import program_case
 
-_NAMES = [
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from bench.peers.workloads import ROWS  # noqa: E402
+
+_PRODUCTS = [
     "matmul_1024x2048x512_float32",
     "matmul_1024x2048x512_float64",
     "matmul_1000_float64",
     "matmul_3000_by_its_transpose_float32",
     *(f"matmul_{side}_{type}" for side in (512, 1024) for type in ("float32", "float64")),
 ]
-# Beside the driver's copy, which is their limit.
-_BOUND_BY_MEMORY = [
-    "add", "multiply_add", "choose", "trigonometric", "sum", "matvec", "sort", "argsort", "cumsum", "compress",
-    "group_sum",
-]
+# Next to the driver's copy, which is their limit.
+_BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "matvec"]
+# Next to the toolkit's libraries, by key of bench/peers/workloads.py.
+_ROUTINES = [
+    "complex_product", "pair_differences",
+    "sum", "max_int32", "argmax", "argmax_axis1", "sum_axis1", "sum_axis0", "sum_leading", "var_axis0", "std",
+    "sort", "sort_int64", "sort_float64", "sort_short", "argsort", "argsort_int64", "unique", "partition",
+    "searchsorted", "digitize",
+    "cumsum", "cumsum_int64", "cumsum_axis1", "cumsum_axis0", "mask", "nonzero",
+    "take", "scatter", "add_at_many", "add_at_few", "bincount", "group_sum", "histogram",
+    "roll", "repeat", "tril", "stack", "concatenate",
+    "normal", "uniform",
+    "fft_1e6", "fft", "fft2", "fftn", "rfft_rows",
+]  # fmt: skip
+_NO_CUB = "rows beside CUB: built without nvcc"
 
 
 class CudaOperationsBenchTest(program_case.ProgramCase):
@@ -32,13 +52,24 @@ class CudaOperationsBenchTest(program_case.ProgramCase):
             return
         rows = {row["id"]: row for row in content["rows"]}
         self.assertEqual(list(content["devices"]), ["cuda:0"])
-        self.assertEqual(set(rows), {f"device/{name}/cuda:0" for name in _NAMES + _BOUND_BY_MEMORY})
+        routines = [] if _NO_CUB in content["missing"] else _ROUTINES
+        self.assertEqual(set(rows), {f"device/{name}/cuda:0" for name in _PRODUCTS + _BOUND_BY_MEMORY + routines})
+        self.assertEqual([one for one in content["missing"] if one.startswith("WRONG")], [])
         for id, row in rows.items():
             with self.subTest(id):
                 self.assertGreater(row["ours"]["min_s"], 0)
                 self.assertGreater(row["ratio"], 0)
                 self.assertTrue(row["baseline_name"])
-                self.assertEqual(row.get("limit_s", 0) > 0, id.split("/")[1] in _BOUND_BY_MEMORY)
+                self.assertEqual(row.get("limit_s", 0) > 0, id.split("/")[1] not in _PRODUCTS)
+
+    def test_every_row_has_a_plan_that_compiles(self):
+        run = subprocess.run([self.program, "--plan", "--quick"], capture_output=True, text=True, timeout=280)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        if _NO_CUB in run.stdout:
+            return
+        planned = re.findall(r"^(\w+): [1-9]\d* tasks", run.stdout, re.M)
+        self.assertEqual(planned, _ROUTINES)
+        self.assertLessEqual(set(planned), {row.key for row in ROWS})
 
     def test_only_some(self):
         ids = [row["id"] for row in self.run_quickly("--only=/matmul_1000_")["rows"]]
