@@ -29,10 +29,12 @@ demo: configure  ## build the programs, then watch Stride run its workloads on t
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target demo-programs
 	@scripts/demo build/$(PRESET)
 
+# LIMIT: seconds for the whole run (600). UPDATE_REFERENCE=1: writes bench/reference/MODEL.json in place of judging by it.
 bench: setup  ## build the release preset, run the benchmarks, print one table (ONLY=part,..., QUICK=1)
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
-	@ci/bench build/release $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+	@ci/bench build/release $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(LIMIT),--limit $(LIMIT)) \
+	  $(if $(UPDATE_REFERENCE),--update-reference)
 
 format:  ## put every C++ file in the project's format
 	@ci/format fix

@@ -28,8 +28,13 @@ class Workload:
     in_a_row: bool = False
     # Relative and absolute difference from NumPy's result; None: the values are not compared.
     tolerance: float | None = 1e-5
-    # NumPy's own turn takes seconds: its result is the reference, its time is not measured.
+    # NumPy's turn takes seconds: next to a GPU it is left out.
     slow_in_numpy: bool = False
+    # NumPy's turn takes minutes: it is left out everywhere.
+    endless_in_numpy: bool = False
+
+    def has_numpy(self, gpu):
+        return not (self.endless_in_numpy or gpu and self.slow_in_numpy)
 
     @property
     def on_threads(self):
@@ -743,12 +748,24 @@ def products():
             lambda s: [(s.floats(s.side(4096), s.side(4096)) - 0.5).astype(np.float16) for _ in "xy"],
             in_a_row=True,
             tolerance=None,
-            slow_in_numpy=True,
+            endless_in_numpy=True,
         )
     )
 
 
 products()
+
+
+@row(
+    "vecdot",
+    "vecdot of rows 4096^2 f32",
+    lambda s: square(s) + square(s),
+    moved=lambda x, y: 2 * x.nbytes,
+    in_a_row=True,
+    tolerance=1e-4,
+)
+def vecdot(lib, x, y):
+    return lib.xp.vecdot(x, y)
 
 
 @row(

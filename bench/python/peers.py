@@ -76,7 +76,7 @@ class Table:
         """The children that have begun this row, with the time of the first turn, and the bytes that it moves."""
         first, moved = {}, 0
         for child in self.children:
-            if child.name == "NumPy" and workload.slow_in_numpy:
+            if child.name == "NumPy" and not workload.has_numpy(self.gpu):
                 continue
             answer = child.ask(prepare=workload.key)
             if "missing" not in answer:

@@ -1,7 +1,8 @@
 """ci/bench BUILD_DIR [--only PART,...] [--quick] [--limit SECONDS] [--results FOLDER] [--update-reference]
 
 Runs the benchmarks and prints one table of all their rows. bench.json, next to the table's file, has the rows, the
-machine, the devices and the missing parts. A row that lost against the GPU model's reference fails the run."""
+machine, the devices and the missing parts. A row that lost against the GPU model's reference fails the run. A part
+that fails keeps the rows that it wrote."""
 
 import argparse
 import json
@@ -27,8 +28,10 @@ def arguments(words):
     parser.add_argument("--quick", action="store_true", help="small sizes and few turns: whether it runs, not how fast it is")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which no further part is started, and the running part is ended")
     parser.add_argument("--results", type=pathlib.Path, help="a folder for what is written (BUILD_DIR/bench)")
-    parser.add_argument("--update-reference", action="store_true", help="write the rows of `peers` as the model's reference")
+    parser.add_argument("--update-reference", action="store_true", help="write the rows of `peers` and `device` as the model's reference")
     options = parser.parse_args(words)
+    if options.update_reference and options.quick:
+        parser.error("--quick measures small sizes, which are no reference")
     wanted = [name for name in options.only.split(",") if name]
     if unknown := [name for name in wanted if name not in names]:
         parser.error(f"no part {', '.join(unknown)}; there are {', '.join(names)}")
@@ -40,7 +43,7 @@ def arguments(words):
 
 
 def run(part, options, environment, seconds):
-    """Its rows; or why there are none. What it prints goes to a file of its name."""
+    """Its rows, and why it failed: both where it wrote rows and failed later. What it prints goes to a file of its name."""
     bin, rows, log = (options.build / "bin").resolve(), options.results / f"{part.name}.json", options.results / f"{part.name}.txt"
     rows.unlink(missing_ok=True)
     command = part.command(bin, rows, options.quick)
@@ -49,15 +52,16 @@ def run(part, options, environment, seconds):
     with open(log, "w") as output:
         try:
             ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=seconds)
+            why = ""
         except subprocess.TimeoutExpired:
-            return None, f"not done within {seconds:.0f} s; see {log}"
-    if ended.returncode != 0:
+            why = f"not done within {seconds:.0f} s; see {log}"
+    if not why and ended.returncode != 0:
         last = log.read_text(errors="replace").strip().splitlines()[-1:]
-        return None, f"exit {ended.returncode}: {' '.join(last)}; see {log}"
+        why = f"exit {ended.returncode}: {' '.join(last)}; see {log}"
     try:
-        return Result.read(rows), ""
+        return Result.read(rows), why
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return None, f"no rows to be read: {error!r}"
+        return None, why or f"no rows to be read: {error!r}"
 
 
 def main(words=None):
@@ -78,14 +82,17 @@ def main(words=None):
         result, why = run(part, options, environment, min(part.limit_s, end - begin))
         if result is None and part.optional and why.endswith("is not built"):
             whole.missing.append(f"{part.name}: {why}")
-        elif result is None:
+        elif why:
             failed[part.name] = why
-        else:
+        if result is not None:
             whole.add(result)
         print(f"{time.monotonic() - begin:.0f} s" + (f": {why}" if why else ""), flush=True)
-    model = next((name for label, name in whole.devices.items() if label.startswith("cuda")), "")
-    if model and options.update_reference:
-        reference.write(whole.rows, model, about)
+    model = whole.model()
+    if options.update_reference:
+        if failed or not model or not reference.measured(whole.rows):
+            failed["reference"] = "not written: a part failed, or no row of `peers` or `device` was measured on a GPU"
+        else:
+            reference.write(whole.rows, model, about)
     elif model and not options.quick and (lines := reference.lost(whole.rows, model)):
         failed["reference"] = f"rows that lost more than 10 % against {reference.path_of(model).name}:\n  " + "\n  ".join(lines)
     text = [table(whole.rows, not options.quick), "", summary(whole.rows, not options.quick)]

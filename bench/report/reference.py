@@ -1,11 +1,19 @@
 """The committed times of a GPU model, `bench/reference/MODEL.json`, and the rows that lost against them.
 
 A row is lost where both its own time and its ratio to the fastest peer grew by more than 10 %. One alone may be the
-machine or the peer."""
+machine or the peer.
 
+    python3 -m bench.report.reference FILE... --commit COMMIT     # of rows that were measured elsewhere
+
+writes the reference of the model that the files name, from JSON files of peers.py and cuda_operations_bench."""
+
+import argparse
+import datetime
 import json
 import pathlib
 import re
+
+from bench.report.row import Result
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "reference"
 # The least growth of a lost row.
@@ -17,13 +25,18 @@ def path_of(model, folder=FOLDER):
 
 
 def measured(rows):
-    """By key of a `peer` row without its peer and device: `ours_s`, and `ratio` to the fastest peer where there is one."""
+    """`ours_s`, and `ratio` to the fastest peer where there is one. Keys are a `peer` row's id without its peer and device,
+    and `device/NAME` of a row without a daemon."""
     found = {}
     for row in rows:
         kind, *parts = row.id.split("/")
-        if kind != "peer" or len(parts) != 3:
+        if kind == "peer" and len(parts) == 3:
+            key = parts[0]
+        elif kind == "device" and len(parts) == 2:
+            key = f"device/{parts[0]}"
+        else:
             continue
-        one = found.setdefault(parts[0], {"ours_s": row.ours.median_s})
+        one = found.setdefault(key, {"ours_s": row.ours.median_s})
         if row.ratio is not None:
             one["ratio"] = max(one.get("ratio", 0), row.ratio)
     return found
@@ -55,3 +68,23 @@ def write(rows, model, about, folder=FOLDER):
     }
     kept = {name: about[name] for name in ("date", "commit", "version") if name in about}
     path_of(model, folder).write_text(json.dumps({"model": model, **kept, "rows": rounded}, indent=1) + "\n")
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(prog="bench.report.reference", description="Writes a GPU model's reference.")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="JSON of peers.py and of cuda_operations_bench")
+    parser.add_argument("--commit", required=True, help="the commit that was measured")
+    options = parser.parse_args(words)
+    whole = Result()
+    for file in options.files:
+        whole.add(Result.read(file))
+    model = whole.model()
+    if not model or not measured(whole.rows):
+        parser.error("the files have no rows of a GPU")
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    write(whole.rows, model, {"date": date, "commit": options.commit})
+    print(f"written: {path_of(model)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -77,6 +77,10 @@ class Result:
         self.devices |= other.devices
         self.missing += [one for one in other.missing if one not in self.missing]
 
+    def model(self):
+        """Of the first GPU; empty where there is none."""
+        return next((name for label, name in self.devices.items() if label.startswith("cuda")), "")
+
     def write(self, path):
         with open(path, "w") as file:
             json.dump({"devices": self.devices, "missing": self.missing, "rows": [row.as_json() for row in self.rows]}, file, indent=1)

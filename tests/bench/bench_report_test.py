@@ -12,7 +12,7 @@ from unittest import mock
 
 from bench.peers import libraries, workloads
 from bench.report import __main__ as report
-from bench.report import reference
+from bench.report import reference, show
 from bench.report.devices import labels, models
 from bench.report.parts import Part
 from bench.report.rounds import measure
@@ -167,6 +167,16 @@ class TableTest(unittest.TestCase):
         self.assertNotIn("NO", table(rows, judge=False))
 
 
+class ShowTest(unittest.TestCase):
+    def test_one_line_a_row_in_milliseconds(self):
+        rows = [row("device/a/cuda:0", 2e-3, 1e-3, limit_s=5e-4), row("device/b/cuda:0", 9e-3, 1e-3), row("alone/cuda:0", 1e-3)]
+        lines = show.text(Result(rows, {}, ["CuPy"])).splitlines()
+        self.assertRegex(lines[1], r"^device/a/cuda:0 +2\.0000 +1\.0000 +2\.00 +0\.5000 +the other$")
+        self.assertRegex(lines[3], r"^alone/cuda:0 +1\.0000$")
+        self.assertEqual(lines[4], "missing: CuPy")
+        self.assertTrue(show.text(Result(rows), by_ratio=True).splitlines()[1].startswith("device/b"))
+
+
 def part(name, script, **fields):
     """A benchmark that is a shell script: $1 is the file for its rows."""
     return Part(name, lambda bin, rows, quick: [str(bin / name), str(rows), "quick" if quick else "full"], **fields), script
@@ -215,6 +225,12 @@ class RunTest(unittest.TestCase):
         self.assertEqual(set(content["failed"]), {"bad", "silent", "garbage"})
         self.assertIn("exit 3: this went wrong", said)
 
+    def test_a_part_that_fails_keeps_the_rows_that_it_wrote(self):
+        for script, why in ((f"{self.ROW}; exit 1", "exit 1"), (f"{self.ROW}; exec sleep 60", "not done within")):
+            code, said, content = self.run_report([part("late", script, limit_s=1)])
+            self.assertEqual((code, len(content["rows"])), (1, 1), said)
+            self.assertIn(why, content["failed"]["late"])
+
     def test_a_part_beyond_its_time_is_ended(self):
         code, said, content = self.run_report([part("slow", "exec sleep 60", limit_s=0.2), part("good", self.ROW)])
         self.assertEqual(code, 1)
@@ -255,6 +271,21 @@ class RunTest(unittest.TestCase):
         self.assertEqual(len(content["rows"]), 1)
 
 
+    def test_no_reference_is_written_of_a_part_that_failed_or_without_a_gpu(self):
+        gpu = self.ROW.replace('"cpu:0": "p"', '"cuda:0": "GPU 9"').replace("%s/cpu:0", "peer/x/alone%.0s/cuda:0")
+        for parts, written in (
+            ([part("peers", gpu)], True),
+            ([part("peers", gpu), part("bad", "exit 3")], False),
+            ([part("peers", gpu.replace("peer/", "other/"))], False),
+            ([part("peers", self.ROW)], False),
+        ):
+            with mock.patch.object(reference, "write") as write:
+                code, said, content = self.run_report(parts, "--update-reference")
+            self.assertEqual((write.called, code == 0, "reference" in content["failed"]), (written, written, not written), said)
+        with self.assertRaises(SystemExit):
+            self.run_report([part("peers", gpu)], "--update-reference", "--quick")
+
+
 _LOST, _WRITE = reference.lost, reference.write
 
 
@@ -267,6 +298,35 @@ class ReferenceTest(unittest.TestCase):
     def test_the_fastest_peer_counts(self):
         rows = [row("peer/sort/cupy/cuda:0", 2, 1), row("peer/sort/jax/cuda:0", 2, 4), row("run/unix/cuda:0", 1)]
         self.assertEqual(reference.measured(rows), {"sort": {"ours_s": 2, "ratio": 2}})
+
+    def test_rows_without_a_daemon_have_keys_of_their_own(self):
+        rows = [row("peer/sort/cupy/cuda:0", 2, 1), row("device/sort/cuda:0", 1, 0.5)]
+        self.assertEqual(set(reference.measured(rows)), {"sort", "device/sort"})
+        self.assertEqual(len(self.lost(rows, [row("device/sort/cuda:0", 1.2, 0.5)])), 1)
+        self.assertEqual(self.lost(rows, [row("device/sort/cuda:0", 1.05, 0.5)]), [])
+
+    def test_a_reference_of_rows_that_were_measured_elsewhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [str(pathlib.Path(folder) / name) for name in ("peers.json", "device.json")]
+            for path, id in zip(paths, ("peer/sort/cupy/cuda:0", "device/sort/cuda:0")):
+                Result([row(id, 2, 1)], {"cuda:0": "GPU 9"}).write(path)
+            with mock.patch.object(reference, "write") as write, redirect_stdout(StringIO()):
+                reference.main([*paths, "--commit", "abc"])
+            rows, model, about = write.call_args.args
+            self.assertEqual((len(rows), model, about["commit"]), (2, "GPU 9", "abc"))
+            Result([row("peer/sort/numpy/cpu:0", 2, 1)], {"cpu:0": "p"}).write(paths[0])
+            with self.assertRaises(SystemExit), redirect_stderr(StringIO()):
+                reference.main([paths[0], "--commit", "abc"])
+
+    def test_every_committed_reference_can_be_read(self):
+        files = list(reference.FOLDER.glob("*.json"))
+        self.assertTrue(files)
+        for path in files:
+            content = json.loads(path.read_text())
+            self.assertEqual(reference.path_of(content["model"]), path)
+            key, one = next(iter(content["rows"].items()))
+            worse = Row(f"peer/{key}/cupy/cuda:0", key, times(one["ours_s"] * 1.2), "CuPy", times(one["ours_s"] * 1.2 / (one.get("ratio", 1) * 1.2)))
+            self.assertEqual(len(reference.lost([worse], content["model"])), 1)
 
     def test_time_and_ratio_together_are_a_loss(self):
         before = [row("peer/sort/cupy/cuda:0", 2, 1)]
