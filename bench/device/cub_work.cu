@@ -131,6 +131,26 @@ struct Filling {
   __device__ void operator()(int64_t i) const { values[i] = value; }
 };
 
+struct Addressing {
+  char* first;
+  int64_t stride;
+  void** addresses;
+  __device__ void operator()(int64_t i) const { addresses[i] = first + i * stride; }
+};
+
+struct Power {
+  __host__ __device__ double operator()(double x) const { return exp(x); }
+};
+
+struct FirstRow {
+  const double* matrices;
+  double* rows;
+  int64_t side;
+  __device__ void operator()(int64_t i) const {
+    rows[i] = matrices[i / side * side * side + i % side];
+  }
+};
+
 struct ComplexProduct {
   __host__ __device__ float2 operator()(float2 x, float2 y) const {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
@@ -219,6 +239,13 @@ std::string Unavailable() {
 
 std::shared_ptr<void> Allocate(int64_t bytes) { return Memory(bytes).shared(); }
 
+std::shared_ptr<void> Addresses(void* first, int64_t stride_bytes, int64_t count, Stream stream) {
+  const Memory memory(count * sizeof(void*));
+  ForEach("storing addresses", count,
+          Addressing{static_cast<char*>(first), stride_bytes, memory.as<void*>()}, stream)();
+  return memory.shared();
+}
+
 void Fill(float* values, float value, int64_t count, Stream stream) {
   ForEach("filling", count, Filling{values, value}, stream)();
 }
@@ -254,6 +281,15 @@ Enqueue Unique(const float* values, float* distinct, int64_t count, Stream strea
     sort();
     select();
   };
+}
+
+Enqueue SortRows(const float* keys, float* sorted, int64_t rows, int64_t columns, Stream stream) {
+  const auto begins =
+      thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), BeginOf{columns});
+  return Prepared("sorting rows", [=](void* scratch, size_t& bytes) {
+    return cub::DeviceSegmentedSort::SortKeys(scratch, bytes, keys, sorted, rows * columns, rows,
+                                              begins, begins + 1, stream);
+  });
 }
 
 Enqueue RunningSum(const float* values, float* sums, int64_t count, Stream stream) {
@@ -374,6 +410,17 @@ Enqueue Histogram(const float* values, const float* edges, int64_t* counts, int6
     return cub::DeviceHistogram::HistogramRange(scratch, bytes, values, counters, bins + 1, edges,
                                                 count, stream);
   });
+}
+
+Enqueue Exponential(const double* values, double* powers, int64_t count, Stream stream) {
+  return Direct("taking exponentials", [=] {
+    return cub::DeviceTransform::Transform(values, powers, count, Power(), stream);
+  });
+}
+
+Enqueue FirstRows(const double* matrices, double* rows, int64_t side, int64_t count,
+                  Stream stream) {
+  return ForEach("taking first rows", count * side, FirstRow{matrices, rows, side}, stream);
 }
 
 Enqueue MultiplyComplex(const float* left, const float* right, float* products, int64_t count,

@@ -21,6 +21,8 @@ std::string Unavailable();
 
 // Device memory, for what other libraries need.
 std::shared_ptr<void> Allocate(int64_t bytes);
+// Addresses in device memory: `first`, and each so many bytes after the last.
+std::shared_ptr<void> Addresses(void* first, int64_t stride_bytes, int64_t count, Stream stream);
 // Enqueues it once.
 void Fill(float* values, float value, int64_t count, Stream stream);
 
@@ -36,6 +38,8 @@ Enqueue Argsort(const float* keys, int64_t* places, int64_t count, Stream stream
 Enqueue Argsort(const int64_t* keys, int64_t* places, int64_t count, Stream stream);
 // The distinct values, ascending: DeviceRadixSort, then DeviceSelect.
 Enqueue Unique(const float* values, float* distinct, int64_t count, Stream stream);
+// Each row: DeviceSegmentedSort.
+Enqueue SortRows(const float* keys, float* sorted, int64_t rows, int64_t columns, Stream stream);
 
 // Running sums: DeviceScan.
 Enqueue RunningSum(const float* values, float* sums, int64_t count, Stream stream);
@@ -68,6 +72,9 @@ Enqueue Histogram(const float* values, const float* edges, int64_t* counts, int6
                   Stream stream);
 
 // DeviceTransform and DeviceFor: one element a thread.
+Enqueue Exponential(const double* values, double* powers, int64_t count, Stream stream);
+// The first row of each of `count` square matrices.
+Enqueue FirstRows(const double* matrices, double* rows, int64_t side, int64_t count, Stream stream);
 Enqueue MultiplyComplex(const float* left, const float* right, float* products, int64_t count,
                         Stream stream);
 // left[i] - right[j] for `count` points with three coordinates each.

@@ -13,6 +13,12 @@ struct Cublas::Functions {
   decltype(&cublasSgemm_v2) sgemm;
   decltype(&cublasDgemm_v2) dgemm;
   decltype(&cublasSgemv_v2) sgemv;
+  decltype(&cublasSetPointerMode_v2) set_pointer_mode;
+  decltype(&cublasSdot_v2) sdot;
+  decltype(&cublasSgeam) sgeam;
+  decltype(&cublasDgemmStridedBatched) dgemm_batch;
+  decltype(&cublasDgetrfBatched) dgetrf_batch;
+  decltype(&cublasDgetrsBatched) dgetrs_batch;
 
   Functions() {
     const auto library = Expect(
@@ -23,6 +29,12 @@ struct Cublas::Functions {
     Find(library, "cublasSgemm_v2", &sgemm);
     Find(library, "cublasDgemm_v2", &dgemm);
     Find(library, "cublasSgemv_v2", &sgemv);
+    Find(library, "cublasSetPointerMode_v2", &set_pointer_mode);
+    Find(library, "cublasSdot_v2", &sdot);
+    Find(library, "cublasSgeam", &sgeam);
+    Find(library, "cublasDgemmStridedBatched", &dgemm_batch);
+    Find(library, "cublasDgetrfBatched", &dgetrf_batch);
+    Find(library, "cublasDgetrsBatched", &dgetrs_batch);
   }
 };
 
@@ -68,6 +80,52 @@ void Cublas::VectorByMatrix(int rows, int columns, CUdeviceptr vector, CUdevicep
                               reinterpret_cast<const float*>(vector), 1, &zero,
                               reinterpret_cast<float*>(output), 1),
             "multiplying a vector by a matrix");
+}
+
+void Cublas::Dot(int count, CUdeviceptr left, CUdeviceptr right, CUdeviceptr output) {
+  const auto handle = static_cast<cublasHandle_t>(handle_);
+  CheckBlas(functions_->set_pointer_mode(handle, CUBLAS_POINTER_MODE_DEVICE), "setting the mode");
+  CheckBlas(
+      functions_->sdot(handle, count, reinterpret_cast<const float*>(left), 1,
+                       reinterpret_cast<const float*>(right), 1, reinterpret_cast<float*>(output)),
+      "multiplying vectors");
+  CheckBlas(functions_->set_pointer_mode(handle, CUBLAS_POINTER_MODE_HOST), "setting the mode");
+}
+
+void Cublas::Transpose(int side, CUdeviceptr matrix, CUdeviceptr added, CUdeviceptr output) {
+  const float one = 1, other = added == 0 ? 0 : 1;
+  const auto* const addend = reinterpret_cast<const float*>(added == 0 ? output : added);
+  CheckBlas(functions_->sgeam(static_cast<cublasHandle_t>(handle_), CUBLAS_OP_T, CUBLAS_OP_N, side,
+                              side, &one, reinterpret_cast<const float*>(matrix), side, &other,
+                              addend, side, reinterpret_cast<float*>(output), side),
+            "transposing");
+}
+
+void Cublas::MultiplyBatch(int side, int count, CUdeviceptr left, CUdeviceptr right,
+                           CUdeviceptr output) {
+  const double one = 1, zero = 0;
+  const long long stride = static_cast<long long>(side) * side;
+  // Each matrix is its transpose to the library: C^T = B^T A^T.
+  CheckBlas(
+      functions_->dgemm_batch(static_cast<cublasHandle_t>(handle_), CUBLAS_OP_N, CUBLAS_OP_N, side,
+                              side, side, &one, reinterpret_cast<const double*>(right), side,
+                              stride, reinterpret_cast<const double*>(left), side, stride, &zero,
+                              reinterpret_cast<double*>(output), side, stride, count),
+      "multiplying a batch");
+}
+
+void Cublas::SolveBatch(const Systems& systems) {
+  const auto handle = static_cast<cublasHandle_t>(handle_);
+  auto* const matrices = reinterpret_cast<double**>(systems.matrices);
+  auto* const pivots = reinterpret_cast<int*>(systems.pivots);
+  CheckBlas(functions_->dgetrf_batch(handle, systems.side, matrices, systems.side, pivots,
+                                     reinterpret_cast<int*>(systems.errors), systems.count),
+            "factoring a batch");
+  int error = 0;
+  CheckBlas(functions_->dgetrs_batch(handle, CUBLAS_OP_N, systems.side, 1, matrices, systems.side,
+                                     pivots, reinterpret_cast<double**>(systems.vectors),
+                                     systems.side, &error, systems.count),
+            "solving a batch");
 }
 
 }  // namespace stride::bench

@@ -30,6 +30,21 @@ class Cublas {
   // Enqueues cublasSgemv: a vector of `rows` float32 by a contiguous row-major matrix.
   void VectorByMatrix(int rows, int columns, CUdeviceptr vector, CUdeviceptr matrix,
                       CUdeviceptr output);
+  // cublasSdot: one float32 of device memory.
+  void Dot(int count, CUdeviceptr left, CUdeviceptr right, CUdeviceptr output);
+  // cublasSgeam: the transpose of a square matrix of float32; `added`, if not 0, is added to it.
+  void Transpose(int side, CUdeviceptr matrix, CUdeviceptr added, CUdeviceptr output);
+  // cublasDgemmStridedBatched, of square matrices of float64.
+  void MultiplyBatch(int side, int count, CUdeviceptr left, CUdeviceptr right, CUdeviceptr output);
+  // cublasDgetrfBatched and cublasDgetrsBatched, of square matrices of float64 and a vector for
+  // each, all of them overwritten. Matrices are column-major. `matrices` and `vectors` are arrays
+  // of addresses in device memory; `pivots` and `errors` have an int32 for each row, and for each
+  // matrix.
+  struct Systems {
+    int side = 0, count = 0;
+    CUdeviceptr matrices = 0, vectors = 0, pivots = 0, errors = 0;
+  };
+  void SolveBatch(const Systems& systems);
 
  private:
   struct Functions;

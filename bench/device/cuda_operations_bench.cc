@@ -1,5 +1,5 @@
 // cuda_operations_bench: a client's operations as the CUDA device runs them in a worker, without a
-// daemon, beside the toolkit's libraries on the same memory (cuBLAS, CUB, cuFFT, cuRAND), or the
+// daemon, beside the toolkit's libraries on the same memory (CUB, cuBLAS and so on), or the
 // driver's copy of as many bytes. A turn is so many in a row, of which the last is waited for; its
 // time is that of one. Ours and the baseline's in turns. Every result is checked.
 #include <algorithm>

@@ -17,6 +17,7 @@ struct Curand::Functions {
   decltype(&curandCreateGenerator) create;
   decltype(&curandDestroyGenerator) destroy;
   decltype(&curandSetStream) set_stream;
+  decltype(&curandGenerate) words;
   decltype(&curandGenerateUniform) uniform;
   decltype(&curandGenerateNormal) normal;
 
@@ -25,6 +26,7 @@ struct Curand::Functions {
     Find(library, "curandCreateGenerator", &create);
     Find(library, "curandDestroyGenerator", &destroy);
     Find(library, "curandSetStream", &set_stream);
+    Find(library, "curandGenerate", &words);
     Find(library, "curandGenerateUniform", &uniform);
     Find(library, "curandGenerateNormal", &normal);
   }
@@ -38,6 +40,12 @@ Curand::Curand(CUstream stream) : functions_(std::make_unique<Functions>()) {
 }
 
 Curand::~Curand() { functions_->destroy(static_cast<curandGenerator_t>(generator_)); }
+
+void Curand::Words(CUdeviceptr output, int64_t count) {
+  CheckRandom(functions_->words(static_cast<curandGenerator_t>(generator_),
+                                reinterpret_cast<unsigned*>(output), static_cast<size_t>(count)),
+              "making words");
+}
 
 void Curand::Uniform(CUdeviceptr output, int64_t count) {
   CheckRandom(functions_->uniform(static_cast<curandGenerator_t>(generator_),

@@ -16,6 +16,8 @@ class Curand {
   Curand(const Curand&) = delete;
   Curand& operator=(const Curand&) = delete;
 
+  // Enqueue uint32 words.
+  void Words(CUdeviceptr output, int64_t count);
   // Enqueue float32 numbers; an even count.
   void Uniform(CUdeviceptr output, int64_t count);
   void Normal(CUdeviceptr output, int64_t count);

@@ -6,7 +6,9 @@
 
 #include "absl/strings/substitute.h"
 #include "bench/device/cub_work.h"
+#include "bench/device/linear_routines.h"
 #include "bench/device/routine_inputs.h"
+#include "bench/device/routine_text.h"
 
 namespace stride::bench {
 namespace {
@@ -15,22 +17,6 @@ using absl::Substitute;
 using Enqueue = std::function<void()>;
 
 constexpr char kCub[] = "CUB directly";
-
-template <typename T>
-T* To(CUdeviceptr address) {
-  return reinterpret_cast<T*>(address);
-}
-
-const float* Floats(const Places& at, int input) { return To<const float>(at.inputs[input]); }
-const int64_t* Longs(const Places& at, int input) { return To<const int64_t>(at.inputs[input]); }
-const uint8_t* Bools(const Places& at, int input) { return To<const uint8_t>(at.inputs[input]); }
-float* FloatResult(const Places& at) { return To<float>(at.result); }
-int64_t* LongResult(const Places& at) { return To<int64_t>(at.result); }
-
-// `kind`, such as `sort { ... }`, of which the result is handle 100.
-std::string One(const std::string& kind) {
-  return "operations { " + kind + " outputs { handle: 100 } }";
-}
 
 std::string Reduction(const char* function, const char* rest) {
   return One(
@@ -91,6 +77,7 @@ class Maker {
     Scans();
     Indices();
     Moves();
+    Transposes();
     RandomNumbers();
     Transforms();
     return std::move(rows_);
@@ -144,6 +131,47 @@ class Maker {
                                                  stream());
               },
           .judge = Same()};
+    });
+    Add("exp_float64", [this] {
+      const int64_t n = Count(1e7);
+      return Routine{.what = "exp, float64",
+                     .operations = One("ufunc { function: \"exp\" inputs { handle: 1 } }"),
+                     .inputs = {Normals64({n}, 1)},
+                     .moved = 2 * n * 8,
+                     .baseline_name = kCub,
+                     .baseline =
+                         [=, this](const Places& at) {
+                           return cub_work::Exponential(To<const double>(at.inputs[0]),
+                                                        To<double>(at.result), n, stream());
+                         },
+                     .judge = Near<double>(1e-14)};
+    });
+    AddPlain("row_broadcast", "x * row, float32", {Side(4096)},
+             One("ufunc { function: \"multiply\" inputs { handle: 1 } inputs { handle: 2 } }"),
+             [](float x, float y) { return x * y; });
+  }
+
+  // Elementwise work that no library of the toolkit does: next to the driver's copy.
+  void AddPlain(const std::string& id, const std::string& what, std::vector<int64_t> second,
+                const std::string& operations, float (*expected)(float x, float y)) {
+    Add(id, [=, this] {
+      const int64_t n = Side(4096);
+      std::vector<int64_t> shape = second.empty() ? std::vector<int64_t>{n, n} : second;
+      Given x = Uniforms({n, n}, 1), y = Uniforms(shape, 2);
+      auto judge = [=](const std::string& got, const std::string& want) {
+        const auto left = bench::Elements<float>(*x.elements);
+        const auto right = bench::Elements<float>(*y.elements);
+        std::vector<double> values(n * n);
+        for (int64_t i = 0; i < n * n; ++i)
+          values[i] =
+              expected(left[i % left.size()], right[(second.empty() ? i : i % n) % right.size()]);
+        return NearTo(std::move(values), 1e-6)(got, want);
+      };
+      return Routine{.what = what,
+                     .operations = operations,
+                     .inputs = {x, y},
+                     .moved = 2 * n * n * 4 + y.info.size_bytes(),
+                     .judge = judge};
     });
   }
 
@@ -336,7 +364,10 @@ class Maker {
     AddSort<float>("sort_short", 3e4, "float32", Normals);
     AddArgsort<float>("argsort", 1e7, "float32", Normals);
     AddArgsort<int64_t>("argsort_int64", 1e6, "int64", LargeIntegers);
+    AddRowSort();
     Add("unique", [this] { return Unique(Count(1e7)); });
+    Add("median", [this] { return Median(Count(1e7)); });
+    Add("top_k", [this] { return TopK(Count(1e7)); });
     Add("partition", [this] { return Partition(Count(1e6)); });
     Add("searchsorted", [this] {
       return Search("searchsorted, float32 in 1e6", Sorted(Count(1e6), 1), Count(1e7), false);
@@ -387,6 +418,77 @@ class Maker {
               return cub_work::Unique(Floats(at, 0), FloatResult(at), n, stream());
             },
         .judge = Same()};
+  }
+
+  void AddRowSort() {
+    Add("sort_rows", [this] {
+      const int64_t n = Side(4096);
+      return Routine{.what = "sort axis 1, float32",
+                     .operations = One("sort { input { handle: 1 } axis: 1 }"),
+                     .inputs = {Normals({n, n}, 1)},
+                     .moved = 2 * n * n * 4,
+                     .baseline_name = kCub,
+                     .baseline =
+                         [=, this](const Places& at) {
+                           return cub_work::SortRows(Floats(at, 0), FloatResult(at), n, n,
+                                                     stream());
+                         },
+                     .judge = Same()};
+    });
+  }
+
+  // A sort into memory of its own: what CuPy does for a median and the greatest elements.
+  std::function<Enqueue(const Places&)> SortElsewhere(int64_t n) {
+    return [=, this](const Places& at) -> Enqueue {
+      const std::shared_ptr<void> sorted = cub_work::Allocate(n * 4);
+      const Enqueue sort =
+          cub_work::Sort(Floats(at, 0), static_cast<float*>(sorted.get()), n, stream());
+      return [sorted, sort] { sort(); };
+    };
+  }
+
+  Routine Median(int64_t n) {
+    Given input = Normals({n}, 1);
+    std::vector<float> values = bench::Elements<float>(*input.elements);
+    std::sort(values.begin(), values.end());
+    const double want = (values[n / 2 - 1] + values[n / 2]) / 2;
+    auto item = [](int index, int target) {
+      return Substitute(
+          "operations { view { input { handle: 10 } steps { slice { start: $0 index: true } } } "
+          "outputs { handle: $1 } } ",
+          index, target);
+    };
+    return {.what = "median, float32",
+            .operations =
+                "operations { select { input { handle: 1 } axis: 0 ranks { handle: 2 } } "
+                "outputs { handle: 10 } } " +
+                item(2, 11) + item(0, 12) + item(1, 13) +
+                One("expression { text: \"where(isnan(a0), a0, divide(add(a1, a2), s3))\" "
+                    "inputs { key: \"a0\" value { handle: 11 } } "
+                    "inputs { key: \"a1\" value { handle: 12 } } "
+                    "inputs { key: \"a2\" value { handle: 13 } } "
+                    "inputs { key: \"s3\" value { scalar { int_value: 2 } } } }"),
+            .inputs = {std::move(input),
+                       Holding<int64_t>(DType::kInt64, {3}, {n / 2 - 1, n / 2, n - 1})},
+            .moved = n * 4,
+            .baseline_name = "CUB's sort",
+            .baseline = SortElsewhere(n),
+            .judge = NearTo({want}, 1e-6)};
+  }
+
+  Routine TopK(int64_t n) {
+    Given input = Normals({n}, 1);
+    std::vector<float> values = bench::Elements<float>(*input.elements);
+    std::partial_sort(values.begin(), values.begin() + 100, values.end(), std::greater<>());
+    return {.what = "the 100 greatest, float32",
+            .operations =
+                "operations { top_k { input { handle: 1 } axis: 0 k: 100 } "
+                "outputs { handle: 100 } outputs { handle: 101 } }",
+            .inputs = {std::move(input)},
+            .moved = n * 4,
+            .baseline_name = "CUB's sort",
+            .baseline = SortElsewhere(n),
+            .judge = NearTo(std::vector<double>(values.begin(), values.begin() + 100), 0)};
   }
 
   // CUB has no partition: its users sort, as CuPy does.
@@ -726,6 +828,50 @@ class Maker {
     });
   }
 
+  // Of a square matrix, handle 10 is the transpose of input `matrix`.
+  static std::string Transposed(int matrix) {
+    return Substitute(
+        "operations { view { input { handle: $0 } steps { transpose { axes: 1 axes: 0 } } } "
+        "outputs { handle: 10 } } ",
+        matrix);
+  }
+
+  void Transposes() {
+    Add("transpose", [this] {
+      const int64_t n = Side(8192);
+      return Routine{.what = "x.T copied, float32",
+                     .operations = Transposed(1) + One("copy { input { handle: 10 } }"),
+                     .inputs = {Uniforms({n, n}, 1)},
+                     .moved = 2 * n * n * 4,
+                     .baseline_name = "cuBLAS directly",
+                     .baseline = [=, this](const Places& at) -> Enqueue {
+                       return [=, this] {
+                         libraries_.cublas().Transpose(static_cast<int>(n), at.inputs[0], 0,
+                                                       at.result);
+                       };
+                     },
+                     .judge = Same()};
+    });
+    Add("add_transpose", [this] {
+      const int64_t n = Side(4096);
+      return Routine{
+          .what = "x + y.T, float32",
+          .operations =
+              Transposed(2) +
+              One("ufunc { function: \"add\" inputs { handle: 1 } inputs { handle: 10 } }"),
+          .inputs = {Uniforms({n, n}, 1), Uniforms({n, n}, 2)},
+          .moved = 3 * n * n * 4,
+          .baseline_name = "cuBLAS directly",
+          .baseline = [=, this](const Places& at) -> Enqueue {
+            return [=, this] {
+              libraries_.cublas().Transpose(static_cast<int>(n), at.inputs[1], at.inputs[0],
+                                            at.result);
+            };
+          },
+          .judge = Same()};
+    });
+  }
+
   static std::string Row(int index, int source, int target) {
     return Substitute(
         "operations { view { input { handle: 100 } steps { slice { start: $0 index: true } } } "
@@ -797,6 +943,52 @@ class Maker {
                      },
                      .judge = Distributed(0.5, std::sqrt(1.0 / 12))};
     });
+    Add("integers", [this] {
+      const int64_t n = Count(1e7);
+      return Routine{
+          .what = "integers below 1000, int32",
+          .operations =
+              One(Substitute("creation { random { spec { data_type: DATA_TYPE_INT32 shape: $0 } "
+                             "generator: GENERATOR_PHILOX_4X32 key: 7434755675892716031 "
+                             "integers { low { int_value: 0 } high { int_value: 1000 } } } }",
+                             n)),
+          .moved = n * 4,
+          .baseline_name = "as many words of cuRAND's Philox",
+          .baseline = [=, this](const Places& at) -> Enqueue {
+            return [=, this] { libraries_.curand().Words(at.result, n); };
+          },
+          .judge = [](const std::string& got, const std::string&) -> std::string {
+            const std::vector<int32_t> values = bench::Elements<int32_t>(got);
+            const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+            return *least == 0 && *greatest == 999 ? "" : "other values than 0 to 999";
+          }};
+    });
+    Add("permutation", [this] {
+      const int64_t n = Count(1e6);
+      // The baseline's keys are there before.
+      return Routine{
+          .what = "permutation",
+          .operations = Substitute(
+              "operations { creation { random { spec { data_type: DATA_TYPE_UINT64 shape: $0 } "
+              "generator: GENERATOR_PHILOX_4X32 key: 7434755675892716031 bits { } } } "
+              "outputs { handle: 10 } } $1",
+              n, One("sort { input { handle: 10 } axis: 0 indices: true }")),
+          .inputs = {LargeIntegers({n}, 1)},
+          .moved = n * 8,
+          .baseline_name = "CUB's sort of pairs",
+          .baseline =
+              [=, this](const Places& at) {
+                return cub_work::Argsort(Longs(at, 0), LongResult(at), n, stream());
+              },
+          .judge = [n](const std::string& got, const std::string&) -> std::string {
+            std::vector<int64_t> values = bench::Elements<int64_t>(got);
+            std::sort(values.begin(), values.end());
+            for (int64_t i = 0; i < n; ++i) {
+              if (values[i] != i) return "no permutation";
+            }
+            return "";
+          }};
+    });
   }
 
   void AddTransform(const std::string& id, const std::string& what, std::vector<int64_t> shape) {
@@ -854,6 +1046,7 @@ std::vector<NamedRoutine> Routines(bool quick, Libraries& libraries) {
   auto maker = std::make_shared<Maker>(quick, libraries);
   std::vector<NamedRoutine> rows = maker->All();
   for (NamedRoutine& row : rows) row.make = [maker, make = std::move(row.make)] { return make(); };
+  AddLinearRoutines(quick, libraries, &rows);
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #include "bench/device/cublas.h"
 #include "bench/device/cufft.h"
 #include "bench/device/curand.h"
+#include "bench/device/cusolver.h"
 #include "bench/device/routine.h"
 
 namespace stride::bench {
@@ -26,6 +27,7 @@ class Libraries {
   Cublas& cublas() { return Opened(&cublas_); }
   Cufft& cufft() { return Opened(&cufft_); }
   Curand& curand() { return Opened(&curand_); }
+  Cusolver& cusolver() { return Opened(&cusolver_); }
 
   const CUstream stream;
   const Copy copy;
@@ -40,6 +42,7 @@ class Libraries {
   std::optional<Cublas> cublas_;
   std::optional<Cufft> cufft_;
   std::optional<Curand> curand_;
+  std::optional<Cusolver> cusolver_;
 };
 
 // A row that is not made yet, since its inputs are large.

@@ -23,16 +23,19 @@ _PRODUCTS = [
 _BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "matvec"]
 # Next to the toolkit's libraries, by key of bench/peers/workloads.py.
 _ROUTINES = [
-    "complex_product", "pair_differences",
+    "complex_product", "pair_differences", "exp_float64", "row_broadcast",
     "sum", "max_int32", "argmax", "argmax_axis1", "sum_axis1", "sum_axis0", "sum_leading", "var_axis0", "std",
-    "sort", "sort_int64", "sort_float64", "sort_short", "argsort", "argsort_int64", "unique", "partition",
-    "searchsorted", "digitize",
+    "sort", "sort_int64", "sort_float64", "sort_short", "argsort", "argsort_int64", "sort_rows", "unique", "median",
+    "top_k", "partition", "searchsorted", "digitize",
     "cumsum", "cumsum_int64", "cumsum_axis1", "cumsum_axis0", "mask", "nonzero",
     "take", "scatter", "add_at_many", "add_at_few", "bincount", "group_sum", "histogram",
-    "roll", "repeat", "tril", "stack", "concatenate",
-    "normal", "uniform",
+    "roll", "repeat", "tril", "stack", "concatenate", "transpose", "add_transpose",
+    "normal", "uniform", "integers", "permutation",
     "fft_1e6", "fft", "fft2", "fftn", "rfft_rows",
+    "vecmat", "dot", "matmul_batch", "cholesky_512", "cholesky_batch", "solve_512", "solve_batch",
 ]  # fmt: skip
+# Of large matrices: not with --quick.
+_LARGE = ["cholesky_4096", "solve_2048"]
 _NO_CUB = "rows beside CUB: built without nvcc"
 
 
@@ -63,13 +66,17 @@ class CudaOperationsBenchTest(program_case.ProgramCase):
                 self.assertEqual(row.get("limit_s", 0) > 0, id.split("/")[1] not in _PRODUCTS)
 
     def test_every_row_has_a_plan_that_compiles(self):
-        run = subprocess.run([self.program, "--plan", "--quick"], capture_output=True, text=True, timeout=280)
-        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        if _NO_CUB in run.stdout:
+        planned = self.plan("--quick")
+        if planned is None:
             return
-        planned = re.findall(r"^(\w+): [1-9]\d* tasks", run.stdout, re.M)
         self.assertEqual(planned, _ROUTINES)
-        self.assertLessEqual(set(planned), {row.key for row in ROWS})
+        self.assertEqual(self.plan("--only=" + ",".join(_LARGE)), _LARGE)
+        self.assertLessEqual({*planned, *_LARGE}, {row.key for row in ROWS})
+
+    def plan(self, *arguments):
+        run = subprocess.run([self.program, "--plan", *arguments], capture_output=True, text=True, timeout=280)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        return None if _NO_CUB in run.stdout else re.findall(r"^(\w+): [1-9]\d* tasks", run.stdout, re.M)
 
     def test_only_some(self):
         ids = [row["id"] for row in self.run_quickly("--only=/matmul_1000_")["rows"]]
