@@ -19,7 +19,10 @@ void CheckDriver(CUresult result, std::string_view doing) { Check(cuda::ToStatus
 }  // namespace
 
 void LastReport::TaskDone(uint64_t sequence, const absl::Status& status, double, bool) {
-  if (!status.ok()) Fatal(sequence, status, false);
+  if (!status.ok()) {
+    const std::lock_guard lock(mutex_);
+    failure_.Update(status);
+  }
   last_.store(sequence, std::memory_order_release);
 }
 
@@ -30,8 +33,10 @@ void LastReport::Fatal(uint64_t sequence, const absl::Status& status, bool) {
   std::_Exit(1);
 }
 
-void LastReport::Await(uint64_t sequence) const {
+absl::Status LastReport::Await(uint64_t sequence) {
   while (last_.load(std::memory_order_acquire) < sequence) std::this_thread::yield();
+  const std::lock_guard lock(mutex_);
+  return std::exchange(failure_, absl::OkStatus());
 }
 
 absl::StatusOr<std::unique_ptr<CudaHarness>> CudaHarness::Start() {
@@ -76,10 +81,10 @@ uint64_t CudaHarness::Load(const wire::Code& code) {
   return load.module();
 }
 
-void CudaHarness::Run(Packet* tasks) {
+absl::Status CudaHarness::Run(Packet* tasks) {
   for (wire::Task& task : *tasks) task.set_sequence(++sequence_);
   device_.EnqueueAll(*tasks);
-  reports_.Await(sequence_);
+  return reports_.Await(sequence_);
 }
 
 void CudaHarness::Fill(CUdeviceptr to, uint64_t bytes, std::string_view pattern) {

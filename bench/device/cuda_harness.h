@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,8 @@ namespace stride::bench {
 
 using Packet = google::protobuf::RepeatedPtrField<wire::Task>;
 
-// Knows the last task that was reported. Ends the process when one failed.
+// Knows the last task that was reported, and the first failure. Ends the process when the device is
+// lost.
 class LastReport : public worker::Completions {
  public:
   void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
@@ -33,11 +35,13 @@ class LastReport : public worker::Completions {
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
                           bool context_lost) override;
 
-  // Watches, so that no thread has to be woken.
-  void Await(uint64_t sequence) const;
+  // Watches, so that no thread has to be woken. The first failure since the last call.
+  absl::Status Await(uint64_t sequence);
 
  private:
   std::atomic<uint64_t> last_{0};
+  std::mutex mutex_;
+  absl::Status failure_;  // guarded by mutex_
 };
 
 // The first device of the machine; one thread. Ends the process when something fails.
@@ -57,8 +61,8 @@ class CudaHarness {
   // The module's number.
   uint64_t Load(const wire::Code& code);
 
-  // As one packet from the daemon; returns when the last has been reported.
-  void Run(Packet* tasks);
+  // As one packet from the daemon; returns when the last has been reported, with the first failure.
+  absl::Status Run(Packet* tasks);
 
   // By the driver, on a stream of its own. `pattern` is repeated to fill so many bytes.
   void Fill(CUdeviceptr to, uint64_t bytes, std::string_view pattern);

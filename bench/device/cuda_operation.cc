@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "bench/device/check.h"
+
 namespace stride::bench {
 
 absl::StatusOr<std::unique_ptr<CudaOperation>> CudaOperation::Create(
@@ -23,7 +25,7 @@ CudaOperation::CudaOperation(CudaHarness& harness, const DeviceOperation& operat
 void CudaOperation::Run(int count) {
   while (packet_.size() > count) packet_.RemoveLast();
   while (packet_.size() < count) *packet_.Add() = task_;
-  harness_.Run(&packet_);
+  Check(harness_.Run(&packet_));
 }
 
 }  // namespace stride::bench

@@ -315,7 +315,10 @@ class Bench {
     }
     if (routine.in_place) harness_.Copy(program.Spare(), program.Input(0), result_bytes);
     harness_.Synchronize();
-    program.Run(1);
+    if (const absl::Status status = program.Run(1); !status.ok()) {
+      Failed(id, status.ToString());
+      return;
+    }
     std::string want;
     Baseline baseline = CopyOf(routine.moved);
     const double copy_seconds = SecondsOfCopy() * static_cast<double>(routine.moved);
@@ -328,15 +331,18 @@ class Bench {
       want = BytesAt(program.Spare(), result_bytes);
     }
     if (const std::string error = routine.judge(BytesAt(program.Result(), result_bytes), want);
-        !error.empty()) {
-      report_.AddMissing("WRONG: " + id + ": " + error);
-      failed_ = true;
-    }
+        !error.empty())
+      Failed(id, error);
     Compare(
-        id, routine.what, [&](int times) { program.Run(times); }, baseline, routine.moved,
+        id, routine.what, [&](int times) { Check(program.Run(times)); }, baseline, routine.moved,
         copy_seconds, std::max(1, kMostInARow / program.num_tasks()));
     // What was measured stays where a later row ends the process.
     if (!options_.json.empty()) report_.WriteJson(options_.json);
+  }
+
+  void Failed(const std::string& id, const std::string& why) {
+    report_.AddMissing("WRONG: " + id + ": " + why);
+    failed_ = true;
   }
 
   std::string BytesAt(CUdeviceptr from, uint64_t count) {

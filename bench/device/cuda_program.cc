@@ -49,11 +49,11 @@ CudaProgram::CudaProgram(CudaHarness& harness, const std::string& operations,
   }
 }
 
-void CudaProgram::Run(int count) {
+absl::Status CudaProgram::Run(int count) {
   const int size = count * num_tasks();
   while (packet_.size() > size) packet_.RemoveLast();
   for (int i = packet_.size(); i < size; ++i) *packet_.Add() = tasks_[i % num_tasks()];
-  harness_.Run(&packet_);
+  return harness_.Run(&packet_);
 }
 
 }  // namespace stride::bench

@@ -34,8 +34,8 @@ class CudaProgram {
   const ArrayInfo& result() const { return graph_.outputs[0].info; }
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
 
-  // So often in a row, until the last task has been reported.
-  void Run(int count);
+  // So often in a row, until the last task has been reported. The first failure of a task.
+  absl::Status Run(int count);
 
  private:
   CudaHarness& harness_;

@@ -78,8 +78,8 @@ class Maker {
     Indices();
     Moves();
     Transposes();
-    RandomNumbers();
     Transforms();
+    RandomNumbers();
     return std::move(rows_);
   }
 

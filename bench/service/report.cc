@@ -21,12 +21,12 @@ std::string Rate(int64_t bytes, double seconds) {
   return bytes == 0 || seconds == 0 ? "" : Text("%.2f GiB/s", bytes / seconds / (1 << 30));
 }
 
-// Our texts hold no control characters.
+// A control character becomes a space.
 std::string Quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return out + "\"";
 }

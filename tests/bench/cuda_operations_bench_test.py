@@ -30,8 +30,8 @@ _ROUTINES = [
     "cumsum", "cumsum_int64", "cumsum_axis1", "cumsum_axis0", "mask", "nonzero",
     "take", "scatter", "add_at_many", "add_at_few", "bincount", "group_sum", "histogram",
     "roll", "repeat", "tril", "stack", "concatenate", "transpose", "add_transpose",
-    "normal", "uniform", "integers", "permutation",
     "fft_1e6", "fft", "fft2", "fftn", "rfft_rows",
+    "normal", "uniform", "integers", "permutation",
     "vecmat", "dot", "matmul_batch", "cholesky_512", "cholesky_batch", "solve_512", "solve_batch",
 ]  # fmt: skip
 # Of large matrices: not with --quick.
