@@ -167,6 +167,39 @@ __global__ void byte_table(const unsigned char* in, unsigned char* out, const un
   }
   for (int k = 0; k < 4; ++k) out[4 * i + k] = s[k];
 }
+// A vector's direction as a place on a wheel of 55 colors, its length as their strength. The wheel is
+// that of Baker et al., "A Database and Evaluation Methodology for Optical Flow", 2011.
+__device__ void wheel(int k, float* color) {
+  if (k < 15) {
+    color[0] = 1, color[1] = k / 15.0f, color[2] = 0;
+  } else if (k < 21) {
+    color[0] = 1 - (k - 15) / 6.0f, color[1] = 1, color[2] = 0;
+  } else if (k < 25) {
+    color[0] = 0, color[1] = 1, color[2] = (k - 21) / 4.0f;
+  } else if (k < 36) {
+    color[0] = 0, color[1] = 1 - (k - 25) / 11.0f, color[2] = 1;
+  } else if (k < 49) {
+    color[0] = (k - 36) / 13.0f, color[1] = 0, color[2] = 1;
+  } else {
+    color[0] = 1, color[1] = 0, color[2] = 1 - (k - 49) / 6.0f;
+  }
+}
+__global__ void color_wheel(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float x = a[i] * 0.25f, y = b[i] * 0.03f - 1.1f, length = sqrtf(x * x + y * y);
+  float place = (atan2f(-y, -x) * 0.318309886f + 1) * 27;
+  int k = (int)place;
+  float share = place - k, first[3], second[3], sum = 0;
+  wheel(k % 55, first);
+  wheel((k + 1) % 55, second);
+  for (int channel = 0; channel < 3; ++channel) {
+    float color = (1 - share) * first[channel] + share * second[channel];
+    color = length <= 1 ? 1 - length * (1 - color) : color * 0.75f;
+    sum += (channel + 1) * color;
+  }
+  out[i] = sum;
+}
 // Each thread leaves its loop in a round of its own.
 __global__ void early_exit(const float* a, const float* b, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -471,6 +504,9 @@ class Bench {
     Compare("early_exit", Kernel("early_exit", {{NumBlocks(), 1, 1}, {256, 1, 1}}), loop,
             Loop([=](int64_t from, int64_t to) { plain::EarlyExit(a, b, out, from, to); }),
             nullptr);
+    Compare("color_wheel", Kernel("color_wheel", {{NumBlocks(), 1, 1}, {256, 1, 1}}), loop,
+            Loop([=](int64_t from, int64_t to) { plain::ColorWheel(a, b, out, from, to); }),
+            Close("color_wheel", n(), 1e-4));
     const int side = options_.matrix;
     const auto tiles = static_cast<uint32_t>(side / 16);
     Compare("window", kernel("window", side, {{tiles, tiles, 1}, {16, 16, 1}}), loop,

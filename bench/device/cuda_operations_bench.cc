@@ -333,9 +333,12 @@ class Bench {
     if (const std::string error = routine.judge(BytesAt(program.Result(), result_bytes), want);
         !error.empty())
       Failed(id, error);
+    const int64_t elements =
+        inputs.empty() ? program.result().num_elements() : inputs[0].num_elements();
     Compare(
-        id, routine.what, [&](int times) { Check(program.Run(times)); }, baseline, routine.moved,
-        copy_seconds, std::max(1, kMostInARow / program.num_tasks()));
+        id, routine.what + ", " + std::to_string(elements) + " elements",
+        [&](int times) { Check(program.Run(times)); }, baseline, routine.moved, copy_seconds,
+        std::max(1, kMostInARow / program.num_tasks()));
     // What was measured stays where a later row ends the process.
     if (!options_.json.empty()) report_.WriteJson(options_.json);
   }

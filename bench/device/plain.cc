@@ -133,6 +133,44 @@ void EarlyExit(const float* a, const float* b, float* out, int64_t begin, int64_
   }
 }
 
+namespace {
+
+void Wheel(int k, float* color) {
+  if (k < 15) {
+    color[0] = 1, color[1] = k / 15.0f, color[2] = 0;
+  } else if (k < 21) {
+    color[0] = 1 - (k - 15) / 6.0f, color[1] = 1, color[2] = 0;
+  } else if (k < 25) {
+    color[0] = 0, color[1] = 1, color[2] = (k - 21) / 4.0f;
+  } else if (k < 36) {
+    color[0] = 0, color[1] = 1 - (k - 25) / 11.0f, color[2] = 1;
+  } else if (k < 49) {
+    color[0] = (k - 36) / 13.0f, color[1] = 0, color[2] = 1;
+  } else {
+    color[0] = 1, color[1] = 0, color[2] = 1 - (k - 49) / 6.0f;
+  }
+}
+
+}  // namespace
+
+void ColorWheel(const float* a, const float* b, float* out, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float x = a[i] * 0.25f, y = b[i] * 0.03f - 1.1f, length = std::sqrt(x * x + y * y);
+    const float place = (std::atan2(-y, -x) * 0.318309886f + 1) * 27;
+    const int k = static_cast<int>(place);
+    const float share = place - static_cast<float>(k);
+    float first[3], second[3], sum = 0;
+    Wheel(k % 55, first);
+    Wheel((k + 1) % 55, second);
+    for (int channel = 0; channel < 3; ++channel) {
+      float color = (1 - share) * first[channel] + share * second[channel];
+      color = length <= 1 ? 1 - length * (1 - color) : color * 0.75f;
+      sum += static_cast<float>(channel + 1) * color;
+    }
+    out[i] = sum;
+  }
+}
+
 void Window(const float* a, float* out, int n, int64_t begin, int64_t end) {
   for (int y = static_cast<int>(begin); y < end; ++y) {
     for (int x = 0; x < n; ++x) {

@@ -28,6 +28,8 @@ void Product(const float* a, const float* b, float* out, int n, int64_t begin, i
 void LocalArray(const float* a, const float* b, float* out, int64_t begin, int64_t end);
 // Rounds until a point is far away, 64 at most.
 void EarlyExit(const float* a, const float* b, float* out, int64_t begin, int64_t end);
+// A direction as a mixture of two colors of a wheel of 55, and its length as their strength.
+void ColorWheel(const float* a, const float* b, float* out, int64_t begin, int64_t end);
 // Rows [begin, end) of an image of n x n under a window of 9 x 9, mirrored at the edges.
 void Window(const float* a, float* out, int n, int64_t begin, int64_t end);
 // Groups of four bytes, replaced by those of a table of 256 in 16 rounds.

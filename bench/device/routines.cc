@@ -248,6 +248,7 @@ class Maker {
       const int64_t n = Side(4096);
       return SumOfColumns(n, n);
     });
+    AddSumOfSquares();
     Add("sum_leading", [this] { return SumOfColumns(Count(1e6), 8); });
     Add("var_axis0", [this] {
       const int64_t n = Side(4096);
@@ -282,6 +283,32 @@ class Maker {
                 return cub_work::StandardDeviation(Floats(at, 0), FloatResult(at), n, stream());
               },
           .judge = Near<float>(1e-4)};
+    });
+  }
+
+  void AddSumOfSquares() {
+    Add("sum_of_squares", [this] {
+      const int64_t n = Side(4096);
+      Given x = Uniforms({n, n}, 1), y = Uniforms({n, n}, 2);
+      auto judge = [=](const std::string& got, const std::string& want) {
+        const auto left = bench::Elements<float>(*x.elements);
+        const auto right = bench::Elements<float>(*y.elements);
+        std::vector<double> sums(n);
+        for (int64_t i = 0; i < n * n; ++i) {
+          const double difference = left[i % left.size()] - right[i % right.size()];
+          sums[i / n] += difference * difference;
+        }
+        return NearTo(std::move(sums), 1e-5)(got, want);
+      };
+      return Routine{.what = "sum((a-b)**2, axis 1), float32",
+                     .operations = One(
+                         "reduction { function: FUNCTION_SUM axes: 1 data_type: DATA_TYPE_FLOAT32 "
+                         "expression { text: \"square(subtract(a0, a1))\" "
+                         "inputs { key: \"a0\" value { handle: 1 } } "
+                         "inputs { key: \"a1\" value { handle: 2 } } } }"),
+                     .inputs = {x, y},
+                     .moved = 2 * n * n * 4,
+                     .judge = judge};
     });
   }
 

@@ -65,7 +65,7 @@ PARTS = [
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
     Part("operations", _operations, optional=True),
-    Part("device", _device, optional=True),
+    Part("device", _device, limit_s=240, optional=True),
     Part("workers", _workers, optional=True),
     Part("peers", _script("peers", [], ["--scale", "0.001", "--rounds", "1", "--seconds", "0.1", "--only", "trigonometric,sum,argsort,take,launch"]), limit_s=900),
     Part("shards", _script("shards", ["--columns", "20000"], ["--elements", "100000", "--rows", "64", "--columns", "4096", "--repeats", "3"]), limit_s=200),

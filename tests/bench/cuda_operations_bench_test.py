@@ -24,7 +24,8 @@ _BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "matvec"]
 # Next to the toolkit's libraries, by key of bench/peers/workloads.py.
 _ROUTINES = [
     "complex_product", "pair_differences", "exp_float64", "row_broadcast",
-    "sum", "max_int32", "argmax", "argmax_axis1", "sum_axis1", "sum_axis0", "sum_leading", "var_axis0", "std",
+    "sum", "max_int32", "argmax", "argmax_axis1", "sum_axis1", "sum_axis0", "sum_of_squares",
+    "sum_leading", "var_axis0", "std",
     "sort", "sort_int64", "sort_float64", "sort_short", "argsort", "argsort_int64", "sort_rows", "unique", "median",
     "top_k", "partition", "searchsorted", "digitize",
     "cumsum", "cumsum_int64", "cumsum_axis1", "cumsum_axis0", "mask", "nonzero",
