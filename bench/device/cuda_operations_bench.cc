@@ -1,5 +1,5 @@
 // cuda_operations_bench: a client's operations as the CUDA device runs them in a worker, without a
-// daemon, beside the toolkit's libraries on the same memory (CUB, cuBLAS and so on), or the
+// daemon, next to the toolkit's libraries on the same memory (CUB, cuBLAS and so on), or the
 // driver's copy of as many bytes. A turn is so many in a row, of which the last is waited for; its
 // time is that of one. Ours and the baseline's in turns. Every result is checked.
 #include <algorithm>
@@ -288,7 +288,7 @@ class Bench {
   void OtherRoutines() {
 #if STRIDE_BENCH_CUB
     if (const std::string why = cub_work::Unavailable(); !why.empty()) {
-      report_.AddMissing("rows beside CUB: " + why);
+      report_.AddMissing("rows next to CUB: " + why);
       return;
     }
     Libraries libraries(harness_.stream(),
@@ -299,7 +299,7 @@ class Bench {
       if (options_.Wants(row.id)) Measure(row.id, row.make());
     }
 #else
-    report_.AddMissing("rows beside CUB: built without nvcc");
+    report_.AddMissing("rows next to CUB: built without nvcc");
 #endif
   }
 
@@ -393,7 +393,7 @@ int PlanRows(const CudaOptions& options) {
                 static_cast<long long>(plan.outputs[0].info.size_bytes()));
   }
 #else
-  std::printf("missing: rows beside CUB: built without nvcc\n");
+  std::printf("missing: rows next to CUB: built without nvcc\n");
 #endif
   return 0;
 }

@@ -37,7 +37,7 @@ _ROUTINES = [
 ]  # fmt: skip
 # Of large matrices: not with --quick.
 _LARGE = ["cholesky_4096", "solve_2048"]
-_NO_CUB = "rows beside CUB: built without nvcc"
+_NO_CUB = "rows next to CUB: built without nvcc"
 
 
 class CudaOperationsBenchTest(program_case.ProgramCase):
