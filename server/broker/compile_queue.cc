@@ -1,16 +1,10 @@
 #include "server/broker/compile_queue.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
 namespace stride::broker {
-namespace {
-
-// Jobs that nothing waits for, at once: the machine is the others'.
-constexpr int kMostLater = 1;
-
-}  // namespace
-
 void CompileQueue::Add(Job job) {
   Flow& flow = flows_[job.tenant];
   (job.later ? flow.later : flow.jobs).push_back(std::move(job));
@@ -39,7 +33,7 @@ CompileQueue::Flows::const_iterator CompileQueue::Next() const {
 
 CompileQueue::Flows::const_iterator CompileQueue::NextLater() const {
   auto next = flows_.end();
-  if (num_later_running_ >= kMostLater || num_running_ >= most_) return next;
+  if (num_later_running_ >= std::max(most_ / 2, 1) || num_running_ >= most_) return next;
   for (auto it = flows_.begin(); it != flows_.end(); ++it) {
     if (it->second.later.empty()) continue;
     if (next == flows_.end() || ComesBefore(it->second, next->second)) next = it;

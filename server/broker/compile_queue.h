@@ -11,8 +11,8 @@ namespace stride::broker {
 
 // What is to be compiled for one kind of device, by who asked for it. A tenant who has nothing
 // being compiled does not wait for what others have: of these comes next who has least, among
-// equals whose turn was longest ago. Jobs that nothing waits for come after all others, one at a
-// time, in the same turns. Only decides: its owner's lock guards it.
+// equals whose turn was longest ago. Jobs that nothing waits for come after all others, half as
+// many at a time, in the same turns. Only decides: its owner's lock guards it.
 class CompileQueue {
  public:
   struct Job {

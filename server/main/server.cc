@@ -82,6 +82,7 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
     options.cache_directory = absl::StrCat(cache, "/", kCodeCache);
   options.staging_bytes = config.staging_bytes;
   options.num_spares = config.spare_workers;
+  options.num_compilers = std::clamp(AvailableThreads() / 4, 2, 8);
   options.cpu_devices = config.cpu_devices;
   options.use_cuda = !config.no_cuda;
   if (config.require_sandbox && config.no_sandbox) {

@@ -42,6 +42,8 @@ struct PlannedCode {
   // Elements that ran by blocks, since the code was not compiled; 0: none.
   int64_t ran_by_blocks = 0;
   bool requested = false;  // from the compiler, while it runs by blocks
+  // Whether the code came compiled with the product; unset: not known yet.
+  std::optional<bool> is_precompiled;
 };
 
 // How a plan runs before its code is compiled.

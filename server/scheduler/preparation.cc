@@ -208,9 +208,10 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
   std::optional<FirstTier>& tier = task.planned->first_tier;
   if (!tier.has_value()) tier = FirstTierOf(task.plan());
   if (!tier->by_blocks || !FitsLoops(*loops, *tier)) return nullptr;
-  const bool ready =
-      tier->plain_reduce.has_value() && core_->broker->compiler().IsPrecompiled(target, code);
-  return ready ? nullptr : loops;
+  std::optional<bool>& is_precompiled = task.planned->codes[target].is_precompiled;
+  if (!is_precompiled.has_value())
+    is_precompiled = core_->broker->compiler().IsPrecompiled(target, code);
+  return *is_precompiled ? nullptr : loops;
 }
 
 // Whether all that it needs is there.

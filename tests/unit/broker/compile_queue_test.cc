@@ -94,5 +94,13 @@ TEST(CompileQueueTest, JobsThatNothingWaitsForComeLastAndOneAtATime) {
   EXPECT_THAT(BeginAll(queue), ElementsAre("a0")) << "it takes no place of those waited for";
 }
 
+TEST(CompileQueueTest, JobsThatNothingWaitsForTakeHalfOfManyPlaces) {
+  CompileQueue queue(6, 2);
+  AddLater(queue, "a", 5);
+  EXPECT_THAT(BeginAll(queue), ElementsAre("a-later0", "a-later1", "a-later2"));
+  queue.End({"a"}, /*later=*/true);
+  EXPECT_THAT(BeginAll(queue), ElementsAre("a-later3"));
+}
+
 }  // namespace
 }  // namespace stride::broker
