@@ -48,6 +48,7 @@ class CodeList {
     AddIndexing();
     AddHistograms();
     AddProducts();
+    if (is_cuda_) AddRandom();
     return std::move(codes_);
   }
 
@@ -217,6 +218,46 @@ class CodeList {
       matmul.mutable_matmul()->mutable_right()->set_handle(2);
       Add(matmul, {Array(dtype, {20, 30}), Array(dtype, {30, 20})});
       Add(matmul, {Array(dtype, kLine), Array(dtype, kLine)});
+    }
+  }
+
+  // By blocks each element would compute a generator's block of its own. What a client passes, such
+  // as a key or a range, is a constant of the launch; those that change nothing have no
+  // instruction.
+  void AddRandom() {
+    v1::Operation operation;
+    auto* random = operation.mutable_creation()->mutable_random();
+    random->mutable_spec()->add_shape(kCount);
+    const auto add = [&](DType dtype) {
+      random->mutable_spec()->set_data_type(static_cast<v1::DataType>(dtype));
+      Add(operation, {});
+    };
+    for (DType dtype : {DType::kUInt32, DType::kUInt64}) {
+      random->mutable_bits();
+      add(dtype);
+    }
+    for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+      auto* uniform = random->mutable_uniform();
+      add(dtype);
+      uniform->set_high(kCount);
+      add(dtype);
+      uniform->set_low(1);
+      add(dtype);
+      random->clear_uniform();
+      auto* normal = random->mutable_normal();
+      add(dtype);
+      normal->set_deviation(kCount);
+      add(dtype);
+      normal->set_mean(1);
+      add(dtype);
+    }
+    for (DType dtype : {DType::kInt32, DType::kInt64, DType::kUInt64}) {
+      auto* integers = random->mutable_integers();
+      integers->mutable_high()->set_int_value(kCount);
+      add(dtype);
+      integers->mutable_low()->set_int_value(1);
+      add(dtype);
+      random->clear_integers();
     }
   }
 
