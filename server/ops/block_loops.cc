@@ -51,7 +51,9 @@ void AddRandom(std::vector<BlockLoop>* loops) {
   constexpr DType kWord = DType::kUInt64;
   for (const char* name : {"random_philox_low", "random_philox_high"})
     loops->push_back({FindInstruction(name), {kWord, kWord, kWord}, kWord});
-  for (const char* name : {"random_threefry", "random_below"})
+  for (const char* name : {"random_half", "random_odd"})
+    loops->push_back({FindInstruction(name), {kWord}, kWord});
+  for (const char* name : {"random_word", "random_threefry", "random_below"})
     loops->push_back({FindInstruction(name), {kWord, kWord}, kWord});
   const OpRow* normal = FindInstruction("random_normal");
   loops->push_back({normal, {DType::kUInt32}, DType::kFloat32});

@@ -164,6 +164,9 @@ constexpr OpRow kTable[] = {
 
 // Functions of random.h, over uint64. The last takes float64, or uint32 for a float32 result.
 constexpr OpRow kInternal[] = {
+    {"random_half", 1, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_odd", 1, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
+    {"random_word", 2, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
     {"random_philox_low", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
     {"random_philox_high", 3, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
     {"random_threefry", 2, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},

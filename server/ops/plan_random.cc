@@ -18,9 +18,9 @@ class Words {
   Words(ProgramBuilder& builder, const Random& random, bool philox)
       : builder_(builder), philox_(philox) {
     index_ = builder.Cast(builder.Index(), DType::kUInt64);
-    key_ = Constant(random.key());
-    counter_ = Constant(random.counter());
-    high_ = Constant(random.counter_high());
+    key_ = Parameter(random.key());
+    counter_ = Parameter(random.counter());
+    high_ = Parameter(random.counter_high());
   }
 
   // Two words, the first in the lower half.
@@ -29,14 +29,16 @@ class Words {
   }
   // One word, uint32.
   Value Word() {
-    const Value pair_number = Shifted(index_, 1);
+    const Value pair_number = Generate("random_half", {index_});
     const Value pair =
         philox_ ? PhiloxPair(pair_number) : Generate("random_threefry", {key_, Block(pair_number)});
-    const Value shift = Op("multiply", Op("bitwise_and", index_, Constant(1)), Constant(32));
-    return builder_.Cast(Op("right_shift", pair, shift), DType::kUInt32);
+    return builder_.Cast(Generate("random_word", {pair, index_}), DType::kUInt32);
   }
   Value Constant(uint64_t value) {
     return builder_.Constant(*EncodeScalar(Integer{value}, DType::kUInt64, ""));
+  }
+  Value Parameter(uint64_t value) {
+    return builder_.Parameter(*EncodeScalar(Integer{value}, DType::kUInt64, ""));
   }
   Value Op(const char* name, Value a, Value b) { return builder_.Op(name, {a, b}, DType::kUInt64); }
   Value Shifted(Value value, uint64_t bits) { return Op("right_shift", value, Constant(bits)); }
@@ -48,10 +50,10 @@ class Words {
   Value Block(Value number) { return Op("add", counter_, number); }
   // Two pairs a block; the block's number carries into the counter's upper half.
   Value PhiloxPair(Value number) {
-    const Value low = Block(Shifted(number, 1));
+    const Value low = Block(Generate("random_half", {number}));
     const Value carry = builder_.Op("less", {low, counter_}, DType::kBool);
     const Value high = Op("add", high_, builder_.Cast(carry, DType::kUInt64));
-    const Value odd = builder_.Cast(Op("bitwise_and", number, Constant(1)), DType::kBool);
+    const Value odd = builder_.Cast(Generate("random_odd", {number}), DType::kBool);
     return builder_.Op("where",
                        {odd, Generate("random_philox_high", {key_, low, high}),
                         Generate("random_philox_low", {key_, low, high})},

@@ -53,6 +53,14 @@ Value ProgramBuilder::Constant(const wire::ScalarValue& scalar) {
   return Add(std::move(instruction), static_cast<DType>(scalar.dtype()));
 }
 
+Value ProgramBuilder::Parameter(const wire::ScalarValue& scalar) {
+  wire::Instruction instruction;
+  instruction.set_kind(wire::Instruction::KIND_SCALAR);
+  instruction.set_index(static_cast<uint32_t>(scalars_.size()));
+  scalars_.push_back(scalar);
+  return Add(std::move(instruction), static_cast<DType>(scalar.dtype()));
+}
+
 Value ProgramBuilder::Op(std::string_view name, absl::Span<const Value> arguments, DType result) {
   wire::Instruction instruction;
   instruction.set_kind(wire::Instruction::KIND_OP);

@@ -35,6 +35,9 @@ class ProgramBuilder {
   Value Index();
   // A constant of the launch. Equal constants of one type share a slot.
   Value Constant(const wire::ScalarValue& scalar);
+  // A constant of the launch that is no other one, whatever value it has, so that the program does
+  // not depend on the values.
+  Value Parameter(const wire::ScalarValue& scalar);
   // Raw operation: arguments have their compute types already.
   Value Op(std::string_view name, absl::Span<const Value> arguments, DType result);
   Value Cast(Value value, DType dtype);

@@ -6,14 +6,26 @@
 struct st_block {
   st_u32 w0, w1, w2, w3;
 };
+struct st_product {
+  st_u32 low, high;
+};
+#if ST_CUDA
+// NVRTC takes a product of 64 bits by 64 where a wide product is written in C.
+ST_FN st_product st_multiply_wide(st_u32 a, st_u32 b) { return st_product{a * b, __umulhi(a, b)}; }
+#else
+ST_FN st_product st_multiply_wide(st_u32 a, st_u32 b) {
+  const st_u64 product = (st_u64)a * b;
+  return st_product{(st_u32)product, (st_u32)(product >> 32)};
+}
+#endif
 ST_FN st_block st_random_philox_block(st_u64 key, st_u64 low, st_u64 high) {
   st_u32 k0 = (st_u32)key, k1 = (st_u32)(key >> 32);
   st_block c = {(st_u32)low, (st_u32)(low >> 32), (st_u32)high, (st_u32)(high >> 32)};
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
-    const st_u64 a = (st_u64)0xD2511F53u * c.w0, b = (st_u64)0xCD9E8D57u * c.w2;
-    c = st_block{(st_u32)(b >> 32) ^ c.w1 ^ k0, (st_u32)b, (st_u32)(a >> 32) ^ c.w3 ^ k1,
-                 (st_u32)a};
+    const st_product a = st_multiply_wide(c.w0, 0xD2511F53u);
+    const st_product b = st_multiply_wide(c.w2, 0xCD9E8D57u);
+    c = st_block{b.high ^ c.w1 ^ k0, b.low, a.high ^ c.w3 ^ k1, a.low};
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
@@ -26,6 +38,16 @@ ST_FN st_u64 st_random_philox_low(st_u64 key, st_u64 low, st_u64 high) {
 ST_FN st_u64 st_random_philox_high(st_u64 key, st_u64 low, st_u64 high) {
   const st_block block = st_random_philox_block(key, low, high);
   return (st_u64)block.w3 << 32 | block.w2;
+}
+
+// A generator's block has several words. The steps from an element's index to its block and its
+// word are functions with constants in their text, so that a compiler sees which neighbouring
+// elements share a block and computes it once.
+ST_FN st_u64 st_random_half(st_u64 number) { return number >> 1; }
+ST_FN st_u64 st_random_odd(st_u64 number) { return number & 1; }
+// Word `number` of a sequence of which `pair` has two, the even one in the lower half.
+ST_FN st_u64 st_random_word(st_u64 pair, st_u64 number) {
+  return (number & 1) != 0 ? pair >> 32 : pair & 0xFFFFFFFFu;
 }
 
 ST_FN st_u64 st_random_threefry(st_u64 key, st_u64 counter) {
@@ -178,23 +200,21 @@ ST_FN float st_random_log(float x) {
 }
 
 // The quantile at the middle of one of 2^32 equal parts of (0, 1): Wichura's PPND7 of the same
-// paper, within 1e-6 of itself. Its last case, below 1.4e-11, does not occur.
+// paper, within 1e-6 of itself. Its last case, below 1.4e-11, does not occur. Both other cases are
+// computed, since neighbouring elements, of which some thread or lane has either, need them.
 ST_FN float st_random_normal(st_u32 word) {
   const int part = (int)(word ^ 0x80000000u);
   const float q = ((float)part + 0.5f) * 0x1p-32f;
-  if (q >= -0.425f && q <= 0.425f) {
-    const float r = 0.180625f - q * q;
-    const float above =
-        ((5.9109374720e+1f * r + 1.5929113202e+2f) * r + 5.0434271938e+1f) * r + 3.3871327179e+0f;
-    const float below =
-        ((6.7187563600e+1f * r + 7.8757757664e+1f) * r + 1.7895169469e+1f) * r + 1.0f;
-    return q * above / below;
-  }
+  const bool central = q >= -0.425f && q <= 0.425f;
   const float tail = ((float)(part < 0 ? word : ~word) + 0.5f) * 0x1p-32f;
-  const float r = st_sqrt(-st_random_log(tail)) - 1.6f;
-  const float above =
-      ((1.7023821103e-1f * r + 1.3067284816e+0f) * r + 2.7568153900e+0f) * r + 1.4234372777e+0f;
-  const float below = (1.2021132975e-1f * r + 7.3700164250e-1f) * r + 1.0f;
-  const float z = above / below;
-  return part < 0 ? -z : z;
+  const float c = 0.180625f - q * q, t = st_sqrt(-st_random_log(tail)) - 1.6f;
+  const float central_above =
+      ((5.9109374720e+1f * c + 1.5929113202e+2f) * c + 5.0434271938e+1f) * c + 3.3871327179e+0f;
+  const float central_below =
+      ((6.7187563600e+1f * c + 7.8757757664e+1f) * c + 1.7895169469e+1f) * c + 1.0f;
+  const float tail_above =
+      ((1.7023821103e-1f * t + 1.3067284816e+0f) * t + 2.7568153900e+0f) * t + 1.4234372777e+0f;
+  const float tail_below = (1.2021132975e-1f * t + 7.3700164250e-1f) * t + 1.0f;
+  const float above = central ? q * central_above : part < 0 ? -tail_above : tail_above;
+  return above / (central ? central_below : tail_below);
 }
