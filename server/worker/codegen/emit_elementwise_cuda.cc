@@ -33,7 +33,8 @@ class Emitter {
     return absl::StrCat("st_stored<", TypeName(text_.dtypes[i]), ">::type");
   }
 
-  // `body(scalars, in0, in1, INDEX, out0)`.
+  // `body(scalars, in0, in1, INDEX, out0)`. Where an index is a sum of a multiple and a part, `or`
+  // shows a compiler that they share no bit, so that what depends on the multiple is computed once.
   std::string Call(const std::string& index) const {
     std::string call = "body(scalars";
     for (size_t i = 0; i < text_.num_inputs; ++i) absl::StrAppend(&call, ", in", i);
@@ -112,7 +113,7 @@ class Emitter {
         ") {\n  const Index packs = count / ", width, ";\n",
         "  for (Index i = thread; i < packs; i += threads) {\n", out_packs,
         "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
-        OutputVariables("      "), "      ", Call(absl::StrCat("(st_i64)i * ", width, " + k")),
+        OutputVariables("      "), "      ", Call(absl::StrCat("(st_u64)i * ", width, " | k")),
         stores, "    }\n", packs, "  }\n  done = packs * ", width, ";\n  }\n",
         "  for (Index i = done + thread; i < count; i += threads) {\n", scalar_reads,
         OutputVariables("    "), "    ", Call("i"), scalar_writes, "  }\n", kEnd);
@@ -167,14 +168,14 @@ class Emitter {
                         "  } else {\n", loop, "  }\n", kEnd);
   }
 
-  // As many elements at once as fill 16 bytes of the widest operand, at most 8, where the last
-  // axis is a multiple of them: one division for each axis finds the place of all. Empty where an
+  // As many elements at once as fill 16 bytes of the widest operand, at most 8. One division for
+  // each axis finds the place of the first. Where the last axis is a multiple of them, the others
+  // follow it along that axis; else steps from element to element find the others. Empty where an
   // output has gaps.
   std::string PackLoop(const std::string& offsets, const std::string& divide) const {
     const int width = std::min(PackWidth(), 8), last = text_.rank - 1;
     if (width < 2) return "";
-    std::string condition = absl::StrCat("launch.extents[", last, "] % ", width, " == 0");
-    std::string loads, reads, declare, keep, store;
+    std::string aligned = "true", loads, reads, steps_reads, declare, keep, store;
     for (size_t i = 0; i < num_operands(); ++i) {
       if (IsRepeated(i)) continue;
       const std::string type = TypeName(text_.dtypes[i]);
@@ -184,7 +185,7 @@ class Emitter {
       if (IsOutput(i)) {
         if (strided) return "";
         const size_t j = i - text_.num_inputs;
-        absl::StrAppend(&condition, " && (st_u64)launch.operands[", i, "].data % ", width * item,
+        absl::StrAppend(&aligned, " && (st_u64)launch.operands[", i, "].data % ", width * item,
                         " == 0");
         absl::StrAppend(&declare, "    ", pack, " pack", i, ";\n");
         absl::StrAppend(&keep, "      pack", i, ".v[k] = out", j, ";\n");
@@ -205,14 +206,70 @@ class Emitter {
           ".v[k] = *(const ", Stored(i), "*)(at", i, " + k * step", i, ");\n    }\n");
       absl::StrAppend(&reads, "      const ", type, " in", i, " = st_from_stored<", type, ">(pack",
                       i, ".v[k]);\n");
+      absl::StrAppend(
+          &steps_reads, "      const ", type, " in", i, " = st_load<", type, ">(launch.operands[",
+          i, "].data + ",
+          strided ? absl::StrCat("offset", i) : absl::StrCat("(st_i64)(i | k) * ", item), ");\n");
     }
+    const std::string loop =
+        absl::StrCat("  const Index packs = count / ", width,
+                     ";\n  for (Index p = thread; p < packs; p += threads) {\n",
+                     "    const Index i = p * ", width, ";\n");
+    const std::string unrolled =
+        absl::StrCat("#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n");
     return absl::StrCat(
-        "  Index done = 0;\n  if (", condition, ") {\n  const Index packs = count / ", width,
-        ";\n  for (Index p = thread; p < packs; p += threads) {\n", "    const Index i = p * ",
-        width, ";\n    Index rest = i;\n", offsets, divide, loads, declare,
-        "#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n", reads,
-        OutputVariables("      "), "      ", Call("(st_i64)i + k"), keep, "    }\n", store,
-        "  }\n  done = count;\n  }\n");
+        "  Index done = 0;\n  if (", aligned, ") {\n", loop.substr(0, loop.find("  for")),
+        "  if (launch.extents[", last, "] % ", width, " == 0) {\n", loop.substr(loop.find("  for")),
+        "    Index rest = i;\n", offsets, divide, loads, declare, unrolled, reads,
+        OutputVariables("      "), "      ", Call("i | k"), keep, "    }\n", store,
+        "  }\n  } else {\n", loop.substr(loop.find("  for")), Places(), declare, unrolled,
+        steps_reads, OutputVariables("      "), "      ", Call("i | k"), keep, Steps(), "    }\n",
+        store, "  }\n  }\n  done = packs * ", width, ";\n  }\n");
+  }
+
+  // Strided operands' offsets of element i, and its place along each axis.
+  std::string Places() const {
+    std::string text = "    Index rest = i;\n";
+    for (size_t i = 0; i < num_operands(); ++i)
+      if (text_.access[i] == Layout::ACCESS_STRIDED)
+        absl::StrAppend(&text, "    st_i64 offset", i, " = 0;\n");
+    for (int axis = text_.rank - 1; axis >= 0; --axis) {
+      absl::StrAppend(&text, "    const Index extent", axis, " = (Index)launch.extents[", axis,
+                      "];\n    Index at", axis, " = rest;\n");
+      if (axis > 0) {
+        absl::StrAppend(&text, "    rest /= extent", axis, ";\n    at", axis, " -= rest * extent",
+                        axis, ";\n");
+      }
+      for (size_t i = 0; i < num_operands(); ++i) {
+        if (text_.access[i] != Layout::ACCESS_STRIDED) continue;
+        absl::StrAppend(&text, "    offset", i, " += (st_i64)at", axis, " * launch.operands[", i,
+                        "].strides[", axis, "];\n");
+      }
+    }
+    return text;
+  }
+
+  // From an element's places and offsets to those of the next, without a division.
+  std::string Steps() const {
+    std::string text, end;
+    for (int axis = text_.rank - 1; axis >= 0; --axis) {
+      absl::StrAppend(&text, "      ++at", axis, ";\n");
+      for (size_t i = 0; i < num_operands(); ++i) {
+        if (text_.access[i] != Layout::ACCESS_STRIDED) continue;
+        absl::StrAppend(&text, "      offset", i, " += launch.operands[", i, "].strides[", axis,
+                        "];\n");
+      }
+      if (axis == 0) break;
+      absl::StrAppend(&text, "      if (at", axis, " == extent", axis, ") {\n      at", axis,
+                      " = 0;\n");
+      for (size_t i = 0; i < num_operands(); ++i) {
+        if (text_.access[i] != Layout::ACCESS_STRIDED) continue;
+        absl::StrAppend(&text, "      offset", i, " -= (st_i64)extent", axis, " * launch.operands[",
+                        i, "].strides[", axis, "];\n");
+      }
+      end += "      }\n";
+    }
+    return text + end;
   }
 
   // Inputs whose tiles may be read along another axis than the last.

@@ -67,12 +67,7 @@ $packs#pragma unroll
       if (at < end) many[w] = st_combine(many[w], mapped(scalars$single, at));
     }
   }
-#pragma unroll
-  for (int half = $unroll * $width / 2; half > 0; half /= 2) {
-#pragma unroll
-    for (int k = 0; k < half; ++k) many[k] = st_combine(many[k], many[k + half]);
-  }
-  return many[0];
+$halves  return many[0];
 }
 
 extern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
@@ -146,6 +141,16 @@ Width ChooseWidth(const ReduceText& text) {
   return {width, std::max(many / width, width == kMostInPack ? 1 : 2)};
 }
 
+// Combines a thread's `count` values, a power of two, by halves. NVRTC leaves a loop whose step is
+// a division as it is, which keeps the values in local memory.
+std::string HalvesText(int count) {
+  std::string text;
+  for (int half = count / 2; half > 0; half /= 2)
+    absl::StrAppend(&text, "#pragma unroll\n  for (int k = 0; k < ", half,
+                    "; ++k) many[k] = st_combine(many[k], many[k + ", half, "]);\n");
+  return text;
+}
+
 // The pieces of accumulate() that differ with the inputs' access.
 struct Pieces {
   std::string base_parameters, bases, base_arguments, aligned, values, packs, packed, single;
@@ -203,6 +208,7 @@ absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code) {
          absl::StrReplaceAll(kKernels, {{"$threads", absl::StrCat(kReduceThreads)},
                                         {"$unroll", absl::StrCat(width.unroll)},
                                         {"$width", absl::StrCat(width.width)},
+                                        {"$halves", HalvesText(width.unroll * width.width)},
                                         {"$reducing", columns ? "y" : "x"},
                                         {"$keeping", columns ? "x" : "y"},
                                         {"$step", columns ? "blockDim.x" : "1"},
