@@ -233,8 +233,20 @@ namespace {
 // How the routine takes its values: option 2.
 enum { kAtArray = 0, kAtNumber = 1, kAtUnary = 2 };
 
+// Option 3: whether exact sums may take the place of the function, one after another.
+enum { kAtInOrder = 0, kAtAdds = 1, kAtSubtracts = 2 };
+
+int SumsOf(const v1::ApplyAt& operation, DType accumulator, DType output) {
+  const bool exact = accumulator == output &&
+                     (IsInteger(output) || output == DType::kFloat32 || output == DType::kFloat64);
+  if (!exact) return kAtInOrder;
+  return operation.function() == "add"        ? kAtAdds
+         : operation.function() == "subtract" ? kAtSubtracts
+                                              : kAtInOrder;
+}
+
 absl::StatusOr<RoutineSpec> AtSpec(const v1::ApplyAt& operation, const Input& values, Inputs inputs,
-                                   const ArrayInfo& output, int form) {
+                                   const ArrayInfo& output, int form, int sums = kAtInOrder) {
   v1::Scatter indexing;
   indexing.set_axis(operation.axis());
   indexing.set_mode(operation.mode());
@@ -242,6 +254,7 @@ absl::StatusOr<RoutineSpec> AtSpec(const v1::ApplyAt& operation, const Input& va
                            output, wire::RoutineCode::ROUTINE_APPLY_AT);
   if (!spec.ok()) return spec.status();
   spec->options.push_back(form);
+  spec->options.push_back(sums);
   spec->label = absl::StrCat(operation.function(), " at");
   return spec;
 }
@@ -313,7 +326,8 @@ absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, co
   if (!function.ok()) return function.status();
   auto output = ChooseOutput(function->dtype, existing->shape, existing);
   if (!output.ok()) return output.status();
-  auto spec = AtSpec(operation, values, inputs, *output, values ? kAtArray : kAtNumber);
+  auto spec = AtSpec(operation, values, inputs, *output, values ? kAtArray : kAtNumber,
+                     SumsOf(operation, function->accumulator, output->dtype));
   if (!spec.ok()) return spec.status();
   const DType dtype = function->dtype, accumulator = function->accumulator;
   if (number) {

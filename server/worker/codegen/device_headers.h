@@ -57,6 +57,7 @@ extern const char kInterpolateRoutine[];
 extern const char kCorrelateRoutine[];
 extern const char kFoldRoutine[];
 extern const char kAtRoutine[];
+extern const char kSumsRoutine[];
 extern const char kGufuncRoutine[];
 
 }  // namespace stride::codegen

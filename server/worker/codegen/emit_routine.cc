@@ -17,12 +17,14 @@ absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("the plan's routine is broken: ", what));
 }
 
-// Functions of the texts as phases, from `first` on. Without `has` they do nothing.
-std::string NamedPhases(int first, std::initializer_list<const char*> names, bool has) {
+// Functions of the texts as phases, from `first` on. They do nothing without `has`, and unless the
+// text's condition `where` holds, a statement's beginning.
+std::string NamedPhases(int first, std::initializer_list<const char*> names, bool has,
+                        const char* where = "") {
   std::string text;
   for (const char* name : names) {
     absl::StrAppend(&text, "ST_FN void phase", first++, "(const Launch& launch, st_i64 item) {",
-                    has ? absl::StrCat(" ", name, "(launch, item); ") : "", "}\n");
+                    has ? absl::StrCat(" ", where, name, "(launch, item); ") : "", "}\n");
   }
   return text;
 }
@@ -83,6 +85,20 @@ std::string GroupText(const Code& code) {
                                   sorts));
 }
 
+// A GPU sorts by target, or adds exactly.
+std::string ApplyAtText(const Code& code) {
+  const bool sums = code.options_size() > 3 && code.options(3) != 0;
+  const int radix = FirstRadixPhase(code.routine());
+  return absl::StrCat(
+      kTargetsRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine, sums ? kSumsRoutine : "",
+      NamedPhases(
+          radix,
+          {"radix_clear", "radix_count", "radix_plan", "radix_pass", "short_runs", "long_runs"},
+          true, sums ? "if (!sums_fit(launch)) " : ""),
+      NamedPhases(radix + 6, {"sums_clear", "sums_range", "sums_add", "sums_join", "sums_write"},
+                  sums));
+}
+
 // What there is on one kind of device alone.
 std::string DeviceText(const Code& code, Target target) {
   const bool is_cuda = target == Target::kCuda;
@@ -101,12 +117,7 @@ std::string DeviceText(const Code& code, Target target) {
     case Code::ROUTINE_HISTOGRAM:
       return is_cuda ? GroupText(code) : TallyText(code);
     case Code::ROUTINE_APPLY_AT:
-      if (!is_cuda) return "";
-      return absl::StrCat(kTargetsRoutine, kEntriesRoutine, kRadixRoutine, kRunsRoutine,
-                          NamedPhases(FirstRadixPhase(code.routine()),
-                                      {"radix_clear", "radix_count", "radix_plan", "radix_pass",
-                                       "short_runs", "long_runs"},
-                                      true));
+      return is_cuda ? ApplyAtText(code) : "";
     default:
       return "";
   }
@@ -269,8 +280,8 @@ absl::StatusOr<std::string> CallText(const Code& code) {
 // Blocks of a multiprocessor at once, for which the compiler uses fewer registers: phases that wait
 // for other blocks need enough others to run then.
 int LeastBlocks(Code::Routine routine, int phase) {
-  if (routine == Code::ROUTINE_ACCUMULATE) return 4;
-  return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 3 : 1;
+  if (routine == Code::ROUTINE_ACCUMULATE || routine == Code::ROUTINE_COMPRESS) return 5;
+  return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 4 : 1;
 }
 
 std::string EntriesText(Code::Routine routine, Target target) {

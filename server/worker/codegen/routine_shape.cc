@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/dtype.h"
@@ -30,6 +32,7 @@ constexpr int64_t kLeastColumns = 512;
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
 constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
+constexpr int64_t kMostPartedBySort = int64_t{1} << 22;  // elements of 8 bytes
 
 // Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a
 // core sorts or searches.
@@ -43,8 +46,9 @@ constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
 // The first element of a group in a part costs a processor as much as ten others; a few parts there
 // are all the same, for several cores.
 constexpr int64_t kLeastInGroupCpu = 64, kFewGroupChunks = 4;
-constexpr int64_t kGroupPlaces = 512;                   // that a processor's core takes together
-constexpr int64_t kLeastSorted = 16384;                 // elements that a GPU sorts by group
+constexpr int64_t kGroupPlaces = 512;    // that a processor's core takes together
+constexpr int64_t kLeastSorted = 16384;  // elements that a GPU sorts by group
+constexpr int64_t kEnoughSlots = 65536, kMostCopies = 1024, kMostTargets = 4;  // of sums.h
 constexpr int64_t kFewIndices = 16;                     // that a GPU's thread goes through
 constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // as entries.h's kRadixItems
 constexpr int64_t kShortRun = 32;                       // as runs.h has it
@@ -199,18 +203,33 @@ class Planner {
     // Different targets there can be, and entries in the table: those of the indices alone, unless
     // the indices differ elsewhere too.
     const bool along = launch_.options(1) != 0;
-    int64_t keys = 1, elsewhere = 1;
+    int64_t keys = 1, elsewhere = 1, step = 0;
     for (int axis = 0; axis < launch_.extents_size(); ++axis) {
       const bool of_indices = last().operand().strides(axis) == 0;
       if (along || of_indices) keys *= launch_.extents(axis);
-      if (!of_indices) elsewhere *= launch_.extents(axis);
+      if (of_indices) continue;
+      elsewhere *= launch_.extents(axis);
+      step = std::abs(last().operand().strides(axis));
     }
-    Add(0, count_);
     // One thread that keeps the order is faster than a table, where others would have no more to
     // do.
-    if (!is_cuda() && elsewhere == 1) return Add(4, 1);
+    if (!is_cuda() && elsewhere == 1) {
+      Add(0, count_);
+      return Add(4, 1);
+    }
     const int64_t targets = Product(last().own_extents()) * (along ? elsewhere : 1);
     const bool direct = targets / 4 <= keys;
+    if (is_cuda() && targets <= keys) {
+      const int own = last().own_extents_size() - 1;
+      const bool targets_first =
+          elsewhere == 1 || (own >= 0 && std::abs(last().own_strides(own)) < step);
+      const std::array<int64_t, 4> arguments = {targets, 2, elsewhere, targets_first};
+      AddScratch(targets * 8);
+      Add(1, targets, arguments);
+      Add(2, count_, arguments);
+      return Add(5, along ? targets : targets * elsewhere, arguments);
+    }
+    Add(0, count_);
     const int64_t slots =
         direct ? targets : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(keys) * 2));
     AddScratch(slots * 16);
@@ -235,7 +254,42 @@ class Planner {
       Add(0, count_);
       return Add(1, elsewhere, {0, 0, among});
     }
-    Runs(among, elsewhere, SortEntries(among, Product(last().own_extents())));
+    const bool sums = launch_.options(3) != 0;
+    const Slots slots = SlotsOf(elsewhere);
+    if (!sums || slots.targets > kMostTargets * count_)
+      return Runs(among, elsewhere, SortEntries(among, Product(last().own_extents())));
+    const bool floats = IsFloat(static_cast<DType>(last().operand().dtype()));
+    if (floats) Runs(among, elsewhere, SortEntries(among, Product(last().own_extents())));
+    AddSums(slots, floats);
+  }
+
+  // The slots of sums.h: several for each of few targets, so that their words are apart.
+  struct Slots {
+    int64_t targets = 0, copies = 1;
+    int64_t count() const { return targets * copies; }
+  };
+  Slots SlotsOf(int64_t elsewhere) const {
+    Slots slots{Product(last().own_extents()) * elsewhere};
+    const auto wanted = static_cast<uint64_t>(kEnoughSlots / std::max<int64_t>(slots.targets, 1));
+    slots.copies = std::clamp<int64_t>(std::bit_floor(wanted), 1, kMostCopies);
+    return slots;
+  }
+
+  // Before the passes that there are: those of a sort, which do nothing where sums fit.
+  void AddSums(const Slots& slots, bool floats) {
+    const std::vector<RoutinePass> others = std::exchange(shape_.passes, {});
+    const int64_t words = floats ? DivideUp(5 * slots.count(), 2) : slots.count();
+    const int64_t wanted = int64_t{target_.num_multiprocessors} * 8;
+    const int64_t part = std::max(DivideUp(count_, wanted), kBlockElements);
+    const std::array<int64_t, 4> arguments = {Scratch(), slots.copies, slots.targets, part};
+    AddScratch(words * 8);
+    const int phase = FirstRadixPhase(launch_.routine()) + 6;
+    Add(phase, words, arguments);
+    if (floats) Add(phase + 1, DivideUp(count_, part), arguments);
+    Add(phase + 2, count_, arguments);
+    if (slots.copies > 1) Add(phase + 3, slots.targets, arguments);
+    Add(phase + 4, slots.targets, arguments);
+    shape_.passes.insert(shape_.passes.end(), others.begin(), others.end());
   }
 
   void Compress() {
@@ -278,7 +332,7 @@ class Planner {
 
   // As keys.h's kRadixItems.
   static int64_t KeysTile(int64_t item_bytes, bool places) {
-    return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 20);
+    return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 24);
   }
   bool CanRadixSort(int64_t n) const {
     return is_cuda() && n > kLeastRadix && n <= kMostRadix && launch_.options(3) == 0 &&
@@ -465,7 +519,9 @@ class Planner {
   void Partition() {
     const int64_t n = operand(0).own_extents(0), places = launch_.scalars_size();
     if (n == 0 || count_ == 0) return;
-    if (!CanSeek(n, places)) {
+    // A sort has fewer passes than a search by rank and a move, unless there are many digits.
+    const bool sorts = CanRadixSort(n) && (ItemBytes() <= 4 || n <= kMostPartedBySort);
+    if (sorts || !CanSeek(n, places)) {
       Sort();
       return;
     }
@@ -613,7 +669,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
-                             kApplyAtCuda[] = {T, T, T, B, B, B, T, B};
+                             kApplyAtCuda[] = {T, T, T, B, B, B, T, B, T, B, T, B, T};
   if (target.num_multiprocessors > 0) {
     switch (routine) {
       case Code::ROUTINE_ACCUMULATE:
@@ -639,7 +695,7 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
     }
   }
   static constexpr PhaseKind kAccumulate[] = {T, B, T, B}, kOne[] = {T}, kOneBlock[] = {B},
-                             kScatter[] = {T, T, T, T, T}, kCompress[] = {B, T, B, T},
+                             kScatter[] = {T, T, T, T, T, T}, kCompress[] = {B, T, B, T},
                              kSort[] = {B, T, B, B, B, T, T, B, B, B, B}, kApplyAt[] = {T, T},
                              kSelect[] = {B, T, B, B, T, B, B, B, T},
                              kPartition[] = {B, T, B, B, T, B, B, T, B, T, B, B, T, T, B, B, B, B},

@@ -287,9 +287,10 @@ absl::Status CudaDevice::LowerCopyBytes(const Lowering& lowering, const wire::Co
   absl::StatusOr<CUdeviceptr> to = arenas_.Range(copy.to_arena(), copy.to_offset(), copy.size());
   if (!to.ok()) return to.status();
   if (copy.size() == 0) return absl::OkStatus();
-  // The driver copies at a tenth of the memory's rate between addresses that are not aligned.
+  // The driver copies at a tenth of the memory's rate between addresses that are not aligned to
+  // words of 4 bytes.
   const uint64_t places = *from | *to | copy.size(), item = places & (~places + 1);
-  if (copy.size() >= kLeastItemCopy && item >= 2 && item < 16) {
+  if (copy.size() >= kLeastItemCopy && item == 2) {
     GatherSource source;
     source.address = *from;
     source.rows = source.column_stride = 1;

@@ -218,6 +218,105 @@ TEST_F(MethodTest, AtWritesNothingWhenAnIndexIsOutOfRange) {
   EXPECT_TRUE(wrapped.ok()) << wrapped.status();
 }
 
+// Each target's values have a size of their own, so that none may be lost next to larger ones. With
+// `spread` 200 the sizes lie further apart than a fixed-point number of 128 bits.
+TEST_F(MethodTest, AtAddsFloatsOfAnySize) {
+  constexpr int64_t kValues = 30011;
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const double epsilon = dtype == DType::kFloat32 ? 0x1p-23 : 0x1p-52;
+    for (int spread : {10, 60, 200}) {
+      for (int64_t targets : {1, 7, 5000}) {
+        auto place = [&](int64_t i) { return Mixed(i, targets); };
+        auto value = [&](int64_t i) {
+          const int size = static_cast<int>(Mixed(place(i) + 1, spread)) - spread / 2;
+          return std::ldexp(1 + static_cast<double>(Mixed(i, 1000)) / 1024, size);
+        };
+        for (const char* name : {"add", "subtract"}) {
+          const double sign = name[0] == 'a' ? 1 : -1;
+          const DeviceArray values =
+              harness().Put(Make(dtype, {kValues}, [&](int64_t i) { return Value(value(i)); }));
+          const DeviceArray indices = harness().Put(Make(DType::kInt64, {kValues}, [&](int64_t i) {
+            return Value(static_cast<double>(place(i)));
+          }));
+          std::vector<long double> sums(static_cast<size_t>(targets));
+          for (int64_t i = 0; i < kValues; ++i)
+            sums[static_cast<size_t>(place(i))] += sign * static_cast<long double>(value(i));
+          std::string bytes;
+          for (int run = 0; run < 2; ++run) {
+            const DeviceArray target =
+                harness().Put(Make(dtype, {targets}, [](int64_t) { return Value(0); }));
+            auto result = harness().Compute(AtOf(name, 1), {values, indices}, &target);
+            ASSERT_TRUE(result.ok()) << result.status();
+            const HostArray got = harness().Get(target);
+            for (int64_t i = 0; i < targets; ++i) {
+              const auto want = static_cast<double>(sums[static_cast<size_t>(i)]);
+              EXPECT_NEAR(
+                  got.At(i).real(), want,
+                  std::fabs(want) * epsilon * (2.0 * kValues / static_cast<double>(targets)))
+                  << Name(dtype) << ", spread " << spread << ", target " << i << " of " << targets;
+            }
+            if (run == 1) EXPECT_EQ(got.buffer, bytes) << "another result in another run";
+            bytes = got.buffer;
+          }
+          harness().Reset();
+        }
+      }
+    }
+  }
+}
+
+// By columns, with values that are no numbers, with repeated and negative indices, and integers.
+TEST_F(MethodTest, AtAddsToColumnsAndKeepsSpecialValues) {
+  constexpr int64_t kRows = 5, kColumns = 3, kValues = 400;
+  for (DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kInt32, DType::kUInt64}) {
+    auto place = [](int64_t i) { return Mixed(i, kRows); };
+    const HostArray values = Make(dtype, {kValues, kColumns}, [](int64_t i) {
+      return Value(static_cast<double>(Mixed(i, 3)));
+    });
+    const HostArray indices = Make(DType::kInt32, {kValues}, [&](int64_t i) {
+      return Value(static_cast<double>(place(i) - (i % 2 == 0 ? kRows : 0)));
+    });
+    const DeviceArray target =
+        harness().Put(Make(dtype, {kRows, kColumns}, [](int64_t i) { return Value(i); }));
+    auto result =
+        harness().Compute(AtOf("add", 1), {harness().Put(values), harness().Put(indices)}, &target);
+    ASSERT_TRUE(result.ok()) << result.status();
+    const HostArray got = harness().Get(target);
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t c = 0; c < kColumns; ++c) {
+        double want = static_cast<double>(r * kColumns + c);
+        for (int64_t i = 0; i < kValues; ++i)
+          if (place(i) == r) want += values.At(i * kColumns + c).real();
+        if (dtype == DType::kInt8) want = static_cast<int8_t>(static_cast<int64_t>(want));
+        EXPECT_EQ(got.At(r * kColumns + c), Value(want)) << Name(dtype) << " " << r << " " << c;
+      }
+    }
+    harness().Reset();
+  }
+  const double kInf = INFINITY;
+  // Target 0: infinity; 1: both infinities; 2: NaN; 3: zeros alone; 4: nothing.
+  const std::vector<double> some = {1, kInf, -kInf, kInf, NAN, 2, -0.0, -0.0};
+  const std::vector<int> to = {0, 0, 1, 1, 2, 2, 3, 3};
+  const HostArray values = Make(DType::kFloat32, {800},
+                                [&](int64_t i) { return Value(some[static_cast<size_t>(i % 8)]); });
+  const HostArray indices =
+      Make(DType::kInt64, {800}, [&](int64_t i) { return Value(to[static_cast<size_t>(i % 8)]); });
+  const DeviceArray target =
+      harness().Put(Make(DType::kFloat32, {5}, [](int64_t i) { return Value(i < 3 ? 1 : -0.0); }));
+  auto result =
+      harness().Compute(AtOf("add", 1), {harness().Put(values), harness().Put(indices)}, &target);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const HostArray got = harness().Get(target);
+  EXPECT_EQ(got.At(0), Value(kInf));
+  EXPECT_TRUE(std::isnan(got.At(1).real()));
+  EXPECT_TRUE(std::isnan(got.At(2).real()));
+  for (int64_t i : {3, 4}) {
+    EXPECT_EQ(got.At(i), Value(0));
+    EXPECT_TRUE(std::signbit(got.At(i).real())) << "target " << i;
+  }
+}
+
 TEST_F(MethodTest, AtTakesANumberOrNothing) {
   for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt64}) {
     const HostArray indices = Make(DType::kInt32, {4000}, [](int64_t i) { return Value(i % 3); });

@@ -6,27 +6,6 @@
 // chunks of pass[0] places, and 1, an item for each place elsewhere, goes through all indices, of
 // which there are pass[2]. A GPU sorts many indices by target (targets.h).
 
-// The place with these numbers along the axes of indices, and along the others.
-ST_FN Place join(const Launch& launch, st_u64 among, st_u64 elsewhere) {
-  Place place;
-#pragma unroll
-  for (int axis = kRank - 1; axis >= 0; --axis) {
-    const bool of_indices = launch.ST_LAST.strides[axis] == 0;
-    const st_u64 extent = (st_u64)launch.extents[axis], number = of_indices ? among : elsewhere;
-    if (axis == 0) {
-      place.at[axis] = (Index)number;
-      break;
-    }
-    place.at[axis] = (Index)(number % extent);
-    if (of_indices) {
-      among = number / extent;
-    } else {
-      elsewhere = number / extent;
-    }
-  }
-  return place;
-}
-
 // What the function takes beside the element.
 template <int kForm>
 ST_FN Program0 value_at(const Launch& launch, const Place& place) {
@@ -92,7 +71,7 @@ ST_FN void phase0(const Launch& launch, st_i64 item) {
 
 ST_FN void go_through(const Launch& launch, st_i64 item) {
   for (st_i64 among = 0; among < launch.pass[2]; ++among) {
-    const Place place = join(launch, (st_u64)among, (st_u64)item);
+    const Place place = st_place_of(launch, (st_u64)among, (st_u64)item);
     Target target;
     if (!st_target(launch, launch.ST_LAST, place, &target)) continue;
     char* const out = st_at(launch.ST_LAST, place) + target.offset;

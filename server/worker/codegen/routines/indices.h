@@ -42,3 +42,25 @@ ST_FN bool st_target(const Launch& launch, const O& indexed, const Place& place,
   ST_MIDDLE(ST_INDEX)
   return true;
 }
+
+// The place with these numbers along the axes of indices, along which the last operand has no
+// stride, and along the others.
+ST_FN Place st_place_of(const Launch& launch, st_u64 among, st_u64 elsewhere) {
+  Place place;
+#pragma unroll
+  for (int axis = kRank - 1; axis >= 0; --axis) {
+    const bool of_indices = launch.ST_LAST.strides[axis] == 0;
+    const st_u64 extent = (st_u64)launch.extents[axis], number = of_indices ? among : elsewhere;
+    if (axis == 0) {
+      place.at[axis] = (Index)number;
+      break;
+    }
+    place.at[axis] = (Index)(number % extent);
+    if (of_indices) {
+      among = number / extent;
+    } else {
+      elsewhere = number / extent;
+    }
+  }
+  return place;
+}

@@ -142,40 +142,52 @@ ST_FN st_u32 radix_peers(int digit) {
   return peers;
 }
 
-// The items with this digit in the tiles before; what a tile publishes is marked with the digit's
-// number, so that words of an earlier pass do not count. A thread's, for each digit's value. It
-// reads several tiles' words at once, since one after another they would take longer than all else.
+// What a tile publishes for each digit's value: its count, or the sum of the tiles up to it. The
+// digit's number marks the word, so that words of an earlier pass do not count.
+constexpr int kRadixMarkShift = 48;
+constexpr st_u64 kRadixSummed = (st_u64)1 << kRadixMarkShift;
+ST_FN st_u64 radix_mark(int digit) { return (st_u64)(2 * digit + 2) << kRadixMarkShift; }
+ST_FN void radix_publish(volatile st_u64* published, st_i64 tile, int digit, st_u32 count) {
+  published[tile * kRadixBins] = (radix_mark(digit) | (tile == 0 ? kRadixSummed : 0)) + count;
+}
+// The items with this digit in the tiles before. A thread's, for each digit's value. It reads
+// several tiles' words at once, since one after another they would take longer than all else.
 ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit, st_u32 count) {
-  constexpr int kShift = 48, kAtOnce = 8;
-  const st_u64 mark = (st_u64)(2 * digit + 2) << kShift, summed = (st_u64)1 << kShift;
-  volatile st_u64* const own = published + tile * kRadixBins;
-  if (tile == 0) {
-    *own = (mark | summed) + count;
-    return 0;
-  }
-  *own = mark + count;
+  constexpr int kAtOnce = 8;
+  const st_u64 mark = radix_mark(digit);
+  if (tile == 0) return 0;
   st_u64 before = 0;
   bool done = false;
   for (st_i64 last = tile - 1; !done; last -= kAtOnce) {
     st_u64 words[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k)
-      words[k] = last >= k ? published[(last - k) * kRadixBins] : mark | summed;
+      words[k] = last >= k ? published[(last - k) * kRadixBins] : mark | kRadixSummed;
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       while (!done && words[k] < mark) words[k] = published[(last - k) * kRadixBins];
-      if (!done) before += words[k] & (summed - 1);
-      done = done || (words[k] & summed) != 0;
+      if (!done) before += words[k] & (kRadixSummed - 1);
+      done = done || (words[k] & kRadixSummed) != 0;
     }
   }
-  *own = (mark | summed) + before + count;
+  published[tile * kRadixBins] = (mark | kRadixSummed) + before + count;
   return before;
 }
 
+// Room for a tile's items and places at once, where it leaves an SM several blocks.
+constexpr int kRadixPlaceBytes = kRadixPlaces ? (int)sizeof(Index) : 0;
+constexpr bool kRadixTogether = kRadixTile * (kRadixItemBytes + kRadixPlaceBytes) <= 36 << 10;
+constexpr int kRadixRoom = kRadixTile * (kRadixTogether ? kRadixItemBytes + kRadixPlaceBytes
+                                         : kRadixPlaceBytes > kRadixItemBytes ? kRadixPlaceBytes
+                                                                              : kRadixItemBytes);
+
+// A tile's places in its first pass are where its items are.
+ST_FN Index radix_place(const Index* read, bool first_turn, st_i64 begin, int i) {
+  return first_turn ? (Index)(begin + i) : read[i];
+}
+
 ST_FN void radix_pass(const Launch& launch, st_i64) {
-  constexpr int kLargest =
-      kRadixPlaces && sizeof(Index) > sizeof(RadixItem) ? (int)sizeof(Index) : kRadixItemBytes;
-  __shared__ __align__(16) char exchange[kRadixTile * kLargest];
+  __shared__ __align__(16) char exchange[kRadixRoom];
   __shared__ st_u32 counters[kRadixWarps][kRadixBins], targets[kRadixBins];
   __shared__ st_u32 sums[kRadixWarps], ticket;
   const RadixMemory memory = radix_memory(launch);
@@ -211,41 +223,52 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
       if (first + k * 32 < valid) items[k] = read[first + k * 32];
     }
   }
-  // Each item's digit, and its rank among those of its warp with the same one, which is below 2^16.
   // What is beyond the row counts as the highest digit: it is last in any case.
-  st_u32 ranks[kRadixItems];
+  auto value_of_item = [&](int k) {
+    return first + k * 32 < valid ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
+  };
+  // The counts come first, so that they are published before the tiles after this ask for them.
 #pragma unroll
-  for (int k = 0; k < kRadixItems; ++k) {
-    const int value =
-        first + k * 32 < valid ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
-    const st_u32 peers = radix_peers(value), before = peers & ((1u << lane) - 1);
-    const st_u32 count = counters[warp][value];
-    __syncwarp();
-    if (before == 0) counters[warp][value] = count + (st_u32)__popc(peers);
-    __syncwarp();
-    ranks[k] = (st_u32)value << 16 | (count + (st_u32)__popc(before));
-  }
+  for (int k = 0; k < kRadixItems; ++k) atomicAdd(&counters[warp][value_of_item(k)], 1u);
   ST_SYNC();
-  // By warps, then by digits: where each warp's items of each digit begin in the tile.
   st_u32 count = 0;
+#pragma unroll
+  for (int i = 0; i < kRadixWarps; ++i) count += counters[i][ST_THREAD];
+  const st_u32 valid_count =
+      ST_THREAD == kRadixBins - 1 ? count - (st_u32)(kRadixTile - valid) : count;
+  volatile st_u64* const published =
+      memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD;
+  radix_publish(published, tile, digit, valid_count);
+  // Where each warp's items of each digit begin in the tile: by digits, then by warps.
+  const st_u32 start = radix_sum_before(count, sums);
+  st_u32 next = start;
 #pragma unroll
   for (int i = 0; i < kRadixWarps; ++i) {
     const st_u32 some = counters[i][ST_THREAD];
-    counters[i][ST_THREAD] = count;
-    count += some;
+    counters[i][ST_THREAD] = next;
+    next += some;
   }
-  const st_u32 start = radix_sum_before(count, sums);
-#pragma unroll
-  for (int i = 0; i < kRadixWarps; ++i) counters[i][ST_THREAD] += start;
   ST_SYNC();
+  st_u32 ranks[kRadixItems];  // in the tile
 #pragma unroll
   for (int k = 0; k < kRadixItems; ++k) {
-    ranks[k] = (ranks[k] & 0xFFFF) + counters[warp][ranks[k] >> 16];
+    const int value = value_of_item(k);
+    const st_u32 peers = radix_peers(value), before = peers & ((1u << lane) - 1);
+    st_u32 base = 0;
+    if (before == 0) base = atomicAdd(&counters[warp][value], (st_u32)__popc(peers));
+    ranks[k] = __shfl_sync(~0u, base, __ffs((int)peers) - 1) + (st_u32)__popc(before);
     if (first + k * 32 < valid) ((RadixItem*)exchange)[ranks[k]] = items[k];
   }
-  if (ST_THREAD == kRadixBins - 1) count -= (st_u32)(kRadixTile - valid);
-  const st_u64 before = radix_look_back(
-      memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD, tile, digit, count);
+  const Index* const read_places = (const Index*)memory.places + from + begin;
+  Index* const exchanged = (Index*)(exchange + (kRadixTogether ? kRadixTile * kRadixItemBytes : 0));
+  if constexpr (kRadixPlaces && kRadixTogether) {
+#pragma unroll
+    for (int k = 0; k < kRadixItems; ++k) {
+      const int i = first + k * 32;
+      if (i < valid) exchanged[ranks[k]] = radix_place(read_places, turn == 0, begin, i);
+    }
+  }
+  const st_u64 before = radix_look_back(published, tile, digit, valid_count);
   const st_u32* const starts = memory.counts + (number * launch.pass[3] + digit) * kRadixBins;
   targets[ST_THREAD] = starts[ST_THREAD] + (st_u32)before - start;
   ST_SYNC();
@@ -265,19 +288,20 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
     }
   }
   if constexpr (kRadixPlaces) {
-    ST_SYNC();
-    const Index* const read = (const Index*)memory.places + from + begin;
+    if constexpr (!kRadixTogether) {
+      ST_SYNC();
 #pragma unroll
-    for (int k = 0; k < kRadixItems; ++k) {
-      const int i = first + k * 32;
-      if (i < valid) ((Index*)exchange)[ranks[k]] = turn == 0 ? (Index)(begin + i) : read[i];
+      for (int k = 0; k < kRadixItems; ++k) {
+        const int i = first + k * 32;
+        if (i < valid) exchanged[ranks[k]] = radix_place(read_places, turn == 0, begin, i);
+      }
+      ST_SYNC();
     }
-    ST_SYNC();
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
       const int i = ST_THREAD + k * ST_THREADS;
       if (i >= valid) break;
-      const Index place = ((const Index*)exchange)[i];
+      const Index place = exchanged[i];
       if (last) {
         radix_put_place(launch, row, places_to[k], place);
       } else {

@@ -1,9 +1,13 @@
 // Operands: values, indices, output (own axes: those that are indexed; the loop's other axes are
 // those along which it has a stride). Pass 0 finds faults. Then either 4, one item, writes all
-// elements in order; or 1 clears a table of pass[0] slots, 2 enters who writes last to each target,
-// 3 lets these write. With pass[1] the table has a slot for each target, else it is a hash table,
-// and pass[0] a power of two. Option 1: indices differ along the loop's other axes too.
+// elements in order; or 1 clears a table of pass[0] slots, 2 enters which place is the last to
+// write to each target, 3 lets these places write. pass[1]: kHashed, a hash table, pass[0] is a
+// power of two; kDirect, a slot for each target; kOrders, a word for each target, where the targets
+// are few: pass 2 finds the faults then, and 5 writes, an item for each target and each of the
+// pass[2] places elsewhere, targets first with pass[3]. Option 1: indices differ along the loop's
+// other axes too.
 constexpr bool kAlong = kOption1 != 0;
+enum { kHashed = 0, kDirect = 1, kOrders = 2 };
 
 struct Slot {
   st_u64 key;    // the target's; all ones: free
@@ -27,7 +31,7 @@ ST_FN st_u64 key_of(const Launch& launch, const Target& target, st_u64 elsewhere
 // The target's slot, entered if it is not there.
 ST_FN Slot* slot_of(const Launch& launch, st_u64 key) {
   Slot* const table = (Slot*)launch.scratch;
-  if (launch.pass[1]) return table + key;
+  if (launch.pass[1] == kDirect) return table + key;
   const st_u64 mixed = key * 0x9E3779B97F4A7C15ull, mask = (st_u64)launch.pass[0] - 1;
   for (st_u64 i = (mixed ^ mixed >> 32) & mask;; i = (i + 1) & mask) {
     const st_u64 found = st_swap_if(&table[i].key, ~0ull, key);
@@ -45,7 +49,11 @@ ST_FN void phase0(const Launch& launch, st_i64 item) {
 }
 
 ST_FN void phase1(const Launch& launch, st_i64 item) {
-  ((Slot*)launch.scratch)[item] = Slot{~0ull, 0};
+  if (launch.pass[1] == kOrders) {
+    ((st_u64*)launch.scratch)[item] = 0;
+  } else {
+    ((Slot*)launch.scratch)[item] = Slot{~0ull, 0};
+  }
 }
 
 ST_FN void phase2(const Launch& launch, st_i64 item) {
@@ -56,7 +64,9 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   if (!kAlong && elsewhere != 0) return;
   Target target;
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
-  st_raise(&slot_of(launch, key_of(launch, target, elsewhere))->order, order + 1);
+  const st_u64 key = key_of(launch, target, elsewhere);
+  st_raise(launch.pass[1] == kOrders ? (st_u64*)launch.scratch + key : &slot_of(launch, key)->order,
+           order + 1);
 }
 
 ST_FN void phase3(const Launch& launch, st_i64 item) {
@@ -77,4 +87,17 @@ ST_FN void phase4(const Launch& launch, st_i64) {
     Target target;
     if (st_target(launch, launch.ST_LAST, place, &target)) write(launch, place, target);
   }
+}
+
+ST_FN void phase5(const Launch& launch, st_i64 item) {
+  if (launch.fault[0] != 0) return;
+  // Neighbouring items write to whichever targets are closer.
+  const st_u64 targets = (st_u64)st_own_count(launch.ST_LAST), all = (st_u64)launch.pass[2];
+  const st_u64 elsewhere = launch.pass[3] ? (st_u64)item / targets : (st_u64)item % all;
+  const st_u64 number = launch.pass[3] ? (st_u64)item % targets : (st_u64)item / all;
+  const st_u64 order =
+      ((const st_u64*)launch.scratch)[kAlong ? elsewhere * targets + number : number];
+  if (order == 0) return;
+  write(launch, st_place_of(launch, order - 1, elsewhere),
+        Target{st_own_offset(launch.ST_LAST, (st_i64)number), number});
 }

@@ -68,6 +68,9 @@ ST_FN Part combine_threads(Part part, Part* total, Part* warps) {
 // Room between runs, so that threads which go through theirs meet different banks.
 constexpr int kBankValues = sizeof(Acc) >= 16 ? 8 : 128 / (int)sizeof(Acc);
 ST_FN int padded(int i) { return i + i / kBankValues; }
+// From a thread's element to its next one, where threads take neighbouring elements.
+constexpr int kHop = ST_THREADS + ST_THREADS / kBankValues;
+static_assert(kBankValues % kItems == 0, "a thread's run has no gap");
 
 ST_FN void phase1(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
 
@@ -86,28 +89,29 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   const Row row = row_of(launch, number);
   const int valid = row.n - begin < kTile ? (int)(row.n - begin) : kTile;
   if (ST_THREAD == 0 && tile == 0) store_initial(launch, row);
+  Acc* const across = values + padded(ST_THREAD);
+  const char* from = row.in + (begin + ST_THREAD) * row.in_step;
   T0 loaded[kItems];
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    const int i = k * ST_THREADS + ST_THREAD;
-    if (i < valid) loaded[k] = st_load<T0>(row.in + (begin + i) * row.in_step);
+    if (k * ST_THREADS + ST_THREAD < valid) loaded[k] = st_load<T0>(from);
+    from += ST_THREADS * row.in_step;
   }
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     const int i = k * ST_THREADS + ST_THREAD;
-    if (i < valid) values[padded(i)] = run0(loaded[k]);
+    if (i < valid) across[k * kHop] = run0(loaded[k]);
   }
   ST_SYNC();
-  const int first = ST_THREAD * kItems;
-  Acc mine[kItems];
+  // A thread's own elements stay in shared memory: registers are short while it waits.
+  const int own = valid - ST_THREAD * kItems;
+  Acc* const run = values + padded(ST_THREAD * kItems);
   Part part;
-  part.some = false;
+  part.some = own > 0;
+  if (part.some) part.value = run[0];
 #pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    if (first + k < valid) {
-      mine[k] = values[padded(first + k)];
-      part = join(part, Part{mine[k], true});
-    }
+  for (int k = 1; k < kItems; ++k) {
+    if (k < own) part.value = run1(part.value, run[k]);
   }
   Part total;
   Part before = combine_threads(part, &total, warps);
@@ -118,8 +122,9 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
     volatile st_u64* const totals = (volatile st_u64*)launch.scratch + 1 + number * tiles * kWords;
     volatile st_u64* const ends =
         (volatile st_u64*)launch.scratch + 1 + (launch.count * tiles + number * groups) * kWords;
-    if (ST_THREAD == 0) {
-      publish(totals + tile * kWords, total.value);
+    if (ST_THREAD == 0) publish(totals + tile * kWords, total.value);
+    // The last thread has no tile to wait for.
+    if (ST_THREAD == ST_THREADS - 1) {
       ended.some = group > 0;
       if (group > 0) ended.value = await(ends + (group - 1) * kWords);
     }
@@ -134,17 +139,21 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
     before = join(sum, before);
   }
 
+  if (own > 0) before = join(before, Part{run[0], true});
+  if (own > 0) run[0] = before.value;
 #pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    if (first + k < valid) {
-      before = join(before, Part{mine[k], true});
-      values[padded(first + k)] = before.value;
+  for (int k = 1; k < kItems; ++k) {
+    if (k < own) {
+      before.value = run1(before.value, run[k]);
+      run[k] = before.value;
     }
   }
   ST_SYNC();
+  char* to = row.out + (begin + ST_THREAD) * row.out_step;
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
     const int i = k * ST_THREADS + ST_THREAD;
-    if (i < valid) store(row, begin + i, values[padded(i)]);
+    if (i < valid) st_store<T1>(to, run2(across[k * kHop]));
+    to += ST_THREADS * row.out_step;
   }
 }
