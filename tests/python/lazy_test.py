@@ -16,7 +16,7 @@ import numpy as np
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _graph, _session
+from stride import _array, _graph, _session
 
 
 def line_of(mark):
@@ -49,6 +49,82 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(sent.num_messages, 1)
         self.assertEqual(sum(command.HasField("synchronize") for command in sent.commands), 1)
         self.assertEqual(float(x[0] + y[0]), 1)
+
+    def test_long_values_are_sent_in_growing_parts(self):
+        x = (st.asarray(np.arange(2_000_000.0)) + 0).block_until_ready()
+        self.session.synchronize()  # which sends releases
+        with Sent(self.session) as sent:
+            results = [x + i for i in range(20)]
+            self.assertEqual(sent.num_messages, 0)
+            self.session.synchronize()
+        self.assertEqual(sent.sizes, [1, 2, 4, 8, 5 + 1])  # the last has the synchronize
+        order = [command.operation.outputs[0].handle for command in sent.commands[:-1]]
+        self.assertEqual(order, [one._node.handle for one in results])
+        for i in (0, 1, 7, 19):
+            self.same(results[i][:3], np.arange(3.0) + i)
+
+    def test_small_values_are_sent_in_parts_where_they_are_many(self):
+        x = (st.asarray(np.arange(1000.0)) + 0).block_until_ready()
+        for count, sizes in ((16, [16 + 1]), (128, [128 + 1]), (300, [128, 128, 44 + 1])):
+            results = []
+            self.session.synchronize()  # which sends releases
+            with self.subTest(count=count), Sent(self.session) as sent:
+                results = [x + i for i in range(count)]
+                self.session.synchronize()
+                self.assertEqual(sent.sizes[-len(sizes):], sizes)
+                self.same(results[-1], np.arange(1000.0) + count - 1)
+                self.assertLessEqual(sent.num_messages, len(sizes) + 2)
+
+    def test_values_of_a_part_use_those_of_the_parts_before(self):
+        x = (st.asarray(np.arange(1_000_000.0)) + 0).block_until_ready()
+        results, expected = [x], np.arange(1_000_000.0)
+        for i in range(40):
+            results.append(results[-1] * 2 - results[len(results) // 2])
+        self.session.synchronize()
+        expected = [expected]
+        for i in range(40):
+            expected.append(expected[-1] * 2 - expected[len(expected) // 2])
+        self.same(results[40], expected[40])
+        self.same(results[3], expected[3])
+
+    def test_an_error_between_parts_leaves_each_value_sent_once(self):
+        x = (st.asarray(np.arange(2_000_000.0)) + 0).block_until_ready()
+
+        def build(flush, node, operands):
+            raise RuntimeError("cannot be built")
+
+        before = [x + 1, x + 2]
+        bad = _array.wrap(_graph.defer(self.session, (3,), np.dtype(float), build, ()))
+        after = [x + 3, x + 4]
+        with Sent(self.session) as sent:
+            with self.assertRaisesRegex(RuntimeError, "cannot be built"):
+                self.session.synchronize()
+            handles = [command.operation.outputs[0].handle for command in sent.commands
+                       if command.HasField("operation")]
+            self.assertEqual(handles, [one._node.handle for one in before])
+            del bad
+            for one, number in zip(before + after, (1, 2, 3, 4)):
+                self.same(one[:2], np.arange(2.0) + number)
+        made = [one.operation.outputs[0].handle for one in sent.commands if one.operation.HasField("ufunc")]
+        self.assertEqual(len(made), len(set(made)))
+
+    def test_an_interrupt_between_parts_sends_no_command_twice(self):
+        x = (st.asarray(np.arange(2_000_000.0)) + 0).block_until_ready()
+        results = [x + i for i in range(4)]
+        sent, send = [], self.session._stream.send
+
+        def interrupted(request, notes, pieces=()):
+            sent.extend(notes)
+            send(request, notes, pieces)
+            if len(sent) == 1:
+                raise KeyboardInterrupt
+
+        with unittest.mock.patch.object(self.session._stream, "send", interrupted):
+            with self.assertRaises(KeyboardInterrupt):
+                self.session.synchronize()
+            for i, one in enumerate(results):
+                self.same(one[:2], np.arange(2.0) + i)
+        self.assertEqual(len(sent), len(set(sent)))
 
     def test_what_nobody_holds_is_fused(self):
         x = st.asarray(np.arange(5.0))

@@ -857,6 +857,16 @@ class Flush:
         self._release(self._scratch)
         self._scratch = []
 
+    def take(self) -> Tuple[compute_service_pb2.ExecuteRequest, Dict[int, Note], List[Piece]]:
+        """What is to be sent after `finish`, for CommandStream.send. The flush is empty then and may go on."""
+        taken = self.request, self.notes, self.pieces
+        self.request = compute_service_pb2.ExecuteRequest()
+        self.commands = self.request.commands
+        self.notes, self.pieces = {}, []
+        self._begun = 0, 0, None, None
+        self.num_launches, self.is_urgent, self.has_long = 0, False, False
+        return taken
+
     def _release(self, handles: List[int]) -> None:
         """Adds the release of these handles, which it changes, and of those without a Python object."""
         released = self.session._released
