@@ -24,6 +24,7 @@ _MAX_NUMBERS = 1_024  # encoded numbers that are kept
 _SHORT = [bytes((n,)) for n in range(128)]
 _numbers: Dict[tuple, bytes] = {}
 _EXACT = (int, np.integer, np.bool_)  # kinds of numbers whose zero has no sign
+_COMPLEX = (complex, np.complexfloating)  # whose parts are zeros with signs each
 
 
 def varint(number: int) -> bytes:
@@ -55,7 +56,7 @@ def number_argument(value, to_proto: Callable[[object], array_pb2.Scalar]) -> by
     known = _numbers.get(key)
     if known is None:
         known = framed_argument(pb.KernelArgument(scalar=to_proto(value)).SerializeToString())
-        if value or isinstance(value, _EXACT):  # 0.0 and -0.0 are one key
+        if isinstance(value, _EXACT) or value and not isinstance(value, _COMPLEX):  # 0.0 and -0.0 are one key
             if len(_numbers) >= _MAX_NUMBERS:
                 _numbers.clear()
             _numbers[key] = known

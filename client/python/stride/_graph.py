@@ -153,10 +153,6 @@ class Number:
         return scalar
 
 
-def _is_deferred(one: Union["Node", Number]) -> bool:
-    return type(one) is Node and one.op is not None
-
-
 # Fills in the operation(s) that compute a node: (flush, node, operands). Operands are pb.Operand, one for each input.
 Build = Callable[["Flush", "Node", list], None]
 
@@ -324,7 +320,10 @@ class Node:
     def sent(self, handle: int) -> None:
         self.handle = handle
         self.op = None
-        self._let_go_of_inputs()
+        for node in self.inputs:  # as of `_let_go_of_inputs`, whose call costs more
+            if type(node) is Node:
+                node.uses -= 1
+        self.inputs = ()
 
     def __del__(self):
         # May run in any thread, at any moment: nothing here takes a lock.
@@ -662,18 +661,20 @@ def check_isolated(node: Node) -> None:
 
 def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
     """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded, which reads
-    the old elements. The next read reports its errors; the caller has checked shapes and types."""
+    the old elements. Writes that follow one another soon travel together, as launches do. The next read reports its
+    errors; the caller has checked shapes and types."""
     session, origin = node.session, caller()
     check_isolated(node)
-    session._settle()
 
     def add(flush):
         operation = make(flush)
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, origin)
+        flush.num_launches += 1
+        flush.has_long = True
         node.written()  # with the lock: another thread's write into a copy on the host is repeated
 
-    session._flush((), add)
+    session._launch(add)
     node.origin = origin  # of what its next read may raise
     passed_on(node)
 
@@ -722,9 +723,9 @@ class Flush:
     def begin(self, handle: int, origin, prepared: Optional[pb.Operation] = None) -> pb.Operation:
         """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent.
         `prepared` is copied."""
-        session = self.session
+        session, commands = self.session, self.commands
         command_id = session._next_id()
-        command = self.commands.add()
+        command = commands.add()
         command.id = command_id
         operation = command.operation
         if prepared is not None:
@@ -734,7 +735,7 @@ class Flush:
         if session.device:
             operation.device = session.device
         note = self.notes[command_id] = Note(None, origin, operation)
-        self._begun = len(self.commands), handle, output, note
+        self._begun = len(commands), handle, output, note
         return operation
 
     def operation(self, handle: int, origin, **kind) -> pb.Operation:
@@ -1020,29 +1021,34 @@ class Flush:
         return pb.Operand(inline_array=inline).SerializeToString()
 
     def _elementwise(self, node: Node, handle: int) -> None:
-        text, inputs, origins = "", {}, ()
-        if any(map(_is_deferred, node.inputs)):  # else there is nothing to fuse
-            text, inputs, origins = self._expression(node)
-            if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
-                self._split(node, node)
+        for one in node.inputs:
+            if type(one) is Node and one.op is not None:  # else there is nothing to fuse
                 text, inputs, origins = self._expression(node)
-        if len(origins) > 1:
-            self._write_expression(self.begin(handle, origins).expression, text, inputs)
-        else:
-            operands = [
-                one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
-                for one in node.inputs
-            ]
-            ufunc = self.begin(handle, node.origin).ufunc
-            ufunc.function = node.op
-            add = ufunc.inputs.add
-            for one in operands:
-                if type(one) is int:
-                    add().handle = one  # copying an Operand costs more
-                elif type(one) is bytes:
-                    add().MergeFromString(one)
-                else:
-                    add().scalar.CopyFrom(one)
+                if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
+                    self._split(node, node)
+                    text, inputs, origins = self._expression(node)
+                if len(origins) > 1:
+                    self._write_expression(self.begin(handle, origins).expression, text, inputs)
+                    return
+                break
+        session, operands = self.session, []
+        for one in node.inputs:
+            if type(one) is Number:
+                operands.append(one.to_proto())
+            elif one.handle and one.buffer is None and one.session is session:  # as of `materialise`, which costs more
+                operands.append(one.handle)
+            else:
+                operands.append(self._inline(one) or self.materialise(one))
+        ufunc = self.begin(handle, node.origin).ufunc
+        ufunc.function = node.op
+        add = ufunc.inputs.add
+        for one in operands:
+            if type(one) is int:
+                add().handle = one  # copying an Operand costs more
+            elif type(one) is bytes:
+                add().MergeFromString(one)
+            else:
+                add().scalar.CopyFrom(one)
 
     @staticmethod
     def _write_expression(expression: pb.Expression, text: str, inputs: dict) -> None:

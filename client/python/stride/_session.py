@@ -9,6 +9,7 @@ import time
 import weakref
 from collections import deque
 from concurrent.futures import Future
+from math import prod
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import grpc
@@ -40,9 +41,9 @@ _HOLD_SECONDS = 1e-4
 # How long after a message long operations are held at most: the device may have nothing to do by then.
 _HOLD_LONG_SECONDS = 2e-4
 _MAX_HELD = 32
-# Of many values that are sent at once, the first ones go while the others are encoded, where they move so many bytes:
-# some 3 us of an H100. Parts have 1, 2, 4, 8, ... values, so that a device is not left waiting and messages are few.
-_PART_BYTES = 8 << 20
+# Of many values that are sent at once, the first ones go while the others are encoded, where these have so many bytes,
+# which an H100 moves in some 3 us with the other inputs. Parts have 1, 2, 4, 8, ... values, so that a device is not left waiting and messages are few.
+_PART_BYTES = 4 << 20
 # Parts have at most so many values, of any size: the daemon plans them while the next ones are encoded.
 _MAX_PART_NODES = 128
 # Nodes remembered before those that are gone are forgotten.
@@ -368,10 +369,10 @@ class Session:
         last = nodes[-1]
         for node in nodes:
             if num_bytes < _PART_BYTES and node.op is not None:
-                num_bytes += node.nbytes
-                for one in node.inputs:
-                    if type(one) is Node:
-                        num_bytes += one.nbytes
+                # The result, and of what is no elementwise function, whose result may be small, the first input.
+                num_bytes += prod(node.shape) * node.dtype.itemsize
+                if type(node.op) is not str and node.inputs and type(node.inputs[0]) is Node:
+                    num_bytes += node.inputs[0].nbytes
             flush.materialise(node)
             num_nodes += 1
             if (num_nodes >= part and num_bytes >= _PART_BYTES or num_nodes >= _MAX_PART_NODES) and node is not last:
@@ -385,8 +386,8 @@ class Session:
             self._sent_message = time.monotonic()
 
     def _launch(self, add) -> None:
-        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch that `add(flush)`
-        adds, which travels with those that follow soon."""
+        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch, or write in
+        place, that `add(flush)` adds, which travels with those that follow soon."""
         with self._lock:
             if self._recorded:
                 self._settle(add, may_hold=True)

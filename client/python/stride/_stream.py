@@ -355,22 +355,24 @@ class CommandStream:
         # The lock is held. To take an answer twice is as to take it once, for who was interrupted.
         waiting = self._waiting
         for result in response.results:
-            note = waiting.get(result.id)
+            command_id = result.id
+            note = waiting.get(command_id)
             if note is None:
                 continue
             failed = result.HasField("status") and result.status.code and note.has_operation
-            if note.answer is not None:
+            if not failed and note.answer is None:
+                if note.launch is not None:
+                    self.launched.add(note.launch)
+            elif note.answer is not None:
                 if failed:
                     note.answer.origin = self._origin_of_failure(note, _handles(note.operation))
                 self._done(note.answer, result, None)
-            elif failed:
+            else:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
                     if note.written or not has_arrays(note.operation):  # else its new arrays carry the error
                         self._failures.append(LaunchFailure(result.status, note))
-            elif note.launch is not None:
-                self.launched.add(note.launch)
-            del waiting[result.id]
+            del waiting[command_id]
 
     def _done(self, answer: Answer, result, error) -> None:
         # The lock is held.
