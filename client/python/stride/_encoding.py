@@ -1,13 +1,15 @@
 """Commands as bytes: what launches of one kernel have in common is serialised once, and each adds its id and arguments.
+Composites, such as a stack of arrays, are commands that differ in numbers alone.
 
 Field numbers are those of stride/v1/operation.proto and compute_service.proto; the tests compare with the messages."""
 
 import functools
-from typing import Callable, Dict
+import operator
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride.v1 import array_pb2, operation_pb2 as pb
+from stride.v1 import array_pb2, compute_service_pb2, operation_pb2 as pb
 
 # (field number << 3) | wire type, with 0 for a varint and 2 for a length and so many bytes.
 _COMMANDS = b"\x12"  # ExecuteRequest.commands
@@ -92,3 +94,80 @@ class LaunchTemplate:
             _COMMANDS, varint(size), _ID, id_bytes, _OPERATION, operation_bytes, _KERNEL_LAUNCH, launch_bytes, code,
             self.head, arguments, self.tail, end,
         ))
+
+
+# A placeholder is found in serialised commands by its bytes, so that it has three at least. Two recordings from
+# different first numbers agree in all other bytes, or some bytes were taken for a placeholder by chance.
+_MIN_WIDTH = 3
+_FIRST_PLACEHOLDERS = {width: ((5 << 7 * (width - 1)) + 0x2A5B, (9 << 7 * (width - 1)) + 0x1D37) for width in range(3, 6)}
+_MAX_PLACEHOLDERS = 1_000
+
+
+class CommandSequence:
+    """Several serialised commands of which only handles and ids differ: those of one composite of arrays that lie in
+    the same way. Made by `recorded`."""
+
+    __slots__ = ("text", "num_fresh", "width", "operations", "num_commands", "_order")
+
+    def __init__(self, text: bytes, order: Tuple[int, ...], num_fresh: int, width: int,
+                 operations: Tuple[Tuple[int, int], ...], num_commands: int):
+        self.text = text  # a format of bytes
+        self.num_fresh = num_fresh  # ids and handles that each copy takes from the session
+        self.width = width  # bytes of each of these as a varint
+        self.operations = operations  # which fresh number is the id of an operation, and its place among the commands
+        self.num_commands = num_commands
+        self._order = operator.itemgetter(*order)
+
+    def copy(self, numbers: List[bytes]) -> bytes:
+        """The commands with these numbers, as varints: handles of inputs, that of the output, fresh ones."""
+        return self.text % self._order(numbers)
+
+
+# Adds commands with these handles of inputs, of the output, and with fresh numbers. Returns the commands.
+Record = Callable[[List[int], int, Callable[[], int]], compute_service_pb2.ExecuteRequest]
+
+
+def recorded(record: Record, widths: Sequence[int], width: int) -> Optional[CommandSequence]:
+    """The commands that `record` adds, for handles of so many bytes each: of the inputs, and of the output and of fresh
+    numbers. None where the places of the numbers cannot be told from other bytes."""
+    if min((width, *widths)) < _MIN_WIDTH or max((width, *widths)) not in _FIRST_PLACEHOLDERS:
+        return None
+    first, second = (_recorded_from(record, widths, width, which) for which in (0, 1))
+    if first is None or second is None or first.text != second.text or first._order(range(_MAX_PLACEHOLDERS)) != \
+            second._order(range(_MAX_PLACEHOLDERS)):
+        return None
+    return first
+
+
+def _recorded_from(record: Record, widths: Sequence[int], width: int, which: int) -> Optional[CommandSequence]:
+    inputs = [_FIRST_PLACEHOLDERS[one][which] + i for i, one in enumerate(widths)]
+    output = _FIRST_PLACEHOLDERS[width][which] + len(inputs)
+    fresh: List[int] = []
+
+    def next_id() -> int:
+        fresh.append(output + 1 + len(fresh))
+        return fresh[-1]
+
+    request = record(inputs, output, next_id)
+    numbers = [*inputs, output, *fresh]
+    if len(numbers) > _MAX_PLACEHOLDERS:
+        return None
+    whole = request.SerializeToString()
+    places = []
+    for i, number in enumerate(numbers):
+        pattern = varint(number)
+        place = whole.find(pattern)
+        while place >= 0:
+            places.append((place, i))
+            place = whole.find(pattern, place + 1)
+    places.sort()
+    text, end = b"", 0
+    for place, i in places:
+        if place < end:
+            return None  # two overlap
+        text += whole[end:place].replace(b"%", b"%%") + b"%b"
+        end = place + len(varint(numbers[i]))
+    text += whole[end:].replace(b"%", b"%%")
+    operations = tuple((fresh.index(command.id), i) for i, command in enumerate(request.commands)
+                       if command.HasField("operation"))
+    return CommandSequence(text, tuple(i for _, i in places), len(fresh), width, operations, len(request.commands))

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import threading
 import weakref
+from collections import deque
 from math import prod
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -35,8 +36,10 @@ _LONG_SUM_BYTES = 1 << 30
 INLINE_BYTES = 16 << 10
 # Commands that a value of the host travels with, before it is uploaded for those to come.
 _MAX_INLINE_USES = 2
-# Launches of several codes travel as one piece up to this size.
+# Launches of several codes, and other serialised commands, travel as one piece up to this size.
 _MAX_LAUNCH_BYTES = 256 << 10
+_MAX_PIECE_COMMANDS = 800
+_MAX_SEQUENCES = 512
 _MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
@@ -216,10 +219,11 @@ class Node:
     arrays are.
     `weight`: of a deferred value, the commands that are fused at most.
     `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0.
-    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any."""
+    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any.
+    `count`, how many elements are not zero and the version of the buffer then, is set once that was asked for."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "offset", "num_inline", "__weakref__")
+                 "host_version", "buffer", "device", "offset", "num_inline", "count", "__weakref__")
 
     def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, Assembly, None], inputs: tuple,
                  origin):
@@ -270,6 +274,18 @@ class Node:
         self.host = host
         self.host_version = self.buffer.version if self.buffer else 0
 
+    def known_count(self) -> Optional[int]:
+        """How many elements are not zero, where that was read since they were written last."""
+        version, count = getattr(self, "count", (0, None))
+        buffer = self.buffer
+        if buffer is None or buffer.version == version and buffer.copy is None and not buffer.is_shared:
+            return count
+        return None
+
+    def keep_count(self, version: int, count: int) -> None:
+        """`version`: the buffer's, or 0, when the elements were counted."""
+        self.count = version, count
+
     def own_buffer(self) -> Buffer:
         """The buffer that the node shares with its views, created if missing."""
         if self.buffer is None:
@@ -300,6 +316,7 @@ class Node:
             self.session.check_written(self)
         if self.buffer is None:
             self.host = None
+            self.count = 0, None
         else:
             self.buffer.version += 1
             if self.buffer.copy is not None:
@@ -683,6 +700,38 @@ def spec_of(node: Node) -> array_pb2.ArraySpec:
     return array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[node.dtype], shape=node.shape)
 
 
+class _Numbers:
+    """In place of a session, for commands that are recorded and not sent."""
+
+    _is_trace = False
+
+    def __init__(self, next_id: Callable[[], int], device: str):
+        self._next_id, self.device = next_id, device
+        self._released: deque = deque()
+
+
+# By key, device and the lengths of handles: the commands of composites that came twice, False where they cannot be
+# copied. The session's lock is held, and no key is of one session alone.
+_sequences: Dict[tuple, Union[_encoding.CommandSequence, bool]] = {}
+_seen_sequences: set = set()
+
+
+def _assemble(
+    op: Assembly, node: Node, flush: "Flush", sources: List[Union[Node, Number, int]], handle: int, origin
+) -> None:
+    """The commands of an Assembly like `node`."""
+    creation = flush.begin(handle, origin).creation
+    spec = (creation.fill if op.is_zeroed else creation.empty).spec
+    spec.data_type = _dtypes.NUMBERS[node.dtype]
+    spec.shape.extend(node.shape)
+    try:
+        for source, part in zip(sources, op.parts):
+            flush._fill_part(source, flush.view(handle, part, origin), origin)
+    except BaseException:
+        flush._scratch.append(handle)  # what there is of it is sent, and of no use
+        raise
+
+
 class Flush:
     """One pass that makes commands of nodes, in an order in which each finds its inputs. The session's lock is held."""
 
@@ -696,10 +745,11 @@ class Flush:
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
-        # Serialised launches that follow the pieces and one another, their bytes, and for each code among them the
-        # place of the launch that has it: they travel in one message.
-        self._launches: List[bytes] = []
-        self._launch_bytes = 0
+        # Serialised commands that follow the pieces and one another, how many and their bytes, and for each kernel's
+        # code among them the place of the launch that has it: they travel in one message.
+        self._serialised: List[bytes] = []
+        self._num_serialised = 0
+        self._serialised_bytes = 0
         self._code_places: Dict[bytes, int] = {}
         self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
@@ -709,11 +759,11 @@ class Flush:
 
     def __bool__(self) -> bool:
         """Whether there is something to send."""
-        return bool(self.pieces or self._launches or self.commands)
+        return bool(self.pieces or self._serialised or self.commands)
 
     def seal(self) -> None:
         """Serialises the commands so far: others follow them as bytes."""
-        self._end_launches()
+        self._end_serialised()
         if self.commands:
             self.pieces += cut(self.request)
             self.request = compute_service_pb2.ExecuteRequest()
@@ -775,19 +825,26 @@ class Flush:
         command_id, code = session._next_id(), template.code
         if self.commands:
             self.seal()
-        elif code not in self._code_places and self._launch_bytes + len(code) > _MAX_LAUNCH_BYTES:
-            self._end_launches()
-        place = len(self._launches)
+        elif code not in self._code_places and self._serialised_bytes + len(code) > _MAX_LAUNCH_BYTES:
+            self._end_serialised()
+        place = self._num_serialised
         command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
-        self._launches.append(command)
-        self._launch_bytes += len(command)
+        self._add_serialised(command, 1)
         self.num_launches += 1
         self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
 
-    def _end_launches(self) -> None:
-        if self._launches:
-            self.pieces.append((b"".join(self._launches), len(self._launches)))
-            self._launches, self._launch_bytes, self._code_places = [], 0, {}
+    def _add_serialised(self, commands: bytes, count: int) -> None:
+        self._serialised.append(commands)
+        self._num_serialised += count
+        self._serialised_bytes += len(commands)
+        if self._num_serialised >= _MAX_PIECE_COMMANDS or self._serialised_bytes >= 2 * _MAX_LAUNCH_BYTES:
+            self._end_serialised()
+
+    def _end_serialised(self) -> None:
+        if self._serialised:
+            self.pieces.append((b"".join(self._serialised), self._num_serialised))
+            self._serialised, self._num_serialised, self._serialised_bytes = [], 0, 0
+            self._code_places = {}
 
     def _place(self, operation: pb.Operation) -> None:
         device = self.session.device
@@ -854,7 +911,7 @@ class Flush:
         self._release([])
 
     def finish(self) -> None:
-        self._end_launches()
+        self._end_serialised()
         self._release(self._scratch)
         self._scratch = []
 
@@ -951,17 +1008,72 @@ class Flush:
             one if type(one) is Number or self._is_made_in_place(one, node) else self.materialise(one)
             for one in node.inputs
         ]
-        origin = node.origin
-        creation = self.begin(handle, origin).creation
-        spec = (creation.fill if op.is_zeroed else creation.empty).spec
-        spec.data_type = _dtypes.NUMBERS[node.dtype]
-        spec.shape.extend(node.shape)
+        if all(type(one) is int for one in sources):
+            key = op, node.shape, node.dtype
+            self.sequence(key, functools.partial(_assemble, op, node), sources, handle, node.origin)
+        else:
+            _assemble(op, node, self, sources, handle, node.origin)
+
+    def sequence(self, key, make: Callable[["Flush", list, int, object], None], inputs: List[int], output: int,
+                 origin) -> None:
+        """Adds the commands of a composite: what `make(flush, inputs, output, origin)` adds for any handles of inputs
+        and of the output, and the release of its scratch handles. From the second time that `key` comes the commands
+        are copies of recorded ones, with other numbers (`_encoding.CommandSequence`)."""
+        session = self.session
+        if session._is_trace:
+            make(self, inputs, output, origin)
+            return
+        numbers = list(map(_encoding.varint, inputs))
+        encoded = _encoding.varint(output)
+        widths = tuple(map(len, numbers))
+        key = key, session.device, widths, len(encoded)
+        made = _sequences.get(key)
+        if made is None:
+            made = self._recorded_sequence(key, make, widths, len(encoded))
+        if type(made) is _encoding.CommandSequence:
+            numbers.append(encoded)
+            next_id = session._next_id
+            fresh = [next_id() for _ in range(made.num_fresh)]
+            numbers += map(_encoding.varint, fresh)
+            if len(numbers[-1]) == made.width:  # the greatest
+                commands = made.copy(numbers)
+                if self.commands:
+                    self.seal()
+                for i, place in made.operations:
+                    self.notes[fresh[i]] = Note(None, origin, (commands, place))
+                self._add_serialised(commands, made.num_commands)
+                return
+        self._add_sequence(make, inputs, output, origin)
+
+    def _add_sequence(self, make, inputs: List[int], output: int, origin) -> None:
+        before, self._scratch = self._scratch, []
         try:
-            for source, part in zip(sources, op.parts):
-                self._fill_part(source, self.view(handle, part, origin), origin)
+            make(self, inputs, output, origin)
         except BaseException:
-            self._scratch.append(handle)  # what there is of it is sent, and of no use
+            self._scratch += before
             raise
+        scratch, self._scratch = self._scratch, before
+        if scratch:
+            self.commands.add(id=self.session._next_id()).release.handles.extend(scratch)
+
+    @staticmethod
+    def _recorded_sequence(key, make, widths: tuple, width: int) -> Union[_encoding.CommandSequence, bool]:
+        """The commands for a key that comes the second time, False otherwise and where they cannot be copied."""
+        if key not in _seen_sequences:
+            if len(_seen_sequences) >= _MAX_SEQUENCES:
+                _seen_sequences.clear()
+            _seen_sequences.add(key)
+            return False
+
+        def record(inputs, output, next_id):
+            flush = Flush(_Numbers(next_id, key[1]))
+            flush._add_sequence(make, inputs, output, None)
+            return flush.request
+
+        if len(_sequences) >= _MAX_SEQUENCES:
+            _sequences.clear()
+        made = _sequences[key] = _encoding.recorded(record, widths, width) or False
+        return made
 
     def _fill_part(self, source: Union[Node, Number, int], view: int, origin) -> None:
         """Writes a value into a view: an elementwise one, which is computed there, a number, or an array by handle."""

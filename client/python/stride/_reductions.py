@@ -431,7 +431,8 @@ def var(
     axes = _inference.normal_axes(axis, array.ndim)
     if mean is None:
         mean = _plain_mean(array, axes, True, where)
-    deviations = square(absolute(array - mean))
+    deviations = array - mean
+    deviations = square(absolute(deviations) if deviations.dtype.kind == "c" else deviations)
     total = sum(deviations, axis=axes, keepdims=keepdims, where=where)
     if where is not True:
         from stride import _elementwise, _manipulation

@@ -9,7 +9,6 @@ import time
 import weakref
 from collections import deque
 from concurrent.futures import Future
-from math import prod
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import grpc
@@ -46,6 +45,8 @@ _MAX_HELD = 32
 _PART_BYTES = 4 << 20
 # Parts have at most so many values, of any size: the daemon plans them while the next ones are encoded.
 _MAX_PART_NODES = 128
+# Ids and handles have as many bytes in a message from the first on (`_encoding.recorded`).
+_FIRST_ID = 1 << 14
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
@@ -193,7 +194,7 @@ class Session:
         self.device = _device_name(device)
         self._channels = channels
         self._daemon = daemon
-        self._ids = itertools.count(1)
+        self._ids = itertools.count(_FIRST_ID)
         self._next_id = self._ids.__next__
         self._released: deque = deque()  # handles without a Python object
         self._reported: set = set()  # messages of errors raised since the last synchronize
@@ -365,19 +366,19 @@ class Session:
     def _materialise_in_parts(self, flush: Flush, nodes) -> None:
         """Makes the commands of these nodes, and sends those of the first ones while the others are made, where these
         take a device some time or are many. What the last nodes need stays in `flush`. The session's lock is held."""
-        part, num_nodes, num_bytes = 1, 0, 0
         last = nodes[-1]
+        num_nodes, part = 0, 1
         for node in nodes:
-            if num_bytes < _PART_BYTES and node.op is not None:
-                # The result, and of what is no elementwise function, whose result may be small, the first input.
-                num_bytes += prod(node.shape) * node.dtype.itemsize
-                if type(node.op) is not str and node.inputs and type(node.inputs[0]) is Node:
-                    num_bytes += node.inputs[0].nbytes
-            flush.materialise(node)
             num_nodes += 1
-            if (num_nodes >= part and num_bytes >= _PART_BYTES or num_nodes >= _MAX_PART_NODES) and node is not last:
+            if num_nodes < part:
+                flush.materialise(node)
+                continue
+            is_long = node.op is not None and _is_long(node)
+            flush.materialise(node)
+            part = min(2 * num_nodes, _MAX_PART_NODES)
+            if (is_long or num_nodes >= _MAX_PART_NODES) and node is not last:
                 self._finish(flush)
-                part, num_nodes, num_bytes = min(2 * part, _MAX_PART_NODES), 0, 0
+                num_nodes = 0
 
     def _finish(self, flush: Flush) -> None:
         flush.finish()
@@ -810,6 +811,14 @@ class Session:
     def _call(self, method, request, timeout: Optional[float] = None):
         self._check_open()
         return _errors.call(method, request, timeout=timeout or self.timeout or _CALL_SECONDS)
+
+
+def _is_long(node: Node) -> bool:
+    """Whether a value is worth a message: it, or what is no elementwise function's first input, has many bytes."""
+    if node.nbytes >= _PART_BYTES:
+        return True
+    return type(node.op) is not str and bool(node.inputs) and type(node.inputs[0]) is Node and \
+        node.inputs[0].nbytes >= _PART_BYTES
 
 
 def _device_name(device: Optional[str]) -> str:

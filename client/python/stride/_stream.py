@@ -53,13 +53,14 @@ class Note:
         self,
         answer: Optional[Answer] = None,
         origin: object = None,
-        operation: Union[operation_pb2.Operation, bytes, None] = None,
+        operation: Union[operation_pb2.Operation, bytes, Tuple[bytes, int], None] = None,
         launch: object = None,
         written: Sequence = (),
     ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
-        self._operation = operation  # its serialised command, where a launch was encoded from a template
+        # Its serialised command, where a launch was encoded from a template, or several and its place among them.
+        self._operation = operation
         self.launch = launch  # what CommandStream.launched has once it was done
         self.written = written  # of a launch: the buffers of the arrays that it was given
         self.thread = threading.get_ident() if written else 0  # that launched
@@ -69,7 +70,10 @@ class Note:
         """Parsed for an error alone."""
         operation = self._operation
         if isinstance(operation, bytes):
-            return pb.ExecuteRequest.FromString(operation).commands[0].operation
+            operation = operation, 0
+        if isinstance(operation, tuple):
+            commands, place = operation
+            return pb.ExecuteRequest.FromString(commands).commands[place].operation
         return operation
 
     @property
