@@ -4,7 +4,6 @@ import contextlib
 import functools
 import threading
 import weakref
-from collections import deque
 from math import prod
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -38,8 +37,10 @@ INLINE_BYTES = 16 << 10
 _MAX_INLINE_USES = 2
 # Launches of several codes, and other serialised commands, travel as one piece up to this size.
 _MAX_LAUNCH_BYTES = 256 << 10
-_MAX_PIECE_COMMANDS = 800
-_MAX_SEQUENCES = 512
+_MAX_PIECE_BYTES = 512 << 10
+_MAX_PIECE_COMMANDS = 900
+# Serialised steps of views that are kept.
+_MAX_VIEW_STEPS = 1_024
 _MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
@@ -160,14 +161,39 @@ class Number:
 Build = Callable[["Flush", "Node", list], None]
 
 
-class Prepared(NamedTuple):
-    """In place of a Build, where all inputs are nodes: `operation` is copied, and `fill(copy, handles)` puts in the inputs' handles. Made once for all operations
-    that differ in nothing else, since to copy one costs less than to make it. Nobody changes `operation`. As after `Flush.begin`, `fill` must not fail."""
+class Prepared:
+    """In place of a Build, where all inputs are nodes: `operation` has its fields but for the inputs. The fields
+    `inputs` of the message of its `kind` take these, and the repeated field `rest` those that are left. Made once for
+    all operations that differ in nothing else. Nobody changes `operation`. `computes`: a reduction that may compute its
+    input's elements as it reads them, in place of reading an array of them."""
 
-    operation: pb.Operation
-    fill: Callable[[pb.Operation, List[int]], None]
-    # A reduction that may compute its input's elements as it reads them, in place of reading an array of them.
-    computes: bool = False
+    __slots__ = ("operation", "kind", "inputs", "rest", "computes", "template", "_tags", "_rest_tag")
+
+    def __init__(self, operation: pb.Operation, kind: str, inputs: Tuple[str, ...], rest: str = "",
+                 computes: bool = False):
+        message = getattr(operation, kind)
+        message.SetInParent()
+        self.operation, self.kind, self.inputs, self.rest, self.computes = operation, kind, inputs, rest, computes
+        self.template = _encoding.OperationTemplate(_encoding.kind_tag(kind), message.SerializeToString())
+        self._tags = _encoding.field_tags(kind, inputs)
+        self._rest_tag = _encoding.field_tags(kind, (rest,))[0] if rest else b""
+
+    def encoded(self, handles: List[int]) -> bytes:
+        """The fields of the inputs, serialised."""
+        if len(handles) == 1 and self._tags:
+            return self._tags[0] + _encoding.handle_operand(handles[0])
+        tags = self._tags + (self._rest_tag,) * (len(handles) - len(self._tags))
+        return b"".join([tag + _encoding.handle_operand(one) for tag, one in zip(tags, handles)])
+
+    def fill(self, operation: pb.Operation, handles: List[int]) -> None:
+        """Sets the inputs of a copy of `operation`."""
+        message = getattr(operation, self.kind)
+        for name, handle in zip(self.inputs, handles):
+            getattr(message, name).handle = handle
+        if self.rest:
+            more = getattr(message, self.rest)
+            for handle in handles[len(self.inputs):]:
+                more.add().handle = handle
 
 
 class View(NamedTuple):
@@ -201,6 +227,27 @@ class View(NamedTuple):
                 part = getattr(step, kind)
                 part.shape.extend(values[0])
                 part.SetInParent()
+
+
+_view_steps: Dict[tuple, bytes] = {}
+
+
+def _encoded_steps(views: Tuple[View, ...]) -> bytes:
+    """The field `steps` of a pb.View, serialised."""
+    try:
+        known = _view_steps.get(views)
+    except TypeError:  # steps with lists
+        known = None
+    if known is None:
+        message = pb.View()
+        for one in views:
+            one.write(message.steps)
+        known = message.SerializeToString()
+        with contextlib.suppress(TypeError):
+            if len(_view_steps) >= _MAX_VIEW_STEPS:
+                _view_steps.clear()
+            _view_steps[views] = known
+    return known
 
 
 class Assembly(NamedTuple):
@@ -700,36 +747,13 @@ def spec_of(node: Node) -> array_pb2.ArraySpec:
     return array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[node.dtype], shape=node.shape)
 
 
-class _Numbers:
-    """In place of a session, for commands that are recorded and not sent."""
-
-    _is_trace = False
-
-    def __init__(self, next_id: Callable[[], int], device: str):
-        self._next_id, self.device = next_id, device
-        self._released: deque = deque()
-
-
-# By key, device and the lengths of handles: the commands of composites that came twice, False where they cannot be
-# copied. The session's lock is held, and no key is of one session alone.
-_sequences: Dict[tuple, Union[_encoding.CommandSequence, bool]] = {}
-_seen_sequences: set = set()
-
-
-def _assemble(
-    op: Assembly, node: Node, flush: "Flush", sources: List[Union[Node, Number, int]], handle: int, origin
-) -> None:
-    """The commands of an Assembly like `node`."""
-    creation = flush.begin(handle, origin).creation
-    spec = (creation.fill if op.is_zeroed else creation.empty).spec
-    spec.data_type = _dtypes.NUMBERS[node.dtype]
-    spec.shape.extend(node.shape)
-    try:
-        for source, part in zip(sources, op.parts):
-            flush._fill_part(source, flush.view(handle, part, origin), origin)
-    except BaseException:
-        flush._scratch.append(handle)  # what there is of it is sent, and of no use
-        raise
+@functools.lru_cache(maxsize=1024)
+def _empty(data_type: int, shape: Tuple[int, ...], is_zeroed: bool) -> "Prepared":
+    """A new array, of zeros or of any elements."""
+    spec = array_pb2.ArraySpec(data_type=data_type, shape=shape)
+    creation = pb.Creation(fill=pb.Creation.Fill(spec=spec)) if is_zeroed else \
+        pb.Creation(empty=pb.Creation.Empty(spec=spec))
+    return Prepared(pb.Operation(creation=creation), "creation", ())
 
 
 class Flush:
@@ -745,12 +769,13 @@ class Flush:
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
-        # Serialised commands that follow the pieces and one another, how many and their bytes, and for each kernel's
-        # code among them the place of the launch that has it: they travel in one message.
+        # Serialised commands that follow the pieces and one another, their bytes, and for each kernel's code among them
+        # the place of the launch that has it: they travel in one message.
         self._serialised: List[bytes] = []
-        self._num_serialised = 0
         self._serialised_bytes = 0
         self._code_places: Dict[bytes, int] = {}
+        # Whether operations are added as messages: a trace keeps these, and a read changes the last.
+        self._as_messages = session._is_trace
         self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
         self.has_long = False  # has an operation that keeps the device at work
@@ -770,9 +795,11 @@ class Flush:
             self.commands = self.request.commands
             self._begun = 0, 0, None, None
 
-    def begin(self, handle: int, origin, prepared: Optional[pb.Operation] = None) -> pb.Operation:
-        """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent.
-        `prepared` is copied."""
+    def begin(
+        self, handle: int, origin, prepared: Optional[pb.Operation] = None, existing: bool = False
+    ) -> pb.Operation:
+        """Adds a command, as a message, that makes `handle`, or with `existing` writes into it. The caller fills in its
+        kind, which is no view, and does nothing then that may fail: what there is is sent. `prepared` is copied."""
         session, commands = self.session, self.commands
         command_id = session._next_id()
         command = commands.add()
@@ -782,34 +809,74 @@ class Flush:
             operation.CopyFrom(prepared)
         output = operation.outputs.add()
         output.handle = handle
+        if existing:
+            output.existing = True
         if session.device:
             operation.device = session.device
         note = self.notes[command_id] = Note(None, origin, operation)
         self._begun = len(commands), handle, output, note
         return operation
 
-    def operation(self, handle: int, origin, **kind) -> pb.Operation:
-        """Adds a command; its output is `handle`."""
+    def operation(self, handle: int, origin, **kind) -> None:
+        """Adds a command with this kind; its output is `handle`, 0 for none."""
+        (name, message), = kind.items()
+        if handle and not self._as_messages:
+            content = _encoding.kind_tag(name) + _encoding.framed(message.SerializeToString())
+            content = _encoding.operation_with(content, handle, self.session.device if name != "view" else "")
+            self._add_operation(content, origin)
+            return
         command_id = self.session._next_id()
         operation = self.commands.add(id=command_id).operation
-        for name, message in kind.items():
-            getattr(operation, name).CopyFrom(message)
+        getattr(operation, name).CopyFrom(message)
         if handle:
             operation.outputs.add(handle=handle)
-        self._place(operation)
+        if self._is_placed(operation):
+            operation.device = self.session.device
         self.notes[command_id] = Note(None, origin, operation)
-        return operation
 
-    def add(self, operation: pb.Operation, origin, launch=None, written=()) -> pb.Operation:
+    def encode(self, template: "_encoding.OperationTemplate", inputs: bytes, handle: int, origin,
+               existing: bool = False, is_placed: bool = True) -> None:
+        """Adds a command that makes `handle`, or with `existing` writes into it. `inputs`: the fields that the template
+        lacks, serialised. `is_placed`: it runs on the session's device."""
+        session, varint = self.session, _encoding.varint
+        command_id = session._next_id()
+        device = session.device if is_placed else ""
+        command = template.command(varint(command_id), inputs, varint(handle), device, existing)
+        self._add_serialised(command)
+        self.notes[command_id] = Note(None, origin, command)
+
+    def _add_operation(self, content: bytes, origin) -> None:
+        """Adds a command with this serialised field, an operation."""
+        command_id = self.session._next_id()
+        command = _encoding.command(command_id, content)
+        self._add_serialised(command)
+        self.notes[command_id] = Note(None, origin, command)
+
+    def ask(self, content: bytes, answer) -> None:
+        """Adds a command that is no operation, serialised but for its id, whose answer is waited for."""
+        command_id = self.session._next_id()
+        self._add_serialised(_encoding.command(command_id, content))
+        self.notes[command_id] = Note(answer)
+
+    def add(self, operation: pb.Operation, origin, launch=None, written=()) -> None:
         """`launch`: the kernel's identity for CommandStream.launched. The daemon answers a kernel's first launch when
         it is done, and the commands after it later. It answers every launch of a kernel without arrays like this, since
         no array could report the fault. `written`: the buffers of a launch's arrays."""
         wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session._next_id()
-        operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
-        self._place(operation)
-        self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
-        return operation
+        is_placed = self._is_placed(operation)
+        recorded: Union[pb.Operation, bytes]
+        if self._as_messages:
+            recorded = self.commands.add(id=command_id, operation=operation, wait=wait).operation
+            if is_placed:
+                recorded.device = self.session.device
+        else:
+            content = operation.SerializeToString()
+            if is_placed:
+                content += _encoding.device_field(self.session.device)
+            recorded = _encoding.command(command_id, _encoding.operation(content, wait))
+            self._add_serialised(recorded)
+        self.notes[command_id] = Note(None, origin, recorded, launch if wait else None, written)
 
     def add_launch(self, template: "_encoding.LaunchTemplate", arguments: bytes, origin, launch, written) -> None:
         """Adds a launch with these serialised arguments. `launch`, `written`: as of `add`; `written` names all arrays
@@ -827,30 +894,30 @@ class Flush:
             self.seal()
         elif code not in self._code_places and self._serialised_bytes + len(code) > _MAX_LAUNCH_BYTES:
             self._end_serialised()
-        place = self._num_serialised
+        place = len(self._serialised)
         command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
-        self._add_serialised(command, 1)
+        self._add_serialised(command)
         self.num_launches += 1
         self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
 
-    def _add_serialised(self, commands: bytes, count: int) -> None:
-        self._serialised.append(commands)
-        self._num_serialised += count
-        self._serialised_bytes += len(commands)
-        if self._num_serialised >= _MAX_PIECE_COMMANDS or self._serialised_bytes >= 2 * _MAX_LAUNCH_BYTES:
+    def _add_serialised(self, command: bytes) -> None:
+        if self.commands:
+            self.seal()
+        serialised = self._serialised
+        serialised.append(command)
+        self._serialised_bytes += len(command)
+        if len(serialised) >= _MAX_PIECE_COMMANDS or self._serialised_bytes >= _MAX_PIECE_BYTES:
             self._end_serialised()
 
     def _end_serialised(self) -> None:
         if self._serialised:
-            self.pieces.append((b"".join(self._serialised), self._num_serialised))
-            self._serialised, self._num_serialised, self._serialised_bytes = [], 0, 0
-            self._code_places = {}
+            self.pieces.append((b"".join(self._serialised), len(self._serialised)))
+            self._serialised, self._serialised_bytes, self._code_places = [], 0, {}
 
-    def _place(self, operation: pb.Operation) -> None:
-        device = self.session.device
-        if device and not operation.device and operation.WhichOneof("kind") != "view" and \
-                not any(output.HasField("sharding") for output in operation.outputs):
-            operation.device = device
+    def _is_placed(self, operation: pb.Operation) -> bool:
+        """Whether the operation, which names no device, runs on the session's."""
+        return bool(self.session.device) and not operation.device and operation.WhichOneof("kind") != "view" and \
+            not any(output.HasField("sharding") for output in operation.outputs)
 
     def read(self, node: Node, answer) -> None:
         """Adds the command that answers with the elements. A few come back from the command that computes them, if it
@@ -860,7 +927,11 @@ class Flush:
         session = self.session
         if node.op is not None and _is_returned(node) and node.session is session and node.device == session.device:
             handle = self.session._next_id()
-            self._compute(node, handle)
+            self._as_messages = True
+            try:
+                self._compute(node, handle)
+            finally:
+                self._as_messages = session._is_trace
             if self._return(handle, answer):
                 node.handle = 0
                 return
@@ -885,11 +956,7 @@ class Flush:
         return True
 
     def fetch(self, handle: int, answer) -> None:
-        command_id = self.session._next_id()
-        command = self.commands.add()
-        command.id = command_id
-        command.fetch.handle = handle
-        self.notes[command_id] = Note(answer)
+        self.ask(_encoding.fetch(handle), answer)
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""
@@ -911,9 +978,9 @@ class Flush:
         self._release([])
 
     def finish(self) -> None:
-        self._end_serialised()
         self._release(self._scratch)
         self._scratch = []
+        self._end_serialised()
 
     def take(self) -> Tuple[compute_service_pb2.ExecuteRequest, Dict[int, Note], List[Piece]]:
         """What is to be sent after `finish`, for CommandStream.send. The flush is empty then and may go on."""
@@ -930,10 +997,13 @@ class Flush:
         released = self.session._released
         while released:
             handles.append(released.popleft())
-        if handles:
-            command = self.commands.add()
-            command.id = self.session._next_id()
-            command.release.handles.extend(handles)
+        if not handles:
+            return
+        command_id = self.session._next_id()
+        if self._as_messages:
+            self.commands.add(id=command_id).release.handles.extend(handles)
+        else:
+            self._add_serialised(_encoding.command(command_id, _encoding.release(handles)))
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:
         if type(one) is Number:
@@ -969,7 +1039,10 @@ class Flush:
                 self._reduce_expression(node, op, handle)
                 return
             handles = list(map(self.materialise, node.inputs))
-            op.fill(self.begin(handle, node.origin, op.operation), handles)
+            if self._as_messages:
+                op.fill(self.begin(handle, node.origin, op.operation), handles)
+            else:
+                self.encode(op.template, op.encoded(handles), handle, node.origin)
             return
         if type(op) is View:
             self._view(node, op, handle)
@@ -1000,6 +1073,10 @@ class Flush:
 
     def _reduce_expression(self, node: Node, op: Prepared, handle: int) -> None:
         text, inputs, origins = self._expression(node.inputs[0])
+        if not self._as_messages:
+            encoded = _encoding.framed(self._encoded_expression(text, inputs))
+            self.encode(op.template, _encoding.REDUCED_EXPRESSION + encoded, handle, [node.origin, *origins])
+            return
         reduction = self.begin(handle, [node.origin, *origins], op.operation).reduction
         self._write_expression(reduction.expression, text, inputs)
 
@@ -1008,85 +1085,41 @@ class Flush:
             one if type(one) is Number or self._is_made_in_place(one, node) else self.materialise(one)
             for one in node.inputs
         ]
-        if all(type(one) is int for one in sources):
-            key = op, node.shape, node.dtype
-            self.sequence(key, functools.partial(_assemble, op, node), sources, handle, node.origin)
-        else:
-            _assemble(op, node, self, sources, handle, node.origin)
-
-    def sequence(self, key, make: Callable[["Flush", list, int, object], None], inputs: List[int], output: int,
-                 origin) -> None:
-        """Adds the commands of a composite: what `make(flush, inputs, output, origin)` adds for any handles of inputs
-        and of the output, and the release of its scratch handles. From the second time that `key` comes the commands
-        are copies of recorded ones, with other numbers (`_encoding.CommandSequence`)."""
-        session = self.session
-        if session._is_trace:
-            make(self, inputs, output, origin)
-            return
-        numbers = list(map(_encoding.varint, inputs))
-        encoded = _encoding.varint(output)
-        widths = tuple(map(len, numbers))
-        key = key, session.device, widths, len(encoded)
-        made = _sequences.get(key)
-        if made is None:
-            made = self._recorded_sequence(key, make, widths, len(encoded))
-        if type(made) is _encoding.CommandSequence:
-            numbers.append(encoded)
-            next_id = session._next_id
-            fresh = [next_id() for _ in range(made.num_fresh)]
-            numbers += map(_encoding.varint, fresh)
-            if len(numbers[-1]) == made.width:  # the greatest
-                commands = made.copy(numbers)
-                if self.commands:
-                    self.seal()
-                for i, place in made.operations:
-                    self.notes[fresh[i]] = Note(None, origin, (commands, place))
-                self._add_serialised(commands, made.num_commands)
-                return
-        self._add_sequence(make, inputs, output, origin)
-
-    def _add_sequence(self, make, inputs: List[int], output: int, origin) -> None:
-        before, self._scratch = self._scratch, []
+        origin = node.origin
+        self.make_empty(node, handle, op.is_zeroed)
         try:
-            make(self, inputs, output, origin)
+            for source, part in zip(sources, op.parts):
+                self._fill_part(source, self.view(handle, part, origin), origin)
         except BaseException:
-            self._scratch += before
+            self._scratch.append(handle)  # what there is of it is sent, and of no use
             raise
-        scratch, self._scratch = self._scratch, before
-        if scratch:
-            self.commands.add(id=self.session._next_id()).release.handles.extend(scratch)
 
-    @staticmethod
-    def _recorded_sequence(key, make, widths: tuple, width: int) -> Union[_encoding.CommandSequence, bool]:
-        """The commands for a key that comes the second time, False otherwise and where they cannot be copied."""
-        if key not in _seen_sequences:
-            if len(_seen_sequences) >= _MAX_SEQUENCES:
-                _seen_sequences.clear()
-            _seen_sequences.add(key)
-            return False
+    def make_empty(self, node: Node, handle: int, is_zeroed: bool = False) -> None:
+        """Makes an array like `node`, whose elements others write."""
+        made = _empty(_dtypes.NUMBERS[node.dtype], node.shape, is_zeroed)
+        if self._as_messages:
+            self.begin(handle, node.origin, made.operation)
+        else:
+            self.encode(made.template, b"", handle, node.origin)
 
-        def record(inputs, output, next_id):
-            flush = Flush(_Numbers(next_id, key[1]))
-            flush._add_sequence(make, inputs, output, None)
-            return flush.request
-
-        if len(_sequences) >= _MAX_SEQUENCES:
-            _sequences.clear()
-        made = _sequences[key] = _encoding.recorded(record, widths, width) or False
-        return made
+    def copy_into(self, source: Union[Number, int], target: int, origin) -> None:
+        """Copies a number, or an array by its handle, into the array of the handle `target`."""
+        if self._as_messages:
+            copy = self.begin(target, origin, existing=True).copy
+            if type(source) is Number:
+                copy.input.scalar.CopyFrom(source.to_proto())
+            else:
+                copy.input.handle = source
+            return
+        operand = _encoding.number_operand(source) if type(source) is Number else _encoding.handle_operand(source)
+        self.encode(_encoding.COPY, _encoding.COPY_INPUT + operand, target, origin, True)
 
     def _fill_part(self, source: Union[Node, Number, int], view: int, origin) -> None:
         """Writes a value into a view: an elementwise one, which is computed there, a number, or an array by handle."""
         if type(source) is Node:
-            self._elementwise(source, view)
-            self.commands[-1].operation.outputs[0].existing = True
-            return
-        operation = self.begin(view, origin)
-        operation.outputs[0].existing = True
-        if type(source) is Number:
-            operation.copy.input.scalar.CopyFrom(source.to_proto())
+            self._elementwise(source, view, True)
         else:
-            operation.copy.input.handle = source
+            self.copy_into(source, view, origin)
 
     def _is_made_in_place(self, part: Node, whole: Node) -> bool:
         """Whether a part of an Assembly is computed where it is to be, since no other value reads it."""
@@ -1103,6 +1136,10 @@ class Flush:
         self._add_view(self.materialise(base), reversed(chain), handle, origin)
 
     def _add_view(self, base: int, views: Iterable[View], handle: int, origin) -> None:
+        if not self._as_messages:
+            inputs = _encoding.VIEW_INPUT + _encoding.handle_operand(base) + _encoded_steps(tuple(views))
+            self.encode(_encoding.VIEW, inputs, handle, origin, is_placed=False)
+            return
         command_id = self.session._next_id()
         command = self.commands.add()
         command.id = command_id
@@ -1132,26 +1169,45 @@ class Flush:
         inline = array_pb2.InlineArray(spec=spec_of(node), data=host.tobytes())
         return pb.Operand(inline_array=inline).SerializeToString()
 
-    def _elementwise(self, node: Node, handle: int) -> None:
+    def _elementwise(self, node: Node, handle: int, existing: bool = False) -> None:
+        """`existing`: the array of the handle is overwritten."""
         for one in node.inputs:
             if type(one) is Node and one.op is not None:  # else there is nothing to fuse
                 text, inputs, origins = self._expression(node)
                 if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
                     self._split(node, node)
                     text, inputs, origins = self._expression(node)
-                if len(origins) > 1:
-                    self._write_expression(self.begin(handle, origins).expression, text, inputs)
-                    return
-                break
-        session, operands = self.session, []
+                if len(origins) == 1:
+                    break
+                if self._as_messages:
+                    self._write_expression(self.begin(handle, origins, existing=existing).expression, text, inputs)
+                else:
+                    encoded = self._encoded_expression(text, inputs)
+                    self.encode(_encoding.EXPRESSION, encoded, handle, origins, existing)
+                return
+        if self._as_messages:
+            self._ufunc(node, handle, existing)
+            return
+        session, inputs = self.session, b""
         for one in node.inputs:
             if type(one) is Number:
-                operands.append(one.to_proto())
-            elif one.handle and one.buffer is None and one.session is session:  # as of `materialise`, which costs more
-                operands.append(one.handle)
+                operand = _encoding.number_operand(one)
             else:
-                operands.append(self._inline(one) or self.materialise(one))
-        ufunc = self.begin(handle, node.origin).ufunc
+                # As `materialise` does, whose call costs more.
+                read = one.handle if one.buffer is None and one.session is session else 0
+                inline = None if read else self._inline(one)
+                operand = _encoding.handle_operand(read or self.materialise(one)) if inline is None else \
+                    _encoding.framed(inline)
+            inputs += _encoding.UFUNC_INPUT + operand
+        self.encode(_encoding.ufunc_templates[node.op], inputs, handle, node.origin, existing)
+
+    def _ufunc(self, node: Node, handle: int, existing: bool) -> None:
+        """A function by itself, as a message."""
+        operands = [
+            one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
+            for one in node.inputs
+        ]
+        ufunc = self.begin(handle, node.origin, existing=existing).ufunc
         ufunc.function = node.op
         add = ufunc.inputs.add
         for one in operands:
@@ -1161,6 +1217,14 @@ class Flush:
                 add().MergeFromString(one)
             else:
                 add().scalar.CopyFrom(one)
+
+    @staticmethod
+    def _encoded_expression(text: str, inputs: dict) -> bytes:
+        return _encoding.expression(text, {
+            name: _encoding.handle_operand(one) if type(one) is int else
+            _encoding.framed(one) if type(one) is bytes else _encoding.number_operand(one)
+            for name, one in inputs.items()
+        })
 
     @staticmethod
     def _write_expression(expression: pb.Expression, text: str, inputs: dict) -> None:

@@ -157,7 +157,7 @@ def _view_of(node: Node, keys: Sequence) -> Node:
     shape += extents[axis:]
     strides += old_strides[axis:]
     if has_new:
-        steps.append(("reshape", shape))
+        steps.append(("reshape", tuple(shape)))
     whole = keys if has_ellipsis else (*keys, Ellipsis)  # NumPy's element would be no array
     return make_view(node, tuple(steps), shape, strides, lambda host: host[tuple(whole)], offset)
 

@@ -169,11 +169,7 @@ def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:
 
 @functools.lru_cache(maxsize=None)  # as many as there are types
 def _converting(data_type: int) -> Prepared:
-    return Prepared(pb.Operation(copy=pb.Copy(data_type=data_type)), _fill_copy)
-
-
-def _fill_copy(operation: pb.Operation, handles) -> None:
-    operation.copy.input.handle = handles[0]
+    return Prepared(pb.Operation(copy=pb.Copy(data_type=data_type)), "copy", ("input",))
 
 
 def copy(x: Array) -> Array:
@@ -746,9 +742,7 @@ def assembled(
 
 def make_empty(flush, node: Node) -> None:
     """A builder's first command, where others write all elements."""
-    spec = flush.begin(node.handle, node.origin).creation.empty.spec
-    spec.data_type = _dtypes.NUMBERS[node.dtype]
-    spec.shape.extend(node.shape)
+    flush.make_empty(node, node.handle)
 
 
 def copy_into(flush, node: Node, operand, part: View) -> None:
@@ -921,25 +915,16 @@ def roll(a, shift, axis=None) -> Array:
 
 def _rolled(node: Node, axis: int, amount: int) -> Array:
     """Moves by 0 < `amount` < the axis's extent: two copies into one result."""
-    rest, session = node.shape[axis] - amount, node.session
-    moves = ((rest, rest + amount, 0), (0, rest, amount))
-
-    def make(flush, inputs, output, origin):
-        spec = flush.begin(output, origin).creation.empty.spec
-        spec.data_type = _dtypes.NUMBERS[node.dtype]
-        spec.shape.extend(node.shape)
-        for begin, end, to in moves:
-            source = flush.view(inputs[0], View((("slice", axis, begin, end, None),)), origin)
-            target = flush.view(output, View((("slice", axis, to, to + end - begin, None),)), origin)
-            operation = flush.begin(target, origin)
-            operation.outputs[0].existing = True
-            operation.copy.input.handle = source
+    rest = node.shape[axis] - amount
 
     def build(flush, result, operands):
-        key = "roll", node.shape, node.dtype, axis, amount
-        flush.sequence(key, make, [operands[0].handle], result.handle, result.origin)
+        flush.make_empty(result, result.handle)
+        for begin, end, to in ((rest, rest + amount, 0), (0, rest, amount)):
+            source = flush.view(operands[0].handle, View((("slice", axis, begin, end, None),)), result.origin)
+            target = flush.view(result.handle, View((("slice", axis, to, to + end - begin, None),)), result.origin)
+            flush.copy_into(source, target, result.origin)
 
-    return wrap(record(session, node.shape, node.dtype, build, (node,)))
+    return wrap(record(node.session, node.shape, node.dtype, build, (node,)))
 
 
 def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:

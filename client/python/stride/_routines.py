@@ -65,18 +65,7 @@ def _prepared(kind: str, inputs: Tuple[str, ...], rest: str = "", **fields) -> P
 
 def prepared_with(operation: pb.Operation, kind: str, inputs: Tuple[str, ...], rest: str = "") -> Prepared:
     """As `_prepared`, of an operation that has its fields."""
-    getattr(operation, kind).SetInParent()
-
-    def fill(operation, handles):
-        message = getattr(operation, kind)
-        for name, handle in zip(inputs, handles):
-            getattr(message, name).handle = handle
-        if rest:
-            more = getattr(message, rest)
-            for handle in handles[len(inputs):]:
-                more.add().handle = handle
-
-    return Prepared(operation, fill)
+    return Prepared(operation, kind, inputs, rest)
 
 
 # --- order ---

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _local, _origin, _printed, _reach, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _encoding, _errors, _local, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
@@ -45,8 +45,6 @@ _MAX_HELD = 32
 _PART_BYTES = 4 << 20
 # Parts have at most so many values, of any size: the daemon plans them while the next ones are encoded.
 _MAX_PART_NODES = 128
-# Ids and handles have as many bytes in a message from the first on (`_encoding.recorded`).
-_FIRST_ID = 1 << 14
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
@@ -194,7 +192,7 @@ class Session:
         self.device = _device_name(device)
         self._channels = channels
         self._daemon = daemon
-        self._ids = itertools.count(_FIRST_ID)
+        self._ids = itertools.count(1)
         self._next_id = self._ids.__next__
         self._released: deque = deque()  # handles without a Python object
         self._reported: set = set()  # messages of errors raised since the last synchronize
@@ -464,9 +462,7 @@ class Session:
         answer = Answer()
 
         def add(flush):
-            command = flush.session._next_id()
-            flush.commands.add(id=command).synchronize.SetInParent()
-            flush.notes[command] = Note(answer)
+            flush.ask(_encoding.SYNCHRONIZE, answer)
 
         self._settle(add)
         result = self._wait(answer)
@@ -612,9 +608,7 @@ class Session:
         answer = Answer()
 
         def add(flush):
-            command = flush.session._next_id()
-            flush.commands.add(id=command).release.SetInParent()
-            flush.notes[command] = Note(answer)
+            flush.ask(_encoding.release(()), answer)
 
         with self._lock:
             self._check_open()

@@ -53,14 +53,13 @@ class Note:
         self,
         answer: Optional[Answer] = None,
         origin: object = None,
-        operation: Union[operation_pb2.Operation, bytes, Tuple[bytes, int], None] = None,
+        operation: Union[operation_pb2.Operation, bytes, None] = None,
         launch: object = None,
         written: Sequence = (),
     ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
-        # Its serialised command, where a launch was encoded from a template, or several and its place among them.
-        self._operation = operation
+        self._operation = operation  # its serialised command, where that was encoded from a template
         self.launch = launch  # what CommandStream.launched has once it was done
         self.written = written  # of a launch: the buffers of the arrays that it was given
         self.thread = threading.get_ident() if written else 0  # that launched
@@ -70,10 +69,7 @@ class Note:
         """Parsed for an error alone."""
         operation = self._operation
         if isinstance(operation, bytes):
-            operation = operation, 0
-        if isinstance(operation, tuple):
-            commands, place = operation
-            return pb.ExecuteRequest.FromString(commands).commands[place].operation
+            return pb.ExecuteRequest.FromString(operation).commands[0].operation
         return operation
 
     @property
