@@ -40,8 +40,8 @@ _HOLD_SECONDS = 1e-4
 # How long after a message long operations are held at most: the device may have nothing to do by then.
 _HOLD_LONG_SECONDS = 2e-4
 _MAX_HELD = 32
-# Of many values that are sent at once, the first ones go while the others are encoded, where these have so many bytes,
-# which an H100 moves in some 3 us with the other inputs. Parts have 1, 2, 4, 8, ... values, so that a device is not left waiting and messages are few.
+# Many values that are sent at once leave in parts of 1, 2, 4, 8, ... values where these have so many bytes each, which
+# an H100 moves in some 3 us with the other inputs: the device works while the rest is encoded, and messages are few.
 _PART_BYTES = 4 << 20
 # Parts have at most so many values, of any size: the daemon plans them while the next ones are encoded.
 _MAX_PART_NODES = 128
