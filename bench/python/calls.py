@@ -35,7 +35,8 @@ def rows() -> dict:
     vectors, others = (device(rng.normal(size=(1000, 3)).astype(np.float32)) for _ in range(2))
     from_device, to_device = device(np.ones(64, np.float32)), device(np.zeros(64, np.float32))
     host = np.arange(1000, dtype=np.float32)
-    places, mask, bins = device(rng.integers(0, 1000, 20_000)), st.asarray(rng.random(20_000) < 0.5), np.linspace(-3, 3, 20)
+    places, bins = device(rng.integers(0, 1000, 20_000)), np.linspace(-3, 3, 20)
+    mask = st.asarray(rng.random(20_000) < 0.5)
     w, target = device(rng.normal(size=20_000).astype(np.float32)), device(np.zeros(1000, np.float32))
     mask = st.logical_and(mask, True).block_until_ready()
     kernels = {size: st.RawKernel(f"// {'x' * size}\n{_AXPY}", "axpy") for size in (0, 3_000, 10_000)}

@@ -736,6 +736,8 @@ def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
         flush.add(operation, origin)
         flush.num_launches += 1
         flush.has_long = True
+        if node.buffer is not None and node.buffer.is_shared:
+            flush.is_urgent = True  # other sessions look at the elements
         node.written()  # with the lock: another thread's write into a copy on the host is repeated
 
     session._launch(add)

@@ -311,6 +311,8 @@ def get(array: Array, key) -> Array:
 
     if _is_lone_index(array, key):
         return _routines.gather(array, [key], 0)
+    if isinstance(key, Array) and key.dtype.kind == "b" and key.shape and key.shape == array.shape[:key.ndim]:
+        return _routines.take_masked(array, key, 0)
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
     keys = _expand(keys, array.ndim)

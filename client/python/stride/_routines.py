@@ -476,7 +476,7 @@ def take_masked(x: Array, mask: Array, axis: int) -> Array:
         raise IndexError(f"a mask of shape {mask.shape} does not fit axes {x.shape[axis:axis + mask.ndim]}")
     count = _num_nonzero(mask)
     shape = (*x.shape[:axis], count, *x.shape[axis + mask.ndim:])
-    prepared = prepared_with(pb.Operation(compress=pb.Compress(axis=axis, count=count)), "compress", ("input", "mask"))
+    prepared = _prepared("compress", ("input", "mask"), axis=axis, count=count)
     return _record(prepared, shape, x.dtype, (x._node, mask._node),
                    host=lambda values, mask: values[(*(slice(None),) * axis, mask)])
 
