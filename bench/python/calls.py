@@ -35,10 +35,17 @@ def rows() -> dict:
     vectors, others = (device(rng.normal(size=(1000, 3)).astype(np.float32)) for _ in range(2))
     from_device, to_device = device(np.ones(64, np.float32)), device(np.zeros(64, np.float32))
     host = np.arange(1000, dtype=np.float32)
+    places, bins = device(rng.integers(0, 1000, 20_000)), np.linspace(-3, 3, 20)
+    mask = st.asarray(rng.random(20_000) < 0.5)
+    w, target = device(rng.normal(size=20_000).astype(np.float32)), device(np.zeros(1000, np.float32))
+    mask = st.logical_and(mask, True).block_until_ready()
     kernels = {size: st.RawKernel(f"// {'x' * size}\n{_AXPY}", "axpy") for size in (0, 3_000, 10_000)}
 
     def launch(size):
         kernels[size]((1,), (64,), (np.float32(2), from_device, to_device, np.int32(64)))
+
+    def put():
+        target[places] = w
 
     return {
         "launch": (lambda: launch(0), 1000),
@@ -73,6 +80,21 @@ def rows() -> dict:
         "pad of a matrix": (lambda: st.pad(m, ((1, 1), (2, 2))), 16),
         "pad by edges": (lambda: st.pad(m, 2, mode="edge"), 16),
         "concat": (lambda: st.concat([v, v]), 16),
+        "stack": (lambda: st.stack([w, w]), 16),
+        "roll": (lambda: st.roll(w, 1234), 16),
+        "repeat": (lambda: st.repeat(w, 8), 16),
+        "tril": (lambda: st.tril(m), 16),
+        "var along an axis": (lambda: m.var(axis=0), 16),
+        "std": (lambda: w.std(), 16),
+        "where": (lambda: st.where(mask, w, w), 16),
+        "take": (lambda: st.take(w, places), 16),
+        "x[places]": (lambda: w[places], 16),
+        "x[places] = y": (put, 16),
+        "x[mask]": (lambda: w[mask], 16),
+        "nonzero": (lambda: st.nonzero(mask), 16),
+        "digitize": (lambda: st.digitize(w, bins), 16),
+        "cumsum": (lambda: st.cumsum(w), 16),
+        "sort": (lambda: st.sort(w), 16),
     }
 
 

@@ -16,7 +16,8 @@ import numpy as np
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _graph, _session
+from stride import _array, _encoding, _graph, _session
+from stride.v1 import compute_service_pb2
 
 
 def line_of(mark):
@@ -28,6 +29,28 @@ def tree(values):
     while len(values) > 1:
         values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2:]
     return values[0]
+
+
+def renumbered(commands):
+    """The commands with handles in the order in which they appear."""
+    numbers = {}
+
+    def visit(message):
+        for field, value in message.ListFields():
+            if field.name == "handle":
+                message.handle = numbers.setdefault(value, len(numbers) + 1)
+            elif field.name == "handles":
+                message.handles[:] = [numbers.setdefault(one, len(numbers) + 1) for one in value]
+            elif field.message_type is not None:
+                is_map = field.message_type.GetOptions().map_entry
+                parts = [value[key] for key in sorted(value)] if is_map and hasattr(value, "keys") else value
+                for part in parts if is_map or hasattr(parts, "add") else [parts]:
+                    if hasattr(part, "ListFields"):
+                        visit(part)
+
+    for command in commands:
+        visit(command)
+    return commands
 
 
 class LazyTest(client_case.ClientCase):
@@ -49,6 +72,268 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(sent.num_messages, 1)
         self.assertEqual(sum(command.HasField("synchronize") for command in sent.commands), 1)
         self.assertEqual(float(x[0] + y[0]), 1)
+
+    def test_long_values_are_sent_in_growing_parts(self):
+        x = (st.asarray(np.arange(2_000_000.0)) + 0).block_until_ready()
+        self.session.synchronize()  # which sends releases
+        with Sent(self.session) as sent:
+            results = [x + i for i in range(20)]
+            self.assertEqual(sent.num_messages, 0)
+            self.session.synchronize()
+        self.assertEqual(sent.sizes, [1, 2, 4, 8, 5 + 1])  # the last has the synchronize
+        order = [command.operation.outputs[0].handle for command in sent.commands[:-1]]
+        self.assertEqual(order, [one._node.handle for one in results])
+        for i in (0, 1, 7, 19):
+            self.same(results[i][:3], np.arange(3.0) + i)
+
+    def test_small_values_are_sent_in_parts_where_they_are_many(self):
+        x = (st.asarray(np.arange(1000.0)) + 0).block_until_ready()
+        for count, sizes in ((16, [16 + 1]), (128, [128 + 1]), (300, [128, 128, 44 + 1])):
+            results = []
+            self.session.synchronize()  # which sends releases
+            with self.subTest(count=count), Sent(self.session) as sent:
+                results = [x + i for i in range(count)]
+                self.session.synchronize()
+                self.assertEqual(sent.sizes[-len(sizes):], sizes)
+                self.same(results[-1], np.arange(1000.0) + count - 1)
+                self.assertLessEqual(sent.num_messages, len(sizes) + 2)
+
+    def test_values_of_a_part_use_those_of_the_parts_before(self):
+        x = (st.asarray(np.arange(1_000_000.0)) + 0).block_until_ready()
+        results, expected = [x], np.arange(1_000_000.0)
+        for i in range(40):
+            results.append(results[-1] * 2 - results[len(results) // 2])
+        self.session.synchronize()
+        expected = [expected]
+        for i in range(40):
+            expected.append(expected[-1] * 2 - expected[len(expected) // 2])
+        self.same(results[40], expected[40])
+        self.same(results[3], expected[3])
+
+    def test_an_error_between_parts_leaves_each_value_sent_once(self):
+        x = (st.asarray(np.arange(2_000_000.0)) + 0).block_until_ready()
+
+        def build(flush, node, operands):
+            raise RuntimeError("cannot be built")
+
+        before = [x + 1, x + 2]
+        bad = _array.wrap(_graph.defer(self.session, (3,), np.dtype(float), build, ()))
+        after = [x + 3, x + 4]
+        with Sent(self.session) as sent:
+            with self.assertRaisesRegex(RuntimeError, "cannot be built"):
+                self.session.synchronize()
+            handles = [command.operation.outputs[0].handle for command in sent.commands
+                       if command.HasField("operation")]
+            self.assertEqual(handles, [one._node.handle for one in before])
+            del bad
+            for one, number in zip(before + after, (1, 2, 3, 4)):
+                self.same(one[:2], np.arange(2.0) + number)
+        made = [one.operation.outputs[0].handle for one in sent.commands if one.operation.HasField("ufunc")]
+        self.assertEqual(len(made), len(set(made)))
+
+    def test_an_interrupt_between_parts_sends_no_command_twice(self):
+        x = (st.asarray(np.arange(2_000_000.0)) + 0).block_until_ready()
+        results = [x + i for i in range(4)]
+        sent, send = [], self.session._stream.send
+
+        def interrupted(request, notes, pieces=()):
+            sent.extend(notes)
+            send(request, notes, pieces)
+            if len(sent) == 1:
+                raise KeyboardInterrupt
+
+        with unittest.mock.patch.object(self.session._stream, "send", interrupted):
+            with self.assertRaises(KeyboardInterrupt):
+                self.session.synchronize()
+            for i, one in enumerate(results):
+                self.same(one[:2], np.arange(2.0) + i)
+        self.assertEqual(len(sent), len(set(sent)))
+
+    def encoded(self, make, as_messages):
+        """The commands of the values that `make` records: serialised at once, or as messages."""
+        self.session.synchronize()
+        made = make()
+        values = made if isinstance(made, (list, tuple)) else [made]
+        with self.session._lock, unittest.mock.patch.object(
+            self.session, "_next_id", itertools.count(1 << 20).__next__
+        ):
+            flush = _graph.Flush(self.session)
+            flush._as_messages = as_messages
+            for value in values:
+                flush.materialise(value._node)
+            flush.finish()
+            if not as_messages:
+                self.assertFalse(flush.commands, "a command was added as a message")
+            flush.seal()
+        commands = []
+        for piece, count in flush.pieces:
+            request = compute_service_pb2.ExecuteRequest.FromString(piece)
+            self.assertEqual(len(request.commands), count)
+            self.assertEqual(request.ByteSize(), len(piece))  # with the shortest numbers
+            commands += request.commands
+        for note in flush.notes.values():
+            if note.has_operation:
+                self.assertIn(note.operation, [one.operation for one in commands])
+        return renumbered(commands)
+
+    def test_serialised_commands_equal_messages(self):
+        rng = np.random.default_rng(3)
+        a, b = ((st.asarray(rng.standard_normal((6, 5))) + 0).block_until_ready() for _ in range(2))
+        v, w = ((st.asarray(rng.standard_normal(12)) + 0).block_until_ready() for _ in range(2))
+        c = (st.asarray(np.arange(4) * 1j) + 0).block_until_ready()
+        index = (st.asarray(rng.integers(0, 5, 7)) + 0).block_until_ready()
+        mask = (v > 0).block_until_ready()
+        int(st.count_nonzero(mask)), v[mask].block_until_ready()
+        host = np.arange(5.0)
+        numbers = [0.0, -0.0, 1, -3, 2**40, True, 1.5, float("nan"), float("inf"), np.float32(2), np.int8(3),
+                   np.uint64(2**63), np.float64(-0.0), np.complex64(complex(1, -0.0)), complex(1, 0.0),
+                   complex(1, -0.0), complex(-0.0, 1)]
+        makers = {
+            "two arrays": lambda: a + b,
+            "three arrays": lambda: st.where(mask, v, w),
+            "a name with %": lambda: a % b,
+            "numbers": lambda: [st.multiply(c if isinstance(n, (complex, np.complexfloating)) else v.astype("f8"), n)
+                                for n in numbers if not isinstance(n, np.uint64)],
+            "a large number": lambda: st.asarray(np.uint64([1, 2])) + np.uint64(2**63),
+            "an array of the host": lambda: a + st.asarray(host),
+            "an expression": lambda: st.cos(a) ** 2 + st.sin(b) ** 2 * 3 - st.asarray(host),
+            "an expression of many": lambda: functools.reduce(operator.add, [a * i for i in range(12)]),
+            "reductions": lambda: [a.sum(), a.sum(axis=0), a.max(axis=1, keepdims=True), a.argmin(axis=0),
+                                   st.mean(a, dtype=st.float32), st.any(mask)],
+            "a reduction of an expression": lambda: [st.sum(a * b + 1), st.var(a, axis=0)],
+            "views": lambda: [a[1:, ::2] + 0, a[:, None] + 0, a.T + 0, v[::-1][2:5] + 0, a[2] + 0,
+                              st.broadcast_to(v, (3, 12)) + 0, v.reshape(3, 4)],
+            "a product": lambda: [a @ b.T, v @ w],
+            "a conversion": lambda: a.astype(st.float32),
+            "stacks": lambda: [st.stack([v, w]), st.concatenate([v, w]), st.stack([a, b, a], axis=1)],
+            "a stack of expressions": lambda: st.stack([v * 2, w + v]),
+            "pads": lambda: [st.pad(v, 2), st.pad(a, 1, constant_values=-0.0), st.diag(v)],
+            "a roll": lambda: [st.roll(v, 5), st.roll(a, 2, axis=1)],
+            "sorts": lambda: [st.sort(v), st.argsort(a, axis=0), st.lexsort([v, w]), st.partition(v, 3)],
+            "indices": lambda: [v[index], a[:, index], st.take_along_axis(a, st.argsort(a), 1), v[mask]],
+            "searches": lambda: [st.searchsorted(v, w), st.digitize(v, np.linspace(-1, 1, 5)), st.median(a, axis=0)],
+            "creations": lambda: [st.zeros((2, 3)), st.full(3, -0.0), st.arange(5), st.tril(a, -1), st.eye(3)],
+            "a transform": lambda: [st.fft.rfft(v), st.cumsum(v)],
+        }
+        for device in ("", "devices/cpu:0"):
+            with unittest.mock.patch.object(self.session, "device", device):
+                for name, make in makers.items():
+                    with self.subTest(name=name, device=device):
+                        for _ in range(2):  # encoded first, and copied then
+                            serialised, messages = self.encoded(make, False), self.encoded(make, True)
+                            self.assertEqual(len(serialised), len(messages))
+                            for one, other in zip(serialised, messages):
+                                self.assertEqual(one, other)
+
+    def test_handles_of_every_length(self):
+        template = _encoding.ufunc_templates["add"]
+        for handle in (1, 127, 128, 2**14 - 1, 2**14, 2**21, 2**35, 2**63):
+            inputs = b"".join(_encoding.UFUNC_INPUT + _encoding.handle_operand(handle + i) for i in range(2))
+            for existing in (False, True):
+                number = _encoding.varint(handle)
+                piece = template.command(number, inputs, number, "devices/cpu:0", existing)
+                (command,) = compute_service_pb2.ExecuteRequest.FromString(piece).commands
+                self.assertEqual(command.id, handle)
+                operation = command.operation
+                self.assertEqual([one.handle for one in operation.ufunc.inputs], [handle, handle + 1])
+                self.assertEqual((operation.outputs[0].handle, operation.outputs[0].existing), (handle, existing))
+                self.assertEqual((operation.ufunc.function, operation.device), ("add", "devices/cpu:0"))
+                self.assertEqual(command.ByteSize() + 1 + len(_encoding.varint(command.ByteSize())), len(piece))
+
+    def test_many_serialised_commands_keep_the_limits_of_a_message(self):
+        x, big = st.zeros(8), [np.full(2000, float(i)) for i in range(100)]
+        with unittest.mock.patch.object(_session, "_MAX_PART_NODES", 10_000), Sent(self.session) as sent:
+            results = [x + i for i in range(1500)]
+            sums = [st.asarray(one) + 1 for one in big]
+            self.session.synchronize()
+        self.assertEqual(sent.num_messages, 1)
+        for i in (0, 899, 900, 1499):
+            self.same(results[i], np.full(8, float(i)))
+        for i, one in enumerate(sums):
+            self.same(one[:2], np.full(2, i + 1.0))
+
+    def test_a_mask_is_counted_once_until_it_is_written(self):
+        host = np.arange(3000.0) - 1000
+        x = (st.asarray(host) + 0).block_until_ready()
+        mask, expected = (x > 0).block_until_ready(), host > 0
+        self.same(x[mask], host[expected])
+        with Sent(self.session) as sent:
+            again, places = x[mask], st.nonzero(mask)
+            self.assertEqual(sent.num_messages, 0)
+        self.same(again, host[expected])
+        self.same(places[0], np.nonzero(expected)[0])
+
+        def element():
+            mask[5] = expected[5] = True
+
+        def part():
+            view = mask[:40]
+            view[...] = True
+            expected[:40] = True
+
+        def in_place():
+            st.logical_not(mask, out=mask)
+            np.logical_not(expected, out=expected)
+
+        def kernel():
+            source = 'extern "C" __global__ void f(bool* m, int n) { if (threadIdx.x == 0) m[n] = !m[n]; }'
+            st.RawKernel(source, "f")(1, 32, (mask, np.int32(77)))
+            expected[77] = not expected[77]
+
+        for write in (element, part, in_place, kernel, element, in_place):
+            with self.subTest(write=write.__name__):
+                self.same(x[mask], host[expected])
+                write()
+                self.same(x[mask], host[expected])
+                self.same(st.nonzero(mask)[0], np.nonzero(expected)[0])
+
+    def test_an_index_array_alone_needs_no_view(self):
+        host = np.arange(60.0).reshape(12, 5)
+        places = np.array([[3, -1], [0, 11]])
+        x, index = (st.asarray(host) + 0).block_until_ready(), (st.asarray(places) + 0).block_until_ready()
+        with Sent(self.session) as sent:
+            self.same(x[index], host[places])
+            x[index] = st.asarray(np.arange(5.0))
+            host[places] = np.arange(5.0)
+            self.same(x, host)
+        self.assertNotIn("view", sent.kinds)
+        for wrong in ([12], [-13]):
+            with self.assertRaises(IndexError):
+                x[st.asarray(wrong)]
+            with self.assertRaises(IndexError):
+                x[st.asarray(wrong)] = 1
+        with self.assertRaises(st.ShapeMismatch):
+            x[index] = st.zeros(4)
+        self.same(x[st.asarray(np.zeros(0, int))], host[np.zeros(0, int)])
+        frozen = st.broadcast_to(st.arange(3), (4, 3))
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            frozen[index[0, :1]] = 1
+
+    def test_writes_that_follow_one_another_travel_together(self):
+        x, index = st.zeros(2000), (st.asarray(np.arange(1000)) + 0).block_until_ready()
+        values = [(st.asarray(np.arange(1000.0)) + i).block_until_ready() for i in range(20)]
+        x.block_until_ready()
+        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 10), \
+                unittest.mock.patch.object(_session, "_HOLD_LONG_SECONDS", 10), Sent(self.session) as sent:
+            before = x + 1
+            for one in values:
+                x[index] = one
+                x[1000:] = one
+            self.assertLessEqual(sent.num_messages, 2)
+            self.same(before[-3:], np.ones(3))
+            self.same(x, np.tile(np.arange(1000.0) + 19, 2))
+        self.assertEqual(sent.kinds.count("scatter"), 20)
+
+    def test_a_held_write_is_sent_when_nothing_follows(self):
+        x, y = st.zeros(2000), st.zeros(2000)
+        index = (st.asarray(np.arange(1000)) + 0).block_until_ready()
+        with Sent(self.session) as sent:
+            for array in (x, y):
+                array[index] = 1
+            deadline = time.monotonic() + 30
+            while sent.kinds.count("scatter") < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+        self.assertEqual(sent.kinds.count("scatter"), 2)
 
     def test_what_nobody_holds_is_fused(self):
         x = st.asarray(np.arange(5.0))

@@ -1,6 +1,7 @@
 """New arrays."""
 
 import builtins
+import functools
 import math
 import operator
 from typing import Optional, Tuple
@@ -22,10 +23,10 @@ from stride import (
 )
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, greater_equal, logical_and, where
-from stride._graph import Number, record
+from stride._graph import Number, Prepared, record
 from stride._session import Session, current_session
 from stride._sharding import Sharding, reshard
-from stride.v1 import operation_pb2 as pb
+from stride.v1 import array_pb2, operation_pb2 as pb
 
 __all__ = [
     "arange",
@@ -122,11 +123,11 @@ def _fill(session, shape, dtype, value) -> Array:
     data_type = _dtypes.NUMBERS[dtype]
 
     def build(flush, node, operands):
-        fill = flush.begin(node.handle, node.origin).creation.fill
-        fill.spec.data_type = data_type
-        fill.spec.shape.extend(shape)
-        if value is not None:
-            fill.value.CopyFrom(Number(value).to_proto())
+        spec = array_pb2.ArraySpec(data_type=data_type, shape=shape)
+        number = None if value is None else Number(value).to_proto()
+        flush.operation(
+            node.handle, node.origin, creation=pb.Creation(fill=pb.Creation.Fill(spec=spec, value=number))
+        )
 
     return _created(session, shape, dtype, build)
 
@@ -333,15 +334,17 @@ def full_like(
     return made(_on(full_in(_session_of(device, a), shape, fill_value, dtype), device))
 
 
+@functools.lru_cache(maxsize=256)
+def _range(start: int, stop: int, data_type: int) -> Prepared:
+    integers = pb.Creation.Range(data_type=data_type)
+    integers.start.int_value, integers.stop.int_value = start, stop
+    return Prepared(pb.Operation(creation=pb.Creation(range=integers)), "creation", ())
+
+
 def _integers(session: Session, start: int, stop: int, dtype: np.dtype) -> Array:
     """The integers of [start, stop), which `dtype` has all."""
-
-    def build(flush, node, operands):
-        integers = flush.begin(node.handle, node.origin).creation.range
-        integers.data_type = _dtypes.NUMBERS[dtype]
-        integers.start.int_value, integers.stop.int_value = start, stop
-
-    return wrap(record(session, (max(stop - start, 0),), dtype, build, ()))
+    made = _range(start, stop, _dtypes.NUMBERS[dtype])
+    return wrap(record(session, (max(stop - start, 0),), dtype, made, ()))
 
 
 def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = None, like=None) -> Array:

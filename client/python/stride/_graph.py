@@ -35,8 +35,12 @@ _LONG_SUM_BYTES = 1 << 30
 INLINE_BYTES = 16 << 10
 # Commands that a value of the host travels with, before it is uploaded for those to come.
 _MAX_INLINE_USES = 2
-# Launches of several codes travel as one piece up to this size.
+# Launches of several codes, and other serialised commands, travel as one piece up to this size.
 _MAX_LAUNCH_BYTES = 256 << 10
+_MAX_PIECE_BYTES = 512 << 10
+_MAX_PIECE_COMMANDS = 900
+# Serialised steps of views that are kept.
+_MAX_VIEW_STEPS = 1_024
 _MAX_ITEM_BYTES = 16
 # A recorded value used twice is computed twice, in two expressions, only when that is as cheap as reading it.
 _MAX_REPEATED_WEIGHT = 2
@@ -153,22 +157,43 @@ class Number:
         return scalar
 
 
-def _is_deferred(one: Union["Node", Number]) -> bool:
-    return type(one) is Node and one.op is not None
-
-
 # Fills in the operation(s) that compute a node: (flush, node, operands). Operands are pb.Operand, one for each input.
 Build = Callable[["Flush", "Node", list], None]
 
 
-class Prepared(NamedTuple):
-    """In place of a Build, where all inputs are nodes: `operation` is copied, and `fill(copy, handles)` puts in the inputs' handles. Made once for all operations
-    that differ in nothing else, since to copy one costs less than to make it. Nobody changes `operation`. As after `Flush.begin`, `fill` must not fail."""
+class Prepared:
+    """In place of a Build, where all inputs are nodes: `operation` has its fields but for the inputs. The fields
+    `inputs` of the message of its `kind` take these, and the repeated field `rest` those that are left. Made once for
+    all operations that differ in nothing else. Nobody changes `operation`. `computes`: a reduction that may compute its
+    input's elements as it reads them, in place of reading an array of them."""
 
-    operation: pb.Operation
-    fill: Callable[[pb.Operation, List[int]], None]
-    # A reduction that may compute its input's elements as it reads them, in place of reading an array of them.
-    computes: bool = False
+    __slots__ = ("operation", "kind", "inputs", "rest", "computes", "template", "_tags", "_rest_tag")
+
+    def __init__(self, operation: pb.Operation, kind: str, inputs: Tuple[str, ...], rest: str = "",
+                 computes: bool = False):
+        message = getattr(operation, kind)
+        message.SetInParent()
+        self.operation, self.kind, self.inputs, self.rest, self.computes = operation, kind, inputs, rest, computes
+        self.template = _encoding.OperationTemplate(_encoding.kind_tag(kind), message.SerializeToString())
+        self._tags = _encoding.field_tags(kind, inputs)
+        self._rest_tag = _encoding.field_tags(kind, (rest,))[0] if rest else b""
+
+    def encoded(self, handles: List[int]) -> bytes:
+        """The fields of the inputs, serialised."""
+        if len(handles) == 1 and self._tags:
+            return self._tags[0] + _encoding.handle_operand(handles[0])
+        tags = self._tags + (self._rest_tag,) * (len(handles) - len(self._tags))
+        return b"".join([tag + _encoding.handle_operand(one) for tag, one in zip(tags, handles)])
+
+    def fill(self, operation: pb.Operation, handles: List[int]) -> None:
+        """Sets the inputs of a copy of `operation`."""
+        message = getattr(operation, self.kind)
+        for name, handle in zip(self.inputs, handles):
+            getattr(message, name).handle = handle
+        if self.rest:
+            more = getattr(message, self.rest)
+            for handle in handles[len(self.inputs):]:
+                more.add().handle = handle
 
 
 class View(NamedTuple):
@@ -204,6 +229,27 @@ class View(NamedTuple):
                 part.SetInParent()
 
 
+_view_steps: Dict[tuple, bytes] = {}
+
+
+def _encoded_steps(views: Tuple[View, ...]) -> bytes:
+    """The field `steps` of a pb.View, serialised."""
+    try:
+        known = _view_steps.get(views)
+    except TypeError:  # steps with lists
+        known = None
+    if known is None:
+        message = pb.View()
+        for one in views:
+            one.write(message.steps)
+        known = message.SerializeToString()
+        with contextlib.suppress(TypeError):
+            if len(_view_steps) >= _MAX_VIEW_STEPS:
+                _view_steps.clear()
+            _view_steps[views] = known
+    return known
+
+
 class Assembly(NamedTuple):
     """In place of a Build, for a new array that is filled part by part: each input, a Number for all elements of a part
     as well, goes into a view of the result. Where parts overlap, the later one counts. `is_zeroed`: what no part covers
@@ -220,10 +266,11 @@ class Node:
     arrays are.
     `weight`: of a deferred value, the commands that are fused at most.
     `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0.
-    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any."""
+    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any.
+    `count`, how many elements are not zero and the version of the buffer then, is set once that was asked for."""
 
     __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "offset", "num_inline", "__weakref__")
+                 "host_version", "buffer", "device", "offset", "num_inline", "count", "__weakref__")
 
     def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, Assembly, None], inputs: tuple,
                  origin):
@@ -274,6 +321,18 @@ class Node:
         self.host = host
         self.host_version = self.buffer.version if self.buffer else 0
 
+    def known_count(self) -> Optional[int]:
+        """How many elements are not zero, where that was read since they were written last."""
+        version, count = getattr(self, "count", (0, None))
+        buffer = self.buffer
+        if buffer is None or buffer.version == version and buffer.copy is None and not buffer.is_shared:
+            return count
+        return None
+
+    def keep_count(self, version: int, count: int) -> None:
+        """`version`: the buffer's, or 0, when the elements were counted."""
+        self.count = version, count
+
     def own_buffer(self) -> Buffer:
         """The buffer that the node shares with its views, created if missing."""
         if self.buffer is None:
@@ -304,6 +363,7 @@ class Node:
             self.session.check_written(self)
         if self.buffer is None:
             self.host = None
+            self.count = 0, None
         else:
             self.buffer.version += 1
             if self.buffer.copy is not None:
@@ -324,7 +384,10 @@ class Node:
     def sent(self, handle: int) -> None:
         self.handle = handle
         self.op = None
-        self._let_go_of_inputs()
+        for node in self.inputs:  # as of `_let_go_of_inputs`, whose call costs more
+            if type(node) is Node:
+                node.uses -= 1
+        self.inputs = ()
 
     def __del__(self):
         # May run in any thread, at any moment: nothing here takes a lock.
@@ -662,24 +725,37 @@ def check_isolated(node: Node) -> None:
 
 def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
     """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded, which reads
-    the old elements. The next read reports its errors; the caller has checked shapes and types."""
+    the old elements. Writes that follow one another soon travel together, as launches do. The next read reports its
+    errors; the caller has checked shapes and types."""
     session, origin = node.session, caller()
     check_isolated(node)
-    session._settle()
 
     def add(flush):
         operation = make(flush)
         operation.outputs.add(handle=flush.materialise(node), existing=True)
         flush.add(operation, origin)
+        flush.num_launches += 1
+        flush.has_long = True
+        if node.buffer is not None and node.buffer.is_shared:
+            flush.is_urgent = True  # other sessions look at the elements
         node.written()  # with the lock: another thread's write into a copy on the host is repeated
 
-    session._flush((), add)
+    session._launch(add)
     node.origin = origin  # of what its next read may raise
     passed_on(node)
 
 
 def spec_of(node: Node) -> array_pb2.ArraySpec:
     return array_pb2.ArraySpec(data_type=_dtypes.NUMBERS[node.dtype], shape=node.shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _empty(data_type: int, shape: Tuple[int, ...], is_zeroed: bool) -> "Prepared":
+    """A new array, of zeros or of any elements."""
+    spec = array_pb2.ArraySpec(data_type=data_type, shape=shape)
+    creation = pb.Creation(fill=pb.Creation.Fill(spec=spec)) if is_zeroed else \
+        pb.Creation(empty=pb.Creation.Empty(spec=spec))
+    return Prepared(pb.Operation(creation=creation), "creation", ())
 
 
 class Flush:
@@ -695,11 +771,13 @@ class Flush:
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
-        # Serialised launches that follow the pieces and one another, their bytes, and for each code among them the
-        # place of the launch that has it: they travel in one message.
-        self._launches: List[bytes] = []
-        self._launch_bytes = 0
+        # Serialised commands that follow the pieces and one another, their bytes, and for each kernel's code among them
+        # the place of the launch that has it: they travel in one message.
+        self._serialised: List[bytes] = []
+        self._serialised_bytes = 0
         self._code_places: Dict[bytes, int] = {}
+        # Whether operations are added as messages: a trace keeps these, and a read changes the last.
+        self._as_messages = session._is_trace
         self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
         self.has_long = False  # has an operation that keeps the device at work
@@ -708,57 +786,99 @@ class Flush:
 
     def __bool__(self) -> bool:
         """Whether there is something to send."""
-        return bool(self.pieces or self._launches or self.commands)
+        return bool(self.pieces or self._serialised or self.commands)
 
     def seal(self) -> None:
         """Serialises the commands so far: others follow them as bytes."""
-        self._end_launches()
+        self._end_serialised()
         if self.commands:
             self.pieces += cut(self.request)
             self.request = compute_service_pb2.ExecuteRequest()
             self.commands = self.request.commands
             self._begun = 0, 0, None, None
 
-    def begin(self, handle: int, origin, prepared: Optional[pb.Operation] = None) -> pb.Operation:
-        """Adds a command that makes `handle`; the caller fills in its kind, which is no view, and does nothing then that may fail: what there is is sent.
-        `prepared` is copied."""
-        session = self.session
+    def begin(
+        self, handle: int, origin, prepared: Optional[pb.Operation] = None, existing: bool = False
+    ) -> pb.Operation:
+        """Adds a command, as a message, that makes `handle`, or with `existing` writes into it. The caller fills in its
+        kind, which is no view, and does nothing then that may fail: what there is is sent. `prepared` is copied."""
+        session, commands = self.session, self.commands
         command_id = session._next_id()
-        command = self.commands.add()
+        command = commands.add()
         command.id = command_id
         operation = command.operation
         if prepared is not None:
             operation.CopyFrom(prepared)
         output = operation.outputs.add()
         output.handle = handle
+        if existing:
+            output.existing = True
         if session.device:
             operation.device = session.device
         note = self.notes[command_id] = Note(None, origin, operation)
-        self._begun = len(self.commands), handle, output, note
+        self._begun = len(commands), handle, output, note
         return operation
 
-    def operation(self, handle: int, origin, **kind) -> pb.Operation:
-        """Adds a command; its output is `handle`."""
+    def operation(self, handle: int, origin, **kind) -> None:
+        """Adds a command with this kind; its output is `handle`, 0 for none."""
+        (name, message), = kind.items()
+        if handle and not self._as_messages:
+            content = _encoding.kind_tag(name) + _encoding.framed(message.SerializeToString())
+            content = _encoding.operation_with(content, handle, self.session.device if name != "view" else "")
+            self._add_operation(content, origin)
+            return
         command_id = self.session._next_id()
         operation = self.commands.add(id=command_id).operation
-        for name, message in kind.items():
-            getattr(operation, name).CopyFrom(message)
+        getattr(operation, name).CopyFrom(message)
         if handle:
             operation.outputs.add(handle=handle)
-        self._place(operation)
+        if self._is_placed(operation):
+            operation.device = self.session.device
         self.notes[command_id] = Note(None, origin, operation)
-        return operation
 
-    def add(self, operation: pb.Operation, origin, launch=None, written=()) -> pb.Operation:
+    def encode(self, template: "_encoding.OperationTemplate", inputs: bytes, handle: int, origin,
+               existing: bool = False, is_placed: bool = True) -> None:
+        """Adds a command that makes `handle`, or with `existing` writes into it. `inputs`: the fields that the template
+        lacks, serialised. `is_placed`: it runs on the session's device."""
+        session, varint = self.session, _encoding.varint
+        command_id = session._next_id()
+        device = session.device if is_placed else ""
+        command = template.command(varint(command_id), inputs, varint(handle), device, existing)
+        self._add_serialised(command)
+        self.notes[command_id] = Note(None, origin, command)
+
+    def _add_operation(self, content: bytes, origin) -> None:
+        """Adds a command with this serialised field, an operation."""
+        command_id = self.session._next_id()
+        command = _encoding.command(command_id, content)
+        self._add_serialised(command)
+        self.notes[command_id] = Note(None, origin, command)
+
+    def ask(self, content: bytes, answer) -> None:
+        """Adds a command that is no operation, serialised but for its id, whose answer is waited for."""
+        command_id = self.session._next_id()
+        self._add_serialised(_encoding.command(command_id, content))
+        self.notes[command_id] = Note(answer)
+
+    def add(self, operation: pb.Operation, origin, launch=None, written=()) -> None:
         """`launch`: the kernel's identity for CommandStream.launched. The daemon answers a kernel's first launch when
         it is done, and the commands after it later. It answers every launch of a kernel without arrays like this, since
         no array could report the fault. `written`: the buffers of a launch's arrays."""
         wait = launch is not None and (launch not in self.session._stream.launched or not has_arrays(operation))
         command_id = self.session._next_id()
-        operation = self.commands.add(id=command_id, operation=operation, wait=wait).operation
-        self._place(operation)
-        self.notes[command_id] = Note(None, origin, operation, launch if wait else None, written)
-        return operation
+        is_placed = self._is_placed(operation)
+        recorded: Union[pb.Operation, bytes]
+        if self._as_messages:
+            recorded = self.commands.add(id=command_id, operation=operation, wait=wait).operation
+            if is_placed:
+                recorded.device = self.session.device
+        else:
+            content = operation.SerializeToString()
+            if is_placed:
+                content += _encoding.device_field(self.session.device)
+            recorded = _encoding.command(command_id, _encoding.operation(content, wait))
+            self._add_serialised(recorded)
+        self.notes[command_id] = Note(None, origin, recorded, launch if wait else None, written)
 
     def add_launch(self, template: "_encoding.LaunchTemplate", arguments: bytes, origin, launch, written) -> None:
         """Adds a launch with these serialised arguments. `launch`, `written`: as of `add`; `written` names all arrays
@@ -774,25 +894,32 @@ class Flush:
         command_id, code = session._next_id(), template.code
         if self.commands:
             self.seal()
-        elif code not in self._code_places and self._launch_bytes + len(code) > _MAX_LAUNCH_BYTES:
-            self._end_launches()
-        place = len(self._launches)
+        elif code not in self._code_places and self._serialised_bytes + len(code) > _MAX_LAUNCH_BYTES:
+            self._end_serialised()
+        place = len(self._serialised)
         command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
-        self._launches.append(command)
-        self._launch_bytes += len(command)
+        self._add_serialised(command)
         self.num_launches += 1
         self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
 
-    def _end_launches(self) -> None:
-        if self._launches:
-            self.pieces.append((b"".join(self._launches), len(self._launches)))
-            self._launches, self._launch_bytes, self._code_places = [], 0, {}
+    def _add_serialised(self, command: bytes) -> None:
+        if self.commands:
+            self.seal()
+        serialised = self._serialised
+        serialised.append(command)
+        self._serialised_bytes += len(command)
+        if len(serialised) >= _MAX_PIECE_COMMANDS or self._serialised_bytes >= _MAX_PIECE_BYTES:
+            self._end_serialised()
 
-    def _place(self, operation: pb.Operation) -> None:
-        device = self.session.device
-        if device and not operation.device and operation.WhichOneof("kind") != "view" and \
-                not any(output.HasField("sharding") for output in operation.outputs):
-            operation.device = device
+    def _end_serialised(self) -> None:
+        if self._serialised:
+            self.pieces.append((b"".join(self._serialised), len(self._serialised)))
+            self._serialised, self._serialised_bytes, self._code_places = [], 0, {}
+
+    def _is_placed(self, operation: pb.Operation) -> bool:
+        """Whether the operation, which names no device, runs on the session's."""
+        return bool(self.session.device) and not operation.device and operation.WhichOneof("kind") != "view" and \
+            not any(output.HasField("sharding") for output in operation.outputs)
 
     def read(self, node: Node, answer) -> None:
         """Adds the command that answers with the elements. A few come back from the command that computes them, if it
@@ -802,7 +929,11 @@ class Flush:
         session = self.session
         if node.op is not None and _is_returned(node) and node.session is session and node.device == session.device:
             handle = self.session._next_id()
-            self._compute(node, handle)
+            self._as_messages = True
+            try:
+                self._compute(node, handle)
+            finally:
+                self._as_messages = session._is_trace
             if self._return(handle, answer):
                 node.handle = 0
                 return
@@ -827,11 +958,7 @@ class Flush:
         return True
 
     def fetch(self, handle: int, answer) -> None:
-        command_id = self.session._next_id()
-        command = self.commands.add()
-        command.id = command_id
-        command.fetch.handle = handle
-        self.notes[command_id] = Note(answer)
+        self.ask(_encoding.fetch(handle), answer)
 
     def scratch(self) -> int:
         """A handle that is released when the flush ends."""
@@ -853,19 +980,32 @@ class Flush:
         self._release([])
 
     def finish(self) -> None:
-        self._end_launches()
         self._release(self._scratch)
         self._scratch = []
+        self._end_serialised()
+
+    def take(self) -> Tuple[compute_service_pb2.ExecuteRequest, Dict[int, Note], List[Piece]]:
+        """What is to be sent after `finish`, for CommandStream.send. The flush is empty then and may go on."""
+        taken = self.request, self.notes, self.pieces
+        self.request = compute_service_pb2.ExecuteRequest()
+        self.commands = self.request.commands
+        self.notes, self.pieces = {}, []
+        self._begun = 0, 0, None, None
+        self.num_launches, self.is_urgent, self.has_long = 0, False, False
+        return taken
 
     def _release(self, handles: List[int]) -> None:
         """Adds the release of these handles, which it changes, and of those without a Python object."""
         released = self.session._released
         while released:
             handles.append(released.popleft())
-        if handles:
-            command = self.commands.add()
-            command.id = self.session._next_id()
-            command.release.handles.extend(handles)
+        if not handles:
+            return
+        command_id = self.session._next_id()
+        if self._as_messages:
+            self.commands.add(id=command_id).release.handles.extend(handles)
+        else:
+            self._add_serialised(_encoding.command(command_id, _encoding.release(handles)))
 
     def operand(self, one: Union[Node, Number]) -> pb.Operand:
         if type(one) is Number:
@@ -901,7 +1041,10 @@ class Flush:
                 self._reduce_expression(node, op, handle)
                 return
             handles = list(map(self.materialise, node.inputs))
-            op.fill(self.begin(handle, node.origin, op.operation), handles)
+            if self._as_messages:
+                op.fill(self.begin(handle, node.origin, op.operation), handles)
+            else:
+                self.encode(op.template, op.encoded(handles), handle, node.origin)
             return
         if type(op) is View:
             self._view(node, op, handle)
@@ -932,6 +1075,10 @@ class Flush:
 
     def _reduce_expression(self, node: Node, op: Prepared, handle: int) -> None:
         text, inputs, origins = self._expression(node.inputs[0])
+        if not self._as_messages:
+            encoded = _encoding.framed(self._encoded_expression(text, inputs))
+            self.encode(op.template, _encoding.REDUCED_EXPRESSION + encoded, handle, [node.origin, *origins])
+            return
         reduction = self.begin(handle, [node.origin, *origins], op.operation).reduction
         self._write_expression(reduction.expression, text, inputs)
 
@@ -941,10 +1088,7 @@ class Flush:
             for one in node.inputs
         ]
         origin = node.origin
-        creation = self.begin(handle, origin).creation
-        spec = (creation.fill if op.is_zeroed else creation.empty).spec
-        spec.data_type = _dtypes.NUMBERS[node.dtype]
-        spec.shape.extend(node.shape)
+        self.make_empty(node, handle, op.is_zeroed)
         try:
             for source, part in zip(sources, op.parts):
                 self._fill_part(source, self.view(handle, part, origin), origin)
@@ -952,18 +1096,32 @@ class Flush:
             self._scratch.append(handle)  # what there is of it is sent, and of no use
             raise
 
+    def make_empty(self, node: Node, handle: int, is_zeroed: bool = False) -> None:
+        """Makes an array like `node`, whose elements others write."""
+        made = _empty(_dtypes.NUMBERS[node.dtype], node.shape, is_zeroed)
+        if self._as_messages:
+            self.begin(handle, node.origin, made.operation)
+        else:
+            self.encode(made.template, b"", handle, node.origin)
+
+    def copy_into(self, source: Union[Number, int], target: int, origin) -> None:
+        """Copies a number, or an array by its handle, into the array of the handle `target`."""
+        if self._as_messages:
+            copy = self.begin(target, origin, existing=True).copy
+            if type(source) is Number:
+                copy.input.scalar.CopyFrom(source.to_proto())
+            else:
+                copy.input.handle = source
+            return
+        operand = _encoding.number_operand(source) if type(source) is Number else _encoding.handle_operand(source)
+        self.encode(_encoding.COPY, _encoding.COPY_INPUT + operand, target, origin, True)
+
     def _fill_part(self, source: Union[Node, Number, int], view: int, origin) -> None:
         """Writes a value into a view: an elementwise one, which is computed there, a number, or an array by handle."""
         if type(source) is Node:
-            self._elementwise(source, view)
-            self.commands[-1].operation.outputs[0].existing = True
-            return
-        operation = self.begin(view, origin)
-        operation.outputs[0].existing = True
-        if type(source) is Number:
-            operation.copy.input.scalar.CopyFrom(source.to_proto())
+            self._elementwise(source, view, True)
         else:
-            operation.copy.input.handle = source
+            self.copy_into(source, view, origin)
 
     def _is_made_in_place(self, part: Node, whole: Node) -> bool:
         """Whether a part of an Assembly is computed where it is to be, since no other value reads it."""
@@ -980,6 +1138,10 @@ class Flush:
         self._add_view(self.materialise(base), reversed(chain), handle, origin)
 
     def _add_view(self, base: int, views: Iterable[View], handle: int, origin) -> None:
+        if not self._as_messages:
+            inputs = _encoding.VIEW_INPUT + _encoding.handle_operand(base) + _encoded_steps(tuple(views))
+            self.encode(_encoding.VIEW, inputs, handle, origin, is_placed=False)
+            return
         command_id = self.session._next_id()
         command = self.commands.add()
         command.id = command_id
@@ -1009,30 +1171,62 @@ class Flush:
         inline = array_pb2.InlineArray(spec=spec_of(node), data=host.tobytes())
         return pb.Operand(inline_array=inline).SerializeToString()
 
-    def _elementwise(self, node: Node, handle: int) -> None:
-        text, inputs, origins = "", {}, ()
-        if any(map(_is_deferred, node.inputs)):  # else there is nothing to fuse
-            text, inputs, origins = self._expression(node)
-            if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
-                self._split(node, node)
+    def _elementwise(self, node: Node, handle: int, existing: bool = False) -> None:
+        """`existing`: the array of the handle is overwritten."""
+        for one in node.inputs:
+            if type(one) is Node and one.op is not None:  # else there is nothing to fuse
                 text, inputs, origins = self._expression(node)
-        if len(origins) > 1:
-            self._write_expression(self.begin(handle, origins).expression, text, inputs)
-        else:
-            operands = [
-                one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
-                for one in node.inputs
-            ]
-            ufunc = self.begin(handle, node.origin).ufunc
-            ufunc.function = node.op
-            add = ufunc.inputs.add
-            for one in operands:
-                if type(one) is int:
-                    add().handle = one  # copying an Operand costs more
-                elif type(one) is bytes:
-                    add().MergeFromString(one)
+                if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
+                    self._split(node, node)
+                    text, inputs, origins = self._expression(node)
+                if len(origins) == 1:
+                    break
+                if self._as_messages:
+                    self._write_expression(self.begin(handle, origins, existing=existing).expression, text, inputs)
                 else:
-                    add().scalar.CopyFrom(one)
+                    encoded = self._encoded_expression(text, inputs)
+                    self.encode(_encoding.EXPRESSION, encoded, handle, origins, existing)
+                return
+        if self._as_messages:
+            self._ufunc(node, handle, existing)
+            return
+        session, inputs = self.session, b""
+        for one in node.inputs:
+            if type(one) is Number:
+                operand = _encoding.number_operand(one)
+            else:
+                # As `materialise` does, whose call costs more.
+                read = one.handle if one.buffer is None and one.session is session else 0
+                inline = None if read else self._inline(one)
+                operand = _encoding.handle_operand(read or self.materialise(one)) if inline is None else \
+                    _encoding.framed(inline)
+            inputs += _encoding.UFUNC_INPUT + operand
+        self.encode(_encoding.ufunc_templates[node.op], inputs, handle, node.origin, existing)
+
+    def _ufunc(self, node: Node, handle: int, existing: bool) -> None:
+        """A function by itself, as a message."""
+        operands = [
+            one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
+            for one in node.inputs
+        ]
+        ufunc = self.begin(handle, node.origin, existing=existing).ufunc
+        ufunc.function = node.op
+        add = ufunc.inputs.add
+        for one in operands:
+            if type(one) is int:
+                add().handle = one  # copying an Operand costs more
+            elif type(one) is bytes:
+                add().MergeFromString(one)
+            else:
+                add().scalar.CopyFrom(one)
+
+    @staticmethod
+    def _encoded_expression(text: str, inputs: dict) -> bytes:
+        return _encoding.expression(text, {
+            name: _encoding.handle_operand(one) if type(one) is int else
+            _encoding.framed(one) if type(one) is bytes else _encoding.number_operand(one)
+            for name, one in inputs.items()
+        })
 
     @staticmethod
     def _write_expression(expression: pb.Expression, text: str, inputs: dict) -> None:

@@ -157,7 +157,7 @@ def _view_of(node: Node, keys: Sequence) -> Node:
     shape += extents[axis:]
     strides += old_strides[axis:]
     if has_new:
-        steps.append(("reshape", shape))
+        steps.append(("reshape", tuple(shape)))
     whole = keys if has_ellipsis else (*keys, Ellipsis)  # NumPy's element would be no array
     return make_view(node, tuple(steps), shape, strides, lambda host: host[tuple(whole)], offset)
 
@@ -309,6 +309,10 @@ def get(array: Array, key) -> Array:
         return wrap(_view_of(node, key if type(key) is tuple else (key,)), array)
     from stride import _routines
 
+    if _is_lone_index(array, key):
+        return _routines.gather(array, [key], 0)
+    if isinstance(key, Array) and key.dtype.kind == "b" and key.shape and key.shape == array.shape[:key.ndim]:
+        return _routines.take_masked(array, key, 0)
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)
     keys = _expand(keys, array.ndim)
@@ -323,6 +327,15 @@ def get(array: Array, key) -> Array:
     if by.mask is not None:
         return _routines.take_masked(by.view, by.mask, by.axis)
     return _routines.gather(by.view, by.arrays, by.axis)
+
+
+def _is_lone_index(array: Array, key) -> bool:
+    """Whether an index is one array of integers, for the first axis, whose bounds are checked here where the host knows
+    its elements."""
+    if not isinstance(key, Array) or key.dtype.kind not in "iu" or not key.shape or not array.shape:
+        return False
+    check_bounds(key, 0, array.shape[0])
+    return True
 
 
 def _element(view: Node) -> Array:
@@ -344,6 +357,13 @@ def _element(view: Node) -> Array:
 
 def set(array: Array, key, value) -> None:  # noqa: A001
     if _elements.write(array, key, value):
+        return
+    if _is_lone_index(array, key):
+        from stride import _routines
+
+        value = loosely_converted(value, array)
+        check_writable(array)
+        _routines.scatter(array, [key], fitted(value, key.shape + array.shape[1:]), 0)
         return
     keys = _as_keys(key)
     is_element = len(keys) == array.ndim and all(isinstance(one, (int, np.integer)) for one in keys)

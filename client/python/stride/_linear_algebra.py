@@ -55,11 +55,7 @@ def _product(left: np.ndarray, right: np.ndarray) -> Optional[np.ndarray]:
     return np.matmul(left, right) if left.size * columns <= _local.MAX_PRODUCTS else None
 
 
-def _fill(operation: pb.Operation, handles) -> None:
-    operation.matmul.left.handle, operation.matmul.right.handle = handles
-
-
-_PRODUCT = Prepared(pb.Operation(matmul=pb.Matmul()), _fill)
+_PRODUCT = Prepared(pb.Operation(), "matmul", ("left", "right"))
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:

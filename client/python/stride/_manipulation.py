@@ -169,11 +169,7 @@ def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:
 
 @functools.lru_cache(maxsize=None)  # as many as there are types
 def _converting(data_type: int) -> Prepared:
-    return Prepared(pb.Operation(copy=pb.Copy(data_type=data_type)), _fill_copy)
-
-
-def _fill_copy(operation: pb.Operation, handles) -> None:
-    operation.copy.input.handle = handles[0]
+    return Prepared(pb.Operation(copy=pb.Copy(data_type=data_type)), "copy", ("input",))
 
 
 def copy(x: Array) -> Array:
@@ -679,7 +675,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
         if dtype is None and out is None and any(type(one) in (int, float, complex) for one in given):
             dtype, casting = result_type(*(one if type(one) in (int, float, complex) else array
                                            for one, array in zip(given, arrays))), "unsafe"
-        arrays, axis = [reshape(array, (array.size,)) for array in arrays], 0
+        arrays, axis = [flat(array) for array in arrays], 0
     first = arrays[0]
     if not first.ndim:
         raise ValueError("arrays without axes cannot be put one after another; stack them")
@@ -746,9 +742,7 @@ def assembled(
 
 def make_empty(flush, node: Node) -> None:
     """A builder's first command, where others write all elements."""
-    spec = flush.begin(node.handle, node.origin).creation.empty.spec
-    spec.data_type = _dtypes.NUMBERS[node.dtype]
-    spec.shape.extend(node.shape)
+    flush.make_empty(node, node.handle)
 
 
 def copy_into(flush, node: Node, operand, part: View) -> None:
@@ -800,6 +794,11 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
     return concat([expand_dims(array, axis=axis) for array in arrays], axis, out, dtype=dtype, casting=casting)
 
 
+def flat(x: Array) -> Array:
+    """All elements in C order, for reading: the array itself where it has one axis."""
+    return x if x.ndim == 1 else reshape(x, (x.size,))
+
+
 def tile(A, reps) -> Array:  # noqa: N803, NumPy's name
     """An array repeated as a whole.
 
@@ -844,7 +843,7 @@ def repeat(a, repeats, axis: Optional[int] = None) -> Array:
     """
     x = array_of(a)
     if axis is None or not x.ndim and operator.index(axis) in (0, -1):
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = flat(x), 0
     axis = _inference.normal_axis(axis, x.ndim)
     extent = x.shape[axis]
     counts = host_array(repeats)
@@ -895,7 +894,9 @@ def roll(a, shift, axis=None) -> Array:
     """
     x = array_of(a)
     if axis is None:
-        return reshape(roll(reshape(x, (x.size,)), shift, axis=0), x.shape)
+        if x.ndim != 1:
+            return reshape(roll(reshape(x, (x.size,)), shift, axis=0), x.shape)
+        axis = 0
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     shifts = tuple(map(operator.index, shift if isinstance(shift, (tuple, list)) or np.ndim(shift) else (shift,)))
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
@@ -917,10 +918,11 @@ def _rolled(node: Node, axis: int, amount: int) -> Array:
     rest = node.shape[axis] - amount
 
     def build(flush, result, operands):
-        make_empty(flush, result)
+        flush.make_empty(result, result.handle)
         for begin, end, to in ((rest, rest + amount, 0), (0, rest, amount)):
-            part = flush.view(operands[0].handle, View((("slice", axis, begin, end, None),)), result.origin)
-            copy_into(flush, result, pb.Operand(handle=part), View((("slice", axis, to, to + end - begin, None),)))
+            source = flush.view(operands[0].handle, View((("slice", axis, begin, end, None),)), result.origin)
+            target = flush.view(result.handle, View((("slice", axis, to, to + end - begin, None),)), result.origin)
+            flush.copy_into(source, target, result.origin)
 
     return wrap(record(node.session, node.shape, node.dtype, build, (node,)))
 

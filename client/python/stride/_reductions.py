@@ -127,11 +127,8 @@ def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type:
     if data_type is not None:
         reduction.data_type = _dtypes.NUMBERS[data_type]
     # A reduction that leaves NaN out would wait for the code of each new expression (decision 0041).
-    return Prepared(pb.Operation(reduction=reduction), _fill, isinstance(function, int) and not skip_nan)
-
-
-def _fill(operation: pb.Operation, handles) -> None:
-    operation.reduction.input.handle = handles[0]
+    computes = isinstance(function, int) and not skip_nan
+    return Prepared(pb.Operation(reduction=reduction), "reduction", ("input",), computes=computes)
 
 
 def _of_one(array: Array, name: str, where, initial) -> Array:
@@ -431,7 +428,8 @@ def var(
     axes = _inference.normal_axes(axis, array.ndim)
     if mean is None:
         mean = _plain_mean(array, axes, True, where)
-    deviations = square(absolute(array - mean))
+    deviations = array - mean
+    deviations = square(absolute(deviations) if deviations.dtype.kind == "c" else deviations)
     total = sum(deviations, axis=axes, keepdims=keepdims, where=where)
     if where is not True:
         from stride import _elementwise, _manipulation

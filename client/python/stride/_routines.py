@@ -65,18 +65,7 @@ def _prepared(kind: str, inputs: Tuple[str, ...], rest: str = "", **fields) -> P
 
 def prepared_with(operation: pb.Operation, kind: str, inputs: Tuple[str, ...], rest: str = "") -> Prepared:
     """As `_prepared`, of an operation that has its fields."""
-    getattr(operation, kind).SetInParent()
-
-    def fill(operation, handles):
-        message = getattr(operation, kind)
-        for name, handle in zip(inputs, handles):
-            getattr(message, name).handle = handle
-        if rest:
-            more = getattr(message, rest)
-            for handle in handles[len(inputs):]:
-                more.add().handle = handle
-
-    return Prepared(operation, fill)
+    return Prepared(operation, kind, inputs, rest)
 
 
 # --- order ---
@@ -323,7 +312,7 @@ def _given(result: Array, out) -> Array:
 def _all_or_along(name: str, a, axis: Optional[int], dtype, out) -> Array:
     array = _array(a)
     if axis is None:
-        array, axis = _manipulation.reshape(array, (array.size,)), 0
+        array, axis = _manipulation.flat(array), 0
     elif not array.ndim:
         _inference.reduced_axes(axis, 0)
         array, axis = _manipulation.reshape(array, (1,)), 0
@@ -425,7 +414,7 @@ def take(a, indices, axis: Optional[int] = None, out=None, mode: str = "raise") 
         return _arguments.give(take(a, indices, axis, None, mode), out)
     x = _array(a)
     if axis is None:
-        x, axis = _manipulation.reshape(x, (x.size,)), 0
+        x, axis = _manipulation.flat(x), 0
     if not x.ndim:
         x = _manipulation.reshape(x, (1,))
     indices, axis = _numbers(indices), _inference.normal_axis(axis, x.ndim)
@@ -459,7 +448,7 @@ def take_along_axis(arr, indices, axis: Optional[int] = -1) -> Array:
     if axis is None:
         if indices.ndim != 1:
             raise ValueError(f"without an axis the indices have one axis, not {indices.ndim}")
-        x, axis = _manipulation.reshape(x, (x.size,)), 0
+        x, axis = _manipulation.flat(x), 0
     axis, _ = _along_axis(x, indices, axis)
     _indexing.check_bounds(indices, axis, x.shape[axis])
     return (
@@ -469,19 +458,32 @@ def take_along_axis(arr, indices, axis: Optional[int] = -1) -> Array:
     )
 
 
+def _num_nonzero(x: Array) -> int:
+    """How many elements are not zero: read, and kept until they are written."""
+    node = x._node
+    count = node.known_count()
+    if count is None:
+        version = node.buffer.version if node.buffer is not None else 0
+        count = int(_reductions.count_nonzero(x))
+        node.keep_count(version, count)
+    return count
+
+
 def take_masked(x: Array, mask: Array, axis: int) -> Array:
-    """`x[..., mask]` with the mask from `axis` on. Counts the mask's true elements first: one round trip."""
+    """`x[..., mask]` with the mask from `axis` on. Counts the mask's true elements first: one round trip, unless they
+    were counted since the mask was written last."""
     if mask.shape != x.shape[axis:axis + mask.ndim]:
         raise IndexError(f"a mask of shape {mask.shape} does not fit axes {x.shape[axis:axis + mask.ndim]}")
-    count = int(_reductions.count_nonzero(mask))
+    count = _num_nonzero(mask)
     shape = (*x.shape[:axis], count, *x.shape[axis + mask.ndim:])
-    prepared = prepared_with(pb.Operation(compress=pb.Compress(axis=axis, count=count)), "compress", ("input", "mask"))
+    prepared = _prepared("compress", ("input", "mask"), axis=axis, count=count)
     return _record(prepared, shape, x.dtype, (x._node, mask._node),
                    host=lambda values, mask: values[(*(slice(None),) * axis, mask)])
 
 
 def nonzero(a) -> Tuple[Array, ...]:
-    """The places of the elements that are not zero; they are counted first, which is one round trip.
+    """The places of the elements that are not zero. These are counted first, which is one round trip where the array
+    was written since the last count.
 
     Parameters
         a: an array of one axis or more.
@@ -496,7 +498,7 @@ def nonzero(a) -> Tuple[Array, ...]:
     x = _array(a)
     if not x.ndim:
         raise ValueError("nonzero takes no scalars")
-    count = int(_reductions.count_nonzero(x))
+    count = _num_nonzero(x)
 
     def build(flush, operands, handles, origin):
         operation = pb.Operation(nonzero=pb.Nonzero(input=operands[0], count=count))
@@ -555,15 +557,15 @@ def put(a: Array, ind, v, mode: str = "raise") -> None:
     values = _indexing.loosely_converted(values, x)
     if not indices.size or not values.size:
         return
-    indices = _manipulation.reshape(indices, (indices.size,))
+    indices = _manipulation.flat(indices)
     if mode == "raise":
         _indexing.check_bounds(indices, 0, x.size)
-    values = _manipulation.reshape(values, (values.size,))
+    values = _manipulation.flat(values)
     if values.size != 1:
         values = _manipulation.tile(values, -(-indices.size // values.size))[:indices.size]
     _indexing.check_writable(x)
-    flat = _manipulation.reshape(x, (x.size,))
-    shared = x._node.strides is None
+    flat = _manipulation.flat(x)
+    shared = flat is x or x._node.strides is None
     scatter(flat, [indices], values, 0, mode=mode)
     if not shared:
         from stride import _indexing
@@ -684,7 +686,7 @@ def unique(x, values_only: bool = False, equal_nan: bool = False):
     from stride import _creation
 
     x = _array(x)
-    flat = _manipulation.reshape(x, (x.size,))
+    flat = _manipulation.flat(x)
     order = None if values_only else argsort(flat)
     ordered = sort(flat) if values_only else take(flat, order)
     if not x.size:

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _errors, _local, _origin, _printed, _reach, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _encoding, _errors, _local, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
@@ -40,6 +40,11 @@ _HOLD_SECONDS = 1e-4
 # How long after a message long operations are held at most: the device may have nothing to do by then.
 _HOLD_LONG_SECONDS = 2e-4
 _MAX_HELD = 32
+# Many values that are sent at once leave in parts of 1, 2, 4, 8, ... values where these have so many bytes each, which
+# an H100 moves in some 3 us with the other inputs: the device works while the rest is encoded, and messages are few.
+_PART_BYTES = 4 << 20
+# Parts have at most so many values, of any size: the daemon plans them while the next ones are encoded.
+_MAX_PART_NODES = 128
 # Nodes remembered before those that are gone are forgotten.
 _SWEEP_AFTER = 2_000
 
@@ -341,8 +346,11 @@ class Session:
             flush, self._held = self._held or self._flush_type(self), None
             flush_ok = False
             try:
-                for node in nodes:
-                    flush.materialise(node)
+                if len(nodes) > 1 and not self._is_trace:
+                    self._materialise_in_parts(flush, nodes)
+                else:
+                    for node in nodes:
+                        flush.materialise(node)
                 if then is not None:
                     then(flush)
                 flush_ok = True
@@ -353,15 +361,32 @@ class Session:
                 elif flush_ok or flush:
                     self._finish(flush)
 
+    def _materialise_in_parts(self, flush: Flush, nodes) -> None:
+        """Makes the commands of these nodes, and sends those of the first ones while the others are made, where these
+        take a device some time or are many. What the last nodes need stays in `flush`. The session's lock is held."""
+        last = nodes[-1]
+        num_nodes, part = 0, 1
+        for node in nodes:
+            num_nodes += 1
+            if num_nodes < part:
+                flush.materialise(node)
+                continue
+            is_long = node.op is not None and _is_long(node)
+            flush.materialise(node)
+            part = min(2 * num_nodes, _MAX_PART_NODES)
+            if (is_long or num_nodes >= _MAX_PART_NODES) and node is not last:
+                self._finish(flush)
+                num_nodes = 0
+
     def _finish(self, flush: Flush) -> None:
         flush.finish()
         if flush:
-            self._stream.send(flush.request, flush.notes, flush.pieces)
+            self._stream.send(*flush.take())
             self._sent_message = time.monotonic()
 
     def _launch(self, add) -> None:
-        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch that `add(flush)`
-        adds, which travels with those that follow soon."""
+        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch, or write in
+        place, that `add(flush)` adds, which travels with those that follow soon."""
         with self._lock:
             if self._recorded:
                 self._settle(add, may_hold=True)
@@ -437,9 +462,7 @@ class Session:
         answer = Answer()
 
         def add(flush):
-            command = flush.session._next_id()
-            flush.commands.add(id=command).synchronize.SetInParent()
-            flush.notes[command] = Note(answer)
+            flush.ask(_encoding.SYNCHRONIZE, answer)
 
         self._settle(add)
         result = self._wait(answer)
@@ -585,9 +608,7 @@ class Session:
         answer = Answer()
 
         def add(flush):
-            command = flush.session._next_id()
-            flush.commands.add(id=command).release.SetInParent()
-            flush.notes[command] = Note(answer)
+            flush.ask(_encoding.release(()), answer)
 
         with self._lock:
             self._check_open()
@@ -784,6 +805,14 @@ class Session:
     def _call(self, method, request, timeout: Optional[float] = None):
         self._check_open()
         return _errors.call(method, request, timeout=timeout or self.timeout or _CALL_SECONDS)
+
+
+def _is_long(node: Node) -> bool:
+    """Whether a value is worth a message: it, or what is no elementwise function's first input, has many bytes."""
+    if node.nbytes >= _PART_BYTES:
+        return True
+    return type(node.op) is not str and bool(node.inputs) and type(node.inputs[0]) is Node and \
+        node.inputs[0].nbytes >= _PART_BYTES
 
 
 def _device_name(device: Optional[str]) -> str:

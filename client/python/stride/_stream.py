@@ -59,7 +59,7 @@ class Note:
     ):
         self.answer = answer  # whoever waits for it has this
         self.origin = origin  # of an operation: the line that recorded it
-        self._operation = operation  # its serialised command, where a launch was encoded from a template
+        self._operation = operation  # its serialised command, where that was encoded from a template
         self.launch = launch  # what CommandStream.launched has once it was done
         self.written = written  # of a launch: the buffers of the arrays that it was given
         self.thread = threading.get_ident() if written else 0  # that launched
@@ -355,22 +355,24 @@ class CommandStream:
         # The lock is held. To take an answer twice is as to take it once, for who was interrupted.
         waiting = self._waiting
         for result in response.results:
-            note = waiting.get(result.id)
+            command_id = result.id
+            note = waiting.get(command_id)
             if note is None:
                 continue
             failed = result.HasField("status") and result.status.code and note.has_operation
-            if note.answer is not None:
+            if not failed and note.answer is None:
+                if note.launch is not None:
+                    self.launched.add(note.launch)
+            elif note.answer is not None:
                 if failed:
                     note.answer.origin = self._origin_of_failure(note, _handles(note.operation))
                 self._done(note.answer, result, None)
-            elif failed:
+            else:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
                     if note.written or not has_arrays(note.operation):  # else its new arrays carry the error
                         self._failures.append(LaunchFailure(result.status, note))
-            elif note.launch is not None:
-                self.launched.add(note.launch)
-            del waiting[result.id]
+            del waiting[command_id]
 
     def _done(self, answer: Answer, result, error) -> None:
         # The lock is held.
