@@ -156,6 +156,32 @@ class HostLoopTest(client_case.ClientCase):
         np.testing.assert_array_equal(p, mine)
         np.testing.assert_array_equal(total, numpys)
 
+    def test_copies_stay_on_the_host(self):
+        x = local(np.arange(12.0).reshape(3, 4))
+        with client_case.Sent(self.session) as sent:
+            for one in (x.copy(), st.copy(x), x.astype(np.float32), x[1:].copy(), (x + 1).copy(), x.flatten()):
+                self.assertIsNotNone(_host_arrays.values_of(one + 0))
+        self.assertEqual(sent.num_messages, 0)
+        self.same(x[:, ::2].copy(), np.arange(12.0).reshape(3, 4)[:, ::2])
+
+    def test_a_loop_over_a_stencil_makes_no_round_trip(self):
+        """Slices that are assigned, of a copy and of an array that the service has computed, with a few numbers."""
+        def relax(xp, p, b, steps):
+            for _ in range(steps):
+                pn = p.copy()
+                p[1:-1, 1:-1] = (pn[1:-1, 2:] + pn[1:-1, :-2]) * 0.25 + b[1:-1, 1:-1]
+                p[:, -1] = p[:, -2]
+                p[0, :] = p[1, :]
+                p[-1, :] = 0
+            return p
+
+        p, b = st.zeros((41, 41)), st.sqrt(st.zeros((41, 41)) + 4)
+        relax(st, p, b, 40)
+        with client_case.Sent(self.session) as sent:
+            relax(st, p, b, 100)
+        self.assertLess(sent.num_messages, 4)
+        self.same(p, relax(np, np.zeros((41, 41)), np.full((41, 41), 2.0), 140))
+
     def test_large_arrays_stay_with_the_service(self):
         x = local(np.ones(100))
         with client_case.Sent(self.session) as sent:

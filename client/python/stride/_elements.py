@@ -33,9 +33,10 @@ _CHEAP_BYTES = 64 << 10
 # elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
-# Writes until small arrays are looked for again that those of a loop are computed from.
-_RETRY = 1000
-_MAX_PLACES = 256  # of programs, which wait for numbers
+# So often a small array is assigned to slices at a place of the program before what it is computed from is read; then
+# at each power of two.
+_ASSIGNED = 8
+_MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -240,11 +241,15 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
     node = value._node
     if node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
         return value
-    buffer.touches += 1
     if node.shape:
-        if buffer.touches >= _LARGE_WRITES and node.nbytes <= _CHEAP_BYTES and not _read_sources(node, node):
-            buffer.touches = -_RETRY
+        if node.nbytes <= _CHEAP_BYTES:
+            count = _count(node.session, (caller(), "assigned"))
+            if count >= _ASSIGNED and count & (count - 1) == 0 and not node.session.closed:
+                _read_sources(node, node)
+        # The service writes the array: to read it for a few numbers in between would cost a round trip each time.
+        buffer.touches = 0
         return value
+    buffer.touches += 1
     if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
         return value
     note_wait(node)
@@ -288,15 +293,21 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
     return True
 
 
+def _count(session, place: Any) -> int:
+    """How often this was asked for a place of the program, now included."""
+    if len(session._places) >= _MAX_PLACES:
+        session._places.clear()
+    count = session._places[place] = session._places.get(place, 0) + 1
+    return count
+
+
 def note_wait(node: Node) -> None:
     """The host is about to wait for a number. Where it waited at the same place of the program before, this is a loop:
     what the number is computed from is read, if it is small, so that the loop goes on here."""
     session, place = node.session, caller()
     if session.closed or session._is_trace:
         return
-    if len(session._waits) >= _MAX_PLACES:
-        session._waits.clear()
-    count = session._waits[place] = session._waits.get(place, 0) + 1
+    count = _count(session, place)
     # Ever less often: a loop that goes on waiting has operations that are the service's.
     if count > 1 and count % (1 << max(0, count.bit_length() - 3)) == 0:
         _read_sources(node)

@@ -198,7 +198,7 @@ class Session:
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
-        self._waits: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
+        self._places: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
         self._gpu = None  # whether the daemon has one, once it was asked
