@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _host_arrays, _local
+from stride import _host_arrays, _host_functions, _local
 
 TYPES = ("bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "float32", "float64", "complex64",
          "complex128")
@@ -163,6 +163,88 @@ class HostLoopTest(client_case.ClientCase):
                 self.assertIsNotNone(_host_arrays.values_of(one + 0))
         self.assertEqual(sent.num_messages, 0)
         self.same(x[:, ::2].copy(), np.arange(12.0).reshape(3, 4)[:, ::2])
+
+    def test_functions_are_numpys(self):
+        """Each function that `_host_functions` offers, of local arrays: NumPy's results, and no message."""
+        square, row = np.arange(9.0).reshape(3, 3) + 4 * np.eye(3), np.array([3.0, 1, 2, 2])
+        pair, indices = (square, row[:3]), np.array([0, 2])
+        calls = {
+            **dict.fromkeys(("outer", "kron", "convolve", "correlate", "append", "searchsorted", "digitize", "isin",
+                             "union1d", "intersect1d", "setdiff1d", "setxor1d", "isclose", "allclose", "array_equal",
+                             "polyval"), (row, np.array([1.0, 2, 3, 4]))),
+            **dict.fromkeys(("vstack", "hstack", "column_stack", "dstack", "stack", "concatenate"), ([row, row],)),
+            **dict.fromkeys(("percentile", "quantile"), (row, 0.4)), **dict.fromkeys(("cross", "solve"), pair),
+            **dict.fromkeys(("tile", "repeat", "roll", "pad", "round", "full_like"), (row, 2)),
+            "interp": (row, np.arange(3.0), row[:3]), "polyfit": (np.arange(4.0), row, 1), "einsum": ("ij,j->i", *pair),
+            "bincount": (row.astype(int),), "take": (row, indices), "take_along_axis": (row, indices, 0),
+            "delete": (row, 1), "insert": (row, 1, 5.0), "clip": (row, 1, 2),
+            **dict.fromkeys(("trace", "tril", "triu", "cov", "corrcoef", "fft2", "ifft2", "inv", "det", "slogdet",
+                             "pinv", "matrix_rank", "cond", "eigvalsh"), (square,)),
+            **dict.fromkeys(("cholesky", "eigh"), (square @ square.T + np.eye(3),)),
+        }
+
+        def localised(one):
+            if isinstance(one, list):
+                return [localised(each) for each in one]
+            return local(one) if isinstance(one, np.ndarray) else one
+
+        for table, (ours, numpys) in {"numpy": (st, np), "linalg": (st.linalg, np.linalg),
+                                      "fft": (st.fft, np.fft)}.items():
+            for name, offered in _host_functions._TABLE[table].items():
+                if offered.makes:
+                    continue
+                arguments = calls.get(name, (row,))
+                expected = getattr(numpys, name)(*arguments)
+                with self.subTest(name=name):
+                    arguments = [localised(one) for one in arguments]
+                    with client_case.Sent(self.session) as sent:
+                        found = getattr(ours, name)(*arguments)
+                        is_tuple = isinstance(expected, tuple)
+                        self.assertEqual(isinstance(found, tuple), is_tuple)
+                        for one, other in zip(found, expected) if is_tuple else ((found, expected),):
+                            if isinstance(other, bool):
+                                self.assertIs(one, other)
+                            else:
+                                self.same(one, other, exact=name not in ("eigh", "cholesky"))
+                    self.assertEqual(sent.num_messages, 0)
+
+    def test_functions_of_others_are_the_services(self):
+        x = local(np.arange(300.0))
+        with client_case.Sent(self.session) as sent:
+            large = [st.outer(x, x), st.tile(x, 1000), st.repeat(x, 1000), st.pad(x, 100_000), st.diag(x)]
+            self.assertTrue(all(one._node.deferred for one in large))
+            self.assertTrue(st.convolve(*[x.astype(np.float32)] * 2)._node.deferred)  # sums are rounded otherwise
+        self.assertEqual(sent.num_messages, 0)
+        out = st.zeros(300)
+        self.assertIs(st.cumsum(x, out=out), out)
+        self.assertIs(st.cumsum(x, None, None, out), out)
+        np.testing.assert_array_equal(out, np.cumsum(np.arange(300.0)))
+        host = local(np.array([3.0, np.nan]))
+        st.nan_to_num(host, copy=False)
+        self.assertEqual(host.tolist(), [3.0, 0.0])
+        singular = st.linalg.inv(local(np.zeros((2, 2))))
+        with self.assertRaises(st.LinAlgError):
+            singular.to_numpy()
+
+    def test_new_arrays_of_a_loop_stay_on_the_host(self):
+        """After some waits for what is computed from them, those made at the same places make no round trip."""
+        def run(xp, steps):
+            x, p, out = xp.zeros((2, 1)), xp.eye(2), []
+            for i in range(steps):
+                turn = xp.array([[math.cos(i), -math.sin(i)], [math.sin(i), math.cos(i)]])
+                x, p = turn @ x + xp.ones((2, 1)), turn @ p @ turn.T + xp.eye(2) * 0.5
+                gain = p @ xp.linalg.inv(p + xp.full((2, 2), 2.0) * xp.eye(2))
+                x = x + gain @ (xp.array([[i * 1.0], [2.0]]) - x)
+                p = (xp.eye(2) - gain) @ p
+                out.append(float(x[0, 0]) + float(xp.sum(xp.linspace(0, 1, 5)) + xp.arange(3)[1]))
+            return out
+
+        first = run(st, 40)
+        with client_case.Sent(self.session) as sent:
+            second = run(st, 60)
+        self.assertLess(sent.num_messages, 8)
+        np.testing.assert_allclose(first, run(np, 40), rtol=1e-12)
+        np.testing.assert_allclose(second, run(np, 60), rtol=1e-12)
 
     def test_a_loop_over_a_stencil_makes_no_round_trip(self):
         """Slices that are assigned, of a copy and of an array that the service has computed, with a few numbers."""

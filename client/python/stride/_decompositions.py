@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _routines
+from stride import (
+    _creation,
+    _dtypes,
+    _elementwise,
+    _errors,
+    _host_functions,
+    _inference,
+    _manipulation,
+    _reductions,
+    _routines,
+)
 from stride._array import Array, node_of, wrap
 from stride._graph import record_several
 from stride._linear_algebra import matmul
@@ -490,3 +500,6 @@ def det(a) -> Array:
     logarithms = _reductions.sum(_elementwise.log(_elementwise.absolute(factors)), axis=-1)
     within = _elementwise.logical_and(_elementwise.isfinite(product), product != 0)
     return sign * _elementwise.where(within, product, signs * _elementwise.exp(logarithms))
+
+
+_host_functions.offer(globals(), "linalg")

@@ -36,6 +36,7 @@ _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
 # So often a small array is assigned to slices at a place of the program before what it is computed from is read; then
 # at each power of two.
 _ASSIGNED = 8
+_MAX_HELD = 16
 _MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
 _new = object.__new__
 _ndarray = np.ndarray
@@ -270,6 +271,7 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
     if unknown is None:
         return False
     session = node.session
+    unknown += _held_results(node)
     reads = [(one, Answer()) for one in {id(one): one for one in (*unknown, *wanted)}.values()]
 
     def add(flush):
@@ -291,6 +293,19 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
     except _errors.StrideError:
         return False
     return True
+
+
+def _held_results(node: Node) -> list:
+    """Other small results that the program holds and that are recorded: the next pass of the loop computes with them."""
+    found = []
+    for one in list(node.session._recorded):
+        other = one()
+        if other is not None and other is not node and other.held and other.op is not None and other.shape:
+            if len(found) == _MAX_HELD:
+                return []
+            if other.nbytes <= _local.MAX_BYTES and other.buffer is None:  # a view follows what it is of
+                found.append(other)
+    return [one for one in found if _local.mark(one) is not None]
 
 
 def _count(session, place: Any) -> int:

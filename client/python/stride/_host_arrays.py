@@ -434,7 +434,7 @@ def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
     if host.dtype.kind != "f":
         raise TypeError
     squares = np.add.reduce(host * host, axis)
-    if not np.all((squares > 1e-200) & (squares < 1e200)):
+    if not np.all((squares > 1e-200) & (squares < 1e200)) and host.any():
         raise OverflowError
     return np.sqrt(squares)
 

@@ -108,16 +108,22 @@ def wide(function: Callable, dtype: np.dtype, **options) -> Callable:
 
 
 def mark(node: "Node") -> Optional[List["Node"]]:
-    """A loop waits for a value that is computed from others. Those that the host has become local. Returns others to
-    be read with the value; None where a large array is among them, which the loop is not the host's for."""
+    """A loop waits for a value that is computed from others. Those that the host has become local, and the places of
+    the program that make them are noted (`_host_functions.py`). Returns others to be read with the value; None where a
+    large array is among them, which the loop is not the host's for."""
     if node.session._has_sharded:
         return None
+    places = node.session._host_places
+    if len(places) > _MAX_PLACES:
+        places.clear()
     seen, nodes, unknown = {id(node)}, [node], []
     while nodes and len(seen) < _MAX_SEEN:
         one = nodes.pop()
         if one is not node:
             if one.op is None and one.nbytes > MAX_BYTES or one.dtype.kind == "V":
                 return None
+            if not one.inputs and one.nbytes <= MAX_BYTES and one.origin is not None and not isinstance(one.origin, list):
+                places.add(one.origin)
             if one.nbytes <= MAX_BYTES and one.cached() is not None:
                 one.own_buffer().is_local = True
                 continue
@@ -131,5 +137,6 @@ def mark(node: "Node") -> Optional[List["Node"]]:
 
 
 _MAX_SEEN, _MAX_READ = 256, 8
+_MAX_PLACES = 1024
 
 from stride._graph import Buffer, Node, caller  # noqa: E402

@@ -198,6 +198,8 @@ class Session:
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
+        # Places of the program that make the arrays of a loop of the host (`_local.mark`).
+        self._host_places: set = set()
         self._places: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some

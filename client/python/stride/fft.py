@@ -14,7 +14,7 @@ from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation
+from stride import _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation
 from stride._array import Array, node_of, wrap
 from stride._graph import record
 from stride._ufunc import _give
@@ -490,6 +490,9 @@ def ifftshift(x, axes=None) -> Array:
     [0.0, 0.25, -0.5, -0.25]
     """
     return _shift(x, axes, lambda n: -(n // 2))
+
+
+_host_functions.offer(globals(), "fft")
 
 
 def __getattr__(name: str):
