@@ -46,11 +46,11 @@ from stride import (
     _transfers,
 )
 
-for _module in (
+for _offering in (
     _calculus, _comparisons, _creation, _elementwise, _grids, _joining, _linear_algebra, _manipulation, _nan_reductions,
     _polynomials, _reductions, _routines, _selection, _sets, _statistics,
 ):  # fmt: skip
-    _host_functions.offer(vars(_module))
+    _host_functions.offer(vars(_offering))
 
 from stride._array import Array
 from stride._arrangement import *  # noqa: F401,F403

@@ -161,7 +161,7 @@ _TABLE = {
         **_offers(np, "histogram", _binned),
         **_offers(np, "take", _first_places, any_type=True),
     },
-    "linalg": _offers(np.linalg, "solve inv det slogdet cholesky eigh eigvalsh pinv matrix_rank cond", _matrices),
+    "linalg": _offers(np.linalg, "solve inv det slogdet cholesky eig eigvals eigh eigvalsh pinv matrix_rank cond", _matrices),
     "fft": _offers(np.fft, "fft ifft rfft irfft fft2 ifft2 fftshift ifftshift", _transformed),
 }
 

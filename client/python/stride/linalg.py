@@ -38,7 +38,6 @@ from stride._decompositions import (
     svdvals,
     together,
 )
-from stride._decompositions import eig_as_numpy, eigvals_as_numpy  # noqa: F401, for NumPy's functions
 from stride._errors import LinAlgError
 from stride._linear_algebra import matmul, matvec, tensordot, vecdot, vecmat
 from stride._norms import cond, matrix_norm, norm, vector_norm
