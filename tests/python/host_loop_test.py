@@ -179,7 +179,7 @@ class HostLoopTest(client_case.ClientCase):
             "bincount": (row.astype(int),), "take": (row, indices), "take_along_axis": (row, indices, 0),
             "delete": (row, 1), "insert": (row, 1, 5.0), "clip": (row, 1, 2),
             **dict.fromkeys(("trace", "tril", "triu", "cov", "corrcoef", "fft2", "ifft2", "inv", "det", "slogdet",
-                             "pinv", "matrix_rank", "cond", "eigvalsh"), (square,)),
+                             "pinv", "matrix_rank", "cond", "eigvalsh", "eig", "eigvals"), (square,)),
             **dict.fromkeys(("cholesky", "eigh"), (square @ square.T + np.eye(3),)),
         }
 

@@ -6,7 +6,6 @@ raises, is the service's. Functions that make arrays are NumPy's at the places o
 be those of such a loop (`Session._host_places`): otherwise each pass of the loop would wait for the new arrays."""
 
 import functools
-import inspect
 from math import prod
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
@@ -173,14 +172,17 @@ _TABLE = {
 _NOT_HERE = ("out", "copy", "overwrite_input", "device", "like", "sharding", "progress")
 
 
-def _is_of_a_loop(one: Any) -> bool:
-    kind = type(one)
-    if kind is Array:
-        buffer = get_node(one).buffer
-        return buffer is not None and buffer.is_local
-    if kind is list or kind is tuple:
-        return any(map(_is_of_a_loop, one[:4]))
-    return kind in _LOCAL
+def _has_local(sequence: Any) -> bool:
+    """Whether an array of a loop is among the first of a sequence."""
+    for one in sequence[:4]:
+        kind = type(one)
+        if kind in _LOCAL:
+            return True
+        if kind is Array:
+            buffer = get_node(one).buffer
+            if buffer is not None and buffer.is_local:
+                return True
+    return False
 
 
 def _values(one: Any, arrays: List[Array], any_type: bool) -> Any:
@@ -235,17 +237,23 @@ def _call(offer: _Offer, arguments: tuple, options: dict) -> Any:
 
 
 def _computing(function: Callable, offer: _Offer) -> Callable:
-    parameters = inspect.signature(function).parameters
+    code = function.__code__  # `inspect.signature` would be a tenth of the time of an import
+    parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     # How many positional arguments there are at most before one of those that are the service's.
-    most = next((i for i, name in enumerate(parameters) if name in _NOT_HERE), len(parameters))
+    most = next((i for i, name in enumerate(parameters) if name in _NOT_HERE), 1 << 30)
     of_service = frozenset(parameters) & frozenset(_NOT_HERE)
     returned = getattr(function, "__annotations__", {}).get("return")
     result = returned if isinstance(returned, type) and hasattr(returned, "_fields") else None
 
     @functools.wraps(function)
     def offered(*arguments, **options):
-        for one in arguments[:3]:
-            if _is_of_a_loop(one):
+        for one in arguments:
+            kind = type(one)
+            if kind is Array:
+                buffer = get_node(one).buffer
+                if buffer is not None and buffer.is_local:
+                    break
+            elif kind in _LOCAL or (kind is list or kind is tuple) and _has_local(one):
                 break
         else:
             return function(*arguments, **options)
@@ -268,7 +276,7 @@ def _making(function: Callable, offer: _Offer) -> Callable:
     @functools.wraps(function)
     def offered(*arguments, **options):
         # What becomes of an array has rules of its own.
-        if arguments and not isinstance(arguments[0], (Array, _ndarray)):
+        if _local.has_places and arguments and not isinstance(arguments[0], (Array, _ndarray)):
             session = current_session()
             if session._host_places and caller(1) in session._host_places:
                 try:

@@ -19,6 +19,8 @@ from stride import _dtypes
 MAX_BYTES = 64 << 10
 # Products summed by one operation.
 MAX_PRODUCTS = 1 << 16
+# Whether a session has places that make the arrays of a loop (`_host_functions.py`).
+has_places = False
 # The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
 # one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
 classes: FrozenSet[type] = frozenset()
@@ -113,6 +115,7 @@ def mark(node: "Node") -> Optional[List["Node"]]:
     large array is among them, which the loop is not the host's for."""
     if node.session._has_sharded:
         return None
+    global has_places
     places = node.session._host_places
     if len(places) > _MAX_PLACES:
         places.clear()
@@ -124,6 +127,7 @@ def mark(node: "Node") -> Optional[List["Node"]]:
                 return None
             if not one.inputs and one.nbytes <= MAX_BYTES and one.origin is not None and not isinstance(one.origin, list):
                 places.add(one.origin)
+                has_places = True
             if one.nbytes <= MAX_BYTES and one.cached() is not None:
                 one.own_buffer().is_local = True
                 continue
