@@ -208,6 +208,16 @@ class HostLoopTest(client_case.ClientCase):
                                 self.same(one, other, exact=name not in ("eigh", "cholesky"))
                     self.assertEqual(sent.num_messages, 0)
 
+    def test_norms(self):
+        """Of zeros they are the host's; those whose squares leave the range are the service's."""
+        for host, count in (([[0.0, 0], [3, 4]], 0), ([[0.0, 0], [0, 0]], 0), ([[1e-170, 0], [3, 4]], 1)):
+            x = local(np.array(host))
+            for axis in (0, 1):
+                with client_case.Sent(self.session) as sent:
+                    ours = st.linalg.norm(x, axis=axis).to_numpy()
+                self.assertEqual(sent.num_messages, count)
+                np.testing.assert_allclose(ours, np.hypot.reduce(np.array(host), axis, initial=0), rtol=1e-15)
+
     def test_functions_of_others_are_the_services(self):
         x = local(np.arange(300.0))
         with client_case.Sent(self.session) as sent:
@@ -245,6 +255,30 @@ class HostLoopTest(client_case.ClientCase):
         self.assertLess(sent.num_messages, 8)
         np.testing.assert_allclose(first, run(np, 40), rtol=1e-12)
         np.testing.assert_allclose(second, run(np, 60), rtol=1e-12)
+
+    def test_random_arrays_of_a_loop_are_read_ahead(self):
+        """The numbers are those that the service makes one draw at a time, whatever is drawn in between."""
+        def run(generator, steps, wait):
+            out = []
+            for i in range(steps):
+                draws = [generator.normal(size=4), generator.random((3, 2)), generator.integers(0, 9, 1 + i % 3)]
+                if i % 5 == 0:
+                    draws += [generator.random(), generator.standard_normal(7, dtype=np.float32)]
+                out.append(draws)
+                if wait and draws[0][0] + draws[1][0, 0] > 100:
+                    break
+                if wait and draws[2][0] > 100:
+                    break
+            return out
+
+        run(st.random.default_rng(5), 30, True)
+        with client_case.Sent(self.session) as sent:
+            ours = run(st.random.default_rng(7), 100, True)
+        self.assertLess(sent.num_messages, 30)
+        expected = run(st.random.default_rng(7), 100, False)
+        for one, other in zip(ours, expected):
+            for mine, services in zip(one, other):
+                self.same(mine, services.to_numpy())
 
     def test_a_loop_over_a_stencil_makes_no_round_trip(self):
         """Slices that are assigned, of a copy and of an array that the service has computed, with a few numbers."""

@@ -434,7 +434,8 @@ def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
     if host.dtype.kind != "f":
         raise TypeError
     squares = np.add.reduce(host * host, axis)
-    if not np.all((squares > 1e-200) & (squares < 1e200)) and host.any():
+    is_within = (squares > 1e-200) & (squares < 1e200)
+    if not np.all(is_within) and not np.all(is_within | ~host.any(axis)):  # those of zeros alone are exact
         raise OverflowError
     return np.sqrt(squares)
 

@@ -16,7 +16,6 @@ from stride._array import Array, get_node
 from stride._copies import NUMBERS
 from stride._elements import Element, LocalArray
 from stride._host_arrays import HostArray, LocalView
-from stride._origin import caller
 
 _ndarray = np.ndarray
 _LOCAL = frozenset((LocalArray, LocalView, HostArray, Element))
@@ -278,7 +277,7 @@ def _making(function: Callable, offer: _Offer) -> Callable:
         # What becomes of an array has rules of its own.
         if _local.has_places and arguments and not isinstance(arguments[0], (Array, _ndarray)):
             session = current_session()
-            if session._host_places and caller(1) in session._host_places:
+            if _local.is_host_place(session):
                 try:
                     return _made_here(offer, session, arguments, options)
                 except Exception:  # the service makes it, or words the error
@@ -292,8 +291,6 @@ def _made_here(offer: _Offer, session, arguments: tuple, options: dict) -> Any:
     arrays: List[Array] = []
     values = [_values(one, arrays, True) for one in arguments]
     named = {name: _values(one, arrays, True) for name, one in options.items()}
-    if session._is_trace or session.device or session._has_sharded or session.closed:
-        raise _NotHere
     if any(one.session is not session for one in arrays) or any(name in _NOT_HERE for name in options):
         raise _NotHere
     if offer.work is not None and not 0 <= offer.work(*values, **named) <= _MAX_ELEMENTS:

@@ -140,6 +140,12 @@ def mark(node: "Node") -> Optional[List["Node"]]:
     return unknown if len(unknown) <= _MAX_READ and not nodes else None
 
 
+def is_host_place(session) -> bool:
+    """Whether the array that the program is about to make belongs to a loop of the host."""
+    is_plain = not session._is_trace and not session.device and not session._has_sharded and not session.closed
+    return is_plain and caller() in session._host_places
+
+
 _MAX_SEEN, _MAX_READ = 256, 8
 _MAX_PLACES = 1024
 
