@@ -416,6 +416,8 @@ _SUMMED = frozenset(np.dtype(one) for one in ("f8", "c16", "i8", "u8"))
 
 def reduced(name: str, array: Any, axis: Any = None) -> Optional[Array]:
     """A reduction of an OnHost or LocalArray; None where it is for the general path."""
+    if type(axis) is tuple and len(axis) == 1:
+        axis = axis[0]
     if axis is not None and type(axis) is not int:
         return None
     host, (reduce, any_type) = values_of(array), _REDUCTIONS[name]
