@@ -33,8 +33,8 @@ _CHEAP_BYTES = 64 << 10
 # elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
-# So often a small array is assigned to slices at a place of the program before what it is computed from is read; then
-# at each power of two.
+# So often a small array is assigned to slices, or an element of one is read, at a place of the program before what it is
+# computed from is read; then at each power of two.
 _ASSIGNED = 8
 _MAX_HELD = 16
 _MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
@@ -141,6 +141,15 @@ def _copy_of_whole(node: Node, fetched: Optional[np.ndarray], version: int) -> O
     return copy
 
 
+def _is_read_often(node: Node) -> bool:
+    """Whether elements of small results are read at this place of the program again and again: what they are computed
+    from is then read, so that the next ones are computed here."""
+    if node.nbytes > _CHEAP_BYTES:
+        return False
+    count = _count(node.session, (caller(), "read"))
+    return count >= _ASSIGNED and count & (count - 1) == 0 and _read_sources(node)
+
+
 def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     """The element that integers name, where the host has it or is to have it; None: it is for the service."""
     node = array._node
@@ -150,7 +159,9 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     if node.cached() is None:
         buffer = node.own_buffer()
         buffer.touches += 1
-        if buffer.touches < _READS + node.nbytes // _BYTES_PER_READ or session.closed:
+        if session.closed:
+            return None
+        if buffer.touches < _READS + node.nbytes // _BYTES_PER_READ and not _is_read_often(node):
             return None
         whole = _whole_of(node)
         version, fetched = buffer.version, _fetched(whole)

@@ -274,14 +274,17 @@ def _making(function: Callable, offer: _Offer) -> Callable:
 
     @functools.wraps(function)
     def offered(*arguments, **options):
+        first = arguments[0] if arguments else None
+        kind = type(first)
+        is_here = (kind is list or kind is tuple) and _has_local(first)
         # What becomes of an array has rules of its own.
-        if _local.has_places and arguments and not isinstance(arguments[0], (Array, _ndarray)):
-            session = current_session()
-            if _local.is_host_place(session):
-                try:
+        if is_here or _local.has_places and first is not None and not isinstance(first, (Array, _ndarray)):
+            try:
+                session = current_session()
+                if is_here or _local.is_host_place(session):
                     return _made_here(offer, session, arguments, options)
-                except Exception:  # the service makes it, or words the error
-                    pass
+            except Exception:  # the service makes it, or words the error
+                pass
         return function(*arguments, **options)
 
     return offered
@@ -291,6 +294,8 @@ def _made_here(offer: _Offer, session, arguments: tuple, options: dict) -> Any:
     arrays: List[Array] = []
     values = [_values(one, arrays, True) for one in arguments]
     named = {name: _values(one, arrays, True) for name, one in options.items()}
+    if session._is_trace or session.device or session._has_sharded or session.closed:
+        raise _NotHere
     if any(one.session is not session for one in arrays) or any(name in _NOT_HERE for name in options):
         raise _NotHere
     if offer.work is not None and not 0 <= offer.work(*values, **named) <= _MAX_ELEMENTS:
