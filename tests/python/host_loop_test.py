@@ -27,6 +27,8 @@ def local(host):
 
 
 class HostLoopTest(client_case.ClientCase):
+    learns_loops = True
+
     def same(self, ours, numpys, exact=True):
         self.assertEqual((np.shape(ours), ours.dtype), (np.shape(numpys), np.asarray(numpys).dtype))
         if exact:
@@ -255,6 +257,25 @@ class HostLoopTest(client_case.ClientCase):
         self.assertLess(sent.num_messages, 8)
         np.testing.assert_allclose(first, run(np, 40), rtol=1e-12)
         np.testing.assert_allclose(second, run(np, 60), rtol=1e-12)
+
+    def test_reads_of_small_arrays_in_a_loop(self):
+        """What is read at one place, whole or element by element, is computed on the host after some passes."""
+        def grids(xp, steps):
+            return [xp.dstack(xp.mgrid[i:i + 3, 0:2]).reshape(6, 2).tolist() for i in range(steps)]
+
+        def turns(xp, steps):
+            p = [1.0, 2.0]
+            for i in range(steps):
+                q = xp.array([[math.cos(i), -math.sin(i)], [math.sin(i), math.cos(i)]]) @ xp.array(p)
+                p = [q[0], q[1]]
+            return [float(one) for one in p]
+
+        for run in (grids, turns):
+            run(st, 40)
+            with client_case.Sent(self.session) as sent:
+                ours = run(st, 50)
+            self.assertLess(sent.num_messages, 5)
+            np.testing.assert_allclose(ours, run(np, 50), rtol=1e-12)
 
     def test_random_arrays_of_a_loop_are_read_ahead(self):
         """The numbers are those that the service makes one draw at a time, whatever is drawn in between."""

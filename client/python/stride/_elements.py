@@ -33,9 +33,6 @@ _CHEAP_BYTES = 64 << 10
 # elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
-# So often a small array is assigned to slices, or an element of one is read, at a place of the program before what it is
-# computed from is read; then at each power of two.
-_ASSIGNED = 8
 _MAX_HELD = 16
 _MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
 _new = object.__new__
@@ -146,8 +143,7 @@ def _is_read_often(node: Node) -> bool:
     from is then read, so that the next ones are computed here."""
     if node.nbytes > _CHEAP_BYTES:
         return False
-    count = _count(node.session, (caller(), "read"))
-    return count >= _ASSIGNED and count & (count - 1) == 0 and _read_sources(node)
+    return _is_due(node.session, "element") and _read_sources(node)
 
 
 def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
@@ -255,8 +251,7 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
         return value
     if node.shape:
         if node.nbytes <= _CHEAP_BYTES:
-            count = _count(node.session, (caller(), "assigned"))
-            if count >= _ASSIGNED and count & (count - 1) == 0 and not node.session.closed:
+            if not node.session.closed and _is_due(node.session, "assigned"):
                 _read_sources(node, node)
         # The service writes the array: to read it for a few numbers in between would cost a round trip each time.
         buffer.touches = 0
@@ -327,6 +322,12 @@ def _count(session, place: Any) -> int:
     return count
 
 
+def _is_due(session, what: str) -> bool:
+    """Counts something at a place of the program. True at each power of two from FREQUENT on."""
+    count = _count(session, (caller(), what))
+    return count >= _local.FREQUENT and count & (count - 1) == 0
+
+
 def note_wait(node: Node) -> None:
     """The host is about to wait for a number. Where it waited at the same place of the program before, this is a loop:
     what the number is computed from is read, if it is small, so that the loop goes on here."""
@@ -336,6 +337,13 @@ def note_wait(node: Node) -> None:
     count = _count(session, place)
     # Ever less often: a loop that goes on waiting has operations that are the service's.
     if count > 1 and count % (1 << max(0, count.bit_length() - 3)) == 0:
+        _read_sources(node)
+
+
+def note_small(node: Node) -> None:
+    """The host is about to read a small array. Where it often does at this place of the program, this is a loop."""
+    session = node.session
+    if not session.closed and not session._is_trace and _is_due(session, "array"):
         _read_sources(node)
 
 

@@ -306,6 +306,26 @@ def _made_here(offer: _Offer, session, arguments: tuple, options: dict) -> Any:
     return _wrapped(made, (session, session.device), values)
 
 
+def grid(of: Any, key: Any) -> Any:
+    """A grid by slices, such as `mgrid` makes; None where the service is to make it."""
+    from stride._session import current_session
+
+    try:
+        session = current_session()
+        if not _local.is_host_place(session):
+            return None
+        lines = key if type(key) is tuple else (key,)
+        size = prod(
+            abs(one.step) if type(one.step) is complex
+            else max(_num_steps(one.start or 0, one.stop, one.step or 1), 1) for one in lines
+        )
+        if size * len(lines) > _MAX_ELEMENTS:
+            return None
+        return _wrapped(of[key], (session, session.device), [])
+    except Exception:
+        return None  # the service makes it, or words the error
+
+
 def offer(module: Dict[str, Any], table: str = "numpy") -> None:
     """Puts others in the place of public functions of a module, whose globals are given, that are in the table. Before
     their names are imported elsewhere."""

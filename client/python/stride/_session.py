@@ -473,8 +473,11 @@ class Session:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
-        if is_used and not node.shape and node.op is not None:
-            _elements.note_read(node)
+        if is_used and node.op is not None:
+            if not node.shape:
+                _elements.note_read(node)
+            elif node.nbytes <= _local.MAX_BYTES:
+                _elements.note_small(node)
         answer = Answer()
         self._flush((), lambda flush: flush.read(node, answer))
         return self._accept(node, self._wait(answer), answer.origin)
