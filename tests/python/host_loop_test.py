@@ -270,7 +270,16 @@ class HostLoopTest(client_case.ClientCase):
                 p = [q[0], q[1]]
             return [float(one) for one in p]
 
-        for run in (grids, turns):
+        def points(xp, steps):
+            out = []
+            for i in range(steps):
+                p = xp.empty((3, 2))
+                p[:, 0] = i
+                p[:, 1] = i + xp.arange(3.0)
+                out += [float(q[0] + q[1]) for q in p]
+            return out
+
+        for run in (grids, turns, points):
             run(st, 40)
             with client_case.Sent(self.session) as sent:
                 ours = run(st, 50)

@@ -385,6 +385,8 @@ def write(array: Array, key: Any, value: Any) -> bool:
     session = node.session
     is_known, is_cheap = node.cached() is not None, node.nbytes <= _CHEAP_BYTES
     fetched, version, whole = None, 0, node
+    if not is_known and is_cheap and node.op is not None and not node.inputs and _is_due(session, "new"):
+        _local.note_place(node)
     if not is_known or not is_cheap and (buffer.copy is None or not buffer.copy.dirty):
         buffer.touches += 1
         if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES + node.nbytes // _BYTES_PER_WRITE):
@@ -687,7 +689,8 @@ def _operators(function: Callable, method: str) -> None:
         if kind is Element:
             other = other._host
         elif kind not in NUMBERS:
-            if kind in _ON_HOST and (result := _host_arrays.call(function, (self, other))) is not None:
+            is_array = kind in _ON_HOST or kind is Array
+            if is_array and (result := _host_arrays.call(function, (self, other))) is not None:
                 return result
             return general(self, other)
         try:

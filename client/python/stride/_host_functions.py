@@ -145,8 +145,8 @@ _TABLE = {
             "column_stack dstack stack concatenate count_nonzero ptp take_along_axis nan_to_num", any_type=True,
         ),
         **_offers(
-            np, "cumsum cumprod nancumsum nansum nanmean nanmin nanmax nanstd nanvar nanmedian std var median average "
-            "percentile quantile interp gradient ediff1d trapezoid cross trace polyval polyfit",
+            np, "cumsum cumprod nancumsum nansum std var median average percentile quantile interp gradient ediff1d "
+            "trapezoid cross trace polyval polyfit",
         ),
         **_offers(np, "outer kron convolve correlate", _outer),
         **_offers(np, "tile", _tile, any_type=True),

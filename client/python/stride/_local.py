@@ -118,19 +118,14 @@ def mark(node: "Node") -> Optional[List["Node"]]:
     large array is among them, which the loop is not the host's for."""
     if node.session._has_sharded:
         return None
-    global has_places
-    places = node.session._host_places
-    if len(places) > _MAX_PLACES:
-        places.clear()
     seen, nodes, unknown = {id(node)}, [node], []
     while nodes and len(seen) < _MAX_SEEN:
         one = nodes.pop()
         if one is not node:
             if one.op is None and one.nbytes > MAX_BYTES or one.dtype.kind == "V":
                 return None
-            if not one.inputs and one.nbytes <= MAX_BYTES and one.origin is not None and not isinstance(one.origin, list):
-                places.add(one.origin)
-                has_places = True
+            if not one.inputs and one.nbytes <= MAX_BYTES:
+                note_place(one)
             if one.nbytes <= MAX_BYTES and one.cached() is not None:
                 one.own_buffer().is_local = True
                 continue
@@ -141,6 +136,17 @@ def mark(node: "Node") -> Optional[List["Node"]]:
                 seen.add(id(other))
                 nodes.append(other)
     return unknown if len(unknown) <= _MAX_READ and not nodes else None
+
+
+def note_place(node: "Node") -> None:
+    """A loop of the host uses an array that is made where `node` is: the next one is made here (`is_host_place`)."""
+    global has_places
+    places = node.session._host_places
+    if len(places) >= _MAX_PLACES:
+        places.clear()
+    if type(node.origin) is tuple:
+        places.add(node.origin)
+        has_places = True
 
 
 def is_host_place(session) -> bool:

@@ -9,7 +9,7 @@ from stride._elements import number_of
 from stride._session import current_session
 
 # A call belongs to a loop if the last one of its kind was at most so many blocks ago: loops draw several kinds.
-_NEAR = 16
+_NEAR = 256
 # Numbers of the first round trip; each further one has four times as many, up to the last.
 _FIRST, _LAST = 64, 4096
 # Kinds that are remembered: a loop whose parameters change has ever new ones.
