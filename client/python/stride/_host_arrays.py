@@ -505,8 +505,16 @@ def _matmul(self, other):
     return Array.__matmul__(self, other) if (result := product(np.matmul, self, other)) is None else result
 
 
+def _matmul_backward(self, other):
+    """Python asks this before `other`, an Array of no such class."""
+    if isinstance(other, Array):
+        return Array.__matmul__(other, self) if (result := product(np.matmul, other, self)) is None else result
+    return Array.__rmatmul__(self, other)
+
+
 for _class in _CLASSES:
     _class.__matmul__ = _matmul  # type: ignore[method-assign, assignment]
+    _class.__rmatmul__ = _matmul_backward  # type: ignore[method-assign, assignment]
     for _method in _REDUCTIONS:
         if _method != "norm":
             setattr(_class, _method, _reduction(_method))
