@@ -302,7 +302,7 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
 
 
 def _held_results(node: Node) -> list:
-    """Other small results that the program holds and that are recorded: the next pass of the loop computes with them."""
+    """Other small results that the program holds and that are recorded. The next pass of the loop uses them."""
     found = []
     for one in list(node.session._recorded):
         other = one()

@@ -140,9 +140,9 @@ _TABLE = {
         **_offers(np, "array asarray", makes=True),
         **_offers(np, "zeros_like ones_like full_like", any_type=True),
         **_offers(
-            np, "sort argsort unique append delete insert roll diff searchsorted argwhere nonzero flatnonzero tril triu "
-            "clip round isclose allclose array_equal digitize isin union1d intersect1d setdiff1d setxor1d vstack hstack "
-            "column_stack dstack stack concatenate count_nonzero ptp take_along_axis nan_to_num", any_type=True,
+            np, "sort argsort unique append delete insert roll diff searchsorted argwhere nonzero flatnonzero tril "
+            "triu clip round isclose allclose array_equal digitize isin union1d intersect1d setdiff1d setxor1d vstack "
+            "hstack column_stack dstack stack concatenate count_nonzero ptp take_along_axis nan_to_num", any_type=True,
         ),
         **_offers(
             np, "cumsum cumprod nancumsum nansum std var median average percentile quantile interp gradient ediff1d "
@@ -159,7 +159,9 @@ _TABLE = {
         **_offers(np, "histogram", _binned),
         **_offers(np, "take", _first_places, any_type=True),
     },
-    "linalg": _offers(np.linalg, "solve inv det slogdet cholesky eig eigvals eigh eigvalsh pinv matrix_rank cond", _matrices),
+    "linalg": _offers(
+        np.linalg, "solve inv det slogdet cholesky eig eigvals eigh eigvalsh pinv matrix_rank cond", _matrices
+    ),
     "fft": _offers(np.fft, "fft ifft rfft irfft fft2 ifft2 fftshift ifftshift", _transformed),
 }
 
@@ -331,7 +333,8 @@ def offer(module: Dict[str, Any], table: str = "numpy") -> None:
     their names are imported elsewhere."""
     for name, one in _TABLE[table].items():
         function = module.get(name)
-        if name not in module.get("__all__", _TABLE[table]) or getattr(function, "__module__", None) != module["__name__"]:
+        is_public = name in module.get("__all__", _TABLE[table])
+        if not is_public or getattr(function, "__module__", None) != module["__name__"]:
             continue
         made = (_making if one.makes else _computing)(function, one)  # type: ignore[arg-type]
         for other in [other for other, value in module.items() if value is function]:  # it may have several names

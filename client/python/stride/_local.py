@@ -17,8 +17,8 @@ from stride import _dtypes
 
 # To compute on so many bytes takes the host no longer than to record the operation and wait for it.
 MAX_BYTES = 64 << 10
-# So often a small array is assigned to slices or read, or an element of one is, at a place of the program before what it
-# is computed from is read; then at each power of two.
+# So often a place of the program assigns a small array to slices, or reads one or its element, before what it is
+# computed from is read; then at each power of two.
 FREQUENT = 8
 # Products summed by one operation.
 MAX_PRODUCTS = 1 << 16
