@@ -7,11 +7,12 @@ import doctest
 import os
 import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import stride as st
-from stride import _dtypes, _session
+from stride import _dtypes, _local, _session
 from stride._daemon import PrivateDaemon
 from stride.v1 import compute_service_pb2
 
@@ -27,9 +28,16 @@ FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}[DEVICE_KIND]
 
 class ClientCase(unittest.TestCase):
     daemon = None
+    # Whether loops of a test become the host's as those of a program do. Else the service computes for each pass.
+    learns_loops = False
 
     @classmethod
     def setUpClass(cls):
+        if not cls.learns_loops:
+            for name, value in (("is_host_place", lambda session: False), ("FREQUENT", 1 << 60)):
+                patch = unittest.mock.patch.object(_local, name, value)
+                patch.start()
+                cls.addClassCleanup(patch.stop)
         cls.daemon = PrivateDaemon(strided(), FLAGS)
         cls.addClassCleanup(cls.daemon.stop)
         cls.session = st.connect(cls.daemon.address, timeout=120, local=LOCAL)

@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _host_arrays, _local
+from stride import _host_arrays, _host_functions, _local
 
 TYPES = ("bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "float32", "float64", "complex64",
          "complex128")
@@ -27,6 +27,8 @@ def local(host):
 
 
 class HostLoopTest(client_case.ClientCase):
+    learns_loops = True
+
     def same(self, ours, numpys, exact=True):
         self.assertEqual((np.shape(ours), ours.dtype), (np.shape(numpys), np.asarray(numpys).dtype))
         if exact:
@@ -155,6 +157,176 @@ class HostLoopTest(client_case.ClientCase):
         self.assertLess(sent.num_messages, 24)
         np.testing.assert_array_equal(p, mine)
         np.testing.assert_array_equal(total, numpys)
+
+    def test_copies_stay_on_the_host(self):
+        x = local(np.arange(12.0).reshape(3, 4))
+        with client_case.Sent(self.session) as sent:
+            for one in (x.copy(), st.copy(x), x.astype(np.float32), x[1:].copy(), (x + 1).copy(), x.flatten()):
+                self.assertIsNotNone(_host_arrays.values_of(one + 0))
+        self.assertEqual(sent.num_messages, 0)
+        self.same(x[:, ::2].copy(), np.arange(12.0).reshape(3, 4)[:, ::2])
+
+    def test_functions_are_numpys(self):
+        """Each function that `_host_functions` offers, of local arrays: NumPy's results, and no message."""
+        square, row = np.arange(9.0).reshape(3, 3) + 4 * np.eye(3), np.array([3.0, 1, 2, 2])
+        pair, indices = (square, row[:3]), np.array([0, 2])
+        calls = {
+            **dict.fromkeys(("outer", "kron", "convolve", "correlate", "append", "searchsorted", "digitize", "isin",
+                             "union1d", "intersect1d", "setdiff1d", "setxor1d", "isclose", "allclose", "array_equal",
+                             "polyval"), (row, np.array([1.0, 2, 3, 4]))),
+            **dict.fromkeys(("vstack", "hstack", "column_stack", "dstack", "stack", "concatenate"), ([row, row],)),
+            **dict.fromkeys(("percentile", "quantile"), (row, 0.4)), **dict.fromkeys(("cross", "solve"), pair),
+            **dict.fromkeys(("tile", "repeat", "roll", "pad", "round", "full_like"), (row, 2)),
+            "interp": (row, np.arange(3.0), row[:3]), "polyfit": (np.arange(4.0), row, 1), "einsum": ("ij,j->i", *pair),
+            "bincount": (row.astype(int),), "take": (row, indices), "take_along_axis": (row, indices, 0),
+            "delete": (row, 1), "insert": (row, 1, 5.0), "clip": (row, 1, 2),
+            **dict.fromkeys(("trace", "tril", "triu", "cov", "corrcoef", "fft2", "ifft2", "inv", "det", "slogdet",
+                             "pinv", "matrix_rank", "cond", "eigvalsh", "eig", "eigvals"), (square,)),
+            **dict.fromkeys(("cholesky", "eigh"), (square @ square.T + np.eye(3),)),
+        }
+
+        def localised(one):
+            if isinstance(one, list):
+                return [localised(each) for each in one]
+            return local(one) if isinstance(one, np.ndarray) else one
+
+        for table, (ours, numpys) in {"numpy": (st, np), "linalg": (st.linalg, np.linalg),
+                                      "fft": (st.fft, np.fft)}.items():
+            for name, offered in _host_functions._TABLE[table].items():
+                if offered.makes:
+                    continue
+                arguments = calls.get(name, (row,))
+                expected = getattr(numpys, name)(*arguments)
+                with self.subTest(name=name):
+                    arguments = [localised(one) for one in arguments]
+                    with client_case.Sent(self.session) as sent:
+                        found = getattr(ours, name)(*arguments)
+                        is_tuple = isinstance(expected, tuple)
+                        self.assertEqual(isinstance(found, tuple), is_tuple)
+                        for one, other in zip(found, expected) if is_tuple else ((found, expected),):
+                            if isinstance(other, bool):
+                                self.assertIs(one, other)
+                            else:
+                                self.same(one, other, exact=name not in ("eigh", "cholesky"))
+                    self.assertEqual(sent.num_messages, 0)
+
+    def test_norms(self):
+        """Of zeros they are the host's; those whose squares leave the range are the service's."""
+        for host, count in (([[0.0, 0], [3, 4]], 0), ([[0.0, 0], [0, 0]], 0), ([[1e-170, 0], [3, 4]], 1)):
+            x = local(np.array(host))
+            for axis in (0, 1):
+                with client_case.Sent(self.session) as sent:
+                    ours = st.linalg.norm(x, axis=axis).to_numpy()
+                self.assertEqual(sent.num_messages, count if axis else 0)
+                np.testing.assert_allclose(ours, np.linalg.norm(np.array(host), axis=axis), rtol=1e-15)
+
+    def test_functions_of_others_are_the_services(self):
+        x = local(np.arange(300.0))
+        with client_case.Sent(self.session) as sent:
+            large = [st.outer(x, x), st.tile(x, 1000), st.repeat(x, 1000), st.pad(x, 100_000), st.diag(x)]
+            self.assertTrue(all(one._node.deferred for one in large))
+            self.assertTrue(st.convolve(*[x.astype(np.float32)] * 2)._node.deferred)  # sums are rounded otherwise
+        self.assertEqual(sent.num_messages, 0)
+        out = st.zeros(300)
+        self.assertIs(st.cumsum(x, out=out), out)
+        self.assertIs(st.cumsum(x, None, None, out), out)
+        np.testing.assert_array_equal(out, np.cumsum(np.arange(300.0)))
+        host = local(np.array([3.0, np.nan]))
+        st.nan_to_num(host, copy=False)
+        self.assertEqual(host.tolist(), [3.0, 0.0])
+        singular = st.linalg.inv(local(np.zeros((2, 2))))
+        with self.assertRaises(st.LinAlgError):
+            singular.to_numpy()
+
+    def test_new_arrays_of_a_loop_stay_on_the_host(self):
+        """After some waits for what is computed from them, those made at the same places make no round trip."""
+        def run(xp, steps):
+            x, p, out = xp.zeros((2, 1)), xp.eye(2), []
+            for i in range(steps):
+                turn = xp.array([[math.cos(i), -math.sin(i)], [math.sin(i), math.cos(i)]])
+                x, p = turn @ x + xp.ones((2, 1)), turn @ p @ turn.T + xp.eye(2) * 0.5
+                gain = p @ xp.linalg.inv(p + xp.full((2, 2), 2.0) * xp.eye(2))
+                x = x + gain @ (xp.array([[i * 1.0], [2.0]]) - x)
+                p = (xp.eye(2) - gain) @ p
+                out.append(float(x[0, 0]) + float(xp.sum(xp.linspace(0, 1, 5)) + xp.arange(3)[1]))
+            return out
+
+        first = run(st, 40)
+        with client_case.Sent(self.session) as sent:
+            second = run(st, 60)
+        self.assertLess(sent.num_messages, 8)
+        np.testing.assert_allclose(first, run(np, 40), rtol=1e-12)
+        np.testing.assert_allclose(second, run(np, 60), rtol=1e-12)
+
+    def test_reads_of_small_arrays_in_a_loop(self):
+        """What is read at one place, whole or element by element, is computed on the host after some passes."""
+        def grids(xp, steps):
+            return [xp.dstack(xp.mgrid[i:i + 3, 0:2]).reshape(6, 2).tolist() for i in range(steps)]
+
+        def turns(xp, steps):
+            p = [1.0, 2.0]
+            for i in range(steps):
+                q = xp.array([[math.cos(i), -math.sin(i)], [math.sin(i), math.cos(i)]]) @ xp.array(p)
+                p = [q[0], q[1]]
+            return [float(one) for one in p]
+
+        def points(xp, steps):
+            out = []
+            for i in range(steps):
+                p = xp.empty((3, 2))
+                p[:, 0] = i
+                p[:, 1] = i + xp.arange(3.0)
+                out += [float(q[0] + q[1]) for q in p]
+            return out
+
+        for run in (grids, turns, points):
+            run(st, 40)
+            with client_case.Sent(self.session) as sent:
+                ours = run(st, 50)
+            self.assertLess(sent.num_messages, 5)
+            np.testing.assert_allclose(ours, run(np, 50), rtol=1e-12)
+
+    def test_random_arrays_of_a_loop_are_read_ahead(self):
+        """The numbers are those that the service makes one draw at a time, whatever is drawn in between."""
+        def run(generator, steps, wait):
+            out = []
+            for i in range(steps):
+                draws = [generator.normal(size=4), generator.random((3, 2)), generator.integers(0, 9, 1 + i % 3)]
+                if i % 5 == 0:
+                    draws += [generator.random(), generator.standard_normal(7, dtype=np.float32)]
+                out.append(draws)
+                if wait and draws[0][0] + draws[1][0, 0] > 100:
+                    break
+                if wait and draws[2][0] > 100:
+                    break
+            return out
+
+        run(st.random.default_rng(5), 30, True)
+        with client_case.Sent(self.session) as sent:
+            ours = run(st.random.default_rng(7), 100, True)
+        self.assertLess(sent.num_messages, 30)
+        expected = run(st.random.default_rng(7), 100, False)
+        for one, other in zip(ours, expected):
+            for mine, services in zip(one, other):
+                self.same(mine, services.to_numpy())
+
+    def test_a_loop_over_a_stencil_makes_no_round_trip(self):
+        """Slices that are assigned, of a copy and of an array that the service has computed, with a few numbers."""
+        def relax(xp, p, b, steps):
+            for _ in range(steps):
+                pn = p.copy()
+                p[1:-1, 1:-1] = (pn[1:-1, 2:] + pn[1:-1, :-2]) * 0.25 + b[1:-1, 1:-1]
+                p[:, -1] = p[:, -2]
+                p[0, :] = p[1, :]
+                p[-1, :] = 0
+            return p
+
+        p, b = st.zeros((41, 41)), st.sqrt(st.zeros((41, 41)) + 4)
+        relax(st, p, b, 40)
+        with client_case.Sent(self.session) as sent:
+            relax(st, p, b, 100)
+        self.assertLess(sent.num_messages, 4)
+        self.same(p, relax(np, np.zeros((41, 41)), np.full((41, 41), 2.0), 140))
 
     def test_large_arrays_stay_with_the_service(self):
         x = local(np.ones(100))

@@ -177,10 +177,17 @@ class LinalgTest(client_case.ClientCase):
                 np.testing.assert_allclose(np.sort_complex(np.asarray(st.linalg.eigvals(st.asarray(x)))),
                                            np.sort_complex(np.linalg.eigvals(x).astype(w.dtype)), rtol=100 * tolerance,
                                                    atol=100 * tolerance)
-        # NumPy's function as NumPy has it, ours as the standard.
-        self.near(np.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.linalg.eigvals(np.array([[2, 0], [0, 3]])))
-        self.near(st.linalg.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2.0, 3.0], complex))
-        self.assertEqual(st.linalg.eig(st.ones((2, 2))).eigenvectors.dtype, st.complex128)
+        for rows in ([[2, 0], [0, 3]], [[0, 1], [-1, 0]]):
+            for function in (np.linalg.eigvals, st.linalg.eigvals, lambda x: st.linalg.eig(x).eigenvalues):
+                self.near(function(st.asarray(rows)), np.linalg.eigvals(np.array(rows)))
+        vectors = st.linalg.eig(st.asarray([[2.0, 1], [1, 2]])).eigenvectors
+        self.assertEqual((vectors.dtype, vectors.strides), (np.linalg.eig(np.eye(2)).eigenvectors.dtype, (16, 8)))
+        # The standard's are always complex.
+        for version in ("2024.12", "2025.12"):
+            standard = st.ones(1).__array_namespace__(api_version=version).linalg
+            self.near(standard.eigvals(st.asarray([[2, 0], [0, 3]])), np.array([2.0, 3.0], complex))
+            self.assertEqual(standard.eig(st.ones((2, 2))).eigenvectors.dtype, st.complex128)
+            self.assertIs(standard.inv, st.linalg.inv)
         with self.assertRaises(st.ShapeMismatch):
             st.linalg.eig(st.ones((2, 3)))
 

@@ -28,6 +28,7 @@ from stride import (
     _files,
     _functions,
     _grids,
+    _host_functions,
     _inspection,
     _joining,
     _linear_algebra,
@@ -44,6 +45,13 @@ from stride import (
     _statistics,
     _transfers,
 )
+
+for _offering in (
+    _calculus, _comparisons, _creation, _elementwise, _grids, _joining, _linear_algebra, _manipulation, _nan_reductions,
+    _polynomials, _reductions, _routines, _selection, _sets, _statistics,
+):  # fmt: skip
+    _host_functions.offer(vars(_offering))
+
 from stride._array import Array
 from stride._arrangement import *  # noqa: F401,F403
 from stride._bits import *  # noqa: F401,F403

@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions, _routines
+from stride import (
+    _creation,
+    _dtypes,
+    _elementwise,
+    _errors,
+    _host_functions,
+    _inference,
+    _manipulation,
+    _reductions,
+    _routines,
+)
 from stride._array import Array, node_of, wrap
 from stride._graph import record_several
 from stride._linear_algebra import matmul
@@ -360,55 +370,58 @@ def _real_if_all_are(x: Array, values: Array) -> bool:
     return not bool(_reductions.any(_elementwise.imag(values) != 0))
 
 
-def eig(a) -> EigResult:
-    """Eigenvalues and right eigenvectors of any square matrices: always complex, as the standard has it.
-    `numpy.linalg.eig`
-    of an array of the service gives real ones where NumPy's does.
-
-    Parameters: `a`, matrices (..., n, n). Returns EigResult(eigenvalues, eigenvectors): (..., n) in no order, and the
-    vectors (..., n, n) as columns, of complex64 or complex128. Raises LinAlgError for matrices that are not square.
-
-    >>> stride.linalg.eig(stride.eye(2)).eigenvalues.dtype
-    dtype('complex128')
-    """
+def complex_eig(a) -> EigResult:
+    """`eig` as the array API has it: always of complex numbers."""
     a = matrix(a, "eig", square=True)
     dtype = _complex(floating("eig", a.dtype))
     return EigResult(*compute("EIG", (a,), [(a.shape[:-1], dtype), (a.shape, dtype)]))
 
 
-def eig_as_numpy(a) -> EigResult:
-    """Real or complex as the installed NumPy returns them for the same matrices; complex in `jit` and `vmap`."""
-    values, vectors = eig(a)
+def eig(a) -> EigResult:
+    """Eigenvalues and right eigenvectors of any square matrices. Reads the eigenvalues of real matrices: the results
+    are real where all imaginary parts are zero, as the installed NumPy's are. They are always complex in `jit` and
+    `vmap`, and in the standard's namespaces (`x.__array_namespace__(api_version="2025.12")`).
+
+    Parameters: `a`, matrices (..., n, n). Returns EigResult(eigenvalues, eigenvectors): (..., n) in no order, and the
+    vectors (..., n, n) as columns. Raises LinAlgError for matrices that are not square.
+
+    >>> stride.linalg.eig(stride.eye(2)).eigenvalues.dtype
+    dtype('float64')
+    """
+    values, vectors = complex_eig(a)
     if _numpy_gives_real() and _real_if_all_are(array_of(a), values):
-        values, vectors = _elementwise.real(values), _elementwise.real(vectors)
+        values, vectors = _real_part(values), _real_part(vectors)
     return EigResult(values, vectors)
 
 
-def eigvals(a) -> Array:
-    """The eigenvalues of any square matrices: always complex, as the standard has it. `numpy.linalg.eigvals` of an
-    array of
-    the service gives real ones where NumPy's does.
-
-    Parameters: `a`, matrices (..., n, n). Returns complex64 or complex128, (..., n), in no order. Raises LinAlgError
-    for matrices that are not square.
-
-    >>> stride.linalg.eigvals(stride.eye(2)).shape
-    (2,)
-    """
+def complex_eigvals(a) -> Array:
+    """`eigvals` as the array API has it: always complex numbers."""
     a = matrix(a, "eigvals", square=True)
     dtype = _complex(floating("eigvals", a.dtype))
     return compute("EIG", (a,), [(a.shape[:-1], dtype)], values_only=True)[0]
 
 
-def eigvals_as_numpy(a) -> Array:
-    """As eig_as_numpy."""
-    return real_eigvals(a) if _numpy_gives_real() else eigvals(a)
+def eigvals(a) -> Array:
+    """The eigenvalues of any square matrices, real or complex as those of `eig`, which it reads as well.
+
+    Parameters: `a`, matrices (..., n, n). Returns (..., n), in no order. Raises LinAlgError for matrices that are not
+    square.
+
+    >>> stride.linalg.eigvals(stride.eye(2)).tolist()
+    [1.0, 1.0]
+    """
+    return real_eigvals(a) if _numpy_gives_real() else complex_eigvals(a)
 
 
 def real_eigvals(a) -> Array:
     """Real eigenvalues where all of a real matrix are. Reads them."""
-    values = eigvals(a)
-    return _elementwise.real(values) if _real_if_all_are(array_of(a), values) else values
+    values = complex_eigvals(a)
+    return _real_part(values) if _real_if_all_are(array_of(a), values) else values
+
+
+def _real_part(values: Array) -> Array:
+    """A new array, of which the elements lie side by side as NumPy's do."""
+    return _manipulation.copy(_elementwise.real(values))
 
 
 def inv(a) -> Array:
@@ -490,3 +503,6 @@ def det(a) -> Array:
     logarithms = _reductions.sum(_elementwise.log(_elementwise.absolute(factors)), axis=-1)
     within = _elementwise.logical_and(_elementwise.isfinite(product), product != 0)
     return sign * _elementwise.where(within, product, signs * _elementwise.exp(logarithms))
+
+
+_host_functions.offer(globals(), "linalg")

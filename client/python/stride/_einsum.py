@@ -9,7 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation, _reductions
+from stride import _dtypes, _errors, _host_functions, _inference, _manipulation, _reductions
 from stride._array import Array, array_of
 from stride._elementwise import multiply
 from stride._linear_algebra import _cast, matmul
@@ -391,3 +391,6 @@ def einsum_path(*operands, optimize: Union[bool, str, tuple, list] = "greedy") -
     return np.einsum_path(
         "".join(text.split()), *(np.broadcast_to(np.float64(0), one) for one in shapes), optimize=optimize
     )
+
+
+_host_functions.offer(globals())

@@ -33,9 +33,8 @@ _CHEAP_BYTES = 64 << 10
 # elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
-# Writes until small arrays are looked for again that those of a loop are computed from.
-_RETRY = 1000
-_MAX_PLACES = 256  # of programs, which wait for numbers
+_MAX_HELD = 16
+_MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -139,6 +138,14 @@ def _copy_of_whole(node: Node, fetched: Optional[np.ndarray], version: int) -> O
     return copy
 
 
+def _is_read_often(node: Node) -> bool:
+    """Whether elements of small results are read at this place of the program again and again: what they are computed
+    from is then read, so that the next ones are computed here."""
+    if node.nbytes > _CHEAP_BYTES:
+        return False
+    return _is_due(node.session, "element") and _read_sources(node)
+
+
 def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     """The element that integers name, where the host has it or is to have it; None: it is for the service."""
     node = array._node
@@ -148,7 +155,9 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
     if node.cached() is None:
         buffer = node.own_buffer()
         buffer.touches += 1
-        if buffer.touches < _READS + node.nbytes // _BYTES_PER_READ or session.closed:
+        if session.closed:
+            return None
+        if buffer.touches < _READS + node.nbytes // _BYTES_PER_READ and not _is_read_often(node):
             return None
         whole = _whole_of(node)
         version, fetched = buffer.version, _fetched(whole)
@@ -240,11 +249,14 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
     node = value._node
     if node.session._is_trace or node.dtype.type not in NUMBERS or node.cached() is not None:
         return value
-    buffer.touches += 1
     if node.shape:
-        if buffer.touches >= _LARGE_WRITES and node.nbytes <= _CHEAP_BYTES and not _read_sources(node, node):
-            buffer.touches = -_RETRY
+        if node.nbytes <= _CHEAP_BYTES:
+            if not node.session.closed and _is_due(node.session, "assigned"):
+                _read_sources(node, node)
+        # The service writes the array: to read it for a few numbers in between would cost a round trip each time.
+        buffer.touches = 0
         return value
+    buffer.touches += 1
     if buffer.touches < _READS or node.buffer is not None and node.buffer.num_nodes > 1:
         return value
     note_wait(node)
@@ -265,6 +277,7 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
     if unknown is None:
         return False
     session = node.session
+    unknown += _held_results(node)
     reads = [(one, Answer()) for one in {id(one): one for one in (*unknown, *wanted)}.values()]
 
     def add(flush):
@@ -288,17 +301,49 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
     return True
 
 
+def _held_results(node: Node) -> list:
+    """Other small results that the program holds and that are recorded. The next pass of the loop uses them."""
+    found = []
+    for one in list(node.session._recorded):
+        other = one()
+        if other is not None and other is not node and other.held and other.op is not None and other.shape:
+            if len(found) == _MAX_HELD:
+                return []
+            if other.nbytes <= _local.MAX_BYTES and other.buffer is None:  # a view follows what it is of
+                found.append(other)
+    return [one for one in found if _local.mark(one) is not None]
+
+
+def _count(session, place: Any) -> int:
+    """How often this was asked for a place of the program, now included."""
+    if len(session._places) >= _MAX_PLACES:
+        session._places.clear()
+    count = session._places[place] = session._places.get(place, 0) + 1
+    return count
+
+
+def _is_due(session, what: str) -> bool:
+    """Counts something at a place of the program. True at each power of two from FREQUENT on."""
+    count = _count(session, (caller(), what))
+    return count >= _local.FREQUENT and count & (count - 1) == 0
+
+
 def note_wait(node: Node) -> None:
     """The host is about to wait for a number. Where it waited at the same place of the program before, this is a loop:
     what the number is computed from is read, if it is small, so that the loop goes on here."""
     session, place = node.session, caller()
     if session.closed or session._is_trace:
         return
-    if len(session._waits) >= _MAX_PLACES:
-        session._waits.clear()
-    count = session._waits[place] = session._waits.get(place, 0) + 1
+    count = _count(session, place)
     # Ever less often: a loop that goes on waiting has operations that are the service's.
     if count > 1 and count % (1 << max(0, count.bit_length() - 3)) == 0:
+        _read_sources(node)
+
+
+def note_small(node: Node) -> None:
+    """The host is about to read a small array. Where it often does at this place of the program, this is a loop."""
+    session = node.session
+    if not session.closed and not session._is_trace and _is_due(session, "array"):
         _read_sources(node)
 
 
@@ -340,6 +385,8 @@ def write(array: Array, key: Any, value: Any) -> bool:
     session = node.session
     is_known, is_cheap = node.cached() is not None, node.nbytes <= _CHEAP_BYTES
     fetched, version, whole = None, 0, node
+    if not is_known and is_cheap and node.op is not None and not node.inputs and _is_due(session, "new"):
+        _local.note_place(node)
     if not is_known or not is_cheap and (buffer.copy is None or not buffer.copy.dirty):
         buffer.touches += 1
         if buffer.touches < (_WRITES if is_cheap else _LARGE_WRITES + node.nbytes // _BYTES_PER_WRITE):
@@ -642,7 +689,8 @@ def _operators(function: Callable, method: str) -> None:
         if kind is Element:
             other = other._host
         elif kind not in NUMBERS:
-            if kind in _ON_HOST and (result := _host_arrays.call(function, (self, other))) is not None:
+            is_array = kind in _ON_HOST or kind is Array
+            if is_array and (result := _host_arrays.call(function, (self, other))) is not None:
                 return result
             return general(self, other)
         try:

@@ -13,6 +13,8 @@ from stride import (
     _dtypes,
     _elementwise as _e,
     _errors,
+    _host_arrays,
+    _local,
     _multivariate,
     _parameters as _p,
     _read_ahead,
@@ -145,8 +147,23 @@ class Generator:
         if shape == ():
             return self._number(dtype, num_words, finish, lambda: distribution, is_normal)
         in_block = GENERATORS[self.generator][1] // num_words
-        state = self._bits.take(-(-math.prod(shape) // in_block))
+        count = math.prod(shape)
+        state = self._bits.take(-(-count // in_block))
+        if _local.has_places and 0 < count <= _read_ahead.MAX_ELEMENTS and _local.is_host_place(current_session()):
+            return self._of_loop(state, shape, count, in_block, dtype, distribution)
         return self._created(state, shape, dtype, **distribution)
+
+    def _of_loop(self, state: tuple, shape: tuple, count: int, in_block: int, dtype: np.dtype, distribution) -> Array:
+        """An array that a loop of the host draws (`_local.py`), of elements that are read ahead."""
+        session = current_session()
+        kind = (dtype, *[(name, one.SerializeToString()) for name, one in distribution.items()])
+        elements = self._ahead.elements(
+            kind, state, count, in_block,
+            lambda state, count: self._created(state, (count,), dtype, **distribution),
+        )  # fmt: skip
+        array = _host_arrays.array_of(elements.reshape(shape), (session, session.device))
+        assert array is not None  # it is small
+        return array
 
     def _number(
         self, dtype: np.dtype, num_words: int, finish: Callable, distribution: Callable, is_normal: bool = False

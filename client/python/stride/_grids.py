@@ -6,7 +6,18 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _routines
+from stride import (
+    _arguments,
+    _creation,
+    _dtypes,
+    _elementwise,
+    _errors,
+    _host_functions,
+    _inference,
+    _local,
+    _manipulation,
+    _routines,
+)
 from stride._array import _SCALARS, Array, array_of, host_array
 from stride._creation import arange, zeros
 from stride._graph import View
@@ -228,6 +239,10 @@ class _Grid:
         self._sparse = sparse
 
     def __getitem__(self, key: Any):
+        if _local.has_places:
+            made = _host_functions.grid(np.ogrid if self._sparse else np.mgrid, key)
+            if made is not None:
+                return made
         if not isinstance(key, tuple):
             return _line(key)
         lines = [_line(one) for one in key]

@@ -416,6 +416,8 @@ _SUMMED = frozenset(np.dtype(one) for one in ("f8", "c16", "i8", "u8"))
 
 def reduced(name: str, array: Any, axis: Any = None) -> Optional[Array]:
     """A reduction of an OnHost or LocalArray; None where it is for the general path."""
+    if type(axis) is tuple and len(axis) == 1:
+        axis = axis[0]
     if axis is not None and type(axis) is not int:
         return None
     host, (reduce, any_type) = values_of(array), _REDUCTIONS[name]
@@ -434,7 +436,8 @@ def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
     if host.dtype.kind != "f":
         raise TypeError
     squares = np.add.reduce(host * host, axis)
-    if not np.all((squares > 1e-200) & (squares < 1e200)):
+    is_within = (squares > 1e-200) & (squares < 1e200)
+    if not np.all(is_within) and not np.all(is_within | ~host.any(axis)):  # those of zeros alone are exact
         raise OverflowError
     return np.sqrt(squares)
 
@@ -502,8 +505,16 @@ def _matmul(self, other):
     return Array.__matmul__(self, other) if (result := product(np.matmul, self, other)) is None else result
 
 
+def _matmul_backward(self, other):
+    """Python asks this before `other`, an Array of no such class."""
+    if isinstance(other, Array):
+        return Array.__matmul__(other, self) if (result := product(np.matmul, other, self)) is None else result
+    return Array.__rmatmul__(self, other)
+
+
 for _class in _CLASSES:
     _class.__matmul__ = _matmul  # type: ignore[method-assign, assignment]
+    _class.__rmatmul__ = _matmul_backward  # type: ignore[method-assign, assignment]
     for _method in _REDUCTIONS:
         if _method != "norm":
             setattr(_class, _method, _reduction(_method))

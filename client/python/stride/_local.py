@@ -17,8 +17,13 @@ from stride import _dtypes
 
 # To compute on so many bytes takes the host no longer than to record the operation and wait for it.
 MAX_BYTES = 64 << 10
+# So often a place of the program assigns a small array to slices, or reads one or its element, before what it is
+# computed from is read; then at each power of two.
+FREQUENT = 8
 # Products summed by one operation.
 MAX_PRODUCTS = 1 << 16
+# Whether a session has places that make the arrays of a loop (`_host_functions.py`).
+has_places = False
 # The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
 # one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
 classes: FrozenSet[type] = frozenset()
@@ -108,8 +113,9 @@ def wide(function: Callable, dtype: np.dtype, **options) -> Callable:
 
 
 def mark(node: "Node") -> Optional[List["Node"]]:
-    """A loop waits for a value that is computed from others. Those that the host has become local. Returns others to
-    be read with the value; None where a large array is among them, which the loop is not the host's for."""
+    """A loop waits for a value that is computed from others. Those that the host has become local, and the places of
+    the program that make them are noted (`_host_functions.py`). Returns others to be read with the value; None where a
+    large array is among them, which the loop is not the host's for."""
     if node.session._has_sharded:
         return None
     seen, nodes, unknown = {id(node)}, [node], []
@@ -118,6 +124,8 @@ def mark(node: "Node") -> Optional[List["Node"]]:
         if one is not node:
             if one.op is None and one.nbytes > MAX_BYTES or one.dtype.kind == "V":
                 return None
+            if not one.inputs and one.nbytes <= MAX_BYTES:
+                note_place(one)
             if one.nbytes <= MAX_BYTES and one.cached() is not None:
                 one.own_buffer().is_local = True
                 continue
@@ -130,6 +138,24 @@ def mark(node: "Node") -> Optional[List["Node"]]:
     return unknown if len(unknown) <= _MAX_READ and not nodes else None
 
 
+def note_place(node: "Node") -> None:
+    """A loop of the host uses an array that is made where `node` is: the next one is made here (`is_host_place`)."""
+    global has_places
+    places = node.session._host_places
+    if len(places) >= _MAX_PLACES:
+        places.clear()
+    if type(node.origin) is tuple:
+        places.add(node.origin)
+        has_places = True
+
+
+def is_host_place(session) -> bool:
+    """Whether the array that the program is about to make belongs to a loop of the host."""
+    is_plain = not session._is_trace and not session.device and not session._has_sharded and not session.closed
+    return is_plain and caller() in session._host_places
+
+
 _MAX_SEEN, _MAX_READ = 256, 8
+_MAX_PLACES = 1024
 
 from stride._graph import Buffer, Node, caller  # noqa: E402

@@ -141,17 +141,17 @@ def _copy(node: Node, dtype=None, device: str = "") -> Array:
     dtype = dtype or node.dtype
     data_type = _dtypes.NUMBERS[dtype]
     if not device:
-        return wrap(record(node.session, node.shape, dtype, _converting(data_type), (node,)))
+        host = None
+        if node.buffer is not None and node.buffer.is_local:
+            host = functools.partial(_cast_on_host, dtype=dtype)
+        return wrap(record(node.session, node.shape, dtype, _converting(data_type), (node,), host=host))
 
     def build(flush, result, operands):
         operation = pb.Operation(copy=pb.Copy(input=operands[0], data_type=data_type), device=device)
         operation.outputs.add(handle=result.handle)
         flush.add(operation, result.origin)
 
-    host = None
-    if node.buffer is not None and node.buffer.is_local and not device:
-        host = functools.partial(_cast_on_host, dtype=dtype)
-    return wrap(record(node.session, node.shape, dtype, build, (node,), host=host))
+    return wrap(record(node.session, node.shape, dtype, build, (node,)))
 
 
 def _cast_on_host(values: np.ndarray, dtype: np.dtype) -> Optional[np.ndarray]:

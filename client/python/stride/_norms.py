@@ -2,7 +2,16 @@
 
 import math
 
-from stride import _creation, _decompositions, _dtypes, _elementwise, _inference, _manipulation, _reductions
+from stride import (
+    _creation,
+    _decompositions,
+    _dtypes,
+    _elementwise,
+    _host_functions,
+    _inference,
+    _manipulation,
+    _reductions,
+)
 from stride._array import Array
 from stride._decompositions import array_of, matrix
 from stride._errors import LinAlgError
@@ -125,3 +134,6 @@ def cond(x, p=None) -> Array:
         )
     undefined = _elementwise.isnan(ratio) & ~_reductions.any(_elementwise.isnan(x), axis=(-2, -1))
     return _elementwise.where(undefined, math.inf, ratio)
+
+
+_host_functions.offer(globals(), "linalg")

@@ -112,7 +112,6 @@ def _table() -> Dict[Callable, Callable]:
         theirs = getattr(np.linalg, name, None)
         if callable(theirs) and not isinstance(theirs, type):
             table[theirs] = getattr(linalg, name)
-    table[np.linalg.eig], table[np.linalg.eigvals] = linalg.eig_as_numpy, linalg.eigvals_as_numpy
     for name in emath.__all__:
         table[getattr(np.emath, name)] = getattr(emath, name)
     table[np.lib.stride_tricks.sliding_window_view] = stride_tricks.sliding_window_view

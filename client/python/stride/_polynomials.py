@@ -41,7 +41,7 @@ def poly(seq_of_zeros: Any) -> Array:
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] and zeros.shape[0]:
         from stride import linalg
 
-        zeros = linalg.eigvals_as_numpy(zeros)
+        zeros = linalg.eigvals(zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if not zeros.size:

@@ -1,6 +1,6 @@
-"""Random numbers that a loop draws one by one, read many at a time."""
+"""Random numbers and small random arrays that a loop draws one by one, read many at a time."""
 
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import numpy as np
 
@@ -9,11 +9,13 @@ from stride._elements import number_of
 from stride._session import current_session
 
 # A call belongs to a loop if the last one of its kind was at most so many blocks ago: loops draw several kinds.
-_NEAR = 16
+_NEAR = 256
 # Numbers of the first round trip; each further one has four times as many, up to the last.
 _FIRST, _LAST = 64, 4096
 # Kinds that are remembered: a loop whose parameters change has ever new ones.
 _MAX_KINDS = 64
+# Arrays that a loop of the host draws: elements of one of them, and of the longest read.
+MAX_ELEMENTS, _MAX_READ = 1024, 1 << 14
 
 
 class _Kind:
@@ -29,6 +31,14 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+class _Blocks(NamedTuple):
+    """The elements of a distribution that `count` blocks give, from the block `start` on."""
+
+    start: int
+    count: int
+    values: np.ndarray
+
+
 class ReadAhead:
     """Serves numbers without axes to one generator. A number depends on the block that it reads alone, so that those
     that are read ahead are what each call would have made, and none is lost when the state is changed.
@@ -38,6 +48,26 @@ class ReadAhead:
 
     def __init__(self) -> None:
         self._kinds: Dict[tuple, _Kind] = {}
+        self._blocks: Dict[tuple, _Blocks] = {}
+
+    def elements(
+        self, kind: tuple, state: Tuple[int, int, int], count: int, in_block: int, make: Callable[[tuple, int], Array]
+    ) -> np.ndarray:
+        """So many elements at `state`, in new memory, where each block gives `in_block` of them. `make(state, count)`
+        makes elements on the device; it makes those of the next blocks as well, which later calls find here."""
+        key, place, stream = state
+        num_blocks = -(-count // in_block)
+        kind = (kind, key, stream)
+        known = self._blocks.get(kind)
+        if known is None or not known.start <= place <= known.start + known.count - num_blocks:
+            if len(self._blocks) >= _MAX_KINDS:
+                self._blocks.clear()
+            num_read = 16 * num_blocks if known is None else 4 * known.count
+            num_read = max(min(num_read, _MAX_READ // in_block), num_blocks)
+            values = make(state, num_read * in_block).to_numpy()
+            known = self._blocks[kind] = _Blocks(place, num_read, values)
+        begin = (place - known.start) * in_block
+        return known.values[begin:begin + count].copy()
 
     def known(self, kind: tuple, state: Tuple[int, int, int]) -> Any:
         """The value that `make` of `number` has made for `state`; None where there is none."""

@@ -203,7 +203,9 @@ class Session:
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
         self._copies = Copies()  # of arrays whose elements are read and written here
-        self._waits: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
+        # Places of the program that make the arrays of a loop of the host (`_local.mark`).
+        self._host_places: set = set()
+        self._places: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
         self._closed = threading.Event()
         self._programs = None  # of jit, once there are some
         self._gpu = None  # whether the daemon has one, once it was asked
@@ -494,8 +496,11 @@ class Session:
             return host
         if node.nbytes > FETCH_INLINE_BYTES:
             return self._read_bulk(node, progress)
-        if is_used and not node.shape and node.op is not None:
-            _elements.note_read(node)
+        if is_used and node.op is not None:
+            if not node.shape:
+                _elements.note_read(node)
+            elif node.nbytes <= _local.MAX_BYTES:
+                _elements.note_small(node)
         answer = Answer()
         self._flush((), lambda flush: flush.read(node, answer))
         return self._accept(node, self._wait(answer), answer.origin)

@@ -3,13 +3,12 @@
 import functools
 import math
 import operator
-import warnings
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from stride import _arguments, _creation, _dtypes, _elementwise, _indexing, _inference, _manipulation, _reductions
-from stride import _routines
+from stride import _origin, _routines
 from stride._array import Array, array_of, host_array
 from stride._elementwise import isnan, where
 from stride._manipulation import reshape
@@ -632,7 +631,7 @@ def cov(
         mean = _reductions.mean(rows, axis=1, keepdims=True)
         factor: Any = float(rows.shape[1] - ddof)
         if factor <= 0:
-            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+            _origin.warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
             factor = 0.0
     else:
         total = _reductions.sum(weights)

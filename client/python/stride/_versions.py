@@ -1,11 +1,12 @@
-"""The namespaces of the array API standard's versions before 2025.12, in which some results were lists."""
+"""The namespaces of the array API standard's versions. Some results were lists before 2025.12; eigenvalues are always
+complex in all of them."""
 
 import functools
 import types
 from typing import Any, List, Optional
 
 import stride
-from stride import _inspection
+from stride import _decompositions, _inspection
 from stride._array import Array
 
 LATEST = "2025.12"
@@ -18,14 +19,35 @@ class _EarlierInfo(_inspection._Info):
         return list(_inspection._Info.devices())
 
 
-class _Earlier(types.ModuleType):
-    """The package, but for the functions whose results version 2025.12 made tuples."""
+class _Linalg(types.ModuleType):
+    """`stride.linalg`, but for the functions whose results are not those of the standard."""
+
+    eig = staticmethod(_decompositions.complex_eig)
+    eigvals = staticmethod(_decompositions.complex_eigvals)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(stride.linalg, name)
+
+    def __dir__(self) -> List[str]:
+        return dir(stride.linalg)
+
+
+class _Standard(types.ModuleType):
+    """The package with the standard's linear algebra."""
+
+    def __init__(self) -> None:
+        super().__init__("stride", stride.__doc__)
+        self.linalg = _Linalg("stride.linalg", stride.linalg.__doc__)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(stride, name)
 
     def __dir__(self) -> List[str]:
         return dir(stride)
+
+
+class _Earlier(_Standard):
+    """The same, but for the functions whose results version 2025.12 made tuples."""
 
     @staticmethod
     def __array_namespace_info__() -> _EarlierInfo:
@@ -41,14 +63,15 @@ class _Earlier(types.ModuleType):
 
 
 @functools.lru_cache(maxsize=None)
-def _earlier() -> _Earlier:
-    return _Earlier("stride", stride.__doc__)
+def _made(kind: type) -> Any:
+    return kind()
 
 
 def namespace(version: Optional[str] = None) -> Any:
-    """The namespace of a version of the standard, the latest for None. ValueError for one that is not there."""
-    if version is None or version == LATEST:
+    """The namespace of a version of the standard; for None the package itself, whose functions have NumPy's results.
+    ValueError for a version that is not there."""
+    if version is None:
         return stride
-    if version in EARLIER:
-        return _earlier()
+    if version == LATEST or version in EARLIER:
+        return _made(_Standard if version == LATEST else _Earlier)
     raise ValueError(f"no such version of the array API here: {version}")

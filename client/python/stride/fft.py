@@ -9,12 +9,11 @@ length that an axis is cut or filled with zeros to, by default, and where `s` ha
 result's shape to be filled, which is then returned."""
 
 import operator
-import warnings
 from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation
+from stride import _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation, _origin
 from stride._array import Array, node_of, wrap
 from stride._graph import record
 from stride._ufunc import _give
@@ -131,7 +130,7 @@ def _given(name: str, result: Array, out: Optional[Array]) -> Array:
 
 def _deprecated(what: str) -> None:
     """By NumPy, which warns as well."""
-    warnings.warn(what, DeprecationWarning, stacklevel=4)
+    _origin.warn(what, DeprecationWarning)
 
 
 def _axes(x: Array, s: Optional[Sequence[int]], axes) -> Tuple[tuple, tuple]:
@@ -490,6 +489,9 @@ def ifftshift(x, axes=None) -> Array:
     [0.0, 0.25, -0.5, -0.25]
     """
     return _shift(x, axes, lambda n: -(n // 2))
+
+
+_host_functions.offer(globals(), "fft")
 
 
 def __getattr__(name: str):

@@ -10,7 +10,7 @@ from typing import Optional, Sequence
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions
+from stride import _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation, _reductions
 from stride._array import Array
 from stride._decompositions import (
     EighResult,
@@ -38,7 +38,6 @@ from stride._decompositions import (
     svdvals,
     together,
 )
-from stride._decompositions import eig_as_numpy, eigvals_as_numpy  # noqa: F401, for NumPy's functions
 from stride._errors import LinAlgError
 from stride._linear_algebra import matmul, matvec, tensordot, vecdot, vecmat
 from stride._norms import cond, matrix_norm, norm, vector_norm
@@ -395,6 +394,9 @@ def tensorinv(a, ind: int = 2) -> Array:
     if math.prod(first) != math.prod(last):
         raise NotMatrices(f"tensorinv: the first {ind} axes of {a.shape} have not as many elements as the others")
     return _manipulation.reshape(inv(_manipulation.reshape(a, (math.prod(first), math.prod(last)))), (*last, *first))
+
+
+_host_functions.offer(globals(), "linalg")
 
 
 def __getattr__(name: str):
