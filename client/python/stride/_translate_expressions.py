@@ -2,6 +2,7 @@
 
 import ast
 import math
+from typing import Iterator
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from stride._translate_types import (
     TupleOf,
     Value,
     c_type,
+    leaves,
     promote,
 )
 
@@ -215,22 +217,29 @@ class Expressions:
         kind = self.variables.get(node.id)
         if isinstance(kind, Object):
             return self.constant(node, kind.value)
+        if node.id in self.aliases:
+            return self.aliases[node.id]
         if isinstance(kind, TupleOf):
-            literals = kind.literals or (None,) * len(kind.parts)
-            return Several(
-                [
-                    Value(f"t_{node.id}_{i}", part, literal)
-                    for i, (part, literal) in enumerate(zip(kind.parts, literals))
-                ],
-                kind.fields,
-            )
+            return self.values_of(kind, iter([text for text, _ in leaves(node.id, kind)]), iter(kind.literals))
         if kind is not None:
-            return Value(f"v_{node.id}", kind)
+            return Value(f"v_{node.id}", kind, self.known.get(node.id))
         try:
             value = self.source.lookup(node.id)
         except (AttributeError, ValueError):
             self.fail(node, f"{node.id} has no value here")
         return self.constant(node, value)
+
+    def values_of(self, kind: TupleOf, texts: Iterator[str], literals: Iterator) -> Several:
+        """The values of a tuple, whose numbers and arrays have these texts."""
+        return Several(
+            [
+                self.values_of(one, texts, literals)
+                if isinstance(one, TupleOf)
+                else Value(next(texts), one, next(literals, None))
+                for one in kind.parts
+            ],
+            kind.fields,
+        )
 
     def of_Attribute(self, node):  # noqa: N802
         value = self.visit(node.value)
