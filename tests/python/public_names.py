@@ -21,7 +21,8 @@ MODULES = (
 )
 # Modules of JAX's names, whose texts have no examples yet; `names` leaves them out.
 JAX_MODULES = (
-    "stride.jax", "stride.jax.debug", "stride.jax.dtypes", "stride.jax.lax", "stride.jax.nn",
+    "stride.jax", "stride.jax.ad_checkpoint", "stride.jax.debug", "stride.jax.dtypes", "stride.jax.example_libraries",
+    "stride.jax.example_libraries.optimizers", "stride.jax.example_libraries.stax", "stride.jax.lax", "stride.jax.nn",
     "stride.jax.nn.initializers", "stride.jax.numpy", "stride.jax.numpy.fft", "stride.jax.numpy.linalg",
     "stride.jax.random", "stride.jax.scipy", "stride.jax.scipy.linalg", "stride.jax.scipy.special",
     "stride.jax.scipy.stats", "stride.jax.sharding", "stride.jax.typing",
