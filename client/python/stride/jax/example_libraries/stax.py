@@ -180,7 +180,10 @@ def _pooling(reducer: Callable, start: float, finish: Any = None) -> Callable:
             found = lax.reduce_window(inputs, start, reducer, tuple(window), tuple(by), padding)
             return found if finish is None else finish(found, inputs, tuple(window), tuple(by), padding)
 
-        return (lambda rng, input_shape: (_shape_of(pooled, input_shape), ())), (lambda params, inputs, **_: pooled(inputs))
+        def init_fun(rng: Any, input_shape: Any) -> tuple:
+            return _shape_of(pooled, input_shape), ()
+
+        return init_fun, lambda params, inputs, **_: pooled(inputs)
 
     return pool
 
