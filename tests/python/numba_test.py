@@ -811,6 +811,27 @@ class PythonTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.ExpressionError, "shared array of 0 elements"):
             cuda.vectorize(lambda x: x + sum_of_own())(np.ones(2))
 
+    def test_functions_in_places_and_comparisons_are_called_once(self):
+        def place(x):
+            x[0] += 1
+            return 1
+
+        @cuda.jit
+        def count(x, y, out):
+            x[place(x)] += 5
+            if 0 < place(x) < 2:
+                out[0] = 7
+            out[1] = place(x) or place(x)
+            out[2] = place(x) and place(x) + 2
+            out[3] = y[place(x) : place(x) + 2].size
+            out[4] = x[0]
+            y[place(x)] *= 2.5
+
+        x, y, out = np.zeros(2, np.int32), np.ones(4, np.float16), np.zeros(5, np.int64)
+        count[1, 1](x, y, out)
+        self.assertEqual(out.tolist(), [7, 1, 3, 2, 7])
+        self.assertEqual((x.tolist(), y.tolist()), ([8, 5], [1, 2.5, 1, 1]))
+
     def test_shapes_by_variables_that_are_set_once(self):
         @cuda.jit
         def copy(x):

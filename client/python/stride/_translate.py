@@ -33,6 +33,7 @@ from stride._translate_types import (
     UnknownValue,
     Value,
     c_type,
+    calls_a_function,
     flattened,
     leaves,
     memory_type,
@@ -550,8 +551,23 @@ class Function(Expressions, Calls, Loops):
 
     def do_AugAssign(self, node) -> None:  # noqa: N802
         target = node.target
+        if isinstance(target, ast.Subscript) and calls_a_function(target):
+            self.augment_element(node)
+            return
         read = ast.copy_location(ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target, target)
         self.assign(target, self.binary(node, node.op, self.number(read), self.number(node.value)), node)
+
+    def augment_element(self, node) -> None:
+        """An element whose place is computed by a function, which is called once."""
+        place = self.visit(node.target)
+        if not isinstance(place, Value) or not isinstance(place.type, Scalar):
+            self.fail(node, "a number is needed here")
+        self.mark_written(node.target, node)
+        name = f"r{self.num_loops}"
+        self.num_loops += 1
+        self.emit(f"auto& {name} = {place.lvalue()};")
+        now = Value(f"(float){name}", place.type, None, name) if place.place else Value(name, place.type)
+        self.emit(f"{name} = {self.stored(self.binary(node, node.op, now, self.number(node.value)), now)};")
 
     def declare(self, target, call, is_shared: bool, names=("shape", "dtype")) -> None:
         if not isinstance(target, ast.Name):

@@ -1,5 +1,6 @@
 """The translator's knowledge of a value: a number's type or an array's, and its text in CUDA C++."""
 
+import ast
 from dataclasses import dataclass, field, replace
 from typing import Iterator, Optional, Tuple
 
@@ -184,6 +185,11 @@ def parameter_type(value) -> object:
     if isinstance(value, tuple):
         return TupleOf(tuple(map(parameter_type, value)), tuple(getattr(value, "_fields", ())))
     raise _errors.DataTypeMismatch(f"a kernel takes arrays, numbers and tuples of these, not {type(value).__name__}")
+
+
+def calls_a_function(node: ast.AST) -> bool:
+    """Whether what a node computes may differ, or do something, when it is computed again."""
+    return any(isinstance(one, (ast.Call, ast.NamedExpr)) for one in ast.walk(node))
 
 
 def c_type(dtype: np.dtype) -> str:
