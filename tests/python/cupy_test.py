@@ -242,7 +242,7 @@ class ArraysTest(client_case.ClientCase):
             self.assertEqual((special.erf(ones).dtype, special.xlogy(ones, ones).dtype), (wanted, wanted))
             wanted = np.float32 if np.can_cast(dtype, np.float32) else np.float64
             self.assertEqual((special.entr(ones).dtype, special.rel_entr(ones, ones).dtype), (wanted, wanted))
-        for name, count in (("erf", 1), ("xlogy", 2)):
+        for name, count in (("erf", 1), ("rel_entr", 2)):
             with self.assertRaisesRegex(TypeError, "real numbers"):
                 getattr(special, name)(*[cp.asarray([1j])] * count)
         self.same(special.exprel(cp.asarray([np.inf, -np.inf])), np.array([np.inf, 0.0]))
@@ -280,6 +280,10 @@ class ArraysTest(client_case.ClientCase):
             with self.subTest(name=name):
                 self.same(getattr(special, name)(cp.asarray(given)), np.array(values), rtol=1e-12)
         self.assertIs(special.psi, special.digamma)
+        z = np.array([0.0, 2 + 1j, -1.5j])
+        self.same(special.log1p(cp.asarray(z)), np.log1p(z), rtol=1e-12)
+        self.same(special.xlogy(cp.asarray(z), cp.asarray(z)), np.array([0, *(z[1:] * np.log(z[1:]))]), rtol=1e-12)
+        self.same(special.xlog1py(cp.asarray(z), 2.0), z * np.log(3), rtol=1e-12)
         shares = np.array([1e-5, 0.25, 0.5, 0.9])
         self.same(special.erf(special.erfinv(cp.asarray(shares))), shares, rtol=1e-13)
         self.same(special.erfc(special.erfcinv(cp.asarray(shares))), shares, rtol=1e-13)

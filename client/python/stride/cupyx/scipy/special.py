@@ -63,7 +63,7 @@ _UNARY = {
 # The tangent is exact at multiples of 45 degrees, and inf at its poles, as SciPy's.
 _TANGENT = """
 __device__ S special_%s(S degrees, bool is_cotangent) {
-  S sign = degrees < 0 ? -1 : 1, x = fmod(fabs(degrees), (S)180);
+  double sign = degrees < 0 ? -1 : 1, x = fmod((double)fabs(degrees), 180.0);
   if (is_cotangent) {
     if (x > 90) sign = -sign;
     x = fabs(90 - x);
@@ -71,7 +71,7 @@ __device__ S special_%s(S degrees, bool is_cotangent) {
     sign = -sign;
     x = 180 - x;
   }
-  return x == 0 ? (S)0 : x == 45 ? sign : x == 90 ? (S)INFINITY : sign * (S)tan(x * (S)0.017453292519943295);
+  return x == 0 ? (S)0 : x == 45 ? (S)sign : x == 90 ? (S)INFINITY : (S)(sign * tan(x * 0.017453292519943295));
 }
 """
 _HELPERS = {
@@ -101,14 +101,15 @@ _BINARY = {
                  "fabs(y) < (S)1e-19 || fabs(log1p(x)) < (S)1e-289 && fabs(y) < (S)1e273 ? log1p(x) : "
                  "expm1(y * log1p(x)) / y"),
     "huber": ("y * y / 2 for |y| up to x, then x (|y| - x / 2); inf for x below 0.",
-              "x < 0 ? (S)INFINITY : fabs(y) <= x ? y * y / 2 : x * (fabs(y) - x / 2)"),
+              "x < 0 ? (S)INFINITY : (S)(fabs(y) <= x ? 0.5 * y * y : x * (fabs(y) - 0.5 * x))"),
     "inv_boxcox": ("The inverse of boxcox.", "y == 0 ? exp(x) : exp(log1p(y * x) / y)"),
     "inv_boxcox1p": ("The inverse of boxcox1p.", "y == 0 ? expm1(x) : expm1(log1p(y * x) / y)"),
     "kl_div": ("x log(x / y) - x + y; y where x is 0 and y is not negative, inf outside.",
                "isnan(x) || isnan(y) ? x + y : x > 0 && y > 0 ? x * log(x / y) - x + y : x == 0 && y >= 0 ? y : "
                "(S)INFINITY"),
     "pseudo_huber": ("x * x (sqrt(1 + (y / x) ** 2) - 1); inf for x below 0.",
-                     "x < 0 ? (S)INFINITY : x == 0 || y == 0 ? (S)0 : x * x * expm1(log1p((y / x) * (y / x)) / 2)"),
+                     "x < 0 ? (S)INFINITY : x == 0 || y == 0 ? (S)0 : "
+                     "(S)((double)x * x * expm1(log1p(((double)y / x) * ((double)y / x)) / 2))"),
     "rel_entr": ("x log(x / y); 0 where x is 0 and y is not negative, inf outside.",
                  "isnan(x) || isnan(y) ? x + y : x > 0 && y > 0 ? x * log(x / y) : x == 0 && y >= 0 ? (S)0 : "
                  "(S)INFINITY"),
@@ -149,7 +150,31 @@ def _described(name: str, summary: str, parameters: str) -> str:
 
 
 # SciPy computes these in float32 wherever it holds all values of the type.
-_NARROW = ("entr", "huber", "kl_div", "pseudo_huber", "rel_entr")
+_NARROW = (
+    "boxcox", "boxcox1p", "entr", "erfcinv", "erfinv", "huber", "inv_boxcox", "inv_boxcox1p", "kl_div", "ndtri",
+    "pseudo_huber", "rel_entr", "round",
+)  # fmt: skip
+
+
+def _product(x: Any, y: Any, logarithm: Any):
+    return _elementwise.where((x == 0) & ~_elementwise.isnan(y), 0, x * logarithm)
+
+
+# Those that take complex numbers too.
+_OF_COMPLEX = {
+    "expm1": _elementwise.expm1,
+    "log1p": _elementwise.log1p,
+    "xlog1py": lambda x, y: _product(x, y, _elementwise.log1p(y)),
+    "xlogy": lambda x, y: _product(x, y, _elementwise.log(y)),
+}
+
+
+def _complex_result(name: str, *arrays: Any):
+    """The result for complex numbers; None where all are real, or the function takes none."""
+    given = [_creation.asarray(one) for one in arrays]
+    if name not in _OF_COMPLEX or all(one.dtype.kind != "c" for one in given):
+        return None
+    return _OF_COMPLEX[name](*given)
 
 
 def _float(x: Any, name: str):
@@ -178,6 +203,9 @@ def _one(name: str, summary: str, expression: str):
     kernel = _kernel(name, "x", expression)
 
     def function(x, out=None):
+        found = _complex_result(name, x) if out is None else None
+        if found is not None:
+            return found
         x = _float(x, name)
         return kernel(x) if out is None else kernel(x, out)
 
@@ -189,6 +217,9 @@ def _two(name: str, summary: str, expression: str):
     kernel = _kernel(name, "xy", expression)
 
     def function(x, y, out=None):
+        found = _complex_result(name, x, y) if out is None else None
+        if found is not None:
+            return found
         x, y = _float(x, name), _float(y, name)
         dtype = np.result_type(x.dtype, y.dtype)
         x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
