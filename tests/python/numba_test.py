@@ -837,9 +837,25 @@ class PythonTest(client_case.ClientCase):
         def copy(x):
             count = 4
             shape = (2, count)
-            block, own = cuda.shared.array(count, float32), cuda.local.array(shape, float32)
+            block = cuda.shared.array(count, float32)
+            own = cuda.local.array(shape, float32)
             block[cuda.threadIdx.x] = own[1, 0] = x[cuda.threadIdx.x]
-            x[cuda.threadIdx.x] = block[cuda.threadIdx.x] * 2
+            cuda.syncthreads()
+            x[cuda.threadIdx.x] = block[3 - cuda.threadIdx.x] + own[1, 0] / 4 + own.shape[1]
+
+        x = np.arange(4, dtype=np.float32)
+        copy[1, 4](x)
+        self.assertEqual(x.tolist(), [7, 6.25, 5.5, 4.75])
+
+        @cuda.jit
+        def parameter(x, count):
+            x[0] = x[0] ** count
+            count = -1
+            x[1] = count
+
+        x = np.array([2.0, 3.0])
+        parameter[1, 1](x, 3)
+        self.assertEqual(x.tolist(), [8.0, -1.0])
 
         @cuda.jit
         def is_not_known(x):

@@ -26,7 +26,7 @@ JAX_MODULES = (
     "stride.jax.example_libraries.optimizers", "stride.jax.example_libraries.stax", "stride.jax.lax", "stride.jax.nn",
     "stride.jax.nn.initializers", "stride.jax.numpy", "stride.jax.numpy.fft", "stride.jax.numpy.linalg",
     "stride.jax.random", "stride.jax.scipy", "stride.jax.scipy.linalg", "stride.jax.scipy.special",
-    "stride.jax.scipy.stats", "stride.jax.sharding", "stride.jax.typing",
+    "stride.jax.scipy.stats", "stride.jax.sharding", "stride.jax.test_util", "stride.jax.typing",
 )
 # Modules that are others': stride.numba enters them in sys.modules.
 ALIASES = {

@@ -412,10 +412,12 @@ class Kernel:
 
         arguments = self._converted(arguments)
         raw, made = self._translation(tuple(map(parameter_type, arguments)))
-        session = next((one.session for one in _flattened(arguments) if isinstance(one, Array)), None)
+        if any(isinstance(one, tuple) for one in arguments):
+            arguments = tuple(_flattened(arguments))
+        session = next((one.session for one in arguments if isinstance(one, Array)), None)
         values: list = [np.int64(shared_memory_bytes)] if made.needs_dynamic else []
         changed, copies, back = [], [], []
-        for argument, writes in zip(_flattened(arguments), made.written):
+        for argument, writes in zip(arguments, made.written):
             if (
                 not isinstance(argument, (Array, np.ndarray))
                 and hasattr(argument, "shape")

@@ -667,7 +667,7 @@ def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
 
 
 def _stored_once(definition: ast.FunctionDef) -> Set[str]:
-    """Variables that one statement sets, which is no loop."""
+    """Variables that are no parameters and that one statement sets, which is no loop."""
     nodes = list(ast.walk(definition))
     counts = collections.Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
     loops = {
@@ -677,4 +677,5 @@ def _stored_once(definition: ast.FunctionDef) -> Set[str]:
         for one in ast.walk(node.target)
         if isinstance(one, ast.Name)
     }
-    return {name for name, count in counts.items() if count == 1} - loops
+    parameters = {one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg)}
+    return {name for name, count in counts.items() if count == 1} - loops - parameters
