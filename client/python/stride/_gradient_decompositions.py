@@ -2,7 +2,7 @@
 cotangent of the matrix.
 
 Here a cotangent g of a real or complex x means that the loss changes by Re tr(g^H dx). Cotangents of JAX are the
-conjugates of these (`_gradient_rules`). A cotangent is None where no one asks for that result."""
+conjugates of these (`_gradient_rules`). A cotangent is None where the loss does not depend on that result."""
 
 from typing import Optional
 
