@@ -335,7 +335,8 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
         given = array_of(one, x.session)
         if _inference.broadcast(x.shape, given.shape) != x.shape:
             raise _errors.ShapeMismatch(
-                f"could not broadcast input array from shape {given.shape} into shape {x.shape}", reason="SHAPE_MISMATCH"
+                f"could not broadcast input array from shape {given.shape} into shape {x.shape}",
+                reason="SHAPE_MISMATCH",
             )
         return given.astype(x.dtype)
 

@@ -669,7 +669,8 @@ def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
 def _stored_once(definition: ast.FunctionDef) -> Set[str]:
     """Variables that are no parameters and that one statement sets, which is no loop."""
     nodes = list(ast.walk(definition))
-    counts = collections.Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    stores = [one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    counts = collections.Counter(one.id for one in stores)
     loops = {
         one.id
         for node in nodes

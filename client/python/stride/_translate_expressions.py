@@ -369,7 +369,8 @@ class Expressions:
         value = self.integer(node)
         if not calls_a_function(node) or self.conditional or value.literal is not None:
             return value
-        return Value(self.temporary(f"const {c_type(value.type.definite().dtype)} {{}} = {value.text};", node), value.type)
+        c = c_type(value.type.definite().dtype)
+        return Value(self.temporary(f"const {c} {{}} = {value.text};", node), value.type)
 
     def place(self, index: Value, extent: str) -> str:
         """The text of an index, which counts from the end where it is negative."""

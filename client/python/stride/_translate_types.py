@@ -69,8 +69,8 @@ class ArrayOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """Numbers; of a parameter also arrays and tuples. `literals` are those that are known, else None; `fields` the names
-    of a named tuple's."""
+    """Numbers; of a parameter also arrays and tuples. `literals` are those that are known, else None; `fields` the
+    names of a named tuple's."""
 
     parts: Tuple[object, ...]
     fields: Tuple[str, ...] = ()
@@ -158,8 +158,8 @@ def _paths(kind: TupleOf, before: str) -> Iterator[Tuple[str, object]]:
 def with_memory(name: str, kind: object, path: str = "") -> object:
     """A parameter's type, with the names of the extents and strides of its arrays."""
     if isinstance(kind, TupleOf):
-        parts = (with_memory(name, one, f"{path}{i}" if not path else f"{path}s{i}") for i, one in enumerate(kind.parts))
-        return replace(kind, parts=tuple(parts))
+        paths = [f"{path}s{i}" if path else str(i) for i in range(len(kind.parts))]
+        return replace(kind, parts=tuple(with_memory(name, one, own) for one, own in zip(kind.parts, paths)))
     if not isinstance(kind, ArrayOf):
         return kind
     own = f"{name}_{path}_" if path else f"{name}_"

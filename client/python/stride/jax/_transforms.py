@@ -64,8 +64,8 @@ def _has_numpy(arguments: Any, kwargs: Any) -> bool:
 
 
 class TracedCall:
-    """A function with arguments of known kinds: `jaxpr` is what is recorded, `lower()` the next stage, `out_info` shapes
-    and types of the result."""
+    """A function with arguments of known kinds: `jaxpr` is what is recorded, `lower()` the next stage, `out_info`
+    shapes and types of the result."""
 
     def __init__(self, call: Callable, fun: Callable, arguments: tuple, kwargs: dict):
         self._call, self._fun, self._arguments, self._kwargs = call, fun, arguments, kwargs

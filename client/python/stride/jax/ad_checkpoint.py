@@ -1,5 +1,5 @@
-"""`jax.ad_checkpoint`: what a gradient keeps of a function's values. The tape here keeps all of them: names and policies
-are accepted, and change neither values nor memory."""
+"""`jax.ad_checkpoint`: what a gradient keeps of a function's values. The tape here keeps all of them: names and
+policies are accepted, and change neither values nor memory."""
 
 import types
 from typing import Any, Callable

@@ -88,15 +88,16 @@ __device__ S special_digamma(S value) {
   }
   for (; x < 10; x += 1) result -= 1 / x;
   double y = 1 / (x * x);
-  double series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760 -
-      y / 12))))));
+  double series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 -
+      y * (691.0 / 32760 - y / 12))))));
   return (S)(isinf(x) ? x : result + log(x) - 0.5 / x - series);
 }
 """,
 }
 _BINARY = {
     "boxcox": ("(x ** y - 1) / y; log(x) where y is 0.",
-               "fabs(y) < (S)1e-19 ? log(x) : x == 0 ? (isnan(y) ? y : y > 0 ? -1 / y : (S)-INFINITY) : expm1(y * log(x)) / y"),
+               "fabs(y) < (S)1e-19 ? log(x) : x == 0 ? (isnan(y) ? y : y > 0 ? -1 / y : (S)-INFINITY) : "
+               "expm1(y * log(x)) / y"),
     "boxcox1p": ("((1 + x) ** y - 1) / y; log(1 + x) where y is 0.",
                  "fabs(y) < (S)1e-19 || fabs(log1p(x)) < (S)1e-289 && fabs(y) < (S)1e273 ? log1p(x) : "
                  "expm1(y * log1p(x)) / y"),
