@@ -9,8 +9,7 @@ MODULES = {
     "cupy": "stride.cupy",
     "cupyx": "stride.cupyx",
     "numba.cuda": "stride.cuda",
-    "jax": "stride",
-    "jax.numpy": "stride",
+    "jax": "stride.jax",
 }
 
 

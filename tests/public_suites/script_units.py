@@ -12,7 +12,7 @@ from typing import Iterator, List
 SUFFIXES = (".py", ".ipynb", ".md", ".rst")
 _FENCE = re.compile(r"^```+\s*(\{code-cell\}[^\n]*|python[^\n]*|py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _MAGIC = re.compile(r"^\s*[%!?]|\?\s*$")
-_OPTION = re.compile(r"^(---\n.*?^---\n|:[a-z-]+:.*\n)", re.MULTILINE | re.DOTALL)
+_OPTION = re.compile(r"\A(---\n.*?\n---\n|(:[\w-]+:[^\n]*\n)+)", re.DOTALL)
 
 
 def sources(path: pathlib.Path) -> Iterator[str]:
@@ -25,7 +25,7 @@ def sources(path: pathlib.Path) -> Iterator[str]:
     elif path.suffix == ".py":
         yield text
     else:
-        found = [_OPTION.sub("", body, count=1) for _, body in _FENCE.findall(text)]
+        found = [_OPTION.sub("", body) for _, body in _FENCE.findall(text)]
         if found:
             for body in found:
                 yield doctest.script_from_examples(body) if ">>> " in body else _without_magic(textwrap.dedent(body))

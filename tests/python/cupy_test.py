@@ -242,7 +242,7 @@ class ArraysTest(client_case.ClientCase):
             self.assertEqual((special.erf(ones).dtype, special.xlogy(ones, ones).dtype), (wanted, wanted))
             wanted = np.float32 if np.can_cast(dtype, np.float32) else np.float64
             self.assertEqual((special.entr(ones).dtype, special.rel_entr(ones, ones).dtype), (wanted, wanted))
-        for name, count in (("erf", 1), ("xlogy", 2)):
+        for name, count in (("erf", 1), ("rel_entr", 2)):
             with self.assertRaisesRegex(TypeError, "real numbers"):
                 getattr(special, name)(*[cp.asarray([1j])] * count)
         self.same(special.exprel(cp.asarray([np.inf, -np.inf])), np.array([np.inf, 0.0]))
@@ -260,11 +260,95 @@ class ArraysTest(client_case.ClientCase):
         self.same(
             special.rel_entr(cp.asarray([0.5, 0.0, -1.0]), 0.25), np.array([0.5 * math.log(2), 0.0, np.inf]), rtol=1e-14
         )
+        # Values of SciPy 1.17, and identities.
+        for name, given, values in (
+            ("digamma", [-2.5, -1.0, 0.5, 1.5, 3.0, 20.0, np.inf],
+             [1.103156640645243, np.nan, -1.9635100260214235, 0.03648997397857652, 0.9227843350984671,
+              2.970523992242149, np.inf]),
+            ("loggamma", [-0.5, 0.5, np.inf], [np.nan, math.log(math.pi) / 2, np.inf]),
+            ("gammaln", [-np.inf, -0.5, 2.0], [-np.inf, 1.2655121234846454, 0.0]),
+            ("gammasgn", [-2.5, -1.5, -1.0, 0.0, -0.0, 3.0], [-1.0, 1.0, np.nan, 1.0, -1.0, 1.0]),
+            ("tandg", [-90.0, 0.0, 45.0, 90.0, 135.0, 450.0], [np.inf, 0.0, 1.0, np.inf, -1.0, np.inf]),
+            ("cotdg", [-45.0, 0.0, 45.0, 90.0, 180.0], [-1.0, np.inf, 1.0, 0.0, np.inf]),
+            ("sindg", [30.0, 270.0], [0.5, -1.0]), ("cosdg", [60.0, 180.0], [0.5, -1.0]),
+            ("cosm1", [1e-8, 1.0], [-5e-17, math.cos(1) - 1]), ("sinc", [0.0, 0.5], [1.0, 2 / math.pi]),
+            ("round", [0.5, 1.5, -2.5], [0.0, 2.0, -2.0]), ("erfcx", [0.0, 30.0], [1.0, 0.01879588886141675]),
+            ("log_ndtr", [-40.0, 0.0, 10.0], [-804.6084420137538, -math.log(2), -7.61985302416052e-24]),
+            ("j0", [1.0], [0.7651976865579666]), ("j1", [1.0], [0.44005058574493355]),
+            ("y0", [0.0, 1.0, -1.0], [-np.inf, 0.08825696421567697, np.nan]), ("y1", [1.0], [-0.7812128213002887]),
+        ):  # fmt: skip
+            with self.subTest(name=name):
+                self.same(getattr(special, name)(cp.asarray(given)), np.array(values), rtol=1e-12)
+        self.assertIs(special.psi, special.digamma)
+        z = np.array([0.0, 2 + 1j, -1.5j])
+        self.same(special.log1p(cp.asarray(z)), np.log1p(z), rtol=1e-12)
+        self.same(special.xlogy(cp.asarray(z), cp.asarray(z)), np.array([0, *(z[1:] * np.log(z[1:]))]), rtol=1e-12)
+        self.same(special.xlog1py(cp.asarray(z), 2.0), z * np.log(3), rtol=1e-12)
+        shares = np.array([1e-5, 0.25, 0.5, 0.9])
+        self.same(special.erf(special.erfinv(cp.asarray(shares))), shares, rtol=1e-13)
+        self.same(special.erfc(special.erfcinv(cp.asarray(shares))), shares, rtol=1e-13)
+        self.same(special.ndtr(special.ndtri(cp.asarray(shares))), shares, rtol=1e-13)
+        for name, inverse in (("boxcox", "inv_boxcox"), ("boxcox1p", "inv_boxcox1p")):
+            for power in (-1.5, 0.0, 2.0):
+                there = getattr(special, name)(cp.asarray(shares[1:]), power)
+                self.same(getattr(special, inverse)(there, power), shares[1:], rtol=1e-12)
+        self.same(special.boxcox(cp.asarray([3.0, 0.0]), cp.asarray([2.0, -1.0])), np.array([4.0, -np.inf]), rtol=1e-14)
+        self.same(special.huber(2.0, cp.asarray([1.0, -5.0])), np.array([0.5, 8.0]), rtol=1e-14)
+        self.same(special.pseudo_huber(cp.asarray([2.0, -1.0]), 1e-5), np.array([5e-11, np.inf]), rtol=1e-10)
+        divergences = np.array([1 - math.log(2), 2.0, np.inf])
+        self.same(special.kl_div(cp.asarray([1.0, 0.0, -1.0]), 2.0), divergences, rtol=1e-14)
+        self.same(special.radian(cp.asarray([90.0]), 30.0, 36.0), np.radians([90.51]), rtol=1e-14)
+        table = np.array([[1.0, -np.inf, 800.0], [-3.0, 2.0, 900.0]])
+        factors = np.array([1.0, -2.0, 0.0])
+        for options in ({}, {"axis": 0}, {"axis": 1, "keepdims": True}):
+            found = special.logsumexp(cp.asarray(table[:, 1:]), **options)
+            expected = np.logaddexp.reduce(table[:, 1:], **{"axis": None, **options})
+            self.same(found, expected, rtol=1e-14)
+        value, sign = special.logsumexp(cp.asarray(table), axis=1, b=cp.asarray(factors), return_sign=True)
+        self.same(value, np.array([1.0, math.log(2 * math.exp(2) - math.exp(-3))]), rtol=1e-14)
+        self.same(sign, np.array([1.0, -1.0]))
+        for dtype, wanted in ((np.int8, np.float16), (np.int16, np.float32), (np.int32, np.float64)):
+            self.assertEqual(special.softmax(cp.asarray([0, 1], dtype)).dtype, wanted)
+            self.assertEqual(special.logsumexp(cp.asarray([0, 1], dtype)).dtype, np.float64)
         half = special.expit(cp.asarray(x.astype(np.float16)))
         self.same(half, 1 / (1 + np.exp(-x)), rtol=1e-2)
         with self.assertRaisesRegex(AttributeError, "scipy.special.zeta"):
             special.zeta  # noqa: B018
-        self.assertIs(cupyx.scipy.fft.fft, st.fft.fft)
+
+    def test_transforms_with_scipys_arguments_and_types(self):
+        fft = cupyx.scipy.fft
+        x = np.random.default_rng(1).random((4, 6))
+        z = x + 1j * x[::-1]
+        for name, value in (
+            ("fft", z), ("ifft", z), ("rfft", x), ("irfft", z), ("hfft", z), ("ihfft", x), ("fft2", z), ("ifft2", z),
+            ("fftn", z), ("ifftn", z), ("rfft2", x), ("irfft2", z), ("rfftn", x), ("irfftn", z),
+        ):  # fmt: skip
+            for norm in (None, "backward", "ortho", "forward"):
+                found = getattr(fft, name)(cp.asarray(value), norm=norm, overwrite_x=True, workers=2)
+                self.same(found, getattr(np.fft, name)(value, norm=norm), rtol=1e-12, atol=1e-12)
+            half = getattr(fft, name)(cp.asarray(x.astype(np.float16)) if value is x else cp.asarray(x, np.float16))
+            self.assertEqual(half.dtype, np.float32 if name in ("irfft", "hfft", "irfft2", "irfftn") else np.complex64)
+        for name, inverse in (("hfft2", "irfft2"), ("hfftn", "irfftn")):
+            expected = getattr(np.fft, inverse)(np.conj(z), norm="forward")
+            self.same(getattr(fft, name)(cp.asarray(z)), expected, rtol=1e-12, atol=1e-12)
+            back = getattr(fft, f"i{name}")(getattr(fft, name)(cp.asarray(z)))
+            self.same(getattr(fft, name)(back), expected, rtol=1e-12, atol=1e-11)
+        self.same(fft.fftn(cp.asarray(x), s=(3,)), np.fft.fftn(x, s=(3,), axes=(1,)), rtol=1e-12, atol=1e-12)
+        self.same(fft.fft2(cp.asarray(x), (-1, 5)), np.fft.fft2(x, (4, 5)), rtol=1e-12, atol=1e-12)
+        for call in (
+            lambda: fft.fftn(x, axes=(0, 0)), lambda: fft.fftn(x, s=(2, 2, 2)), lambda: fft.fft(x, norm=""),
+            lambda: fft.hfftn(x, norm=""), lambda: fft.rfftn(x, axes=()), lambda: fft.fftn(x, s=(2,), axes=(0, 1)),
+        ):  # fmt: skip
+            self.assertRaises(ValueError, call)
+        with self.assertRaisesRegex(NotImplementedError, "not yet supported"):
+            fft.fft(x, plan="a plan")
+        with self.assertRaisesRegex(AttributeError, "scipy.fft.dct"):
+            fft.dct  # noqa: B018
+        lengths = [fft.next_fast_len(n) for n in (0, 1, 7, 11, 121, 1000)]
+        self.assertEqual(lengths, [0, 1, 7, 12, 125, 1000])
+        self.same(fft.__ua_function__(fft.fft, (cp.asarray(x),), {}), np.fft.fft(x), rtol=1e-12, atol=1e-12)
+        self.assertIs(fft.__ua_function__(math.sin, (1,), {}), NotImplemented)
+        self.run_examples(fft)
 
 
 class CuPysOwnArgumentsTest(client_case.ClientCase):

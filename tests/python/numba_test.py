@@ -5,6 +5,7 @@ import cmath
 import collections
 import contextlib
 import io
+import linecache
 import math
 import operator
 import os
@@ -715,6 +716,188 @@ class PythonTest(client_case.ClientCase):
         x, out = np.arange(4.0), np.zeros(2)
         cuda.jit(kernel)[1, 1](point(1, 2.5), x, out)
         np.testing.assert_array_equal(out, [5, 12.5])
+
+    def test_arrays_and_tuples_in_tuples(self):
+        @cuda.jit
+        def add(x):
+            i = cuda.grid(1)
+            if i < len(x[0]):
+                x[0][i] = x[1][i] + x[2][i]
+
+        out, a, b = np.zeros(5, np.int32), np.arange(5, dtype=np.int32), np.ones(5, np.int32)
+        add[1, 8]((out, a, b))
+        self.assertEqual(out.tolist(), [1, 2, 3, 4, 5])
+        arrays = st.zeros((2, 3)), st.arange(6.0).reshape(3, 2).T, st.ones(3)[::2]
+        self.assertEqual(add.translated((out, a, b))[1], [True])
+
+        @cuda.jit
+        def rows(out, x):
+            target, sources = out
+            (scale, shift), (matrix, vector) = x
+            i = cuda.grid(1)
+            if i < matrix.shape[0]:
+                for j in range(matrix.shape[1]):
+                    target[i, j] = matrix[i, j] * scale + shift + vector[i]
+                sources[0][i] = matrix.shape[1]
+
+        counts = st.zeros(2, dtype=np.int64)
+        rows[1, 8]((arrays[0], (counts,)), ((np.float64(2), 10), (arrays[1], arrays[2])))
+        expected = np.arange(6.0).reshape(3, 2).T * 2 + 11
+        np.testing.assert_array_equal(arrays[0].to_numpy(), expected)
+        self.assertEqual(counts.tolist(), [3, 3])
+
+        def total(pair, more):
+            return pair[0][0] + pair[1] + len(more)
+
+        @cuda.jit
+        def through_a_function(out, pair):
+            out[0] = total(pair, ()) + total((pair[0], 5), (1, (2, 3)))
+
+        out = st.zeros(1)
+        through_a_function[1, 1](out, (st.full(2, 7.0), 30))
+        self.assertEqual(out.tolist(), [7 + 30 + 7 + 5 + 2])
+
+        @cuda.jit
+        def counts_of(out, x):
+            out[0] = len(x)
+            out[1] = len(x[0])
+
+        out = st.zeros(2, dtype=np.int64)
+        counts_of[1, 1](out, ((), ()))
+        self.assertEqual(out.tolist(), [2, 0])
+        row = collections.namedtuple("row", "values weight")
+
+        @cuda.jit
+        def weighed(x):
+            x.values[1] = x.weight
+
+        values = np.zeros(2)
+        weighed[1, 1](row(values, 3.5))
+        self.assertEqual(values.tolist(), [0, 3.5])
+
+    def test_parts_of_dynamic_shared_memory(self):
+        def second_half(memory):
+            return memory[memory.size // 2 :][0]
+
+        @cuda.jit
+        def parts(x):
+            memory = cuda.shared.array(0, dtype=int32)
+            low, high = memory[0:2], memory[2:4]
+            for i in range(2):
+                low[i] = i + 1
+                high[i] = i + 11
+            memory[-1] = 99
+            for i in range(4):
+                x[i] = memory[i]
+            x[4] = memory.size
+            x[5] = second_half(memory)
+
+        x = np.zeros(6, np.int32)
+        parts[1, 1, 0, 16](x)
+        self.assertEqual(x.tolist(), [1, 2, 11, 99, 4, 11])
+
+        def sum_of_own():
+            memory = cuda.shared.array(0, dtype=float64)
+            memory[1:][0] = 3.0
+            return memory[1] + memory.size
+
+        @cuda.jit
+        def in_a_function(x):
+            x[0] = sum_of_own()
+
+        y = np.zeros(1)
+        in_a_function[1, 1, 0, 32](y)
+        self.assertEqual(y[0], 7)
+        with self.assertRaisesRegex(st.ExpressionError, "shared array of 0 elements"):
+            cuda.vectorize(lambda x: x + sum_of_own())(np.ones(2))
+
+    def test_functions_in_places_and_comparisons_are_called_once(self):
+        def place(x):
+            x[0] += 1
+            return 1
+
+        @cuda.jit
+        def count(x, y, out):
+            x[place(x)] += 5
+            if 0 < place(x) < 2:
+                out[0] = 7
+            out[1] = place(x) or place(x)
+            out[2] = place(x) and place(x) + 2
+            out[3] = y[place(x) : place(x) + 2].size
+            out[4] = x[0]
+            y[place(x)] *= 2.5
+
+        x, y, out = np.zeros(2, np.int32), np.ones(4, np.float16), np.zeros(5, np.int64)
+        count[1, 1](x, y, out)
+        self.assertEqual(out.tolist(), [7, 1, 3, 2, 7])
+        self.assertEqual((x.tolist(), y.tolist()), ([8, 5], [1, 2.5, 1, 1]))
+
+    def test_shapes_by_variables_that_are_set_once(self):
+        @cuda.jit
+        def copy(x):
+            count = 4
+            shape = (2, count)
+            block = cuda.shared.array(count, float32)
+            own = cuda.local.array(shape, float32)
+            block[cuda.threadIdx.x] = own[1, 0] = x[cuda.threadIdx.x]
+            cuda.syncthreads()
+            x[cuda.threadIdx.x] = block[3 - cuda.threadIdx.x] + own[1, 0] / 4 + own.shape[1]
+
+        x = np.arange(4, dtype=np.float32)
+        copy[1, 4](x)
+        self.assertEqual(x.tolist(), [7, 6.25, 5.5, 4.75])
+
+        @cuda.jit
+        def parameter(x, count):
+            x[0] = x[0] ** count
+            count = -1
+            x[1] = count
+
+        x = np.array([2.0, 3.0])
+        parameter[1, 1](x, 3)
+        self.assertEqual(x.tolist(), [8.0, -1.0])
+
+        @cuda.jit
+        def is_not_known(x):
+            count = 4
+            count += 1
+            block = cuda.shared.array(count, float32)
+            x[0] = block[0]
+
+        with self.assertRaisesRegex(st.ExpressionError, "known integers"):
+            is_not_known[1, 1](np.ones(4, np.float32))
+
+    def test_integers_outside_of_a_signatures_type_wrap(self):
+        @cuda.jit(void(int64[:], int32, uint8))
+        def keep(out, a, b):
+            out[0], out[1] = a, b
+
+        for a, b in ((2**32 - 1, 257), (2**31, -1), (np.int64(2**40 + 5), np.int16(-2))):
+            out = np.zeros(2, np.int64)
+            keep[1, 1](out, a, b)
+            expected = int(np.array(int(a) % 2**32, np.uint32).astype(np.int32)), int(b) % 256
+            self.assertEqual(tuple(out.tolist()), expected)
+
+        @cuda.jit
+        def keep_one(out, a):
+            out[0] = a
+
+        out = np.zeros(1, np.uint64)
+        keep_one[1, 1](out, 2**64 - 1)
+        self.assertEqual(out[0], 2**64 - 1)
+
+    def test_functions_without_a_source_say_so(self):
+        made = {}
+        exec("def f(x):\n    x[0] = 1\n", made)
+        with self.assertRaisesRegex(st.ExpressionError, "exec.*linecache"):
+            cuda.jit(made["f"])[1, 1](np.zeros(1))
+        text = "def f(x):\n    x[0] = 7\n"
+        linecache.cache["<a kernel>"] = len(text), None, text.splitlines(True), "<a kernel>"
+        self.addCleanup(linecache.cache.pop, "<a kernel>")
+        exec(compile(text, "<a kernel>", "exec"), made)
+        x = np.zeros(1)
+        cuda.jit(made["f"])[1, 1](x)
+        self.assertEqual(x[0], 7)
 
     def test_print_and_failures(self):
         def kernel(x):

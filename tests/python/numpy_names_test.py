@@ -488,6 +488,13 @@ class ClosedTest(NamesCase):
         with self.assertRaises(st.Unimplemented):
             x.view(np.recarray)
 
+    def test_numbers_in_place_of_nan_do_not_make_the_array_larger(self):
+        for m in (np, st):
+            for name in ("nan", "posinf", "neginf"):
+                for x in (m.asarray([0.0, 1, m.nan, 4]), 0.0):
+                    with self.assertRaisesRegex(ValueError, "could not broadcast"):
+                        m.nan_to_num(x, **{name: m.zeros((2, 4))})
+
     def test_indices_that_the_service_alone_has_fail_at_the_read(self):
         places = st.array([1, 12]) + 0
         rows, _ = st.unravel_index(places, (3, 4))

@@ -13,7 +13,8 @@ MODULES = (
     "stride.cupy.cuda.runtime", "stride.cupy.cuda.stream", "stride.cupy.cuda.texture",
     "stride.cupy.fft", "stride.cupy.linalg",
     "stride.cupy.random", "stride.cupy.testing", "stride.cupyx", "stride.cupyx.jit", "stride.cupyx.linalg",
-    "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.dtypes",
+    "stride.cupyx.profiler", "stride.cupyx.scipy", "stride.cupyx.scipy.fft",
+    "stride.cupyx.scipy.special", "stride.cupyx.time", "stride.dtypes",
     "stride.emath", "stride.exceptions", "stride.fft", "stride.lax", "stride.lib", "stride.lib.stride_tricks",
     "stride.linalg", "stride.numba", "stride.numba.core", "stride.numba.core.config",
     "stride.numba.core.errors", "stride.numba.types", "stride.polynomial", "stride.random", "stride.testing",
@@ -21,10 +22,11 @@ MODULES = (
 )
 # Modules of JAX's names, whose texts have no examples yet; `names` leaves them out.
 JAX_MODULES = (
-    "stride.jax", "stride.jax.debug", "stride.jax.dtypes", "stride.jax.lax", "stride.jax.nn",
+    "stride.jax", "stride.jax.ad_checkpoint", "stride.jax.debug", "stride.jax.dtypes", "stride.jax.example_libraries",
+    "stride.jax.example_libraries.optimizers", "stride.jax.example_libraries.stax", "stride.jax.lax", "stride.jax.nn",
     "stride.jax.nn.initializers", "stride.jax.numpy", "stride.jax.numpy.fft", "stride.jax.numpy.linalg",
     "stride.jax.random", "stride.jax.scipy", "stride.jax.scipy.linalg", "stride.jax.scipy.special",
-    "stride.jax.scipy.stats", "stride.jax.sharding", "stride.jax.typing",
+    "stride.jax.scipy.stats", "stride.jax.sharding", "stride.jax.test_util", "stride.jax.typing",
 )
 # Modules that are others': stride.numba enters them in sys.modules.
 ALIASES = {

@@ -1,5 +1,6 @@
 """The runners of public programs: they notice what differs from NumPy, and what stops."""
 
+import ast
 import json
 import os
 import pathlib
@@ -51,6 +52,9 @@ NOTEBOOK = {
         {"cell_type": "code", "source": ["f(np.arange(3.0)).sum()"]},
     ]
 }
+# Cells of MyST notebooks: options in front are no code.
+CELLS = "```{code-cell} ipython3\n:id: a1\n:outputId: b2-c3\n\nimport numpy as np\nx = np.ones(3)\n```\n" \
+    "```{code-cell}\n---\ntags: [b]\n---\nx.sum()\n```\n"
 TEXT = "```python\nimport numpy as np\nx = np.ones(3)\n```\nand then\n```python\n>>> x.sum()\n3.0\n```\n"
 OUTCOMES = {
     "works.py": "works",
@@ -63,6 +67,7 @@ OUTCOMES = {
     "hangs.py": "too slow",
     "notebook.ipynb": "works",
     "text.md": "works",
+    "cells.md": "works",
 }
 
 
@@ -88,6 +93,7 @@ class PublicSuitesTest(client_case.ClientCase):
                 (root / name).write_text(dedented(text))
             (root / "notebook.ipynb").write_text(json.dumps(NOTEBOOK))
             (root / "text.md").write_text(TEXT)
+            (root / "cells.md").write_text(CELLS)
             result = pathlib.Path(folder) / "result.json"
             others = [name for name in OUTCOMES if name != "hangs.py"]
             code, out, err = self.suite("script_suite.py", root, "--seconds=300", f"--json={result}", *others)
@@ -100,6 +106,20 @@ class PublicSuitesTest(client_case.ClientCase):
         stops = found["stops.py"]["problems"]  # what follows from the first statement that stops is not counted
         self.assertEqual([kind for kind, *_ in stops], ["error", "error"])
         self.assertIn("y: values differ", found["differs.py"]["problems"][0][1])
+        self.assertEqual([found[name]["statements"] for name in ("text.md", "cells.md")], [3, 3])
+
+    def test_import_lines_have_the_modules_of_jaxs_names(self):
+        sys.path.insert(0, str(SUITES))
+        self.addCleanup(sys.path.remove, str(SUITES))
+        import import_lines
+
+        tree = ast.parse("import jax\nimport jax.numpy as jnp\nfrom jax import lax, random\nimport numpy as np\n")
+        import_lines.replaced(tree)
+        names: dict = {}
+        exec(compile(tree, "lines", "exec"), names)
+        modules = {name: names[name].__name__ for name in ("jax", "jnp", "lax", "random", "np")}
+        self.assertEqual(modules, {"jax": "stride.jax", "jnp": "stride.jax.numpy", "lax": "stride.jax.lax",
+                                   "random": "stride.jax.random", "np": "stride"})  # fmt: skip
 
     def test_npbench_programs_are_compared(self):
         with tempfile.TemporaryDirectory() as folder:

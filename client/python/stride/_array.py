@@ -506,12 +506,18 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return bool(found if isinstance(found, bool) else _reductions.any(found))
 
     def __repr__(self) -> str:
+        if not is_readable(self):
+            return f"stride.Array(shape={self.shape}, dtype={self.dtype}, traced)"
         return f"stride.Array({_text(self, ', ', 'stride.Array(')}, dtype={self.dtype})"
 
     def __str__(self) -> str:
+        if not is_readable(self):
+            return repr(self)
         return _text(self, " ", "") if self.ndim else str(self._read())
 
     def __format__(self, spec: str) -> str:
+        if not is_readable(self):
+            return format(repr(self), "")
         return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
 
     def __hash__(self) -> int:
@@ -700,6 +706,12 @@ def _restored(values: np.ndarray) -> Array:
 
 
 BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
+
+
+def is_readable(array: Array) -> bool:
+    """False within a function that jit or vmap traces, whose values no process knows yet."""
+    session = array._node.session
+    return not session._is_trace or session._reads or array._node.cached() is not None
 
 
 def _text(array: Array, separator: str, prefix: str) -> str:

@@ -81,7 +81,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     if x is not None:
         places = array_of(x, values.session)
         if places.ndim == 1:
-            step = places[1:] - places[:-1]
+            step = _manipulation.diff(places)
             step = reshape(step, tuple(step.size if i == axis else 1 for i in range(values.ndim)))
         else:
             step = _manipulation.diff(places, axis=axis)

@@ -332,7 +332,13 @@ def _finite(x: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
     def value(one: Any) -> Any:
         if isinstance(one, _SCALARS):
             return np.asarray(one).astype(x.dtype)[()]
-        return array_of(one, x.session).astype(x.dtype)
+        given = array_of(one, x.session)
+        if _inference.broadcast(x.shape, given.shape) != x.shape:
+            raise _errors.ShapeMismatch(
+                f"could not broadcast input array from shape {given.shape} into shape {x.shape}",
+                reason="SHAPE_MISMATCH",
+            )
+        return given.astype(x.dtype)
 
     greatest = info.max if posinf is None else value(posinf)
     least = info.min if neginf is None else value(neginf)

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import numpy as np
 
 from stride import _creation, _dtypes, _elementwise as el, _errors, _inference, _linear_algebra, _manipulation as mp
-from stride import _reductions, _routines, _tape
+from stride import _gradient_decompositions as rules, _reductions, _routines, _tape
 from stride._array import Array
 from stride.v1 import operation_pb2 as pb
 
@@ -330,17 +330,56 @@ def _others(x: Array, axes) -> Array:
 
 
 def _accumulation(call: _Call):
-    message, x = call.message, call.operand(call.message.input, "input")
-    if message.function != "add" or message.include_initial or message.exclusive:
+    message, x, y = call.message, call.operand(call.message.input, "input"), call.results[0]
+    pulls = {"add": _from_sums, "multiply": _from_products, "maximum": _from_extremes, "minimum": _from_extremes}
+    if message.function not in pulls or message.include_initial or message.exclusive:
         raise _no_rule(f"the accumulation of {message.function}")
     axis = message.axis % max(1, x.ndim)
+    turned = (lambda one: mp.flip(one, axis=axis)) if message.reverse else (lambda one: one)
 
     def pull(g):
-        if message.reverse:
-            return {call.place("input"): _routines_cumsum(g, axis)}
-        return {call.place("input"): mp.flip(_routines_cumsum(mp.flip(g, axis=axis), axis), axis=axis)}
+        found = pulls[message.function](message.function, turned(g), turned(x), turned(y), axis)
+        return {call.place("input"): turned(found)}
 
     return pull
+
+
+def _from_sums(_: str, g: Array, x: Array, y: Array, axis: int) -> Array:
+    return mp.flip(_routines_cumsum(mp.flip(g, axis=axis), axis), axis=axis)
+
+
+def _from_products(_: str, g: Array, x: Array, y: Array, axis: int) -> Array:
+    """The product before an element times the sum s[k] = g[k] + x[k + 1] s[k + 1], which is made by doubling: zeros in
+    x divide nothing."""
+    n = x.shape[axis]
+    before = _shifted(y, axis, -1, 1)
+    total, factor, distance = g, _shifted(x.astype(g.dtype), axis, 1, 0), 1
+    while distance < n:
+        total = total + factor * _shifted(total, axis, distance, 0)
+        factor = factor * _shifted(factor, axis, distance, 0)
+        distance *= 2
+    return before * total
+
+
+def _shifted(x: Array, axis: int, distance: int, fill: float) -> Array:
+    """x[k + distance] at k, and `fill` outside."""
+    n, shape = x.shape[axis], list(x.shape)
+    shape[axis] = min(abs(distance), n)
+    place = (slice(None),) * axis
+    edge = _creation.full(tuple(shape), fill, dtype=x.dtype)
+    if abs(distance) >= n:
+        return edge
+    parts = [x[(*place, slice(distance, None))], edge] if distance > 0 else [edge, x[(*place, slice(None, distance))]]
+    return mp.concat(parts, axis=axis)
+
+
+def _from_extremes(name: str, g: Array, x: Array, y: Array, axis: int) -> Array:
+    """To the last element that is the extreme so far."""
+    from stride import maximum
+
+    places = mp.reshape(_creation.arange(x.shape[axis]), (-1, *(1,) * (x.ndim - 1 - axis)))
+    chosen = maximum.accumulate(el.where(x == y, places, 0), axis=axis)
+    return _added_at(x.shape, g.dtype, _all_axes(chosen, axis, x.shape), 0, 0, g)
 
 
 def _routines_cumsum(x: Array, axis: int) -> Array:
@@ -556,37 +595,10 @@ def _linalg(call: _Call):
             return found
 
         return solved
-    if kind == pb.Linalg.FUNCTION_CHOLESKY and not message.upper and a.dtype.kind == "f":
-
-        def factored(g):
-            # Murray, Differentiation of the Cholesky decomposition, 2016: symmetric parts of L^-T Phi(L^T g) L^-1.
-            from stride import tril
-
-            n = a.shape[-1]
-            half = tril(_swapped(y) @ g) * (1 - 0.5 * _creation.eye(n, dtype=a.dtype))
-            first = linalg.solve(_swapped(y), half)
-            whole = _swapped(linalg.solve(_swapped(y), _swapped(first)))
-            return {place: (whole + _swapped(whole)) * 0.5}
-
-        return factored
-    if kind == pb.Linalg.FUNCTION_EIGH and not message.values_only and a.dtype.kind == "f":
-        values, vectors = call.results
-
-        def decomposed(cotangents):
-            by_values, by_vectors = cotangents
-            n = a.shape[-1]
-            inner = _creation.zeros(a.shape, dtype=a.dtype)
-            eye = _creation.eye(n, dtype=a.dtype)
-            if by_values is not None:
-                inner = inner + eye * mp.expand_dims(by_values, axis=-1)
-            if by_vectors is not None:
-                gaps = mp.expand_dims(values, axis=-2) - mp.expand_dims(values, axis=-1)
-                inner = inner + (_swapped(vectors) @ by_vectors) * (1 - eye) / (gaps + eye)
-            whole = vectors @ inner @ _swapped(vectors)
-            return {place: (whole + _swapped(whole)) * 0.5}
-
-        return decomposed
-    if kind == pb.Linalg.FUNCTION_LU and a.dtype.kind == "f" and a.shape[-1] == a.shape[-2]:
+    pull = _decomposition(message, a, call.results)
+    if pull is not None:
+        return lambda g: {place: _as_plain(pull(*map(_as_plain, g if isinstance(g, list) else [g])))}
+    if kind == pb.Linalg.FUNCTION_LU and a.shape[-1] == a.shape[-2]:
 
         def triangular(cotangents):
             # A = P L U, so that of M = L U the cotangent is L^-T (tril(L^T g, -1) + triu(g U^T)) U^-T.
@@ -601,24 +613,82 @@ def _linalg(call: _Call):
             return {place: order @ whole}
 
         return triangular
-    raise _no_rule(f"linalg {pb.Linalg.Function.Name(kind)}")
+    name = pb.Linalg.Function.Name(kind).removeprefix("FUNCTION_").lower()
+    raise _no_rule(f"linalg {name}{' with full matrices' if message.full else ''}")
+
+
+def _as_plain(g: Cotangent) -> Cotangent:
+    """A cotangent of JAX as one of `_gradient_decompositions`, and back."""
+    return el.conj(g) if g is not None and g.dtype.kind == "c" else g
+
+
+def _decomposition(message: pb.Linalg, a: Array, results: Sequence[Array]) -> Optional[Callable]:
+    """The pull-back of a decomposition that has complex conjugates in it; None for other functions."""
+    from stride import linalg
+
+    kind = message.function
+    if kind == pb.Linalg.FUNCTION_CHOLESKY:
+        if message.upper:
+            return lambda g: rules.cholesky(rules.adjoint(results[0]), rules.adjoint(g))
+        return lambda g: rules.cholesky(results[0], g)
+    if kind == pb.Linalg.FUNCTION_EIGH:
+        if message.values_only:
+            return lambda g: rules.eigh(*linalg.eigh(a, UPLO="U" if message.upper else "L"), g, None)
+        return lambda g, h: rules.eigh(*results, g, h)
+    if message.full and a.shape[-1] != a.shape[-2]:
+        return None
+    if kind == pb.Linalg.FUNCTION_QR:
+        if message.values_only:
+            return lambda g: rules.qr(*linalg.qr(a), None, g)
+        return lambda g, h: rules.qr(*results, g, h)
+    if kind == pb.Linalg.FUNCTION_SVD:
+        if message.values_only:
+            return lambda g: rules.svd(*linalg.svd(a, full_matrices=False), None, g, None)
+        return lambda *gs: rules.svd(*results, *gs)
+    return None
 
 
 def _fft(call: _Call):
-    message, x = call.message, call.operand(call.message.input, "input")
-    if message.kind == pb.Fft.KIND_COMPLEX and x.shape == call.results[0].shape:
-        path = next(path for path, i in call._by_path.items())
-        template = pb.Operation()
-        template.CopyFrom(call.operation)
+    """A transform is a matrix F, symmetric where it is complex, between the cut or continued input and the result. For
+    real numbers, rfft is the first rows of F, and irfft doubles all elements but the first and the middle one, applies
+    F, and takes real parts."""
+    message, x, y = call.message, call.operand(call.message.input, "input"), call.results[0]
+    axes = [axis % x.ndim for axis in message.axes] or list(range(x.ndim))
+    last, kinds = axes[-1], pb.Fft
+    lengths = list(message.lengths) or [x.shape[axis] for axis in axes]
+    if message.kind == kinds.KIND_COMPLEX_TO_REAL and not message.lengths:
+        lengths[-1] = y.shape[last]
+    wide = {axis: n for axis, n in zip(axes, lengths)}
+    read = dict(wide)  # how many elements of the input the transform reads along each axis, at most
+    if message.kind == kinds.KIND_COMPLEX_TO_REAL:
+        read[last] = wide[last] // 2 + 1
+    is_inverse = message.inverse or message.kind == kinds.KIND_COMPLEX_TO_REAL
+    norm = {kinds.NORM_ORTHO: "ortho", kinds.NORM_FORWARD: "forward"}.get(message.norm, "backward")
 
-        def pull(g):
-            # The matrix of a transform is symmetric.
-            value = _tape.Value(0, g if g.dtype.kind == "c" else g.astype(call.results[0].dtype), False)
-            return {call.place("input"): _tape.emitted(g._node.session, template, [(path, value)], [None],
-                                                       [(g.shape, value.array.dtype)])[0]}
+    def pull(g):
+        from stride import fft
 
-        return pull
-    raise _no_rule("a transform of real numbers, or one that changes the shape")
+        g = g.astype(np.result_type(y.dtype, np.complex64)) if g.dtype.kind != "c" else g
+        if message.kind == kinds.KIND_REAL_TO_COMPLEX:
+            g = _resized(g, {last: wide[last]})
+        g = (fft.ifftn if is_inverse else fft.fftn)(g, axes=axes, norm=norm)
+        g = _resized(g, read)
+        if message.kind == kinds.KIND_COMPLEX_TO_REAL:
+            places = np.arange(read[last])
+            twice = np.where((places == 0) | (2 * places == wide[last]), 1.0, 2.0).astype(y.dtype)
+            g = g * _creation.asarray(twice.reshape(-1, *(1,) * (x.ndim - 1 - last)))
+        return {call.place("input"): _resized(g, {axis: x.shape[axis] for axis in axes})}
+
+    return pull
+
+
+def _resized(x: Array, extents: Dict[int, int]) -> Array:
+    """Cut, or continued with zeros, along some axes."""
+    x = x[tuple(slice(extents.get(i, n)) for i, n in enumerate(x.shape))]
+    pads = [(0, extents.get(i, n) - n) for i, n in enumerate(x.shape)]
+    from stride import pad
+
+    return pad(x, pads) if any(after for _, after in pads) else x
 
 
 # --- branches ---

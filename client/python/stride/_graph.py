@@ -464,6 +464,8 @@ def record_several(session, results, build, inputs: tuple, num_products: int = 0
             flush.scratch() if one is None else node.handle if one is node else flush.session._next_id()
             for one in alive
         ]
+        if flush.session._is_trace:  # results without an array have no node with a shape
+            flush.session.specs.update(zip(handles, results))
         build(flush, operands, handles, node.origin)
         for other, handle in zip(alive, handles):
             if other is not None and other is not node:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from stride._kernel import RawKernel, _dim3
 from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleType, parse
 from stride._translate import Translated, Unit, translate_kernel
 from stride._translate_source import Source
-from stride._translate_types import ArrayOf, Scalar, TupleOf, c_type, memory_type, parameter_type
+from stride._translate_types import ArrayOf, Scalar, TupleOf, c_type, leaves, memory_type, parameter_type
 from stride.v1 import operation_pb2 as pb
 
 __all__ = ["DeviceFunction", "Kernel", "device_function", "guvectorize", "kernel"]
@@ -201,8 +201,10 @@ class Kernel:
             >>> fill.translated(st.zeros(3), 7.0)[1]
             [True, False]
         """
-        raw, made = self._translation(tuple(map(parameter_type, arguments)))
-        return raw, made.written
+        types = tuple(map(parameter_type, arguments))
+        raw, made = self._translation(types)
+        written = iter(made.written)
+        return raw, [any([next(written) for _ in leaves("", one)]) for one in types]
 
     def _translation(self, types: tuple) -> Tuple[RawKernel, Translated]:
         known = self._translated.get(types)
@@ -246,20 +248,7 @@ class Kernel:
             1
         """
         for one in self.signatures:
-            self._translation(
-                tuple(
-                    (
-                        ArrayOf(kind.dtype, kind.ndim)
-                        if isinstance(kind, ArrayType)
-                        else (
-                            TupleOf(tuple(Scalar(part.dtype) for part in kind.types))
-                            if isinstance(kind, TupleType)
-                            else Scalar(kind.dtype)
-                        )
-                    )
-                    for kind in one.args
-                )
-            )
+            self._translation(tuple(map(_translators_type, one.args)))
         return {numba_types(types): Overload(self, raw, made) for types, (raw, made) in self._translated.items()}
 
     def _compiled(self, field: str):
@@ -423,14 +412,12 @@ class Kernel:
 
         arguments = self._converted(arguments)
         raw, made = self._translation(tuple(map(parameter_type, arguments)))
+        if any(isinstance(one, tuple) for one in arguments):
+            arguments = tuple(_flattened(arguments))
         session = next((one.session for one in arguments if isinstance(one, Array)), None)
-        values, changed, copies, back = [], [], [], []
+        values: list = [np.int64(shared_memory_bytes)] if made.needs_dynamic else []
+        changed, copies, back = [], [], []
         for argument, writes in zip(arguments, made.written):
-            if isinstance(argument, tuple):
-                values += [
-                    one if isinstance(one, np.generic) else parameter_type(one).dtype.type(one) for one in argument
-                ]
-                continue
             if (
                 not isinstance(argument, (Array, np.ndarray))
                 and hasattr(argument, "shape")
@@ -470,20 +457,31 @@ class Kernel:
             argument[...] = array._read()
 
 
+def _flattened(arguments) -> Iterator:
+    """The numbers and arrays of arguments, those within tuples too."""
+    for one in arguments:
+        if isinstance(one, tuple):
+            yield from _flattened(one)
+        else:
+            yield one
+
+
+def _translators_type(kind) -> object:
+    """A type of a signature as the translator has it."""
+    if isinstance(kind, TupleType):
+        return TupleOf(tuple(map(_translators_type, kind.types)))
+    return ArrayOf(kind.dtype, kind.ndim) if isinstance(kind, ArrayType) else Scalar(kind.dtype)
+
+
 def numba_types(types: tuple) -> tuple:
     """Types of arguments as Numba has them: `float32`, `int32[:, :]`."""
-    return tuple(
-        (
-            ArrayType(one.dtype, one.ndim)
-            if isinstance(one, ArrayOf)
-            else (
-                TupleType([TYPES[part.dtype.name] for part in one.parts])
-                if isinstance(one, TupleOf)
-                else TYPES[one.dtype.name]
-            )
-        )
-        for one in types
-    )
+
+    def one_of(kind):
+        if isinstance(kind, TupleOf):
+            return TupleType(map(one_of, kind.parts))
+        return ArrayType(kind.dtype, kind.ndim) if isinstance(kind, ArrayOf) else TYPES[kind.dtype.name]
+
+    return tuple(map(one_of, types))
 
 
 class Overload:
@@ -526,9 +524,17 @@ def converted(signature: Signature, arguments: tuple) -> Optional[tuple]:
                 and not isinstance(given, (bool, int, float))
             ):
                 return None
-            given = wanted.dtype.type(given)
+            given = _number_as(wanted.dtype, given)
         made.append(given)
     return tuple(made)
+
+
+def _number_as(dtype: np.dtype, given):
+    """A number of a type; integers outside of its range wrap, as in Numba."""
+    if dtype.kind not in "iu" or not isinstance(given, (int, np.integer)):
+        return dtype.type(given)
+    bits = 8 * dtype.itemsize
+    return np.array(int(given) % (1 << bits), f"u{dtype.itemsize}").astype(dtype)[()]
 
 
 def kernel(function: Callable) -> Kernel:
@@ -594,6 +600,15 @@ def device_function(function: Callable) -> Callable:
 # --- elementwise functions with statements ---
 
 
+def without_dynamic(source: Source, function) -> None:
+    """Refuses a function with a shared array of the launch's size, where no launch says one."""
+    if function.needs_dynamic:
+        raise _errors.ExpressionError(
+            f"{source.file}:{source.definition.lineno}: {source.name}: a shared array of 0 elements has the size that "
+            f"the launch of a kernel says; here there is none"
+        )
+
+
 def elementwise_kernel(name: str, source: Source, operands: Sequence) -> Array:
     """One call of a translated function for each element of the operands, which broadcast."""
     nodes = [one for one in operands if type(one) is Node]
@@ -610,6 +625,7 @@ def elementwise_kernel(name: str, source: Source, operands: Sequence) -> Array:
     types = tuple(Scalar(_dtypes.float32) if one.dtype == _dtypes.float16 else one for one in types)
     unit = Unit()
     function = unit.call(source, types)
+    without_dynamic(source, function)
     if not isinstance(function.returned, Scalar):
         raise _errors.ExpressionError(
             f"{source.file}:{source.definition.lineno}: {source.name} returns "
@@ -924,6 +940,7 @@ def _gufunc_text(source: Source, layout: Layout, types, cores, outs, single, arr
             for i, (dtype, rank) in enumerate(zip(types, ranks))
         ),
     )
+    without_dynamic(source, function)
     unit.needs_half |= _dtypes.float16 in types
     parameters, extents, arguments = [], [], []
     for i, (dtype, own) in enumerate(zip(types, (*cores, *outs))):

@@ -7,7 +7,7 @@ import numpy as np
 from stride import _dtypes, _errors
 from stride._array import Array
 from stride._graph import Number
-from stride._python_kernel import _BLOCK, _plain, _run
+from stride._python_kernel import _BLOCK, _plain, _run, without_dynamic
 from stride._translate import Unit
 from stride._translate_source import Source
 from stride._translate_types import Scalar, c_type, memory_type
@@ -52,6 +52,7 @@ def reduce_by_function(function: Callable, array: Array, start) -> Array:
         return _creation.asarray(np.asarray(start, dtype))
     unit = Unit()
     made = unit.call(source, (Scalar(inner), Scalar(inner)))
+    without_dynamic(source, made)
     if not isinstance(made.returned, Scalar):
         raise _errors.ExpressionError(
             f"{source.file}:{source.definition.lineno}: {source.name} does not return one number"

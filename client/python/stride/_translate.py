@@ -6,11 +6,12 @@ Arrays are pointers with their extents and, where they are slices that are not c
 elements. A tuple is a variable for each of its numbers."""
 
 import ast
+import collections
 import importlib
 import math
 from dataclasses import replace
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
@@ -26,21 +27,26 @@ from stride._translate_types import (
     ArrayOf,
     Object,
     Scalar,
+    Several,
     TupleOf,
     Unknown,
     UnknownValue,
     Value,
     c_type,
+    calls_a_function,
+    flattened,
+    leaves,
     memory_type,
     promote,
     promote_parts,
+    with_memory,
 )
 
 _MAX_PASSES = 20
 _MAX_DEPTH = 8
 # The limit for an array from outside a kernel, which becomes a part of its text.
 _MAX_CONSTANT_BYTES = 1 << 18
-_STABLE = re.compile(r"\d+|n_\w+_\d+")
+_STABLE = re.compile(r"\d+|nt?_\w+_\d+")
 
 
 class Unit:
@@ -121,22 +127,14 @@ class Function(Expressions, Calls, Loops):
 
     def __init__(self, unit: Unit, source: Source, types: tuple, entry: str, is_kernel: bool = False):
         self.unit, self.source, self.entry, self.is_kernel = unit, source, entry, is_kernel
-        self.types = [
-            (
-                replace(
-                    one,
-                    root=name,
-                    extents=tuple(f"n_{name}_{i}" for i in range(one.ndim)),
-                    strides=tuple(f"w_{name}_{i}" for i in range(one.ndim)) if one.strided else (),
-                )
-                if isinstance(one, ArrayOf)
-                else one
-            )
-            for name, one in zip(source.parameters, types)
-        ]
+        self.types = [with_memory(name, one) for name, one in zip(source.parameters, types)]
         self.variables: Dict[str, object] = {}
         self.returned: object = None  # Scalar or TupleOf
-        self.written = set()  # parameters whose elements are stored to
+        self.written = set()  # roots of parameters whose elements are stored to
+        self.needs_dynamic = False  # the size of the block's dynamic shared memory is a parameter, in front
+        self.stored_once = _stored_once(source.definition)
+        self.aliases: Dict[str, Several] = {}  # variables set in one place, to a tuple within a parameter
+        self.known: Dict[str, object] = {}  # the value of a variable that is set in one place, to a literal
         self.declared: Dict[str, str] = {}  # shared and local arrays
         self.lines: List[str] = []
         self.depth = 1
@@ -154,7 +152,7 @@ class Function(Expressions, Calls, Loops):
         if len(self.types) != len(source.parameters):
             raise TypeError(f"{source.name} takes {len(source.parameters)} arguments, not {len(self.types)}")
         for one in self.types:
-            for part in one.parts if isinstance(one, TupleOf) else () if isinstance(one, Object) else (one,):
+            for _, part in () if isinstance(one, Object) else leaves("", one):
                 self.memory(part.dtype, source.definition)
         self.variables.update(zip(source.parameters, self.types))
         self.unit.active.append(source.key)
@@ -168,10 +166,10 @@ class Function(Expressions, Calls, Loops):
         """Walks over the statements until what is known of types stays as it is."""
         source = self.source
         for _ in range(_MAX_PASSES):
-            before = (dict(self.variables), self.returned, len(self.written))
+            before = self.state()
             self.lines, self.declared, self.num_loops = [], {}, 0
             self.statements(source.definition.body)
-            if before == (self.variables, self.returned, len(self.written)):
+            if before == self.state():
                 break
         else:
             self.fail(source.definition, "the types of its variables do not settle")
@@ -182,17 +180,20 @@ class Function(Expressions, Calls, Loops):
         ):
             self.fail(source.definition, "it calls itself, and no return says of which type its result is")
 
+    def state(self) -> tuple:
+        return dict(self.variables), self.returned, len(self.written), self.needs_dynamic
+
     def parameters_text(self) -> str:
-        parts = []
-        for name, one in zip(self.source.parameters, self.types):
-            if isinstance(one, ArrayOf):
-                const = "" if name in self.written else "const "
-                parts.append(f"{const}{memory_type(one.dtype)}* v_{name}")
-                parts += [f"long long {extent}" for extent in (*one.extents, *one.strides)]
-            elif isinstance(one, TupleOf):
-                parts += [f"{c_type(part.dtype)} t_{name}_{i}" for i, part in enumerate(one.parts)]
-            elif isinstance(one, Scalar):
-                parts.append(f"{c_type(one.dtype)} {'a' if self.is_widened(name, one) else 'v'}_{name}")
+        parts = ["long long st_dynamic_bytes"] if self.needs_dynamic else []
+        for name, kind in zip(self.source.parameters, self.types):
+            for text, one in leaves(name, kind):
+                if isinstance(one, ArrayOf):
+                    const = "" if one.root in self.written else "const "
+                    parts.append(f"{const}{memory_type(one.dtype)}* {text}")
+                    parts += [f"long long {extent}" for extent in (*one.extents, *one.strides)]
+                elif isinstance(one, Scalar):
+                    is_widened = one is kind and self.is_widened(name, one)
+                    parts.append(f"{c_type(one.dtype)} {f'a_{name}' if is_widened else text}")
         return ", ".join(parts)
 
     def is_widened(self, name: str, parameter: Scalar) -> bool:
@@ -446,23 +447,33 @@ class Function(Expressions, Calls, Loops):
             kind = Scalar(dtype, None, known.never_negative and kind.never_negative)
         self.memory(kind.dtype, node)
         self.variables[name] = kind
+        if name in self.stored_once and value.literal is not None:
+            self.known[name] = value.literal
         if not silent:
             self.emit(f"v_{name} = {self.cast(value, kind)};")
 
     def assign_tuple(self, name: str, values: list, node) -> None:
         known = self.variables.get(name)
+        if known is None and name in self.stored_once and self.is_of_parameters(values):
+            self.aliases[name] = Several(values, getattr(values, "fields", ()))
+            return
         kinds = tuple(self.scalar(one, node).type.definite() for one in values)
-        literals = tuple(one.literal for one in values)
+        literals = tuple(one.literal for one in values) if name in self.stored_once else ()
         if known is not None:
             if not isinstance(known, TupleOf) or name in self.source.parameters:
                 self.fail(node, f"{name} stands for one thing only: a number, a tuple, or one array")
             kinds = promote_parts(node, known.parts, kinds, self.fail)
-            # Known in every pass alike: from the first assignment on.
-            literals = tuple(a if a == b and type(a) is type(b) else None for a, b in zip(known.literals, literals))
-        self.variables[name] = TupleOf(kinds, literals)
+        self.variables[name] = TupleOf(kinds, literals=literals)
         for i, (one, kind) in enumerate(zip(self.held(values, node), kinds)):
             self.memory(kind.dtype, node)
             self.emit(f"t_{name}_{i} = {self.cast(one, kind)};")
+
+    def is_of_parameters(self, values: list) -> bool:
+        """Whether a tuple with arrays or tuples in it consists of parts of parameters, which nothing assigns to."""
+        whole = [(name, one) for name, one in zip(self.source.parameters, self.types) if isinstance(one, TupleOf)]
+        texts = {text for name, one in whole for text, _ in leaves(name, one)}
+        has_more = any(isinstance(one, list) or isinstance(getattr(one, "type", None), ArrayOf) for one in values)
+        return has_more and all(getattr(one, "text", None) in texts for one in flattened(values))
 
     def assign_array(self, name: str, value: Value, node) -> None:
         known, kind = self.variables.get(name), value.type
@@ -540,8 +551,23 @@ class Function(Expressions, Calls, Loops):
 
     def do_AugAssign(self, node) -> None:  # noqa: N802
         target = node.target
+        if isinstance(target, ast.Subscript) and calls_a_function(target):
+            self.augment_element(node)
+            return
         read = ast.copy_location(ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target, target)
         self.assign(target, self.binary(node, node.op, self.number(read), self.number(node.value)), node)
+
+    def augment_element(self, node) -> None:
+        """An element whose place is computed by a function, which is called once."""
+        place = self.visit(node.target)
+        if not isinstance(place, Value) or not isinstance(place.type, Scalar):
+            self.fail(node, "a number is needed here")
+        self.mark_written(node.target, node)
+        name = f"r{self.num_loops}"
+        self.num_loops += 1
+        self.emit(f"auto& {name} = {place.lvalue()};")
+        now = Value(f"(float){name}", place.type, None, name) if place.place else Value(name, place.type)
+        self.emit(f"{name} = {self.stored(self.binary(node, node.op, now, self.number(node.value)), now)};")
 
     def declare(self, target, call, is_shared: bool, names=("shape", "dtype")) -> None:
         if not isinstance(target, ast.Name):
@@ -561,9 +587,11 @@ class Function(Expressions, Calls, Loops):
             self.fail(call, "the shape of such an array is made of known integers", UnknownValue)
         dtype = self.dtype(arguments["dtype"])
         self.memory(dtype, call)
-        extents, name = [one.literal for one in shape], target.id
-        c, count = memory_type(dtype), math.prod(extents)
+        extents, name = [str(one.literal) for one in shape], target.id
+        c, count = memory_type(dtype), math.prod(one.literal for one in shape)
         if is_shared and count == 0 and len(extents) == 1:
+            self.needs_dynamic = True
+            extents = [f"(st_dynamic_bytes / {dtype.itemsize})"]
             text = f"  extern __shared__ __align__(16) unsigned char st_dynamic[];\n  {c}* v_{name} = ({c}*)st_dynamic;"
         elif count <= 0:
             self.fail(call, "an array of no elements")
@@ -573,18 +601,32 @@ class Function(Expressions, Calls, Loops):
             if dtype.kind == "c" and is_shared:
                 room = f"__shared__ __align__(16) unsigned char m_{name}[{count * dtype.itemsize}]"
                 text = f"  {room};\n  {c}* v_{name} = ({c}*)m_{name};"
-        kind = ArrayOf(dtype, len(extents), "", tuple(map(str, extents)))
+        kind = ArrayOf(dtype, len(extents), "", tuple(extents))
         if self.variables.get(name, kind) != kind or name in self.declared:
             self.fail(call, f"{name} stands for one thing only")
         self.variables[name] = kind
         self.declared[name] = text
 
     def mark_written(self, target, node) -> None:
+        within = []
         while isinstance(target, ast.Subscript):
+            within.append(target)
             target = target.value
+        while within and self.is_tuple(getattr(target, "id", "")):
+            target = within.pop()  # the array is in a tuple
+            if not isinstance(self.visit(target), list):
+                break
+        if isinstance(target, ast.Subscript):
+            value = self.visit(target)
+            if isinstance(value, Value) and isinstance(value.type, ArrayOf):
+                self.mark_root(value.type.root, node)
+            return
         value = self.visit(target) if isinstance(target, (ast.Name, ast.Attribute, ast.Call)) else None
         if isinstance(value, Value) and isinstance(value.type, ArrayOf):
             self.mark_root(value.type.root, node)
+
+    def is_tuple(self, name: str) -> bool:
+        return name in self.aliases or isinstance(self.variables.get(name), TupleOf)
 
     def mark_root(self, roots: str, node) -> None:
         for root in filter(None, roots.split("|")):
@@ -598,12 +640,14 @@ class Function(Expressions, Calls, Loops):
 
 
 class Translated(NamedTuple):
-    """A kernel's text, its entry, which arguments it writes, and whether its blocks meet."""
+    """A kernel's text, its entry, which numbers and arrays of its arguments it writes, whether its blocks meet, and
+    whether its first parameter is the size of dynamic shared memory in bytes."""
 
     text: str
     entry: str
     written: List[bool]
     is_cooperative: bool
+    needs_dynamic: bool
 
 
 def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
@@ -614,6 +658,25 @@ def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
     function = Function(unit, source, types, entry, is_kernel=True)
     function.translate()
     text = function.text()
-    return Translated(
-        unit.prelude() + text, entry, [name in function.written for name in source.parameters], unit.is_cooperative
-    )
+    written = [
+        getattr(one, "root", None) in function.written
+        for name, kind in zip(source.parameters, function.types)
+        for _, one in leaves(name, kind)
+    ]
+    return Translated(unit.prelude() + text, entry, written, unit.is_cooperative, function.needs_dynamic)
+
+
+def _stored_once(definition: ast.FunctionDef) -> Set[str]:
+    """Variables that are no parameters and that one statement sets, which is no loop."""
+    nodes = list(ast.walk(definition))
+    stores = [one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    counts = collections.Counter(one.id for one in stores)
+    loops = {
+        one.id
+        for node in nodes
+        if isinstance(node, (ast.For, ast.AugAssign))
+        for one in ast.walk(node.target)
+        if isinstance(one, ast.Name)
+    }
+    parameters = {one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg)}
+    return {name for name, count in counts.items() if count == 1} - loops - parameters

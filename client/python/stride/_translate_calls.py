@@ -27,7 +27,10 @@ from stride._translate_types import (
     UnknownValue,
     Value,
     c_type,
+    flattened,
+    leaves,
     promote,
+    with_memory,
 )
 
 
@@ -220,7 +223,7 @@ def known_object(value, kind):
     """An Object for a known number or tuple of numbers, in place of its type."""
     if isinstance(kind, Scalar) and value.literal is not None:
         return Object(value.literal)
-    if isinstance(kind, TupleOf) and all(one.literal is not None for one in value):
+    if isinstance(kind, TupleOf) and all(getattr(one, "literal", None) is not None for one in value):
         return Object(tuple(one.literal for one in value))
     return kind
 
@@ -765,6 +768,18 @@ class Calls:
                 return one
         return fitting[0] if fitting else None
 
+    def tuple_type(self, values: list, node) -> TupleOf:
+        """The type of a tuple that is an argument."""
+        parts = []
+        for one in values:
+            if isinstance(one, list):
+                parts.append(self.tuple_type(one, node))
+            elif isinstance(one, Value) and isinstance(one.type, ArrayOf):
+                parts.append(one.type.signature())
+            else:
+                parts.append(replace(self.scalar(one, node).type.definite(), never_negative=False))
+        return TupleOf(tuple(parts), getattr(values, "fields", ()))
+
     def call(self, node, source: Source, signatures=()):
         """A Python function. With signatures its arguments and its result have one's types."""
         given = dict(zip(source.parameters, (self.visit(one) for one in node.args)))
@@ -787,11 +802,7 @@ class Calls:
             if isinstance(value, Object):
                 types.append(value)  # known now: a function or a type
             elif isinstance(value, list):
-                types.append(
-                    TupleOf(
-                        tuple(replace(self.scalar(one, node).type.definite(), never_negative=False) for one in value)
-                    )
-                )
+                types.append(self.tuple_type(value, node))
             elif not isinstance(value, Value) or value.type is None:
                 self.fail(node, "a function takes numbers, arrays, tuples and functions")
             elif isinstance(value.type, Scalar):
@@ -815,14 +826,19 @@ class Calls:
             known.calls_itself = True
         arguments = []
         for name, value, kind in zip(source.parameters, values, types):
-            if isinstance(kind, ArrayOf):
-                arguments += [value.text, *value.type.extents, *value.type.strides]
-                if name in known.written:
-                    self.mark_root(value.type.root, node)
-            elif isinstance(kind, TupleOf):
-                arguments += [self.cast(one, part) for one, part in zip(value, kind.parts)]
-            elif isinstance(kind, Scalar):
-                arguments.append(self.cast(value, kind))
+            if isinstance(kind, Object):
+                continue
+            parts = leaves(name, with_memory(name, kind))
+            for one, (_, part) in zip(flattened(value), parts):
+                if isinstance(part, ArrayOf):
+                    arguments += [one.text, *one.type.extents, *one.type.strides]
+                    if part.root in known.written:
+                        self.mark_root(one.type.root, node)
+                else:
+                    arguments.append(self.cast(one, part))
+        if known.needs_dynamic:
+            self.needs_dynamic = True
+            arguments.insert(0, "st_dynamic_bytes")
         text = f"{known.entry}({', '.join(arguments)})"
         if isinstance(known.returned, TupleOf):
             result = self.temporary(f"{known.result_text()} {{}} = {text};", node)

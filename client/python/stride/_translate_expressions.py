@@ -2,6 +2,7 @@
 
 import ast
 import math
+from typing import Iterator
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from stride._translate_types import (
     TupleOf,
     Value,
     c_type,
+    calls_a_function,
+    leaves,
     promote,
 )
 
@@ -215,22 +218,29 @@ class Expressions:
         kind = self.variables.get(node.id)
         if isinstance(kind, Object):
             return self.constant(node, kind.value)
+        if node.id in self.aliases:
+            return self.aliases[node.id]
         if isinstance(kind, TupleOf):
-            literals = kind.literals or (None,) * len(kind.parts)
-            return Several(
-                [
-                    Value(f"t_{node.id}_{i}", part, literal)
-                    for i, (part, literal) in enumerate(zip(kind.parts, literals))
-                ],
-                kind.fields,
-            )
+            return self.values_of(kind, iter([text for text, _ in leaves(node.id, kind)]), iter(kind.literals))
         if kind is not None:
-            return Value(f"v_{node.id}", kind)
+            return Value(f"v_{node.id}", kind, self.known.get(node.id))
         try:
             value = self.source.lookup(node.id)
         except (AttributeError, ValueError):
             self.fail(node, f"{node.id} has no value here")
         return self.constant(node, value)
+
+    def values_of(self, kind: TupleOf, texts: Iterator[str], literals: Iterator) -> Several:
+        """The values of a tuple, whose numbers and arrays have these texts."""
+        return Several(
+            [
+                self.values_of(one, texts, literals)
+                if isinstance(one, TupleOf)
+                else Value(next(texts), one, next(literals, None))
+                for one in kind.parts
+            ],
+            kind.fields,
+        )
 
     def of_Attribute(self, node):  # noqa: N802
         value = self.visit(node.value)
@@ -350,9 +360,17 @@ class Expressions:
     def slice_of(self, node: ast.Slice) -> tuple:
         """Texts of start, stop and step, None where they are absent."""
         return tuple(
-            None if one is None or isinstance(one, ast.Constant) and one.value is None else self.integer(one)
+            None if one is None or isinstance(one, ast.Constant) and one.value is None else self.bound(one)
             for one in (node.lower, node.upper, node.step)
         )
+
+    def bound(self, node) -> Value:
+        """A bound of a slice, which its place and its extent are computed from."""
+        value = self.integer(node)
+        if not calls_a_function(node) or self.conditional or value.literal is not None:
+            return value
+        c = c_type(value.type.definite().dtype)
+        return Value(self.temporary(f"const {c} {{}} = {value.text};", node), value.type)
 
     def place(self, index: Value, extent: str) -> str:
         """The text of an index, which counts from the end where it is negative."""
@@ -554,15 +572,27 @@ class Expressions:
             return Value("(" + (" && " if is_and else " || ").join(one.text for one in values) + ")", Scalar(BOOL))
         kind = promote(*(one.type for one in values)).definite()
         text = self.cast(values[-1], kind)
-        for one in reversed(values[:-1]):
+        for part, one in zip(reversed(node.values[:-1]), reversed(values[:-1])):
             first = self.cast(one, kind)
-            text = f"(({first}) != 0 ? {text} : {first})" if is_and else f"(({first}) != 0 ? {first} : {text})"
+            is_called = calls_a_function(part)
+            name = "first" if is_called else first
+            text = f"(({name}) != 0 ? {text} : {name})" if is_and else f"(({name}) != 0 ? {name} : {text})"
+            if is_called:  # it is computed once
+                c = c_type(kind.dtype)
+                text = f"([&]() -> {c} {{ const {c} first = {first}; return {text}; }}())"
         return Value(text, kind)
 
     def of_Compare(self, node):  # noqa: N802
         values = [self.visit(one) for one in (node.left, *node.comparators)]
+        held = []
+        for i, one in enumerate(node.comparators[:-1], 1):  # each is compared twice, and computed once
+            if calls_a_function(one) and isinstance(values[i], Value) and isinstance(values[i].type, Scalar):
+                name = f"m{len(held)}"
+                held.append(f"const {c_type(values[i].type.definite().dtype)} {name} = {values[i].text}; ")
+                values[i] = Value(name, values[i].type)
         parts = [self.compared(node, op, left, right) for op, left, right in zip(node.ops, values, values[1:])]
-        return Value("(" + " && ".join(parts) + ")", Scalar(BOOL))
+        text = "(" + " && ".join(parts) + ")"
+        return Value(f"([&] {{ {''.join(held)}return {text}; }}())" if held else text, Scalar(BOOL))
 
     def compared(self, node, op, left, right) -> str:
         if isinstance(op, (ast.In, ast.NotIn)):

@@ -18,7 +18,10 @@ class Source:
             lines, first = inspect.getsourcelines(function)
             self.file = inspect.getsourcefile(function) or "?"
         except (OSError, TypeError):
-            raise _errors.ExpressionError(f"the source of {self.name} is not there to translate") from None
+            raise _errors.ExpressionError(
+                f"the source of {self.name} is not there to translate: a function made by exec or in a shell needs its "
+                f"text in a file, or in linecache.cache under the name that compile() had"
+            ) from None
         self._set(
             _lambda(function, lines, first, self.file)
             if self.name == "<lambda>"

@@ -1,7 +1,8 @@
 """The translator's knowledge of a value: a number's type or an array's, and its text in CUDA C++."""
 
-from dataclasses import dataclass, field
-from typing import Optional, Tuple
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Iterator, Optional, Tuple
 
 import numpy as np
 
@@ -68,9 +69,10 @@ class ArrayOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """Numbers. `literals` are those that are known, else None; `fields` the names of a named tuple's."""
+    """Numbers; of a parameter also arrays and tuples. `literals` are those that are known, else None; `fields` the
+    names of a named tuple's."""
 
-    parts: Tuple[Scalar, ...]
+    parts: Tuple[object, ...]
     fields: Tuple[str, ...] = ()
     literals: tuple = field(default=(), compare=False)
 
@@ -93,6 +95,15 @@ class Several(list):
     def __init__(self, values, fields: Tuple[str, ...] = ()):
         super().__init__(values)
         self.fields = fields
+
+
+def flattened(value) -> Iterator[Value]:
+    """The numbers and arrays of a tuple, or a value alone."""
+    if not isinstance(value, list):
+        yield value
+        return
+    for one in value:
+        yield from flattened(one)
 
 
 class UnknownValue(_errors.ExpressionError):
@@ -126,19 +137,59 @@ class Object:
         return isinstance(self.value, (bool, int, float, complex, tuple))
 
 
+def leaves(name: str, kind: object) -> Iterator[Tuple[str, object]]:
+    """A parameter's numbers and arrays, one after another, each with the name of its value in C++. Those of tuples
+    within a tuple have a path in place of a number, such as t_x_0s2."""
+    if not isinstance(kind, TupleOf):
+        yield f"v_{name}", kind
+        return
+    for path, one in _paths(kind, ""):
+        yield f"t_{name}_{path}", one
+
+
+def _paths(kind: TupleOf, before: str) -> Iterator[Tuple[str, object]]:
+    for i, one in enumerate(kind.parts):
+        if isinstance(one, TupleOf):
+            yield from _paths(one, f"{before}{i}s")
+        else:
+            yield f"{before}{i}", one
+
+
+def with_memory(name: str, kind: object, path: str = "") -> object:
+    """A parameter's type, with the names of the extents and strides of its arrays."""
+    if isinstance(kind, TupleOf):
+        paths = [f"{path}s{i}" if path else str(i) for i in range(len(kind.parts))]
+        return replace(kind, parts=tuple(with_memory(name, one, own) for one, own in zip(kind.parts, paths)))
+    if not isinstance(kind, ArrayOf):
+        return kind
+    own = f"{name}_{path}_" if path else f"{name}_"
+    of_tuple = "t" if path else ""
+    return replace(
+        kind,
+        root=f"{name}.{path}" if path else name,
+        extents=tuple(f"n{of_tuple}_{own}{i}" for i in range(kind.ndim)),
+        strides=tuple(f"w{of_tuple}_{own}{i}" for i in range(kind.ndim)) if kind.strided else (),
+    )
+
+
 def parameter_type(value) -> object:
     """The type of an argument of a kernel; part of a signature."""
     if hasattr(value, "shape") and not isinstance(value, np.generic):
         return ArrayOf(np.dtype(value.dtype), len(value.shape))
     if isinstance(value, np.generic):
         return Scalar(_dtypes.dtype_of(value.dtype))
+    if isinstance(value, int) and 2**63 <= value < 2**64:
+        return Scalar(_dtypes.uint64)
     if isinstance(value, (bool, int, float, complex)):
         return Scalar(_WEAK[next(t for t in (bool, int, float, complex) if isinstance(value, t))])
-    if isinstance(value, tuple) and value:
-        parts = tuple(map(parameter_type, value))
-        if all(isinstance(one, Scalar) for one in parts):
-            return TupleOf(parts, tuple(getattr(value, "_fields", ())))
-    raise _errors.DataTypeMismatch(f"a kernel takes arrays, numbers and tuples of numbers, not {type(value).__name__}")
+    if isinstance(value, tuple):
+        return TupleOf(tuple(map(parameter_type, value)), tuple(getattr(value, "_fields", ())))
+    raise _errors.DataTypeMismatch(f"a kernel takes arrays, numbers and tuples of these, not {type(value).__name__}")
+
+
+def calls_a_function(node: ast.AST) -> bool:
+    """Whether what a node computes may differ, or do something, when it is computed again."""
+    return any(isinstance(one, (ast.Call, ast.NamedExpr)) for one in ast.walk(node))
 
 
 def c_type(dtype: np.dtype) -> str:
@@ -162,7 +213,7 @@ def promote(*types: Scalar) -> Scalar:
 
 
 def promote_parts(node, one: tuple, other: tuple, fail) -> tuple:
-    """The types of two tuples, promoted part by part."""
+    """The types of two tuples of numbers, promoted part by part."""
     if len(one) != len(other):
         fail(node, f"a tuple of {len(one)} and one of {len(other)} numbers under one name")
     return tuple(promote(a, b).definite() for a, b in zip(one, other))

@@ -234,6 +234,44 @@ extern "C" __global__ void k(double* p) {
         {}, 1e-8);
 }
 
+TEST_F(KernelLibraryTest, SinesOfMultiplesOfPiAreExact) {
+  Check(R"(
+extern "C" __global__ void k(double* p) {
+  if (threadIdx.x != 0) return;
+  double zeros = 0;
+  for (int i = -1000; i <= 1000; ++i) {
+    zeros += sinpi((double)i) == 0;
+    zeros += cospi(i + 0.5) == 0;
+    zeros += sinpif((float)i) == 0;
+    zeros += cospif(i + 0.5f) == 0;
+  }
+  p[0] = zeros;
+  p[1] = sinpi(0.5);
+  p[2] = sinpi(-1.5);
+  p[3] = cospi(3.0);
+  p[4] = sinpi(1.0 / 3);
+  p[5] = cospi(0.75);
+  p[6] = sinpi(1e-9) * 1e9;
+  p[7] = sinpif(0.3f) + cospif(100.25f);
+  double s, c;
+  sincospi(2.25, &s, &c);
+  p[8] = s + c;
+  p[9] = isnan(sinpi(INFINITY)) && isnan(cospi(-INFINITY));
+}
+)",
+        {{0, 8004},
+         {1, 1},
+         {2, 1},
+         {3, -1},
+         {4, 0.86602540378443865},
+         {5, -0.70710678118654752},
+         {6, 3.1415926535897932},
+         {7, 1.5161237755614949},
+         {8, 1.4142135623730951},
+         {9, 1}},
+        {}, 1e-7);
+}
+
 TEST_F(KernelLibraryTest, UnmarkedCodeRunsWithDefaultDevice) {
   Check(R"(
 int table[4] = {1, 2, 3, 4};

@@ -53,6 +53,7 @@ _MODULES = (
 
 _TEXT = (
     (r"inspect_(llvm|asm|sass|types)|compile_ptx|\.ptx\b|get_(regs|const_mem|shared_mem|max_threads|local_mem)|"
+     r"_type_annotation|_codelibrary|struct_model_type|"
      r"\.(definition|_func|nopython_signatures|extensions|specialized|specialize|stats)\b",
      _COMPILER),
     (r"run_in_(new|sub)process|subprocess", _PROCESS),

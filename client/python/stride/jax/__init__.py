@@ -8,9 +8,11 @@ import sys
 from typing import Any
 
 from stride import tree, tree_util
-from stride.jax import debug, dtypes, lax, nn, numpy, random, scipy, sharding, typing
+from stride.jax import ad_checkpoint, debug, dtypes, example_libraries, lax, nn, numpy, random, scipy, sharding
+from stride.jax import test_util, typing
 from stride.jax._array import Array
 from stride.jax._config import config, enable_x64
+from stride.jax.ad_checkpoint import checkpoint_policies
 from stride.jax._gradients import (
     checkpoint, closure_convert, custom_gradient, custom_jvp, custom_vjp, grad, hessian, jacfwd, jacobian, jacrev, jvp,
     linearize, remat, value_and_grad, vjp,
@@ -30,12 +32,13 @@ sys.modules[f"{__name__}.tree"] = tree
 
 __version__ = "0.10"
 __all__ = [
-    "Array", "Device", "ShapeDtypeStruct", "block_until_ready", "checkpoint", "closure_convert", "config",
-    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "default_backend", "device_count", "device_get",
-    "device_put", "devices", "dtypes", "enable_x64", "eval_shape", "grad", "hessian", "jacfwd", "jacobian", "jacrev",
+    "Array", "Device", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "checkpoint", "checkpoint_policies",
+    "closure_convert", "config", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "default_backend",
+    "device_count", "device_get", "device_put", "devices", "dtypes", "enable_x64", "eval_shape", "example_libraries",
+    "grad", "hessian", "jacfwd", "jacobian", "jacrev",
     "jit", "jvp", "lax", "linearize", "local_device_count", "local_devices", "make_jaxpr", "named_call", "named_scope",
-    "nn", "numpy", "pmap", "process_count", "process_index", "random", "remat", "scipy", "sharding", "tree",
-    "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "nn", "numpy", "pmap", "process_count", "process_index", "random", "remat", "scipy", "sharding", "test_util",
+    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
-from stride import _creation, tree_util
+from stride import _creation, _errors, tree_util
 from stride import _array as _base
 from stride._tape import alias
 from stride.jax._config import canonical
@@ -43,6 +43,8 @@ class Array(_base.Array):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        if not _base.is_readable(self):
+            return f"Tracer({self.dtype}[{','.join(map(str, self.shape))}])"
         text = _base._text(self, ", ", "Array(")
         return f"Array({text}, dtype={self.dtype})"
 
@@ -187,13 +189,26 @@ def inside(function: Callable) -> Callable:
     return call
 
 
+class IncompatibleShapes(_errors.ShapeMismatch, TypeError):
+    """Shapes that do not fit, which JAX reports as TypeError or ValueError."""
+
+
+def as_type_error(error: _errors.ShapeMismatch) -> _errors.ShapeMismatch:
+    """The error, which is then a TypeError too."""
+    error.__class__ = IncompatibleShapes
+    return error
+
+
 def _operator(name: str) -> Callable:
     base = getattr(_base.Array, name)
 
     @functools.wraps(base)
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         keywords = {key: given(one) for key, one in options.items()}
-        result = base(plain(self), *[given(one) for one in arguments], **keywords)
+        try:
+            result = base(plain(self), *[given(one) for one in arguments], **keywords)
+        except _errors.ShapeMismatch as error:
+            raise as_type_error(error)
         return result if result is NotImplemented else as_jax(result)
 
     return method

@@ -53,6 +53,7 @@ def jit(fun: Optional[Callable] = None, /, **options: Any) -> Callable:
     call.clear_cache = compiled.clear_cache  # type: ignore[attr-defined]
     call.templates = compiled.templates  # type: ignore[attr-defined]
     call.lower = lambda *arguments, **kwargs: Lowered(call, fun, arguments, kwargs)  # type: ignore[attr-defined]
+    call.trace = lambda *arguments, **kwargs: TracedCall(call, fun, arguments, kwargs)  # type: ignore[attr-defined]
     call._cache_size = lambda: len(compiled.templates)  # type: ignore[attr-defined]
     return call
 
@@ -60,6 +61,32 @@ def jit(fun: Optional[Callable] = None, /, **options: Any) -> Callable:
 def _has_numpy(arguments: Any, kwargs: Any) -> bool:
     return any(isinstance(one, np.ndarray) for one in (*arguments, *kwargs.values())) or any(
         isinstance(one, (tuple, list, dict)) for one in (*arguments, *kwargs.values()))
+
+
+class TracedCall:
+    """A function with arguments of known kinds: `jaxpr` is what is recorded, `lower()` the next stage, `out_info`
+    shapes and types of the result."""
+
+    def __init__(self, call: Callable, fun: Callable, arguments: tuple, kwargs: dict):
+        self._call, self._fun, self._arguments, self._kwargs = call, fun, arguments, kwargs
+
+    @property
+    def jaxpr(self) -> Any:
+        return make_jaxpr(self._fun)(*self._arguments, **self._kwargs)
+
+    @property
+    def out_info(self) -> Any:
+        return eval_shape(self._fun, *self._arguments, **self._kwargs)
+
+    def lower(self, **_: Any) -> "Lowered":
+        """The next stage.
+
+        Example
+            >>> from stride import jax
+            >>> float(jax.jit(lambda x: x + 1).trace(1.0).lower().compile()(1.0))
+            2.0
+        """
+        return Lowered(self._call, self._fun, self._arguments, self._kwargs)
 
 
 class Lowered:

@@ -27,10 +27,8 @@ def get_array_module(*args: Any):
 
 
 def __getattr__(name: str):
-    if name == "special":
-        return importlib.import_module("stride.cupyx.scipy.special")
-    if name == "fft":
-        return importlib.import_module("stride.cupy.fft")
+    if name in ("fft", "special"):
+        return importlib.import_module(f"stride.cupyx.scipy.{name}")
     if name in ("fftpack", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "stats"):
         raise AttributeError(
             f"cupyx.scipy.{name} is not there: use scipy.{name} with cp.asnumpy(x), or cp.fft, cp.linalg and the "

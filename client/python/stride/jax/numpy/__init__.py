@@ -10,7 +10,8 @@ from typing import Any as _Any, Callable as _Callable
 import numpy as _np
 
 import stride as _st
-from stride.jax._array import Array, as_jax as _as_jax, given as _given
+from stride import _errors
+from stride.jax._array import Array, as_jax as _as_jax, as_type_error as _as_type_error, given as _given
 from stride.jax._config import canonical as _canonical
 
 ndarray = Array
@@ -31,7 +32,10 @@ def _wrapped(name: str, function: _Callable[..., _Any]) -> _Callable[..., _Any]:
         options.pop("precision", None)
         options.pop("preferred_element_type", None)
         keywords = {key: _given(one) for key, one in options.items()}
-        return _as_jax(function(*[_given(one) for one in arguments], **keywords))
+        try:
+            return _as_jax(function(*[_given(one) for one in arguments], **keywords))
+        except _errors.ShapeMismatch as error:
+            raise _as_type_error(error)
 
     return call
 

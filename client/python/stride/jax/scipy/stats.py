@@ -1,6 +1,7 @@
 """`jax.scipy.stats`: densities and distribution functions of some distributions, each a namespace."""
 
 import math
+import sys
 from typing import Any
 
 from stride.jax import numpy as jnp
@@ -201,3 +202,6 @@ class gamma:  # noqa: N801
     @staticmethod
     def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
         return jnp.exp(gamma.logpdf(x, a, loc, scale))
+
+# `import jax.scipy.stats.norm as norm`: JAX has modules where these are classes.
+sys.modules.update({f"{__name__}.{_one}": globals()[_one] for _one in __all__})

@@ -495,6 +495,17 @@ STRIDE_DEVICE double cos_(double x) {
   Angle a = reduce_double(x);
   return choose(sine_of(a.high, a.low), cosine_of(a.high, a.low), (uint32_t)a.quadrant + 1);
 }
+// The sine and cosine of pi x. Subtracting the nearest multiple of 2 and reflecting at 1/2 are
+// exact, so that the zeros at integers and halves are.
+STRIDE_DEVICE double sin_pi(double x) {
+  double r = x - 2.0 * __builtin_rint(x * 0.5);
+  r = absolute(r) > 0.5 ? __builtin_copysign(1.0, r) - r : r;
+  return x == 0 ? x : sin_(r * 3.14159265358979323846);
+}
+STRIDE_DEVICE double cos_pi(double x) {
+  double r = absolute(x - 2.0 * __builtin_rint(x * 0.5));
+  return sin_((0.5 - r) * 3.14159265358979323846);
+}
 STRIDE_DEVICE double tan_(double x) {
   Angle a = reduce_double(x);
   double s = sine_of(a.high, a.low), c = cosine_of(a.high, a.low);

@@ -98,10 +98,8 @@ STRIDE_NAME1(
     __builtin_copysign(__builtin_trunc(__builtin_fabs(x) +
                                        (__builtin_fabs(x) < 0x1p52 ? 0x1.fffffffffffffp-2 : 0.0)),
                        x))
-STRIDE_NAME1(sinpi, (float)__stride::sin_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI),
-             __stride::sin_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI))
-STRIDE_NAME1(cospi, (float)__stride::cos_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI),
-             __stride::cos_((x - 2.0 * __builtin_rint(x * 0.5)) * M_PI))
+STRIDE_NAME1(sinpi, (float)__stride::sin_pi(x), __stride::sin_pi(x))
+STRIDE_NAME1(cospi, (float)__stride::cos_pi(x), __stride::cos_pi(x))
 STRIDE_NAME1(normcdf, 0.5f * erfcf(x * -0.707106781f), 0.5 * erfc(x * -M_SQRT1_2))
 
 #define STRIDE_NAME2(name, single, both)                                      \
