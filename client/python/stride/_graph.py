@@ -898,7 +898,10 @@ class Flush:
             self._end_serialised()
         place = len(self._serialised)
         command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
-        self._add_serialised(command)
+        self._serialised.append(command)  # as of `_add_serialised`, whose call costs more
+        self._serialised_bytes += len(command)
+        if place + 1 >= _MAX_PIECE_COMMANDS:
+            self._end_serialised()
         self.num_launches += 1
         self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
 
