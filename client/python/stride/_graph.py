@@ -164,7 +164,7 @@ Build = Callable[["Flush", "Node", list], None]
 class Prepared:
     """In place of a Build, where all inputs are nodes: `operation` has its fields but for the inputs. The fields
     `inputs` of the message of its `kind` take these, and the repeated field `rest` those that are left. Made once for
-    all operations that differ in nothing else. Nobody changes `operation`. `computes`: a reduction that may compute its
+    all operations that differ in nothing else, and never changed. `computes`: a reduction that may compute its
     input's elements as it reads them, in place of reading an array of them."""
 
     __slots__ = ("operation", "kind", "inputs", "rest", "computes", "template", "_tags", "_rest_tag")
