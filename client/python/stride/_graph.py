@@ -164,7 +164,7 @@ Build = Callable[["Flush", "Node", list], None]
 class Prepared:
     """In place of a Build, where all inputs are nodes: `operation` has its fields but for the inputs. The fields
     `inputs` of the message of its `kind` take these, and the repeated field `rest` those that are left. Made once for
-    all operations that differ in nothing else. Nobody changes `operation`. `computes`: a reduction that may compute its
+    all operations that differ in nothing else, and never changed. `computes`: a reduction that may compute its
     input's elements as it reads them, in place of reading an array of them."""
 
     __slots__ = ("operation", "kind", "inputs", "rest", "computes", "template", "_tags", "_rest_tag")
@@ -900,7 +900,10 @@ class Flush:
             self._end_serialised()
         place = len(self._serialised)
         command = template.command(command_id, arguments, wait, place - self._code_places.setdefault(code, place))
-        self._add_serialised(command)
+        self._serialised.append(command)  # as of `_add_serialised`, whose call costs more
+        self._serialised_bytes += len(command)
+        if place + 1 >= _MAX_PIECE_COMMANDS:
+            self._end_serialised()
         self.num_launches += 1
         self.notes[command_id] = Note(None, origin, command, launch if wait else None, written)
 
