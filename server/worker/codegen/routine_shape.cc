@@ -335,7 +335,9 @@ class Planner {
     return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 24);
   }
   bool CanRadixSort(int64_t n) const {
-    return is_cuda() && n > kLeastRadix && n <= kMostRadix && launch_.options(3) == 0 &&
+    // A row that fills half of a tile is worth one.
+    const int64_t least = std::min(kLeastRadix, KeysTile(ItemBytes(), launch_.options(1) != 0) / 2);
+    return is_cuda() && n > least && n <= kMostRadix && launch_.options(3) == 0 &&
            !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
   }
   // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
