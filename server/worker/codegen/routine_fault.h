@@ -24,9 +24,10 @@ struct RoutineFault {
   uint64_t kind = kNone;
   int64_t value = 0;
   int64_t limit = 0;
-  uint64_t unused = 0;
+  // A routine's own, zero before its first pass (routines/sums.h).
+  uint64_t words[5] = {};
 };
-static_assert(sizeof(RoutineFault) == 32);
+static_assert(sizeof(RoutineFault) == 64);
 
 // Which matrix of a batch is at fault, and where: the library's own number, from 1. The greatest
 // word is that of the first matrix, so that threads can note theirs in any order. Never 0.

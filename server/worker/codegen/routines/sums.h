@@ -186,6 +186,10 @@ ST_FN void sums_join(const Launch& launch, st_i64 item) {
 
 ST_FN float sums_scaled(float x, int exponent) { return scalbnf(x, exponent); }
 ST_FN double sums_scaled(double x, int exponent) { return scalbn(x, exponent); }
+template <class T>
+ST_FN T sums_scaled(T x, int) {
+  return x;
+}
 // A sum in a slot's units, rounded once: what is below a word counts as its last bit, which is far
 // below a mantissa's.
 template <class T>

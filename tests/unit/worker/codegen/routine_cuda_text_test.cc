@@ -505,6 +505,33 @@ TEST(RoutineCudaText, AppliesInTheOrderOfTheIndices) {
   }
 }
 
+// Values of all sizes: exact sums where they fit 128 bits, else in order.
+TEST(RoutineCudaText, AddsExactlyWhateverTheOrder) {
+  for (int spread : {1, 40, 120}) {
+    for (int64_t targets : {1, 6, 700}) {
+      constexpr int64_t kCount = 3000;
+      std::vector<int64_t> indices(kCount);
+      std::vector<float> values(kCount), out(targets, 0.5f);
+      std::vector<long double> sums(targets);
+      for (int64_t i = 0; i < kCount; ++i) {
+        indices[i] = Mixed(i, targets);
+        const int size = static_cast<int>(Mixed(indices[i] + 5, spread)) - spread / 2;
+        values[i] = std::ldexp(1 + static_cast<float>(Mixed(i, 999)) / 1024, size);
+        if (Mixed(i, 3) == 0) values[i] = -values[i] / 2;
+        sums[indices[i]] += static_cast<long double>(values[i]);
+      }
+      RunHere(ApplyAtOf("add"),
+              {Of(DType::kFloat32, values, {kCount}), Of(DType::kInt64, indices, {kCount})},
+              {Of(DType::kFloat32, out, {targets})});
+      for (int64_t i = 0; i < targets; ++i) {
+        const float want = 0.5f + static_cast<float>(sums[i]);
+        const float rounding = spread > 100 ? std::fabs(want) * 1e-4f : 0;
+        EXPECT_NEAR(out[i], want, rounding) << spread << ", " << i << " of " << targets;
+      }
+    }
+  }
+}
+
 TEST(RoutineCudaText, AppliesNothingWhenAnIndexIsOutOfRange) {
   std::vector<int32_t> indices(500), out(7, 1), values = {5};
   for (int64_t i = 0; i < 500; ++i) indices[i] = static_cast<int32_t>(Mixed(i, 7));
