@@ -53,6 +53,9 @@ def renumbered(commands):
     return commands
 
 
+DEVICE = f"devices/{client_case.DEVICE_KIND}:0"
+
+
 class LazyTest(client_case.ClientCase):
     def test_nothing_is_sent_before_a_read(self):
         with Sent(self.session) as sent:
@@ -215,7 +218,7 @@ class LazyTest(client_case.ClientCase):
             "creations": lambda: [st.zeros((2, 3)), st.full(3, -0.0), st.arange(5), st.tril(a, -1), st.eye(3)],
             "a transform": lambda: [st.fft.rfft(v), st.cumsum(v)],
         }
-        for device in ("", "devices/cpu:0"):
+        for device in ("", DEVICE):
             with unittest.mock.patch.object(self.session, "device", device):
                 for name, make in makers.items():
                     with self.subTest(name=name, device=device):
@@ -231,13 +234,13 @@ class LazyTest(client_case.ClientCase):
             inputs = b"".join(_encoding.UFUNC_INPUT + _encoding.handle_operand(handle + i) for i in range(2))
             for existing in (False, True):
                 number = _encoding.varint(handle)
-                piece = template.command(number, inputs, number, "devices/cpu:0", existing)
+                piece = template.command(number, inputs, number, DEVICE, existing)
                 (command,) = compute_service_pb2.ExecuteRequest.FromString(piece).commands
                 self.assertEqual(command.id, handle)
                 operation = command.operation
                 self.assertEqual([one.handle for one in operation.ufunc.inputs], [handle, handle + 1])
                 self.assertEqual((operation.outputs[0].handle, operation.outputs[0].existing), (handle, existing))
-                self.assertEqual((operation.ufunc.function, operation.device), ("add", "devices/cpu:0"))
+                self.assertEqual((operation.ufunc.function, operation.device), ("add", DEVICE))
                 self.assertEqual(command.ByteSize() + 1 + len(_encoding.varint(command.ByteSize())), len(piece))
 
     def test_many_serialised_commands_keep_the_limits_of_a_message(self):

@@ -181,7 +181,8 @@ class LinalgTest(client_case.ClientCase):
             for function in (np.linalg.eigvals, st.linalg.eigvals, lambda x: st.linalg.eig(x).eigenvalues):
                 self.near(function(st.asarray(rows)), np.linalg.eigvals(np.array(rows)))
         vectors = st.linalg.eig(st.asarray([[2.0, 1], [1, 2]])).eigenvectors
-        self.assertEqual((vectors.dtype, vectors.strides), (np.linalg.eig(np.eye(2)).eigenvectors.dtype, (16, 8)))
+        self.assertEqual(vectors.dtype, np.linalg.eig(np.eye(2)).eigenvectors.dtype)
+        self.assertEqual(vectors.strides, (2 * vectors.itemsize, vectors.itemsize))
         # The standard's are always complex.
         for version in ("2024.12", "2025.12"):
             standard = st.ones(1).__array_namespace__(api_version=version).linalg
