@@ -29,7 +29,7 @@ demo: configure  ## build the programs, then watch Stride run its workloads on t
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target demo-programs
 	@scripts/demo build/$(PRESET)
 
-# LIMIT: seconds for the whole run (600). UPDATE_REFERENCE=1: writes bench/reference/MODEL.json in place of judging by it.
+# LIMIT: seconds for the whole run (600). UPDATE_REFERENCE=1: writes bench/reference/MODEL.json, judges nothing.
 bench: setup  ## build the release preset, run the benchmarks, print one table (ONLY=part,..., QUICK=1)
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS)

@@ -9,7 +9,8 @@ if(NOT STRIDE_NVCC OR NOT STRIDE_CUDA_RUNTIME)
 endif()
 set(object ${CMAKE_CURRENT_BINARY_DIR}/cub_work.o)
 add_custom_command(OUTPUT ${object}
-  COMMAND ${STRIDE_CCACHE} ${STRIDE_NVCC} -c -std=c++17 -O3 -arch=sm_90 -ccbin ${CMAKE_CXX_COMPILER} -I${CMAKE_SOURCE_DIR}
+  COMMAND ${STRIDE_CCACHE} ${STRIDE_NVCC} -c -std=c++17 -O3 -arch=sm_90 -ccbin ${CMAKE_CXX_COMPILER}
+          -I${CMAKE_SOURCE_DIR}
     -o ${object} ${CMAKE_CURRENT_SOURCE_DIR}/cub_work.cu
   DEPENDS cub_work.cu cub_work.h
   COMMENT "Compiling CUB's algorithms for sm_90")

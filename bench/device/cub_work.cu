@@ -394,7 +394,7 @@ Enqueue StandardDeviation(const float* values, float* deviation, int64_t count, 
 
 Enqueue CountValues(const int64_t* values, int64_t* counts, int64_t count, int bins,
                     Stream stream) {
-  // Of the counters' types CUB adds to unsigned ones.
+  // CUB adds to unsigned counters alone.
   auto* const counters = reinterpret_cast<unsigned long long*>(counts);
   return Prepared("counting values", [=](void* scratch, size_t& bytes) {
     return cub::DeviceHistogram::HistogramEven(scratch, bytes, values, counters, bins + 1,

@@ -1,4 +1,4 @@
-// What CUB (CUDA's C++ core library) and plain CUDA kernels take for the operations of
+// The time that CUB (CUDA's C++ core library) and plain CUDA kernels take for the operations of
 // cuda_operations_bench: the baselines that no other library of the toolkit has. Compiled by nvcc,
 // for the benchmark alone.
 #pragma once
@@ -84,7 +84,7 @@ Enqueue LowerTriangle(const float* matrix, float* triangle, int64_t side, Stream
 Enqueue Repeat(const float* values, float* repeated, int64_t count, int64_t times, Stream stream);
 Enqueue Take(const float* values, const int64_t* places, float* taken, int64_t count,
              Stream stream);
-// Of several values for one element any is kept.
+// Any of several values for one element is kept.
 Enqueue Put(float* target, const int64_t* places, const float* values, int64_t count,
             Stream stream);
 // By atomic additions, in any order.

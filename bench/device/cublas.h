@@ -12,7 +12,7 @@ namespace stride::bench {
 // the process when something fails.
 class Cublas {
  public:
-  // Of the context that is current.
+  // Uses the current context.
   explicit Cublas(CUstream stream);
   ~Cublas();
   Cublas(const Cublas&) = delete;

@@ -339,7 +339,7 @@ class Bench {
         id, routine.what + ", " + std::to_string(elements) + " elements",
         [&](int times) { Check(program.Run(times)); }, baseline, routine.moved, copy_seconds,
         std::max(1, kMostInARow / program.num_tasks()));
-    // What was measured stays where a later row ends the process.
+    // Measured rows stay where a later row ends the process.
     if (!options_.json.empty()) report_.WriteJson(options_.json);
   }
 

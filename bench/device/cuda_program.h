@@ -19,7 +19,7 @@ ops::ProgramGraph PlanOf(const std::string& operations, const std::vector<ArrayI
 // device, in an arena of their own.
 class CudaProgram {
  public:
-  // Of PlanOf(operations, inputs, result). `harness` outlives the program.
+  // Makes PlanOf(operations, inputs, result) ready. `harness` outlives the program.
   CudaProgram(CudaHarness& harness, const std::string& operations,
               const std::vector<ArrayInfo>& inputs, uint64_t result);
   ~CudaProgram() { harness_.DropArena(arena_); }

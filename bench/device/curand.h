@@ -10,7 +10,7 @@ namespace stride::bench {
 // cuRAND's Philox generator as a C++ program calls it. Ends the process when something fails.
 class Curand {
  public:
-  // Of the context that is current.
+  // Uses the current context.
   explicit Curand(CUstream stream);
   ~Curand();
   Curand(const Curand&) = delete;

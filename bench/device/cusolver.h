@@ -12,7 +12,7 @@ namespace stride::bench {
 // is the caller's. Ends the process when something fails.
 class Cusolver {
  public:
-  // Of the context that is current.
+  // Uses the current context.
   explicit Cusolver(CUstream stream);
   ~Cusolver();
   Cusolver(const Cusolver&) = delete;

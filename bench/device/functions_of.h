@@ -15,7 +15,7 @@ void Find(const cuda::DynamicLibrary& library, const char* name, Function* funct
   if (*function == nullptr) Die(std::string("no function ") + name + " in its library");
 }
 
-// Of libraries whose status of success is 0.
+// For libraries whose status of success is 0.
 template <typename Status>
 void CheckLibrary(Status status, const char* library, const char* doing) {
   if (static_cast<int>(status) == 0) return;

@@ -36,7 +36,7 @@ Given Definite(DType dtype, std::vector<int64_t> shape) {
   return Holding(dtype, std::move(shape), elements);
 }
 
-// Of the lower triangles of square matrices, where the baseline leaves other elements in the upper
+// Compares the lower triangles of square matrices, where the baseline leaves other elements in the upper
 // ones; ours has zeros there.
 template <typename T>
 Judge LowerNear(int64_t n, double tolerance) {

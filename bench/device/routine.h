@@ -25,7 +25,7 @@ struct Places {
   CUdeviceptr result = 0;
 };
 
-// What a result has to be. `got` and `want` are contiguous bytes; the answer is empty, or says what
+// Checks a result. `got` and `want` are contiguous bytes; the answer is empty, or says what
 // differs.
 using Judge = std::function<std::string(const std::string& got, const std::string& want)>;
 

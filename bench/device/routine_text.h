@@ -1,4 +1,4 @@
-// What rows of routines are written with.
+// The vocabulary of the rows of routines.
 #pragma once
 
 #include <cuda.h>

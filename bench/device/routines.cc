@@ -855,7 +855,7 @@ class Maker {
     });
   }
 
-  // Of a square matrix, handle 10 is the transpose of input `matrix`.
+  // Handle 10 is the transpose of the square input `matrix`.
   static std::string Transposed(int matrix) {
     return Substitute(
         "operations { view { input { handle: $0 } steps { transpose { axes: 1 axes: 0 } } } "
@@ -922,7 +922,7 @@ class Maker {
             .judge = Same()};
   }
 
-  // Of `count` numbers with this mean and deviation, to five standard errors.
+  // The mean and deviation of `count` numbers, to five standard errors.
   static Judge Distributed(double mean, double deviation) {
     return [=](const std::string& got, const std::string&) -> std::string {
       const std::vector<float> values = bench::Elements<float>(got);

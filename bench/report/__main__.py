@@ -28,7 +28,9 @@ def arguments(words):
     parser.add_argument("--quick", action="store_true", help="small sizes and few turns: whether it runs, not how fast it is")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which no further part is started, and the running part is ended")
     parser.add_argument("--results", type=pathlib.Path, help="a folder for what is written (BUILD_DIR/bench)")
-    parser.add_argument("--update-reference", action="store_true", help="write the rows of `peers` and `device` as the model's reference")
+    parser.add_argument(
+        "--update-reference", action="store_true", help="write the rows of `peers` and `device` as the reference"
+    )
     options = parser.parse_args(words)
     if options.update_reference and options.quick:
         parser.error("--quick measures small sizes, which are no reference")
@@ -43,7 +45,7 @@ def arguments(words):
 
 
 def run(part, options, environment, seconds):
-    """Its rows, and why it failed: both where it wrote rows and failed later. What it prints goes to a file of its name."""
+    """Its rows, and why it failed: both where it wrote rows and failed later. Its output goes to a file of its name."""
     bin, rows, log = (options.build / "bin").resolve(), options.results / f"{part.name}.json", options.results / f"{part.name}.txt"
     rows.unlink(missing_ok=True)
     command = part.command(bin, rows, options.quick)

@@ -25,8 +25,8 @@ def path_of(model, folder=FOLDER):
 
 
 def measured(rows):
-    """`ours_s`, and `ratio` to the fastest peer where there is one. Keys are a `peer` row's id without its peer and device,
-    and `device/NAME` of a row without a daemon."""
+    """`ours_s`, and `ratio` to the fastest peer where there is one. Keys are a `peer` row's id without its peer and
+    device, and `device/NAME` of a row without a daemon."""
     found = {}
     for row in rows:
         kind, *parts = row.id.split("/")

@@ -31,7 +31,9 @@ def text(result, by_ratio=False):
     table = list(lines(rows))
     widths = [max(len(line[column]) for line in table) for column in range(5)]
     shown = [
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:5], widths[1:])), line[5]]).rstrip()
+        "  ".join(
+            [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:5], widths[1:])), line[5]]
+        ).rstrip()
         for line in table
     ]
     return "\n".join(shown + [f"missing: {one}" for one in result.missing])

@@ -169,7 +169,10 @@ class TableTest(unittest.TestCase):
 
 class ShowTest(unittest.TestCase):
     def test_one_line_a_row_in_milliseconds(self):
-        rows = [row("device/a/cuda:0", 2e-3, 1e-3, limit_s=5e-4), row("device/b/cuda:0", 9e-3, 1e-3), row("alone/cuda:0", 1e-3)]
+        rows = [
+            row("device/a/cuda:0", 2e-3, 1e-3, limit_s=5e-4), row("device/b/cuda:0", 9e-3, 1e-3),
+            row("alone/cuda:0", 1e-3),
+        ]
         lines = show.text(Result(rows, {}, ["CuPy"])).splitlines()
         self.assertRegex(lines[1], r"^device/a/cuda:0 +2\.0000 +1\.0000 +2\.00 +0\.5000 +the other$")
         self.assertRegex(lines[3], r"^alone/cuda:0 +1\.0000$")
@@ -281,7 +284,9 @@ class RunTest(unittest.TestCase):
         ):
             with mock.patch.object(reference, "write") as write:
                 code, said, content = self.run_report(parts, "--update-reference")
-            self.assertEqual((write.called, code == 0, "reference" in content["failed"]), (written, written, not written), said)
+            self.assertEqual(
+                (write.called, code == 0, "reference" in content["failed"]), (written, written, not written), said
+            )
         with self.assertRaises(SystemExit):
             self.run_report([part("peers", gpu)], "--update-reference", "--quick")
 
@@ -325,7 +330,10 @@ class ReferenceTest(unittest.TestCase):
             content = json.loads(path.read_text())
             self.assertEqual(reference.path_of(content["model"]), path)
             key, one = next(iter(content["rows"].items()))
-            worse = Row(f"peer/{key}/cupy/cuda:0", key, times(one["ours_s"] * 1.2), "CuPy", times(one["ours_s"] * 1.2 / (one.get("ratio", 1) * 1.2)))
+            slow = one["ours_s"] * 1.2
+            worse = Row(
+                f"peer/{key}/cupy/cuda:0", key, times(slow), "CuPy", times(slow / (one.get("ratio", 1) * 1.2))
+            )
             self.assertEqual(len(reference.lost([worse], content["model"])), 1)
 
     def test_time_and_ratio_together_are_a_loss(self):

@@ -1,4 +1,4 @@
-"""cuda_operations_bench runs, checks its own results and reports every row, with sane numbers; without a GPU it says so.
+"""cuda_operations_bench runs, checks its own results and reports every row; without a GPU it says so.
 Where it was built with CUB, every other row has a plan that compiles, with or without a GPU."""
 
 import pathlib
@@ -35,7 +35,7 @@ _ROUTINES = [
     "normal", "uniform", "integers", "permutation",
     "vecmat", "dot", "matmul_batch", "cholesky_512", "cholesky_batch", "solve_512", "solve_batch",
 ]  # fmt: skip
-# Of large matrices: not with --quick.
+# Rows of large matrices, which --quick leaves out.
 _LARGE = ["cholesky_4096", "solve_2048"]
 _NO_CUB = "rows next to CUB: built without nvcc"
 

@@ -36,7 +36,7 @@ _numbers: Dict[tuple, bytes] = {}
 _operands: Dict[tuple, bytes] = {}
 _EXACT = (int, np.integer, np.bool_)  # kinds of numbers whose zero has no sign
 _COMPLEX = (complex, np.complexfloating)  # whose parts are zeros with signs each
-# What is in front of a handle of so many bytes in an Operand with its length.
+# The bytes in front of a handle of so many bytes, in an Operand with its length.
 _BEFORE_HANDLE = [bytes((n + 1,)) + _HANDLE for n in range(11)]
 _MAX_FORMATS = 64  # of one template
 

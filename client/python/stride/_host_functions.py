@@ -279,7 +279,7 @@ def _making(function: Callable, offer: _Offer) -> Callable:
         first = arguments[0] if arguments else None
         kind = type(first)
         is_here = (kind is list or kind is tuple) and _has_local(first)
-        # What becomes of an array has rules of its own.
+        # Array results have rules of their own.
         if is_here or _local.has_places and first is not None and not isinstance(first, (Array, _ndarray)):
             try:
                 session = current_session()

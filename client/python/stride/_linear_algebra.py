@@ -6,7 +6,8 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions, _ufunc
+from stride import _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions
+from stride import _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, Prepared, record

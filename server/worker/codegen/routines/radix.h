@@ -142,8 +142,8 @@ ST_FN st_u32 radix_peers(int digit) {
   return peers;
 }
 
-// What a tile publishes for each digit's value: its count, or the sum of the tiles up to it. The
-// digit's number marks the word, so that words of an earlier pass do not count.
+// A tile publishes for each digit's value its count, or the sum of the tiles up to it. The digit's
+// number marks the word, so that words of an earlier pass do not count.
 constexpr int kRadixMarkShift = 48;
 constexpr st_u64 kRadixSummed = (st_u64)1 << kRadixMarkShift;
 ST_FN st_u64 radix_mark(int digit) { return (st_u64)(2 * digit + 2) << kRadixMarkShift; }
