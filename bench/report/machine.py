@@ -7,6 +7,11 @@ import platform
 import subprocess
 
 
+def date():
+    """The current date and time, in UTC and ISO 8601."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
 def _output(*command, cwd=None):
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, cwd=cwd).stdout.strip()
@@ -25,7 +30,7 @@ def _field(path, name):
 def describe(root, daemon):
     """Everything that a reader of the rows needs to know beside them."""
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "date": date(),
         "version": _output(str(daemon), "--version"),
         "commit": _output("git", "describe", "--always", "--dirty", cwd=root),
         "processor": _field("/proc/cpuinfo", "model name") or platform.machine(),

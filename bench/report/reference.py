@@ -8,11 +8,11 @@ machine or the peer.
 writes the reference of the model that the files name, from JSON files of peers.py and cuda_operations_bench."""
 
 import argparse
-import datetime
 import json
 import pathlib
 import re
 
+from bench.report import machine
 from bench.report.row import Result
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "reference"
@@ -81,7 +81,7 @@ def main(words=None):
     model = whole.model()
     if not model or not measured(whole.rows):
         parser.error("the files have no rows of a GPU")
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    date = machine.date()
     write(whole.rows, model, {"date": date, "commit": options.commit})
     print(f"written: {path_of(model)}")
 
