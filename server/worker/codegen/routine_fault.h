@@ -24,7 +24,7 @@ struct RoutineFault {
   uint64_t kind = kNone;
   int64_t value = 0;
   int64_t limit = 0;
-  // A routine's own, zero before its first pass (routines/sums.h).
+  // The routine's words, zero before its first pass (routines/sums.h).
   uint64_t words[5] = {};
 };
 static_assert(sizeof(RoutineFault) == 64);

@@ -48,7 +48,7 @@ constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
 constexpr int64_t kLeastInGroupCpu = 64, kFewGroupChunks = 4;
 constexpr int64_t kGroupPlaces = 512;    // that a processor's core takes together
 constexpr int64_t kLeastSorted = 16384;  // elements that a GPU sorts by group
-constexpr int64_t kEnoughSlots = 65536, kMostCopies = 1024, kMostTargets = 4;  // of sums.h
+constexpr int64_t kEnoughSlots = 65536, kMostCopies = 1024, kSlotBytes = 20;  // of sums.h
 constexpr int64_t kFewIndices = 16;                     // that a GPU's thread goes through
 constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // as entries.h's kRadixItems
 constexpr int64_t kShortRun = 32;                       // as runs.h has it
@@ -256,7 +256,7 @@ class Planner {
     }
     const bool sums = launch_.options(3) != 0;
     const Slots slots = SlotsOf(elsewhere);
-    if (!sums || slots.targets > kMostTargets * count_)
+    if (!sums || slots.targets > std::max(count_, kTableBytes / kSlotBytes))
       return Runs(among, elsewhere, SortEntries(among, Product(last().own_extents())));
     const bool floats = IsFloat(static_cast<DType>(last().operand().dtype()));
     if (floats) Runs(among, elsewhere, SortEntries(among, Product(last().own_extents())));
