@@ -36,8 +36,8 @@ Given Definite(DType dtype, std::vector<int64_t> shape) {
   return Holding(dtype, std::move(shape), elements);
 }
 
-// Compares the lower triangles of square matrices, where the baseline leaves other elements in the upper
-// ones; ours has zeros there.
+// Compares the lower triangles of square matrices, where the baseline leaves other elements in the
+// upper ones; ours has zeros there.
 template <typename T>
 Judge LowerNear(int64_t n, double tolerance) {
   return [n, tolerance](const std::string& got, const std::string& want) -> std::string {
