@@ -211,20 +211,18 @@ class Emitter {
           i, "].data + ",
           strided ? absl::StrCat("offset", i) : absl::StrCat("(st_i64)(i | k) * ", item), ");\n");
     }
-    const std::string loop =
-        absl::StrCat("  const Index packs = count / ", width,
-                     ";\n  for (Index p = thread; p < packs; p += threads) {\n",
-                     "    const Index i = p * ", width, ";\n");
+    const std::string loop = absl::StrCat("  for (Index p = thread; p < packs; p += threads) {\n",
+                                          "    const Index i = p * ", width, ";\n");
     const std::string unrolled =
         absl::StrCat("#pragma unroll\n    for (int k = 0; k < ", width, "; ++k) {\n");
-    return absl::StrCat(
-        "  Index done = 0;\n  if (", aligned, ") {\n", loop.substr(0, loop.find("  for")),
-        "  if (launch.extents[", last, "] % ", width, " == 0) {\n", loop.substr(loop.find("  for")),
-        "    Index rest = i;\n", offsets, divide, loads, declare, unrolled, reads,
-        OutputVariables("      "), "      ", Call("i | k"), keep, "    }\n", store,
-        "  }\n  } else {\n", loop.substr(loop.find("  for")), Places(), declare, unrolled,
-        steps_reads, OutputVariables("      "), "      ", Call("i | k"), keep, Steps(), "    }\n",
-        store, "  }\n  }\n  done = packs * ", width, ";\n  }\n");
+    const std::string compute =
+        absl::StrCat(OutputVariables("      "), "      ", Call("i | k"), keep);
+    return absl::StrCat("  Index done = 0;\n  if (", aligned, ") {\n  const Index packs = count / ",
+                        width, ";\n  if (launch.extents[", last, "] % ", width, " == 0) {\n", loop,
+                        "    Index rest = i;\n", offsets, divide, loads, declare, unrolled, reads,
+                        compute, "    }\n", store, "  }\n  } else {\n", loop, Places(), declare,
+                        unrolled, steps_reads, compute, Steps(), "    }\n", store,
+                        "  }\n  }\n  done = packs * ", width, ";\n  }\n");
   }
 
   // Strided operands' offsets of element i, and its place along each axis.

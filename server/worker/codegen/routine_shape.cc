@@ -63,6 +63,7 @@ constexpr int64_t kLeastSoughtTogether = 131072;  // of a row that several cores
 constexpr int64_t kRunsCuda = 32768;
 
 constexpr int64_t kSearchedTogether = 64;  // as search.h's kTogether
+constexpr int64_t kScatterOrders = 2;      // as scatter.h's kOrders
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -223,7 +224,7 @@ class Planner {
       const int own = last().own_extents_size() - 1;
       const bool targets_first =
           elsewhere == 1 || (own >= 0 && std::abs(last().own_strides(own)) < step);
-      const std::array<int64_t, 4> arguments = {targets, 2, elsewhere, targets_first};
+      const std::array<int64_t, 4> arguments = {targets, kScatterOrders, elsewhere, targets_first};
       AddScratch(targets * 8);
       Add(1, targets, arguments);
       Add(2, count_, arguments);

@@ -64,3 +64,15 @@ ST_FN Place st_place_of(const Launch& launch, st_u64 among, st_u64 elsewhere) {
   }
   return place;
 }
+
+// The place's number along the axes of indices, and along the others.
+ST_FN void st_split(const Launch& launch, const Place& place, st_u64* among_indices,
+                    st_u64* elsewhere) {
+  *among_indices = *elsewhere = 0;
+#pragma unroll
+  for (int axis = 0; axis < kRank; ++axis) {
+    const bool of_indices = launch.ST_LAST.strides[axis] == 0;
+    st_u64& number = of_indices ? *among_indices : *elsewhere;
+    number = number * (st_u64)launch.extents[axis] + (st_u64)place.at[axis];
+  }
+}

@@ -14,17 +14,6 @@ struct Slot {
   st_u64 order;  // 1 + the greatest place among the indices
 };
 
-// The place's number along the axes of indices, and along the others.
-ST_FN void split(const Launch& launch, const Place& place, st_u64* among_indices,
-                 st_u64* elsewhere) {
-  *among_indices = *elsewhere = 0;
-#pragma unroll
-  for (int axis = 0; axis < kRank; ++axis) {
-    const bool of_indices = launch.ST_LAST.strides[axis] == 0;
-    st_u64& number = of_indices ? *among_indices : *elsewhere;
-    number = number * (st_u64)launch.extents[axis] + (st_u64)place.at[axis];
-  }
-}
 ST_FN st_u64 key_of(const Launch& launch, const Target& target, st_u64 elsewhere) {
   return kAlong ? elsewhere * (st_u64)st_own_count(launch.ST_LAST) + target.number : target.number;
 }
@@ -60,7 +49,7 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   if (launch.fault[0] != 0) return;
   const Place place = st_place(launch, item);
   st_u64 order, elsewhere;
-  split(launch, place, &order, &elsewhere);
+  st_split(launch, place, &order, &elsewhere);
   if (!kAlong && elsewhere != 0) return;
   Target target;
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
@@ -73,7 +62,7 @@ ST_FN void phase3(const Launch& launch, st_i64 item) {
   if (launch.fault[0] != 0) return;
   const Place place = st_place(launch, item);
   st_u64 order, elsewhere;
-  split(launch, place, &order, &elsewhere);
+  st_split(launch, place, &order, &elsewhere);
   Target target;
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
   if (slot_of(launch, key_of(launch, target, elsewhere))->order == order + 1)

@@ -129,13 +129,9 @@ ST_FN void sums_add(const Launch& launch, st_i64 item) {
   if (!st_target(launch, launch.ST_LAST, place, &target)) return;
   const SumsMemory memory = sums_memory(launch);
   if (!sums_fit(launch)) return;
-  st_i64 elsewhere = 0;
-#pragma unroll
-  for (int axis = 0; axis < kRank; ++axis) {
-    if (launch.ST_LAST.strides[axis] != 0)
-      elsewhere = elsewhere * launch.extents[axis] + (st_i64)place.at[axis];
-  }
-  const st_i64 key = elsewhere * st_own_count(launch.ST_LAST) + (st_i64)target.number;
+  st_u64 among, elsewhere;
+  st_split(launch, place, &among, &elsewhere);
+  const st_i64 key = (st_i64)(elsewhere * (st_u64)st_own_count(launch.ST_LAST) + target.number);
   // Neighbouring warps add to different copies.
   const st_i64 copy = item / 32 & (launch.pass[1] - 1), slot = copy * launch.pass[2] + key;
   const Program0 value = sums_value(launch, place);
