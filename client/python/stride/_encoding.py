@@ -222,7 +222,7 @@ EXPRESSION, VIEW, COPY = (OperationTemplate(kind_tag(kind), b"") for kind in ("e
 class LaunchTemplate:
     """What launches of one kernel with one grid and device have in common."""
 
-    __slots__ = ("code", "head", "tail", "identity", "known")
+    __slots__ = ("code", "head", "tail", "identity", "known", "_formats")
 
     def __init__(self, code: bytes, launch: pb.KernelLaunch, device: str, identity: tuple):
         self.code = code  # KernelLaunch's code and options, serialised
@@ -231,21 +231,28 @@ class LaunchTemplate:
         self.identity = identity  # of the code and the device, without the grid: see CommandStream.launched
         # The number of a stream that has launched it without variables, and the types of the arguments.
         self.known: tuple = (0, ())
+        # By the lengths of what a command adds and whether it is waited for: a format of bytes.
+        self._formats: Dict[tuple, bytes] = {}
 
     def command(self, command_id: int, arguments: bytes, wait: bool, code_from: int) -> bytes:
         """ExecuteRequest.commands: one launch. `arguments`: KernelLaunch.arguments and globals, serialised.
         `code_from`: how many commands before it another has the code; 0: this one has it."""
-        code = b"" if code_from else self.code
-        launch_size = len(code) + len(self.head) + len(arguments)
-        launch_bytes, id_bytes = varint(launch_size), varint(command_id)
+        id_bytes, from_bytes = varint(command_id), varint(code_from) if code_from else b""
+        key = len(arguments), len(id_bytes), wait, len(from_bytes)
+        text = self._formats.get(key)
+        if text is None:
+            if len(self._formats) >= _MAX_FORMATS:
+                self._formats.clear()
+            text = self._formats[key] = self._format(*key)
+        return text % (id_bytes, arguments, from_bytes)
+
+    def _format(self, num_arguments: int, num_id: int, wait: bool, num_from: int) -> bytes:
+        code = b"" if num_from else self.code
+        launch_size = len(code) + len(self.head) + num_arguments
+        launch_bytes = varint(launch_size)
         operation_size = 1 + len(launch_bytes) + launch_size + len(self.tail)
         operation_bytes = varint(operation_size)
-        end = _WAIT if wait else b""
-        if code_from:
-            end += _CODE_FROM + varint(code_from)
-        size = 2 + len(id_bytes) + len(operation_bytes) + operation_size + len(end)
-        return b"".join((
-            _COMMANDS, varint(size), _ID, id_bytes, _OPERATION, operation_bytes, _KERNEL_LAUNCH, launch_bytes, code,
-            self.head, arguments, self.tail, end,
-        ))
-
+        end = (_WAIT if wait else b"") + (_CODE_FROM if num_from else b"")
+        size = varint(2 + num_id + len(operation_bytes) + operation_size + len(end) + num_from)
+        before_arguments = b"".join((_OPERATION, operation_bytes, _KERNEL_LAUNCH, launch_bytes, code, self.head))
+        return b"%b".join(one.replace(b"%", b"%%") for one in (_COMMANDS + size + _ID, before_arguments, self.tail + end, b""))

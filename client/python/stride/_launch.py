@@ -16,6 +16,10 @@ NUMBERS = (int, float, complex, np.number, np.bool_)
 NUMBER_TYPES = frozenset((bool, int, float, complex, *[one.type for one in _dtypes.NUMBERS if one.kind in "biufc"]))
 
 
+# What a launch takes as it is.
+PLAIN_TYPES = NUMBER_TYPES | {Array}
+
+
 class Struct:
     """A struct by value, laid out as C does it: arrays (pointers), NumPy scalars, other structs and `bytes` (of
     alignment 1), in order.

@@ -362,6 +362,8 @@ class Session:
                     self._held = flush
                 elif flush_ok or flush:
                     self._finish(flush)
+                    if may_hold:
+                        self._sent_launch = time.monotonic()  # as in _launch
 
     def _materialise_in_parts(self, flush: Flush, nodes) -> None:
         """Makes the commands of these nodes, and sends those of the first ones while the others are made, where these
@@ -406,6 +408,8 @@ class Session:
                 self._held = flush if is_held else None
                 if not is_held:  # also after an error, as in _flush
                     self._finish(flush)
+                    # The time of a send is no pause: after a slow one the next launch would be sent alone too.
+                    self._sent_launch = time.monotonic()
 
     def _holds(self, flush: Flush) -> bool:
         """Whether launches wait for those that follow. The session's lock is held."""

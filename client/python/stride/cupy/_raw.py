@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 
-from stride import _errors, _kernel, _module
+from stride import _errors, _kernel, _launch, _module
 from stride._execution import refused
 from stride.cupy._text import own_headers
 
@@ -100,7 +100,7 @@ class RawKernel:
         self._raw(
             grid,
             block,
-            [_argument(one) for one in args],
+            [one if type(one) in _launch.PLAIN_TYPES else _argument(one) for one in args],
             shared_memory_bytes=shared_mem,
             constants=constants,
             cooperative=self.enable_cooperative_groups,
