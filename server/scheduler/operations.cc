@@ -505,7 +505,7 @@ absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
     const TenantId& tenant, const v1::Operation& operation,
     absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing) {
   PlanCache& plans = plans_[core_->StripeFor(tenant)];
-  const PlanKey key(operation, inputs, existing);
+  const PlanKey key(tenant, operation, inputs, existing);
   if (!key.bytes().empty()) {
     if (std::shared_ptr<const Planned> kept = plans.Find(key.bytes())) return kept;
   }

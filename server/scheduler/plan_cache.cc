@@ -1,7 +1,9 @@
 #include "server/scheduler/plan_cache.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -127,6 +129,42 @@ void AddKind(const v1::Copy& copy, KeyWriter& key) {
   key.Add(copy.data_type());
 }
 
+void AddExtents(const v1::Dim3& extents, KeyWriter& key) {
+  key.Add(extents.x());
+  key.Add(extents.y());
+  key.Add(extents.z());
+}
+
+// Values of numbers are no part of the plan: they are bound to the task (HaveArguments).
+void AddKind(const TenantId& tenant, const v1::KernelLaunch& launch, KeyWriter& key) {
+  key.AddText(tenant.value);
+  key.Add(launch.code_case());
+  key.AddText(launch.source());
+  key.AddText(launch.ptx());
+  key.AddText(launch.binary());
+  key.AddText(launch.module());
+  key.Add(launch.options_size());
+  for (const std::string& option : launch.options()) key.AddText(option);
+  key.AddText(launch.entry());
+  key.Add(launch.has_grid());
+  AddExtents(launch.grid(), key);
+  key.Add(launch.has_block());
+  AddExtents(launch.block(), key);
+  key.Add(launch.shared_memory_bytes());
+  key.Add(launch.cooperative());
+  key.Add(launch.arguments_size());
+  for (const v1::KernelArgument& argument : launch.arguments()) key.Add(argument.value_case());
+}
+
+bool HasPlainArguments(const v1::KernelLaunch& launch) {
+  return launch.globals().empty() &&
+         std::all_of(launch.arguments().begin(), launch.arguments().end(),
+                     [](const v1::KernelArgument& argument) {
+                       return argument.value_case() == v1::KernelArgument::kArray ||
+                              argument.value_case() == v1::KernelArgument::kScalar;
+                     });
+}
+
 }  // namespace
 
 std::shared_ptr<const Planned> NoPlan() {
@@ -134,12 +172,15 @@ std::shared_ptr<const Planned> NoPlan() {
   return none;
 }
 
-PlanKey::PlanKey(const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
+PlanKey::PlanKey(const TenantId& tenant, const v1::Operation& operation,
+                 absl::Span<const ArrayInfo* const> inputs,
                  absl::Span<const ArrayInfo* const> existing) {
   const auto kind = operation.kind_case();
   const bool is_kept = kind == v1::Operation::kUfunc || kind == v1::Operation::kExpression ||
                        kind == v1::Operation::kReduction || kind == v1::Operation::kMatmul ||
-                       (kind == v1::Operation::kCopy && !operation.copy().move());
+                       (kind == v1::Operation::kCopy && !operation.copy().move()) ||
+                       (kind == v1::Operation::kKernelLaunch &&
+                        HasPlainArguments(operation.kernel_launch()));
   if (!is_kept) return;
   KeyWriter key(this);
   key.Add(kind);
@@ -158,6 +199,9 @@ PlanKey::PlanKey(const v1::Operation& operation, absl::Span<const ArrayInfo* con
       break;
     case v1::Operation::kCopy:
       AddKind(operation.copy(), key);
+      break;
+    case v1::Operation::kKernelLaunch:
+      AddKind(tenant, operation.kernel_launch(), key);
       break;
     default:
       break;

@@ -82,14 +82,15 @@ std::shared_ptr<const Planned> NoPlan();
 // are called. It is made for every operation, and so takes no memory from elsewhere.
 class PlanKey {
  public:
-  // Of arrays that are not there (scalars, new outputs) null is given.
-  PlanKey(const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
-          absl::Span<const ArrayInfo* const> existing);
+  // Of arrays that are not there (scalars, new outputs) null is given. `tenant`: whose operation it
+  // is. Only a key with a client's code depends on it: tenants do not share compiled code of theirs.
+  PlanKey(const TenantId& tenant, const v1::Operation& operation,
+          absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   PlanKey(const PlanKey&) = delete;
   PlanKey& operator=(const PlanKey&) = delete;
 
   // Equal for operations of equal plans. Empty: such plans are not kept, for they are rare, large,
-  // or depend on more (kernels, programs).
+  // or depend on more (programs, launches with structs, textures, variables or new arrays).
   std::string_view bytes() const { return {bytes_, size_}; }
 
  private:

@@ -19,14 +19,31 @@ v1::Operation Add(uint64_t a, uint64_t b) {
   return operation;
 }
 
-std::string Key(const v1::Operation& operation, std::vector<ops::Input> inputs = {kRow, kRow},
-                std::vector<ops::Input> existing = {std::nullopt}) {
+std::string KeyOf(const TenantId& tenant, const v1::Operation& operation,
+                  std::vector<ops::Input> inputs, std::vector<ops::Input> existing) {
   auto pointers = [](const std::vector<ops::Input>& arrays) {
     std::vector<const ArrayInfo*> out;
     for (const ops::Input& array : arrays) out.push_back(array.has_value() ? &*array : nullptr);
     return out;
   };
-  return std::string(PlanKey(operation, pointers(inputs), pointers(existing)).bytes());
+  return std::string(PlanKey(tenant, operation, pointers(inputs), pointers(existing)).bytes());
+}
+
+std::string Key(const v1::Operation& operation, std::vector<ops::Input> inputs = {kRow, kRow},
+                std::vector<ops::Input> existing = {std::nullopt}) {
+  return KeyOf({"tenant"}, operation, std::move(inputs), std::move(existing));
+}
+
+v1::Operation Launch() {
+  v1::Operation operation;
+  auto* launch = operation.mutable_kernel_launch();
+  launch->set_source("code");
+  launch->set_entry("f");
+  launch->mutable_grid()->set_x(2);
+  launch->mutable_block()->set_x(32);
+  launch->add_arguments()->mutable_array()->set_handle(1);
+  launch->add_arguments()->mutable_scalar()->set_int_value(7);
+  return operation;
 }
 
 TEST(PlanCacheTest, WhatArraysAreCalledDoesNotMatter) {
@@ -108,10 +125,52 @@ TEST(PlanCacheTest, NoFieldIsForgotten) {
   EXPECT_EQ(v1::Copy::descriptor()->field_count(), 3);
 }
 
-TEST(PlanCacheTest, KernelsAndProgramsAreNotKept) {
+TEST(PlanCacheTest, LaunchesDifferInAllButHandlesAndNumbers) {
+  const v1::Operation launch = Launch();
+  const std::string key = Key(launch, {kRow}, {});
+  ASSERT_FALSE(key.empty());
+  v1::Operation other = launch;
+  other.mutable_kernel_launch()->mutable_arguments(0)->mutable_array()->set_handle(9);
+  other.mutable_kernel_launch()->mutable_arguments(1)->mutable_scalar()->set_int_value(8);
+  EXPECT_EQ(Key(other, {kRow}, {}), key);
+
+  std::vector<v1::Operation> others(12, launch);
+  auto change = [&](int i) { return others[i].mutable_kernel_launch(); };
+  change(0)->set_source("another");
+  change(1)->set_ptx("code");
+  change(2)->set_binary("code");
+  change(3)->set_module("code");
+  change(4)->set_entry("g");
+  change(5)->add_options("-DN=1");
+  change(6)->mutable_grid()->set_y(2);
+  change(7)->mutable_block()->set_y(2);
+  change(8)->set_shared_memory_bytes(16);
+  change(9)->set_cooperative(true);
+  change(10)->mutable_arguments(1)->mutable_array()->set_handle(1);
+  change(11)->add_arguments()->mutable_scalar()->set_int_value(7);
+  for (const v1::Operation& one : others)
+    EXPECT_NE(Key(one, {kRow}, {}), key) << one.DebugString();
+  EXPECT_NE(Key(launch, {Contiguous(DType::kFloat64, {1000})}, {}), key);
+}
+
+TEST(PlanCacheTest, TenantsShareNoCodeOfTheirs) {
+  EXPECT_NE(KeyOf({"a"}, Launch(), {kRow}, {}), KeyOf({"b"}, Launch(), {kRow}, {}));
+  EXPECT_EQ(KeyOf({"a"}, Add(1, 2), {kRow, kRow}, {}), KeyOf({"b"}, Add(1, 2), {kRow, kRow}, {}));
+}
+
+TEST(PlanCacheTest, LongLaunchesThoseWithMoreThanPlainArgumentsAndProgramsAreNotKept) {
+  EXPECT_EQ(v1::KernelLaunch::descriptor()->field_count(), 12);
+  std::vector<v1::Operation> launches(6, Launch());
+  auto change = [&](int i) { return launches[i].mutable_kernel_launch(); };
+  change(0)->mutable_arguments(1)->set_raw("1234");
+  change(1)->mutable_arguments(1)->mutable_new_array();
+  change(2)->mutable_arguments(1)->mutable_aggregate();
+  change(3)->mutable_arguments(1)->mutable_texture();
+  change(4)->add_globals()->set_name("g");
+  change(5)->set_source(std::string(5000, 'x'));
+  for (const v1::Operation& one : launches)
+    EXPECT_TRUE(Key(one, {kRow}, {}).empty()) << one.ShortDebugString().substr(0, 200);
   v1::Operation operation;
-  operation.mutable_kernel_launch()->set_entry("k");
-  EXPECT_TRUE(Key(operation, {}).empty());
   operation.mutable_program_call()->set_program("tenants/t/programs/p");
   EXPECT_TRUE(Key(operation, {}).empty());
 }
