@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "server/ops/operands.h"
+
 namespace stride::scheduler {
 namespace {
 
@@ -156,6 +158,47 @@ void AddKind(const TenantId& tenant, const v1::KernelLaunch& launch, KeyWriter& 
   for (const v1::KernelArgument& argument : launch.arguments()) key.Add(argument.value_case());
 }
 
+// Kinds whose plans depend on their whole message, but for which arrays it reads, and which come
+// again: a random number's place in its sequence and a view's start do not.
+bool IsKeptWhole(const v1::Operation& operation) {
+  switch (operation.kind_case()) {
+    case v1::Operation::kCreation:
+      return operation.creation().has_empty() || operation.creation().has_fill();
+    case v1::Operation::kAccumulation:
+    case v1::Operation::kGather:
+    case v1::Operation::kScatter:
+    case v1::Operation::kSort:
+    case v1::Operation::kSearch:
+    case v1::Operation::kLinalg:
+    case v1::Operation::kFft:
+    case v1::Operation::kHistogram:
+    case v1::Operation::kTopK:
+    case v1::Operation::kGroupReduce:
+    case v1::Operation::kSelect:
+    case v1::Operation::kPartition:
+    case v1::Operation::kInterpolate:
+    case v1::Operation::kCorrelate:
+    case v1::Operation::kReduceAt:
+    case v1::Operation::kOuter:
+    case v1::Operation::kApplyAt:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The message, but for outputs and the arrays that it reads.
+void AddWhole(const v1::Operation& operation, KeyWriter& key) {
+  v1::Operation kept = operation;
+  kept.clear_outputs();
+  kept.clear_device();
+  kept.clear_priority();
+  for (const v1::Operand* operand : ops::OperandsOf(kept)) {
+    if (!operand->has_scalar()) const_cast<v1::Operand*>(operand)->Clear();  // of `kept`
+  }
+  key.AddMessage(kept);
+}
+
 bool HasPlainArguments(const v1::KernelLaunch& launch) {
   return launch.globals().empty() &&
          std::all_of(launch.arguments().begin(), launch.arguments().end(),
@@ -176,11 +219,12 @@ PlanKey::PlanKey(const TenantId& tenant, const v1::Operation& operation,
                  absl::Span<const ArrayInfo* const> inputs,
                  absl::Span<const ArrayInfo* const> existing) {
   const auto kind = operation.kind_case();
-  const bool is_kept = kind == v1::Operation::kUfunc || kind == v1::Operation::kExpression ||
-                       kind == v1::Operation::kReduction || kind == v1::Operation::kMatmul ||
-                       (kind == v1::Operation::kCopy && !operation.copy().move()) ||
-                       (kind == v1::Operation::kKernelLaunch &&
-                        HasPlainArguments(operation.kernel_launch()));
+  const bool is_kept =
+      kind == v1::Operation::kUfunc || kind == v1::Operation::kExpression ||
+      kind == v1::Operation::kReduction || kind == v1::Operation::kMatmul ||
+      (kind == v1::Operation::kCopy && !operation.copy().move()) ||
+      (kind == v1::Operation::kKernelLaunch && HasPlainArguments(operation.kernel_launch())) ||
+      (IsKeptWhole(operation) && operation.ByteSizeLong() <= kMaxBytes);
   if (!is_kept) return;
   KeyWriter key(this);
   key.Add(kind);
@@ -204,6 +248,7 @@ PlanKey::PlanKey(const TenantId& tenant, const v1::Operation& operation,
       AddKind(tenant, operation.kernel_launch(), key);
       break;
     default:
+      AddWhole(operation, key);
       break;
   }
   key.AddArrays(inputs);

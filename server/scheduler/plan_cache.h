@@ -13,6 +13,7 @@
 
 #include "absl/base/call_once.h"
 #include "absl/types/span.h"
+#include "server/base/ids.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/partial_results.h"
 #include "server/ops/plan.h"
@@ -83,7 +84,8 @@ std::shared_ptr<const Planned> NoPlan();
 class PlanKey {
  public:
   // Of arrays that are not there (scalars, new outputs) null is given. `tenant`: whose operation it
-  // is. Only a key with a client's code depends on it: tenants do not share compiled code of theirs.
+  // is. Only a key with a client's code depends on it: tenants do not share compiled code of
+  // theirs.
   PlanKey(const TenantId& tenant, const v1::Operation& operation,
           absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   PlanKey(const PlanKey&) = delete;

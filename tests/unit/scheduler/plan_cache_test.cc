@@ -148,9 +148,83 @@ TEST(PlanCacheTest, LaunchesDifferInAllButHandlesAndNumbers) {
   change(9)->set_cooperative(true);
   change(10)->mutable_arguments(1)->mutable_array()->set_handle(1);
   change(11)->add_arguments()->mutable_scalar()->set_int_value(7);
-  for (const v1::Operation& one : others)
-    EXPECT_NE(Key(one, {kRow}, {}), key) << one.DebugString();
+  for (const v1::Operation& one : others) EXPECT_NE(Key(one, {kRow}, {}), key) << one.DebugString();
   EXPECT_NE(Key(launch, {Contiguous(DType::kFloat64, {1000})}, {}), key);
+}
+
+// By reflection: the operations with one more field of the kind's message set, or another value.
+std::vector<v1::Operation> WithOtherFields(const v1::Operation& operation) {
+  std::vector<v1::Operation> others;
+  const auto* kind = operation.GetReflection()->GetOneofFieldDescriptor(
+      operation, operation.GetDescriptor()->FindOneofByName("kind"));
+  const auto* type = kind->message_type();
+  for (int i = 0; i < type->field_count(); ++i) {
+    const auto* field = type->field(i);
+    v1::Operation other = operation;
+    google::protobuf::Message* message = other.GetReflection()->MutableMessage(&other, kind);
+    const auto* reflection = message->GetReflection();
+    if (field->is_repeated() || field->message_type() != nullptr) continue;
+    switch (field->cpp_type()) {
+      case google::protobuf::FieldDescriptor::CPPTYPE_INT32:
+        reflection->SetInt32(message, field, 11);
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_INT64:
+        reflection->SetInt64(message, field, 11);
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_BOOL:
+        reflection->SetBool(message, field, true);
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_ENUM:
+        reflection->SetEnumValue(message, field, 2);
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_STRING:
+        reflection->SetString(message, field, "other");
+        break;
+      default:
+        ADD_FAILURE() << "give this field another value: " << field->full_name();
+    }
+    others.push_back(std::move(other));
+  }
+  return others;
+}
+
+TEST(PlanCacheTest, OtherKindsDifferInAllButHandles) {
+  std::vector<v1::Operation> kinds(8);
+  kinds[0].mutable_sort()->mutable_input();
+  kinds[1].mutable_accumulation()->mutable_input();
+  kinds[2].mutable_gather()->mutable_input();
+  kinds[3].mutable_fft()->mutable_input();
+  kinds[4].mutable_search()->mutable_sorted();
+  kinds[5].mutable_histogram()->mutable_input();
+  kinds[6].mutable_top_k()->mutable_input();
+  kinds[7].mutable_partition()->mutable_input();
+  size_t num_others = 0;
+  for (const v1::Operation& operation : kinds) {
+    const std::string key = Key(operation, {kRow});
+    ASSERT_FALSE(key.empty()) << operation.DebugString();
+    v1::Operation placed = operation;
+    placed.set_device("devices/cpu:0");
+    placed.set_priority(3);
+    placed.add_outputs()->set_handle(9);
+    EXPECT_EQ(Key(placed, {kRow}), key);
+    const std::vector<v1::Operation> others = WithOtherFields(operation);
+    num_others += others.size();
+    for (const v1::Operation& other : others)
+      EXPECT_NE(Key(other, {kRow}), key) << other.DebugString();
+    EXPECT_NE(Key(operation, {Contiguous(DType::kFloat64, {1000})}), key);
+  }
+  EXPECT_GE(num_others, 15U);
+  v1::Operation first, second;
+  first.mutable_gather()->mutable_input()->set_handle(1);
+  first.mutable_gather()->add_indices()->set_handle(2);
+  second.mutable_gather()->mutable_input()->set_handle(3);
+  second.mutable_gather()->add_indices()->set_handle(4);
+  EXPECT_EQ(Key(first), Key(second));
+  second.mutable_gather()->add_indices()->set_handle(5);
+  EXPECT_NE(Key(first), Key(second));
+  v1::Operation random;
+  random.mutable_creation()->mutable_random();
+  EXPECT_TRUE(Key(random, {}).empty());
 }
 
 TEST(PlanCacheTest, TenantsShareNoCodeOfTheirs) {
