@@ -99,9 +99,9 @@ _NUMPYS = {
 def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype, correction: float = 0.0):
     """The reduction by NumPy, of a local array (`_local.py`)."""
     if function in (_F.FUNCTION_VAR, _F.FUNCTION_STD):
-        numpys = np.var if function == _F.FUNCTION_VAR else np.std
         return functools.partial(
-            _variance_on_host, numpys=numpys, dtype=dtype, axis=axes, keepdims=keepdims, ddof=correction)
+            _variance_on_host, axes=axes, keepdims=keepdims, dtype=dtype, correction=correction,
+            root=function == _F.FUNCTION_STD)
     if function == _F.FUNCTION_NORM:
         return functools.partial(_norm_on_host, axes=axes, keepdims=keepdims, dtype=dtype)
     numpys, in_type = _NUMPYS.get(function, (None, False))
@@ -112,10 +112,17 @@ def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype, correc
     return functools.partial(numpys, axis=axes, keepdims=keepdims)
 
 
-def _variance_on_host(values: np.ndarray, numpys, dtype: np.dtype, **options) -> np.ndarray:
-    wide = np.complex128 if values.dtype.kind == "c" else np.float64
+def _variance_on_host(
+    values: np.ndarray, axes: tuple, keepdims: bool, dtype: np.dtype, correction: float, root: bool
+) -> np.ndarray:
+    """`numpy.var` would warn again of too few elements."""
+    wide = values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
     with np.errstate(all="ignore"):
-        return numpys(values, dtype=wide, **options).astype(dtype)
+        sizes = np.abs(wide - np.mean(wide, axis=axes, keepdims=True))
+        squares = np.sum(sizes * sizes, axis=axes, keepdims=keepdims)
+        left = math.prod(values.shape[i] for i in axes) - correction
+        variance = squares / np.float64(left if left > 0 else 0)
+        return (np.sqrt(variance) if root else variance).astype(dtype)
 
 
 def _norm_on_host(values: np.ndarray, axes: tuple, keepdims: bool, dtype: np.dtype) -> Optional[np.ndarray]:

@@ -221,11 +221,11 @@ std::string StoreText(const ReduceText& text, DType output) {
   if (text.stores_accumulator)
     return absl::StrCat(begin,
                         "  *(Acc*)(launch.output + output_offset(launch, kept)) = acc;\n}\n");
-  const char* const whole = text.is_moments       ? "squares, acc.count, acc.pivot, acc.offset"
-                            : text.finishes_index ? "index"
-                            : text.counts         ? "value, acc.count"
-                                                  : "value";
-  return absl::StrCat(begin, "  ", TypeName(output), " result;\n  finish(scalars, acc.", whole,
+  const char* const whole = text.is_moments ? "st_squares_of(acc), acc.count, acc.pivot, acc.offset"
+                            : text.finishes_index ? "acc.index"
+                            : text.counts         ? "acc.value, acc.count"
+                                                  : "acc.value";
+  return absl::StrCat(begin, "  ", TypeName(output), " result;\n  finish(scalars, ", whole,
                       ", kept, result);\n  st_store<", TypeName(output),
                       ">(launch.output + output_offset(launch, kept), result);\n}\n");
 }

@@ -85,10 +85,12 @@ $compute  Acc lanes[kLanes];
 }
 )";
 
-// Moments: the values that take part are written one after another. Short runs have few lanes.
+// Moments of complex numbers, and where some elements take no part: those that do are written one
+// after another.
+constexpr char kRunSizes[] = R"(
+enum { kRun = 512 };
+)";
 constexpr char kMomentsRun[] = R"(
-enum { kLanes = 32, kRun = 512, kFewLanes = 4 };
-
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
 $compute  $value values[kRun];
   st_i64 count = 0;
@@ -97,7 +99,22 @@ $compute  $value values[kRun];
     values[count] = one.pivot;
     count += one.count;
   }
-  return count < kLanes ? st_moments_of_run<kFewLanes>(values, count) : st_moments_of_run<kLanes>(values, count);
+  return st_moments_of_run<8>(values, count);
+}
+)";
+
+// Moments of numbers, in two passes over the run.
+constexpr char kMomentsNumberRun[] = R"(
+ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
+$compute$source  if (n < kLanes) {
+    $value few[kLanes];
+    for (st_i64 i = 0; i < n; ++i) few[i] = source.value(i);
+    return st_moments_of_run<4>(few, n);
+  }
+  const st_distances<$value> distances{source, source.value(0)};
+  const $value offset = st_combine_values<st_adding, $value>(distances, n, $value()) * (1 / ($value)n);
+  const st_squared_distances<$value> squared{distances, offset};
+  return Acc{distances.pivot, offset, st_combine_values<st_adding, $value>(squared, n, $value()), n};
 }
 )";
 
@@ -139,7 +156,7 @@ constexpr char kSquares[] =
 )";
 constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   ST_IVDEP
-  for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.value;
+  for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.$part;
   const st_in_place<$value> source{values};
 )";
 
@@ -494,8 +511,9 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
   const uint32_t result = code.map().results(0);
   const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
   if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
-  if (text.finishes_index || value.op() != "multiply" || value.arguments_size() != 2 ||
-      text.dtypes.size() > 2 || !IsPlainInput(code, text, value.arguments(0), 0, dtype))
+  if (text.finishes_index || text.is_moments || value.op() != "multiply" ||
+      value.arguments_size() != 2 || text.dtypes.size() > 2 ||
+      !IsPlainInput(code, text, value.arguments(0), 0, dtype))
     return kCopied;
   const uint32_t last = static_cast<uint32_t>(text.dtypes.size()) - 1;
   if (!IsPlainInput(code, text, value.arguments(1), last, dtype)) return kCopied;
@@ -505,8 +523,13 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
 std::string RowsText(const Code& code, const ReduceText& text, const Pieces& pieces,
                      DType accumulator, const std::string& combination) {
   const std::string& compute = pieces.compute_run;
+  if (text.is_moments && text.single && IsNumber(accumulator)) {
+    const std::string run =
+        absl::StrReplaceAll(kMomentsNumberRun, {{"$source", SourceText(code, text, accumulator)}});
+    return absl::StrCat(kLanesHeader, kCascade, compute, run, kRows);
+  }
   if (text.is_moments && !text.reads_accumulator)
-    return absl::StrCat(kCascade, compute, kMomentsRun, kRows);
+    return absl::StrCat(kCascade, kRunSizes, compute, kMomentsRun, kRows);
   if (combination.empty()) return absl::StrCat(kCascade, compute, kAnyRun, kRows);
   const std::string run = absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
                                               {{"$source", SourceText(code, text, accumulator)}});
@@ -566,6 +589,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},
               {"$combine_both", combination.empty() ? "st_combine" : "combine_numbers"},
               {"$value", TypeName(accumulator)},
+              {"$part", text->is_moments ? "pivot" : "value"},
               {"$no_better", code.combine() == Code::COMBINE_ARGMIN ? ">=" : "<="},
               {"$bases", pieces.bases},
               {"$compute", pieces.compute},

@@ -45,6 +45,12 @@ ST_FN st_moments<T> st_combine_moments(const st_moments<T>& a, const st_moments<
           a.count + b.count};
 }
 
+// The sum of squared distances; NaN where the mean is not finite.
+template <class T>
+ST_FN auto st_squares_of(const st_moments<T>& all) {
+  return all.squares + st_squared_size(st_subtract(all.offset, all.offset));
+}
+
 // Sums by halves.
 template <int N, class T>
 ST_FN T st_sum_by_halves(const T* values) {
