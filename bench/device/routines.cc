@@ -46,17 +46,6 @@ std::string Range(int64_t stop, int handle) {
       stop, handle);
 }
 
-// Sums of squares of differences from the mean, in handle 11, as the Python client makes var and
-// std.
-constexpr char kSquares[] =
-    "operations { reduction { function: FUNCTION_MEAN input { handle: 1 } axes: 0 keep_dims: true "
-    "} "
-    "outputs { handle: 10 } } "
-    "operations { reduction { function: FUNCTION_SUM axes: 0 data_type: DATA_TYPE_FLOAT32 "
-    "expression { text: \"square(absolute(subtract(a0, a1)))\" "
-    "inputs { key: \"a0\" value { handle: 1 } } inputs { key: \"a1\" value { handle: 10 } } } } "
-    "outputs { handle: 11 } } ";
-
 std::string Transform(const char* kind, const std::vector<int64_t>& axes,
                       const std::vector<int64_t>& lengths) {
   std::string rest;
@@ -255,34 +244,26 @@ class Maker {
       Given input = Uniforms({n, n}, 1);
       return Routine{
           .what = "var axis 0, float32",
-          .operations =
-              kSquares + One(Substitute("ufunc { function: \"divide\" inputs { handle: 11 } "
-                                        "inputs { scalar { float_value: $0 } } }",
-                                        n)),
+          .operations = Reduction("VAR", "axes: 0"),
           .inputs = {input},
           .moved = n * n * 4,
           .judge = [elements = input.elements, n](const std::string& got, const std::string& want) {
-            return NearTo(Variances(*elements, n), 1e-4)(got, want);
+            return NearTo(Variances(*elements, n), 1e-5)(got, want);
           }};
     });
     Add("std", [this] {
       const int64_t n = Count(1e7);
-      return Routine{
-          .what = "std, float32",
-          .operations =
-              kSquares +
-              One(Substitute("expression { text: \"sqrt(divide(a0, s1))\" "
-                             "inputs { key: \"a0\" value { handle: 11 } } "
-                             "inputs { key: \"s1\" value { scalar { float_value: $0 } } } }",
-                             n)),
-          .inputs = {Uniforms({n}, 1)},
-          .moved = n * 4,
-          .baseline_name = kCub,
-          .baseline =
-              [=, this](const Places& at) {
-                return cub_work::StandardDeviation(Floats(at, 0), FloatResult(at), n, stream());
-              },
-          .judge = Near<float>(1e-4)};
+      return Routine{.what = "std, float32",
+                     .operations = Reduction("STD", ""),
+                     .inputs = {Uniforms({n}, 1)},
+                     .moved = n * 4,
+                     .baseline_name = kCub,
+                     .baseline =
+                         [=, this](const Places& at) {
+                           return cub_work::StandardDeviation(Floats(at, 0), FloatResult(at), n,
+                                                              stream());
+                         },
+                     .judge = Near<float>(1e-4)};
     });
   }
 

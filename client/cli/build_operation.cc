@@ -60,7 +60,8 @@ std::vector<OptionSpec> UfuncOptionSpecs() {
 std::vector<OptionSpec> ReduceOptionSpecs() {
   return JoinOptions({UfuncOptionSpecs(),
                       {{"axis", 0, "N[,N]", "axes to reduce (default: all); may be repeated"},
-                       {"keepdims", 0, "", "keep reduced axes with length one"}}});
+                       {"keepdims", 0, "", "keep reduced axes with length one"},
+                       {"ddof", 0, "N", "var, std: subtracted from the number of elements"}}});
 }
 
 Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line,
@@ -101,13 +102,17 @@ Result<Operation> BuildReduce(std::span<const std::string> arguments, const Comm
   if (!function)
     return Bad(
         "No reduction '" + arguments[0] +
-        "': there are sum, prod, min, max, mean, any, all, argmin, argmax, norm and count_nonzero");
+        "': there are sum, prod, min, max, mean, any, all, argmin, argmax, norm, count_nonzero, "
+        "var and std");
   const auto type = ReadDataType(line);
   if (!type) return type.error();
   ReduceOptions options{.keep_dims = line.Has("keepdims"), .data_type = *type};
   const auto axes = ReadNumbers(line, "axis");
   if (!axes) return axes.error();
   options.axes.assign(axes->begin(), axes->end());
+  const auto ddof = ReadNumbers(line, "ddof");
+  if (!ddof) return ddof.error();
+  if (!ddof->empty()) options.correction = static_cast<double>(ddof->back());
   auto operand = ResolveText(arguments[1], source);
   if (!operand) return operand.error();
   return Operation::Reduce(*function, *operand, options);

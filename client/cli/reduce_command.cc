@@ -15,7 +15,9 @@ const Command& ReduceCommand() {
       .summary = "reduce an array along axes: sum, mean, argmax, norm, ...",
       .usage = "FUNCTION ARRAY [--axis N]",
       .details =
-          "FUNCTION: sum, prod, min, max, mean, any, all, argmin, argmax, norm, count_nonzero.",
+          "FUNCTION: sum, prod, min, max, mean, any, all, argmin, argmax, norm, count_nonzero, "
+          "var, "
+          "std.",
       .options = JoinOptions({ResultOptions(), ReduceOptionSpecs()}),
       .run = Run};
   return kCommand;

@@ -1,5 +1,6 @@
 #include "server/ops/partial_results.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "server/ops/elementwise.h"
 #include "server/ops/program_builder.h"
 #include "server/ops/promotion.h"
+#include "server/ops/reduce_access.h"
 #include "server/ops/shape.h"
 
 namespace stride::ops {
@@ -30,6 +32,17 @@ v1::Reduction::Function FunctionOf(const v1::Reduction& reduction) {
 
 bool IsArg(v1::Reduction::Function function) {
   return function == Function::FUNCTION_ARGMIN || function == Function::FUNCTION_ARGMAX;
+}
+
+bool IsVariance(v1::Reduction::Function function) {
+  return function == Function::FUNCTION_VAR || function == Function::FUNCTION_STD;
+}
+
+// The inputs of a variance's finish that a part stores: the squared distances, the mean's two
+// terms, and how many elements take part, where not all do.
+std::vector<int> MomentInputs(const v1::Reduction& reduction) {
+  if (reduction.has_where() || reduction.skip_nan()) return {0, 2, 3, 1};
+  return {0, 2, 3};
 }
 
 // What combines two partial results.
@@ -142,8 +155,17 @@ absl::StatusOr<PartialResults> SplitReduction(const v1::Operation& operation, DT
       break;
     case Function::FUNCTION_NORM:
       Accumulate(result, &step);
-      step.accumulated = true;
+      step.accumulated = 0;
       break;
+    case Function::FUNCTION_VAR:
+    case Function::FUNCTION_STD:
+      Accumulate(result, &step);
+      for (int input : MomentInputs(reduction)) {
+        step.accumulated = input;
+        results.steps.push_back(step);
+      }
+      results.first_steps = results.steps;
+      return results;
     case Function::FUNCTION_MEAN:
       step = StepOf(operation, Function::FUNCTION_SUM);
       Accumulate(result, &step);
@@ -176,14 +198,105 @@ absl::StatusOr<PartialResults> SplitReduction(const v1::Operation& operation, DT
   return results;
 }
 
-Plan WithoutFinish(Plan plan) {
+Plan WithoutFinish(Plan plan, int input) {
   wire::ReduceCode* code = plan.code->mutable_reduce();
+  wire::ReduceLaunch* launch = plan.task.mutable_reduce();
+  const auto accumulator = static_cast<DType>(code->accumulator_dtype());
+  const DType dtype = input == 0   ? FinishedType(code->combine(), accumulator)
+                      : input == 1 ? DType::kInt64
+                                   : accumulator;
   ProgramBuilder same;
-  const Value value = same.Input(0, static_cast<DType>(code->accumulator_dtype()));
+  const Value value = same.Input(static_cast<uint32_t>(input), dtype);
   *code->mutable_finish() = same.Finish({value});
-  plan.task.mutable_reduce()->clear_finish_scalars();
+  launch->clear_finish_scalars();
+  if (plan.outputs[0].dtype == dtype) return plan;
+  const int64_t before = ItemSize(plan.outputs[0].dtype);
+  for (int64_t& stride : *launch->mutable_output()->mutable_strides())
+    stride = stride / before * ItemSize(dtype);
+  launch->mutable_output()->set_dtype(static_cast<int32_t>(dtype));
+  code->set_output_dtype(static_cast<int32_t>(dtype));
+  plan.outputs[0] = Contiguous(dtype, plan.outputs[0].shape);
   return plan;
 }
+
+namespace {
+
+// Number, mean and squared distances of the elements of some parts, as device/moments.h combines
+// them.
+struct Moments {
+  Value squares, pivot, offset;
+  Value count;  // float64
+};
+
+Value Scaled(ProgramBuilder& builder, Value value, Value factor) {
+  return builder.Op("multiply", {value, builder.Cast(factor, value.dtype)}, value.dtype);
+}
+
+Value SquaredSize(ProgramBuilder& builder, Value value) {
+  const DType real = RealType(value.dtype);
+  if (real == value.dtype) return builder.Op("multiply", {value, value}, real);
+  const Value re = builder.Op("real", {value}, real), im = builder.Op("imag", {value}, real);
+  return builder.Op(
+      "add", {builder.Op("multiply", {re, re}, real), builder.Op("multiply", {im, im}, real)},
+      real);
+}
+
+// Parts without an element, where `counted`, change nothing.
+Moments CombineMoments(ProgramBuilder& builder, const Moments& a, const Moments& b, bool counted) {
+  const DType dtype = a.pivot.dtype, real = a.squares.dtype, wide = DType::kFloat64;
+  const auto op = [&](const char* name, Value left, Value right) {
+    return builder.Op(name, {left, right}, left.dtype);
+  };
+  Moments both;
+  both.count = op("add", a.count, b.count);
+  Value share = op("divide", b.count, both.count);
+  both.pivot = a.pivot;
+  if (counted) {
+    const Value none = builder.Constant(*EncodeScalar(0.0, wide, ""));
+    share = builder.Op("where", {builder.Cast(both.count, DType::kBool), share, none}, wide);
+    both.pivot =
+        builder.Op("where", {builder.Cast(a.count, DType::kBool), a.pivot, b.pivot}, dtype);
+  }
+  const Value distance =
+      op("add", op("subtract", b.pivot, both.pivot), op("subtract", b.offset, a.offset));
+  both.offset = op("add", a.offset, Scaled(builder, distance, builder.Cast(share, real)));
+  const Value weight = builder.Cast(op("multiply", a.count, share), real);
+  both.squares = op("add", op("add", a.squares, b.squares),
+                    op("multiply", SquaredSize(builder, distance), weight));
+  return both;
+}
+
+// `values`: of each step of MomentInputs, by part. `counts`: elements of the parts.
+Value CombineVariance(ProgramBuilder& builder, const v1::Reduction& reduction,
+                      const std::vector<std::vector<Value>>& values,
+                      const std::vector<double>& counts) {
+  const DType wide = DType::kFloat64, real = values[0][0].dtype;
+  const auto number = [&](double value, DType dtype) {
+    return builder.Constant(*EncodeScalar(value, dtype, "reduction.correction"));
+  };
+  const bool counted = values.size() == 4;
+  const auto moments = [&](size_t part) {
+    return Moments{values[0][part], values[1][part], values[2][part],
+                   counted ? builder.Cast(values[3][part], wide) : number(counts[part], wide)};
+  };
+  Moments all = moments(0);
+  for (size_t part = 1; part < values[0].size(); ++part)
+    all = CombineMoments(builder, all, moments(part), counted);
+  const Value left =
+      builder.Op("maximum",
+                 {builder.Op("subtract", {all.count, number(reduction.correction(), wide)}, wide),
+                  number(0, wide)},
+                 wide);
+  Value result = builder.Op("divide", {all.squares, builder.Cast(left, real)}, real);
+  if (reduction.skip_nan()) {
+    const Value nan = number(std::numeric_limits<double>::quiet_NaN(), real);
+    result = builder.Op("where", {builder.Cast(left, DType::kBool), result, nan}, real);
+  }
+  const bool root = reduction.function() == Function::FUNCTION_STD;
+  return root ? builder.Op("sqrt", {result}, real) : result;
+}
+
+}  // namespace
 
 absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const Input> partials,
                                  absl::Span<const PartPlace> places,
@@ -206,8 +319,20 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
     for (size_t i = 1; i < all.size(); ++i) whole = builder.Op(name, {whole, all[i]}, whole.dtype);
     return whole;
   };
+  // Elements that make one of the result.
+  int64_t made = 1, all = 1;
+  for (int64_t extent : output.shape) made *= extent;
+  for (int64_t extent : input_shape) all *= extent;
+  const int64_t reduced = made == 0 ? 0 : all / made;
   Value whole;
-  if (IsArg(function)) {
+  if (IsVariance(function)) {
+    std::vector<double> counts;
+    for (const PartPlace& place : places) {
+      const int64_t length = input_shape[static_cast<size_t>(axis)];
+      counts.push_back(static_cast<double>(length == 0 ? 0 : reduced / length * place.length));
+    }
+    whole = CombineVariance(builder, operation.reduction(), values, counts);
+  } else if (IsArg(function)) {
     const bool of_all = operation.reduction().axes().empty() && input_shape.size() > 1;
     std::vector<Value> indices;
     for (size_t p = 0; p < places.size(); ++p) {
@@ -223,12 +348,7 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
     if (num_steps == 2) {
       count = builder.Cast(fold(values[1], "add"), whole.dtype);
     } else {
-      // Of elements that make one of the result.
-      int64_t made = 1, all = 1;
-      for (int64_t extent : output.shape) made *= extent;
-      for (int64_t extent : input_shape) all *= extent;
-      auto divisor = EncodeScalar(static_cast<double>(made == 0 ? 0 : all / made), whole.dtype,
-                                  "reduction.input");
+      auto divisor = EncodeScalar(static_cast<double>(reduced), whole.dtype, "reduction.input");
       if (!divisor.ok()) return divisor.status();
       count = builder.Constant(*divisor);
     }

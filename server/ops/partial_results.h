@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,8 +17,8 @@ namespace stride::ops {
 struct PartialStep {
   v1::Operation operation;  // its outputs are the caller's business
   bool of_mask = false;     // its one input is the mask, broadcast to the shape of the input
-  // The accumulated value itself is wanted, in the accumulator's type: see WithoutFinish.
-  bool accumulated = false;
+  // What is accumulated is wanted, not the result: see WithoutFinish.
+  std::optional<int> accumulated;
 };
 
 // How an operation with `Division::partial` is computed: `steps` on each part that is not empty (on
@@ -32,8 +33,10 @@ struct PartialResults {
 };
 absl::StatusOr<PartialResults> SplitReduction(const v1::Operation& operation, DType result);
 
-// A planned reduction that stores what it accumulated, in the accumulator's type.
-Plan WithoutFinish(Plan plan);
+// A planned reduction into a new array that stores input `input` of its finish (wire::ReduceCode),
+// in that input's type.
+Plan WithoutFinish(Plan plan, int input);
+inline constexpr int kMaxFinishInputs = 4;
 
 // Where a part lies in the input.
 struct PartPlace {

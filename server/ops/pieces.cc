@@ -28,6 +28,9 @@ int64_t Product(Extents extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
+// As kPartialBytes of codegen/reduce_constants.h: moments of complex128, the longest.
+constexpr int64_t kRecordBytes = 48;
+
 absl::Status NotCut(absl::string_view why) { return absl::UnimplementedError(why); }
 
 int64_t ItemOf(const wire::Operand& operand) {
@@ -41,6 +44,18 @@ bool HasIndex(const wire::Program& program) {
 
 bool IsArg(wire::ReduceCode::Combine combine) {
   return combine == wire::ReduceCode::COMBINE_ARGMIN || combine == wire::ReduceCode::COMBINE_ARGMAX;
+}
+
+// What is combined of a partial result: a number, or the moments' record (device/moments.h).
+bool HasRecords(const wire::ReduceCode& code) {
+  return code.combine() == wire::ReduceCode::COMBINE_MOMENTS;
+}
+int64_t PartialItem(const wire::ReduceCode& code) {
+  return HasRecords(code) ? kRecordBytes : ItemSize(static_cast<DType>(code.accumulator_dtype()));
+}
+// The largest type, whose alignment is enough for a record.
+int32_t PartialType(const wire::ReduceCode& code) {
+  return HasRecords(code) ? static_cast<int32_t>(DType::kComplex128) : code.accumulator_dtype();
 }
 
 wire::Program Identity(DType dtype) {
@@ -239,8 +254,7 @@ bool Pieces::Fits(Extents chunk, int64_t max_bytes) const {
   for (size_t i = num_kept_; i < chunk.size(); ++i)
     partials *= chunk[i] == 0 ? 1 : (extents_[i] + chunk[i] - 1) / chunk[i];
   if (partials > 1) {
-    int64_t one = Product(chunk.subspan(0, num_kept_)) *
-                  ItemSize(static_cast<DType>(code_.reduce().accumulator_dtype()));
+    int64_t one = Product(chunk.subspan(0, num_kept_)) * PartialItem(code_.reduce());
     if (one > max_bytes / partials || partials * one + bytes > max_bytes) return false;
     bytes = one;
   }
@@ -349,7 +363,7 @@ Piece Pieces::At(int64_t index) const {
   }
   Part output = PartOf(output_, begin, count);
   if (partial) {
-    auto item = ItemSize(static_cast<DType>(code_.reduce().accumulator_dtype()));
+    const int64_t item = PartialItem(code_.reduce());
     Operand dense{.item = item, .strides = std::vector<int64_t>(num_kept_)};
     int64_t step = item;
     for (size_t axis = num_kept_; axis-- > 0; step *= count[axis]) dense.strides[axis] = step;
@@ -473,9 +487,11 @@ void Pieces::FillReduce(Extents count, const std::vector<Part>& inputs, const Pa
   code->clear_computed();  // partial results have an order of their own
   *launch->mutable_map_scalars() = whole.map_scalars();
   if (partial) {
-    auto accumulator = static_cast<DType>(code->accumulator_dtype());
-    *code->mutable_finish() = Identity(accumulator);
-    code->set_output_dtype(code->accumulator_dtype());
+    const int32_t partial_type = PartialType(*code);
+    *code->mutable_finish() =
+        Identity(FinishedType(code->combine(), static_cast<DType>(code->accumulator_dtype())));
+    code->set_output_dtype(partial_type);
+    code->set_stores_accumulator(HasRecords(*code));
   } else {
     *launch->mutable_finish_scalars() = whole.finish_scalars();
   }
@@ -496,7 +512,7 @@ Piece Pieces::Combine(Extents begin, Extents count) const {
   piece.output_bytes = output.region.num_bytes();
   piece.keeps_rest = output.has_gaps;
   int64_t partials = NumAlong(num_kept_, extents_.size());
-  int64_t item = ItemSize(static_cast<DType>(code_.reduce().accumulator_dtype()));
+  const int64_t item = PartialItem(code_.reduce());
   Loop kept{{count.begin(), count.begin() + num_kept_},
             {std::vector<int64_t>(num_kept_), output.strides}};
   int64_t step = item;
@@ -510,13 +526,15 @@ Piece Pieces::Combine(Extents begin, Extents count) const {
   auto* code = plan.code.emplace().mutable_reduce();
   auto* launch = plan.task.mutable_reduce();
   *code = code_.reduce();
-  *code->mutable_map() = Identity(static_cast<DType>(code->accumulator_dtype()));
+  const int32_t partial_type = PartialType(*code);
+  *code->mutable_map() = Identity(static_cast<DType>(partial_type));
   code->clear_input_dtypes();
-  code->add_input_dtypes(code->accumulator_dtype());
+  code->add_input_dtypes(partial_type);
+  code->set_reads_accumulator(HasRecords(*code));
   *launch->mutable_finish_scalars() = task_.reduce().finish_scalars();
   code->clear_computed();
   SetReduceExtents(kept, reduced, launch);
-  AddReduceInput(kept, reduced, 0, code->accumulator_dtype(), launch);
+  AddReduceInput(kept, reduced, 0, partial_type, launch);
   SetReduceOutput(kept, output.offset, code->output_dtype(), launch);
   int64_t elements = partials * (step / item);
   SetReduceLayout(*launch, elements, code);

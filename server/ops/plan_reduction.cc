@@ -9,6 +9,7 @@
 #include "server/ops/elementwise.h"
 #include "server/ops/fold_plan.h"
 #include "server/ops/promotion.h"
+#include "server/ops/reduce_access.h"
 #include "server/ops/reduce_plan.h"
 
 namespace stride::ops {
@@ -52,6 +53,10 @@ Rule RuleOf(v1::Reduction::Function function) {
       return {"norm", Code::COMBINE_ADD};
     case v1::Reduction::FUNCTION_COUNT_NONZERO:
       return {"count_nonzero", Code::COMBINE_ADD};
+    case v1::Reduction::FUNCTION_VAR:
+      return {"var", Code::COMBINE_MOMENTS};
+    case v1::Reduction::FUNCTION_STD:
+      return {"std", Code::COMBINE_MOMENTS};
     default:
       return {"", Code::COMBINE_UNSPECIFIED};
   }
@@ -64,11 +69,12 @@ bool HasIdentity(Code::Combine combine) {
   return combine != Code::COMBINE_MINIMUM && combine != Code::COMBINE_MAXIMUM && !IsArg(combine);
 }
 
-// NumPy's `initial=` and `where=`, and what makes its nansum of sum.
+// NumPy's `initial=`, `where=` and `ddof=`, and what makes its nansum of sum.
 struct Extras {
   std::optional<WeakScalar> initial;
   std::optional<ArrayInfo> mask;
   bool skip_nan = false;
+  double correction = 0;
 };
 
 // A mask may leave nothing, which has to have a value.
@@ -195,9 +201,9 @@ DType DefaultType(v1::Reduction::Function function, DType input) {
     case v1::Reduction::FUNCTION_COUNT_NONZERO:
       return DType::kInt64;
     case v1::Reduction::FUNCTION_NORM:
-      if (integral) return DType::kFloat64;
-      if (input == DType::kComplex64) return DType::kFloat32;
-      return input == DType::kComplex128 ? DType::kFloat64 : input;
+    case v1::Reduction::FUNCTION_VAR:
+    case v1::Reduction::FUNCTION_STD:
+      return integral ? DType::kFloat64 : RealType(input);
     default:
       return input;
   }
@@ -222,6 +228,9 @@ absl::Status CheckType(v1::Reduction::Function function, const char* name, DType
                                      : refuse("the result is int64; leave data_type unset");
     case v1::Reduction::FUNCTION_NORM:
       return IsFloat(result) ? absl::OkStatus() : refuse("a norm is a float");
+    case v1::Reduction::FUNCTION_VAR:
+    case v1::Reduction::FUNCTION_STD:
+      return IsFloat(result) ? absl::OkStatus() : refuse("a variance is a float");
     case v1::Reduction::FUNCTION_MEAN:
       if (!IsFloat(result) && !IsComplex(result))
         return refuse("a mean is a float or complex number");
@@ -257,6 +266,10 @@ DType AccumulatorType(v1::Reduction::Function function, DType input, DType resul
     case v1::Reduction::FUNCTION_ARGMIN:
     case v1::Reduction::FUNCTION_ARGMAX:
       return ComputeType(input);
+    case v1::Reduction::FUNCTION_VAR:
+    case v1::Reduction::FUNCTION_STD:
+      if (!IsComplex(input)) return ComputeType(result);
+      return ItemSize(result) > ItemSize(RealType(input)) ? DType::kComplex128 : input;
     default:
       return ComputeType(result);
   }
@@ -276,7 +289,7 @@ absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function 
     return builder.Op("multiply", {wide, wide}, accumulator);
   }
   // |z|^2 without the square root: re*re + im*im.
-  DType part = input == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
+  const DType part = RealType(input);
   Value real = builder.Cast(builder.Op("real", {value}, part), accumulator);
   Value imag = builder.Cast(builder.Op("imag", {value}, part), accumulator);
   return builder.Op("add",
@@ -285,10 +298,49 @@ absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function 
                     accumulator);
 }
 
+bool IsVariance(v1::Reduction::Function function) {
+  return function == v1::Reduction::FUNCTION_VAR || function == v1::Reduction::FUNCTION_STD;
+}
+
+// The sum of squared distances from the mean divided by the degrees of freedom. As in NumPy, none
+// of them make infinities and NaN; `skip_nan` makes NaN of them.
+absl::StatusOr<Value> FinishVariance(ProgramBuilder& builder, Value squares,
+                                     std::optional<Value> counted, int64_t count,
+                                     const Extras& extras) {
+  const auto number = [&](double value, DType dtype) -> absl::StatusOr<Value> {
+    auto encoded = EncodeScalar(value, dtype, "reduction.correction");
+    if (!encoded.ok()) return encoded.status();
+    return builder.Constant(*encoded);
+  };
+  const DType real = squares.dtype, wide = DType::kFloat64;
+  if (!counted) {
+    auto left = number(std::max(static_cast<double>(count) - extras.correction, 0.0), real);
+    if (!left.ok()) return left.status();
+    return builder.Op("divide", {squares, *left}, real);
+  }
+  auto correction = number(extras.correction, wide), none = number(0, wide);
+  if (!correction.ok()) return correction.status();
+  if (!none.ok()) return none.status();
+  const Value left = builder.Op(
+      "maximum", {builder.Op("subtract", {builder.Cast(*counted, wide), *correction}, wide), *none},
+      wide);
+  const Value variance = builder.Op("divide", {squares, builder.Cast(left, real)}, real);
+  if (!extras.skip_nan) return variance;
+  auto nan = number(std::numeric_limits<double>::quiet_NaN(), real);
+  if (!nan.ok()) return nan.status();
+  return builder.Op("where", {builder.Cast(left, DType::kBool), variance, *nan}, real);
+}
+
 // `counted`: of the elements that take part, where not all do.
 absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Function function,
-                                  Value value, std::optional<Value> counted, int64_t count) {
+                                  Value value, std::optional<Value> counted, int64_t count,
+                                  const Extras& extras) {
   const DType accumulator = value.dtype;
+  if (IsVariance(function)) {
+    auto variance = FinishVariance(builder, value, counted, count, extras);
+    if (!variance.ok() || function == v1::Reduction::FUNCTION_VAR) return variance;
+    return builder.Op("sqrt", {*variance}, accumulator);
+  }
   if (function == v1::Reduction::FUNCTION_NORM) return builder.Op("sqrt", {value}, accumulator);
   if (function != v1::Reduction::FUNCTION_MEAN) return value;
   if (counted)
@@ -377,8 +429,8 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   const DType dtype = data_type.value_or(DefaultType(function, input.dtype));
   // The default type is right by construction (mean of int64 is a float, norm of complex a real).
   if (data_type) {
-    const DType from =
-        function == v1::Reduction::FUNCTION_NORM ? DefaultType(function, input.dtype) : input.dtype;
+    const bool is_real = function == v1::Reduction::FUNCTION_NORM || IsVariance(function);
+    const DType from = is_real ? DefaultType(function, input.dtype) : input.dtype;
     if (auto status = CheckType(function, rule.name, from, dtype); !status.ok()) return status;
   }
   auto is_reduced = ReducedAxes(reduction, input.shape.size(), IsArg(rule.combine));
@@ -399,14 +451,15 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
   // A reduction with an identity needs no count.
-  const bool replaces_nan = skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN;
+  const bool replaces_nan =
+      skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN && !IsVariance(function);
   if (replaces_nan) {
     mapped =
         ReplaceNan(spec.map, spec.mapped, element, rule.combine == Code::COMBINE_MULTIPLY ? 1 : 0);
     if (!mapped.ok()) return mapped.status();
     spec.mapped = *mapped;
   }
-  const DType finish_input = IsArg(rule.combine) ? DType::kInt64 : spec.accumulator;
+  const DType finish_input = FinishedType(rule.combine, spec.accumulator);
   Value elements = spec.finish.Input(0, finish_input);
   std::optional<Value> count = AddMask(extras, &spec);
   if (skip_nan && !replaces_nan) count = LeaveNanOut(element, IsArg(rule.combine), &spec);
@@ -429,7 +482,7 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   if (skip_nan && !has_identity && count && !extras.initial && whole.ok())
     whole = NanOfNothing(spec.finish, *whole, *count);
   if (!whole.ok()) return whole.status();
-  auto finished = FinishValue(spec.finish, function, *whole, count, shape.reduced_count);
+  auto finished = FinishValue(spec.finish, function, *whole, count, shape.reduced_count, extras);
   if (!finished.ok()) return finished.status();
   spec.finished = spec.finish.Cast(*finished, dtype);
   spec.is_reduced = *std::move(is_reduced);
@@ -583,9 +636,13 @@ absl::Status CheckExtras(const v1::Reduction& reduction) {
   const bool by_elements = function == v1::Reduction::FUNCTION_ANY ||
                            function == v1::Reduction::FUNCTION_ALL ||
                            function == v1::Reduction::FUNCTION_COUNT_NONZERO;
+  if (reduction.correction() != 0 && !IsVariance(function))
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.correction",
+                        "only a variance and a standard deviation take a correction");
   if (reduction.skip_nan() && (by_elements || !reduction.function_name().empty()))
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kSkipNan,
-                        "NaN are left out of sums, products, means, norms and extremes alone");
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, kSkipNan,
+        "NaN are left out of sums, products, means, norms, variances and extremes alone");
   if (reduction.has_where() && is_index)
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kWhere,
                         "an index is of all elements; this reduction takes no mask");
@@ -597,6 +654,7 @@ absl::StatusOr<Extras> ReadExtras(const v1::Reduction& reduction, std::vector<Ar
   if (auto s = CheckExtras(reduction); !s.ok()) return s;
   Extras extras;
   extras.skip_nan = reduction.skip_nan();
+  extras.correction = reduction.correction();
   if (reduction.has_initial()) {
     auto initial = ReadScalar(reduction.initial(), kInitial);
     if (!initial.ok()) return initial.status();

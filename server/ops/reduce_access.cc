@@ -30,6 +30,18 @@ bool OperandFits(const wire::Operand& operand, const google::protobuf::RepeatedF
 
 }  // namespace
 
+DType FinishedType(wire::ReduceCode::Combine combine, DType accumulator) {
+  switch (combine) {
+    case wire::ReduceCode::COMBINE_ARGMIN:
+    case wire::ReduceCode::COMBINE_ARGMAX:
+      return DType::kInt64;
+    case wire::ReduceCode::COMBINE_MOMENTS:
+      return RealType(accumulator);
+    default:
+      return accumulator;
+  }
+}
+
 const wire::ReduceLaunch& DecidingLaunch(const wire::ReduceLaunch& launch) {
   return launch.has_array() ? launch.array() : launch;
 }

@@ -1,10 +1,14 @@
 #pragma once
 
+#include "server/store/dtype.h"
 #include "server/wire/plan.pb.h"
 
 // How a reduction walks memory, derived from its launch alone, so that the planner (which chooses
 // the code) and the device's launcher (which chooses the grid) agree by construction.
 namespace stride::ops {
+
+// The type of input 0 of the code's `finish`.
+DType FinishedType(wire::ReduceCode::Combine combine, DType accumulator);
 
 // The launch whose axes decide how the work is cut: that of the array, for computed elements.
 const wire::ReduceLaunch& DecidingLaunch(const wire::ReduceLaunch& launch);

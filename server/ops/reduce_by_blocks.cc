@@ -13,12 +13,8 @@ namespace {
 using Code = wire::ReduceCode;
 using Extents = google::protobuf::RepeatedField<int64_t>;
 
-bool IsArg(Code::Combine combine) {
-  return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
-}
-
 int32_t AccumulatedType(Code::Combine combine, int32_t accumulator) {
-  return IsArg(combine) ? static_cast<int32_t>(DType::kInt64) : accumulator;
+  return static_cast<int32_t>(FinishedType(combine, static_cast<DType>(accumulator)));
 }
 
 wire::Program InputAlone(int32_t dtype) {
@@ -34,6 +30,15 @@ bool ReadsIndex(const wire::Program& program) {
   return std::any_of(program.instructions().begin(), program.instructions().end(),
                      [](const wire::Instruction& instruction) {
                        return instruction.kind() == wire::Instruction::KIND_INDEX;
+                     });
+}
+
+// Whether the program reads no input but this one.
+bool FinishReads(const wire::Program& finish, uint32_t index) {
+  return std::all_of(finish.instructions().begin(), finish.instructions().end(),
+                     [&](const wire::Instruction& instruction) {
+                       return instruction.kind() != wire::Instruction::KIND_INPUT ||
+                              instruction.index() == index;
                      });
 }
 
@@ -65,7 +70,8 @@ std::vector<int64_t> StridesOf(const Extents& extents, int64_t step) {
 std::optional<wire::Code> PlainReduceCode(const Code& code) {
   const bool plain = code.combine() != Code::COMBINE_PROGRAM && code.map().results_size() == 1 &&
                      !ReadsIndex(code.map()) && RunsByBlocks(code.map()) &&
-                     RunsByBlocks(code.finish());
+                     RunsByBlocks(code.finish()) && !code.stores_accumulator() &&
+                     !code.reads_accumulator() && FinishReads(code.finish(), 0);
   if (!plain) return std::nullopt;
   const bool columns = code.kept_contiguous();
   const uint32_t rank = code.has_computed() ? code.computed().reduced_rank() : code.reduced_rank();

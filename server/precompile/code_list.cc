@@ -103,12 +103,14 @@ class CodeList {
   // Reductions of values as they lie in memory, which block loops prepare and finish.
   void AddPlainReductions() {
     using Code = wire::ReduceCode;
-    for (int combine = Code::COMBINE_ADD; combine <= Code::COMBINE_ARGMAX; ++combine) {
+    for (int combine = Code::COMBINE_ADD; combine <= Code::COMBINE_MOMENTS; ++combine) {
+      if (combine == Code::COMBINE_PROGRAM) continue;
       const bool logical =
           combine == Code::COMBINE_LOGICAL_OR || combine == Code::COMBINE_LOGICAL_AND;
       for (DType dtype : AllTypes()) {
         // Floats of 16 bits accumulate in 32.
         if (ops::ComputeType(dtype) != dtype || (logical && !IsBool(dtype))) continue;
+        if (combine == Code::COMBINE_MOMENTS && !IsFloat(dtype) && !IsComplex(dtype)) continue;
         const auto add = [&](bool columns, uint32_t rank) {
           AddCode(ops::PlainReduceCode(static_cast<Code::Combine>(combine),
                                        static_cast<int32_t>(dtype), columns, rank));
@@ -217,8 +219,12 @@ class CodeList {
       matmul.mutable_matmul()->mutable_left()->set_handle(1);
       matmul.mutable_matmul()->mutable_right()->set_handle(2);
       Add(matmul, {Array(dtype, {20, 30}), Array(dtype, {30, 20})});
-      Add(matmul, {Array(dtype, kLine), Array(dtype, kLine)});
     }
+    // A vector by a vector is a reduction.
+    v1::Operation dot;
+    dot.mutable_matmul()->mutable_left()->set_handle(1);
+    dot.mutable_matmul()->mutable_right()->set_handle(2);
+    for (DType dtype : AllTypes()) Add(dot, {Array(dtype, kLine), Array(dtype, kLine)});
   }
 
   // By blocks each element would compute a generator's block of its own. What a client passes, such

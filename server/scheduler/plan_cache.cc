@@ -119,6 +119,7 @@ void AddKind(const v1::Reduction& reduction, KeyWriter& key) {
   key.Add(reduction.has_where());
   if (reduction.has_where()) key.AddOperand(reduction.where());
   key.Add(reduction.skip_nan());
+  key.Add(reduction.correction());
 }
 
 void AddKind(const v1::Matmul& matmul, KeyWriter& key) {

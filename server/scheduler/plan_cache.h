@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,9 +25,9 @@ struct Planned;
 
 // What a plan comes to where its arrays are spread over devices (sharded.cc): the same each time.
 struct SpreadPlans {
-  // Of a reduction, how it is split, and its plan without the last step.
+  // Of a reduction, how it is split, and its plans without the last step, by what they store.
   std::shared_ptr<const ops::PartialResults> split;
-  std::shared_ptr<const Planned> without_finish;
+  std::array<std::shared_ptr<const Planned>, ops::kMaxFinishInputs> without_finish;
   // How its partial results become the whole's, and of what: the latest of them.
   std::shared_ptr<const Planned> combine;
   std::vector<ops::Input> partials;

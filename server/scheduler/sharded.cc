@@ -341,7 +341,8 @@ class Launch {
         part.targets = {{}};
         auto planned = runner_.Plan(step.operation, InfosOf(part.inputs), {nullptr});
         if (!planned.ok()) return planned.status();
-        part.planned = step.accumulated ? WithoutFinish(**planned) : *std::move(planned);
+        part.planned =
+            step.accumulated ? WithoutFinish(**planned, *step.accumulated) : *std::move(planned);
         parts.push_back(std::move(part));
       }
     }
@@ -375,9 +376,9 @@ class Launch {
     return kept;
   }
 
-  static std::shared_ptr<const Planned> WithoutFinish(const Planned& whole) {
-    auto& kept = whole.spread.without_finish;
-    if (kept == nullptr) kept = MakePlanned(ops::WithoutFinish(whole.plan));
+  static std::shared_ptr<const Planned> WithoutFinish(const Planned& whole, int input) {
+    auto& kept = whole.spread.without_finish[static_cast<size_t>(input)];
+    if (kept == nullptr) kept = MakePlanned(ops::WithoutFinish(whole.plan, input));
     return kept;
   }
 

@@ -53,5 +53,10 @@ constexpr bool IsUnsigned(DType d) { return d >= DType::kUInt8 && d <= DType::kU
 constexpr bool IsInteger(DType d) { return IsSigned(d) || IsUnsigned(d); }
 constexpr bool IsFloat(DType d) { return d >= DType::kFloat16 && d <= DType::kFloat64; }
 constexpr bool IsComplex(DType d) { return d >= DType::kComplex64; }
+// The type of a complex number's parts; any other type itself.
+constexpr DType RealType(DType d) {
+  if (!IsComplex(d)) return d;
+  return d == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
+}
 
 }  // namespace stride

@@ -90,6 +90,9 @@ class GradientTest(client_case.ClientCase):
     def test_reductions_and_shapes(self):
         x = np.array([[1.0, 2.5, 4.0], [0.5, 3.0, 2.0]])
         self.check(lambda x: x.mean() + jnp.var(x) + jnp.max(x, axis=0).sum() + jnp.prod(x, axis=1).sum(), x)
+        mask = np.array([[True, False, True], [True, True, True]])
+        self.check(lambda x: (jnp.var(x, axis=1, ddof=1) * jnp.std(x)).sum() + jnp.nanstd(x, axis=1).sum(), x)
+        self.check(lambda x: jnp.std(x, axis=0, where=mask).sum() * jnp.nanvar(x) + jnp.var(x, axis=0).prod(), x)
         self.check(lambda x: (x.T.reshape(2, 3)[1:, ::2] ** 2).sum() + jnp.cumsum(x, axis=1)[0, 2] * x[1, 1], x)
         self.check(lambda x: (jnp.concatenate([x, x * 2])[3] * jnp.stack([x, x])[1, 0]).sum(), x)
         self.check(lambda x: (jnp.sort(x, axis=1)[:, 0] * x[:, 2]).sum() + (x @ x.T).sum(), x)

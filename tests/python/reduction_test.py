@@ -1,6 +1,7 @@
 """Reductions and matrix products, beside NumPy."""
 
 import pickle
+import warnings
 
 import numpy as np
 
@@ -40,6 +41,40 @@ class ReductionTest(client_case.ClientCase):
                     self.check(name, host, axis=axis)
                     expected = np.asarray(getattr(np, name)(host, axis=axis, ddof=1))
                     self.same(getattr(st, name)(st.asarray(host), axis=axis, correction=1), expected, rtol=1e-5)
+
+    def test_spread_around_a_large_mean(self):
+        """Within some units of the last place, where the mean takes most digits of the elements."""
+        random = np.random.default_rng(11)
+        for dtype, rtol in ((np.float32, 2e-6), (np.float64, 1e-14), (np.complex64, 2e-6)):
+            host = (random.normal(size=(300, 700)) + 4000).astype(dtype)
+            x, wide = st.asarray(host), host.astype(np.clongdouble if dtype is np.complex64 else np.longdouble)
+            mask = random.random((300, 700)) < 0.3
+            for axis in (None, 0, 1):
+                for name in ("var", "std"):
+                    ours, numpys = getattr(st, name), getattr(np, name)
+                    for options in ({}, {"ddof": 1}, {"keepdims": True}, {"where": mask}, {"where": mask, "ddof": 2.5}):
+                        expected = np.asarray(numpys(wide, axis=axis, **options)).astype(host.real.dtype)
+                        self.same(ours(x, axis=axis, **options), expected, rtol=rtol)
+                    expected = np.asarray(numpys(wide, axis=axis)).astype(host.real.dtype)
+                    self.same(st.jit(lambda y: ours(y, axis=axis))(x), expected, rtol=rtol)
+
+    def test_spread_is_one_operation(self):
+        x = st.asarray(np.arange(12.0).reshape(3, 4))
+        for one in (st.var(x), st.std(x, axis=1), st.nanvar(x, axis=0), st.nanstd(x), st.std(x, where=x > 3)):
+            self.assertEqual(one._node.inputs[0] is x._node, True)
+
+    def test_spread_of_too_few(self):
+        host = np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for ddof in (0, 1, 2, 3):
+                for axis in (None, 0, 1):
+                    for name in ("var", "std", "nanvar", "nanstd"):
+                        self.check(name, host, axis=axis, ddof=ddof)
+                    mask = np.isfinite(host)
+                    self.check("var", host, axis=axis, ddof=ddof, where=mask)
+                self.check("var", np.zeros((0, 3)), axis=0, ddof=ddof)
+                self.check("std", np.float64(3), ddof=ddof)
 
     def test_places(self):
         host = np.array([[3.0, 1.0, np.nan], [7.0, -2.0, 5.0]])

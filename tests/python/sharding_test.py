@@ -238,7 +238,8 @@ class ShardingTest(client_case.ClientCase):
 
     def test_reductions(self):
         random = np.random.default_rng(5)
-        functions = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
+        functions = (
+            "sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero", "var", "std")
         for dtype in (np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64, np.complex64):
             host = random.integers(0, 2 if dtype is np.bool_ else 4, (5, 3, 7)).astype(dtype)
             for split in (0, 1, 2) if dtype is np.float32 else (0, 2):
@@ -315,8 +316,29 @@ class ShardingTest(client_case.ClientCase):
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_MEAN, where=m, axes=[0]), host.mean(where=mask, axis=0))
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_NORM), np.linalg.norm(host))
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_NORM, axes=[split]), np.linalg.norm(host, axis=split))
+            for correction in (0, 1):
+                for axis in (None, 0, 1):
+                    ours = st.var(x, axis=axis, where=m, ddof=correction).to_numpy()
+                    np.testing.assert_allclose(ours, host.var(axis=axis, where=mask, ddof=correction))
             row = st.asarray(mask[0])
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_MEAN, where=row), host.mean(where=mask[0]))
+
+    def test_variances_of_parts_that_differ(self):
+        """The parts' means are far from each other and large; a part has nothing that counts."""
+        host = np.random.default_rng(3).normal(size=(24, 50)) + 1e6 * (1 + np.arange(24)[:, None] // 6)
+        for dtype, rtol in ((np.float64, 1e-14), (np.float32, 1e-6), (np.complex128, 1e-14)):
+            whole = host.astype(dtype)
+            for split in (0, 1):
+                for axis in (None, 0, 1):
+                    ours = st.std(self.spread(whole, split), axis=axis).to_numpy()
+                    expected = whole.astype(np.clongdouble if dtype is np.complex128 else np.longdouble).std(axis)
+                    np.testing.assert_allclose(ours, expected.astype(ours.dtype), rtol=rtol)
+        host[:7, ::2] = np.nan
+        host[-7:, 1::2] = np.nan
+        for split in (0, 1):
+            for axis in (None, 0, 1):
+                ours = st.nanvar(self.spread(host, split), axis=axis, ddof=1).to_numpy()
+                np.testing.assert_allclose(ours, np.nanvar(host, axis=axis, ddof=1), rtol=1e-12)
 
     def test_sums_of_halves_do_not_overflow_on_the_way(self):
         host = np.full(4000, 60000, np.float16)

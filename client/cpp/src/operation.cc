@@ -108,9 +108,9 @@ void AddArgument(const KernelArgument& argument, v1::KernelArgument* out, Operat
 }  // namespace
 
 std::optional<Reduction> ParseReduction(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kNames = {"sum",    "prod", "min",          "max",
-                                                       "mean",   "any",  "all",          "argmin",
-                                                       "argmax", "norm", "count_nonzero"};
+  constexpr std::array<std::string_view, 13> kNames = {
+      "sum",    "prod",   "min",  "max",           "mean", "any", "all",
+      "argmin", "argmax", "norm", "count_nonzero", "var",  "std"};
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<Reduction>(i + 1);
   }
@@ -202,6 +202,7 @@ void SetReduction(const ReduceOptions& options, v1::Reduction* reduction, Operat
   reduction->mutable_axes()->Assign(options.axes.begin(), options.axes.end());
   reduction->set_keep_dims(options.keep_dims);
   reduction->set_skip_nan(options.skip_nan);
+  reduction->set_correction(options.correction);
   reduction->set_data_type(ToProto(options.data_type));
   if (options.initial) *reduction->mutable_initial() = options.initial->impl().message.scalar();
   if (options.where) *reduction->mutable_where() = Use(*options.where, impl);

@@ -220,7 +220,10 @@ def _check_reduction(function: Any, node: Node, axes: tuple, dtype: Any) -> None
     if not _REDUCTIONS:
         from stride._reductions import _F
 
-        _REDUCTIONS.update({_F.FUNCTION_SUM: np.sum, _F.FUNCTION_PROD: np.prod, _F.FUNCTION_MEAN: np.mean})
+        _REDUCTIONS.update({
+            _F.FUNCTION_SUM: np.sum, _F.FUNCTION_PROD: np.prod, _F.FUNCTION_MEAN: np.mean, _F.FUNCTION_VAR: np.var,
+            _F.FUNCTION_STD: np.std,
+        })
     ufunc = getattr(np, function, None) if isinstance(function, str) else None
     reduce = ufunc.reduce if isinstance(ufunc, np.ufunc) else _REDUCTIONS.get(function)
     if reduce is None or not math.prod(node.shape):

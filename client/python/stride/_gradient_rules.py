@@ -268,11 +268,13 @@ def _reduction(call: _Call):
     names = {
         pb.Reduction.FUNCTION_SUM: "add", pb.Reduction.FUNCTION_PROD: "multiply", pb.Reduction.FUNCTION_MIN: "minimum",
         pb.Reduction.FUNCTION_MAX: "maximum", pb.Reduction.FUNCTION_MEAN: "mean", pb.Reduction.FUNCTION_NORM: "norm",
+        pb.Reduction.FUNCTION_VAR: "var", pb.Reduction.FUNCTION_STD: "std",
     }
     name = message.function_name or names.get(message.function, "")
     axes = tuple(sorted(axis % max(1, x.ndim) for axis in message.axes)) or tuple(range(x.ndim))
     full = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    if name not in ("add", "sum", "multiply", "prod", "minimum", "min", "maximum", "max", "mean", "norm", "logaddexp"):
+    if name not in ("add", "sum", "multiply", "prod", "minimum", "min", "maximum", "max", "mean", "norm", "logaddexp",
+                    "var", "std"):
         raise _no_rule(f"the reduction {name or pb.Reduction.Function.Name(message.function)}")
     if len(message.more_inputs):
         raise _no_rule(f"the reduction {name} of several arrays")
@@ -293,6 +295,8 @@ def _reduction(call: _Call):
         elif name == "norm":
             found = g * x / el.where(result == 0, 1, result) if x.dtype.kind != "c" else \
                 g * el.conj(x) / el.where(result == 0, 1, result)
+        elif name in ("var", "std"):
+            found = _of_variance(g, result if name == "std" else None, x, axes, mask, skipped, message.correction)
         elif name == "logaddexp":
             found = _share(g, result, x)
         elif name in ("multiply", "prod"):
@@ -310,6 +314,28 @@ def _reduction(call: _Call):
         return {call.place("input"): found}
 
     return pull
+
+
+def _of_variance(g: Array, deviation, x: Array, axes, mask, skipped: bool, correction: float) -> Array:
+    """Of the variance, or of the standard deviation `deviation`, where elements take part."""
+    taken = mask
+    if skipped:
+        taken = ~el.isnan(x) if mask is None else mp.broadcast_to(mask, x.shape) & ~el.isnan(x)
+    if taken is None:
+        mean = _reductions.mean(x, axis=axes, keepdims=True)
+        left = max(math.prod(x.shape[i] for i in axes) - correction, 0.0)
+        scale = g / left if left else g * math.nan
+    else:
+        taken = mp.broadcast_to(taken, x.shape)
+        mean = _reductions.mean(x, axis=axes, keepdims=True, where=taken)
+        left = el.maximum(_reductions.count_nonzero(taken, axis=axes, keepdims=True) - correction, 0)
+        scale = g / left.astype(g.dtype)
+    distance = x - mean
+    if x.dtype.kind == "c":
+        distance = el.conj(distance)
+    if deviation is None:
+        return 2 * scale * distance
+    return scale * distance / el.where(deviation == 0, 1, deviation)
 
 
 def _others(x: Array, axes) -> Array:

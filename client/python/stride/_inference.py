@@ -53,7 +53,7 @@ def _restored(dtype: np.dtype, types) -> np.dtype:
     return _dtypes.bfloat16 if dtype == _dtypes.float16 and _dtypes.float16 not in types else dtype
 
 
-def _part(type_):
+def real_type(type_):
     return {_dtypes.complex64: _dtypes.float32, _dtypes.complex128: _dtypes.float64}.get(type_, type_)
 
 
@@ -65,7 +65,7 @@ def elementwise(name: str, *types) -> Tuple[np.dtype, np.dtype]:
         return _restored(loop, types), _restored(result, types)
     try:
         if name in ("real", "imag"):
-            return types[0], _part(types[0])
+            return types[0], real_type(types[0])
         if name == "where":
             common = promote(*types[1:])
             return common, common

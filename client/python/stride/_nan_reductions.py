@@ -1,4 +1,4 @@
-"""Reductions that leave out NaN: one operation of the service each, but for variances. NumPy's warnings of slices with
+"""Reductions that leave out NaN: one operation of the service each. NumPy's warnings of slices with
 nothing but NaN are given for elements that the host has; for others they would need a read."""
 
 import math
@@ -307,11 +307,6 @@ def _nan_mean(array: Array, axis, keepdims: bool, kind: np.dtype, where) -> Arra
     return result
 
 
-def _divided(total: Array, count: Array) -> Array:
-    """0 / 0 is NaN; the count in the sum's type."""
-    return total / count.astype(total.dtype)
-
-
 def nanvar(
     a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
     correction=None,
@@ -336,29 +331,43 @@ def nanvar(
         >>> float(st.nanvar(st.array([1.0, float("nan"), 3.0])))
         1.0
     """
-    array = array_of(a)
     ddof = _reductions._correction(ddof, correction)
+    return _arguments.give(_variance(_F.FUNCTION_VAR, a, axis, dtype, ddof, keepdims, where, mean), out, "unsafe")
+
+
+def _variance(function: int, a: Any, axis, dtype, ddof: float, keepdims: bool, where, mean) -> Array:
+    array = array_of(a)
     if not _has_nan(array):
-        return _reductions.var(array, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        return _reductions._variance(function, array, axis, dtype, keepdims, where, mean, ddof)
     kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
     if kind.kind in "biu":
         raise TypeError("If a is inexact, then dtype must be inexact")
+    axes = _inference.normal_axes(axis, array.ndim)
     if where is True:
-        axes = _inference.normal_axes(axis, array.ndim)
         _float_errors.of_nan_slices(array, axes, "Degrees of freedom <= 0 for slice.", most=ddof)
-    taken = _counted(array, where)
     array = array.astype(kind, copy=False)
+    if mean is None and (axes or not array.ndim):
+        real = _inference.real_type(kind)
+        return _reductions.reduce_by(
+            function, array._node, axes, keepdims, real, None, where, skip_nan=True, correction=float(ddof))
+    variance = _variance_about(mean, array, axis, ddof, keepdims, where)
+    return variance if function == _F.FUNCTION_VAR else _elementwise.sqrt(variance)
+
+
+def _variance_about(mean: Any, array: Array, axis, ddof: float, keepdims: bool, where) -> Array:
+    """The variance from a mean that is known, or of single elements."""
+    taken = _counted(array, where)
     count = _reductions.sum(taken, axis, None, None, True)
     if mean is None:
-        mean = _nan_mean(array, axis, True, kind, where)
-    deviation = choose(taken, array - mean, np.zeros((), kind)[()])
+        mean = _nan_mean(array, axis, True, array.dtype, where)
+    deviation = choose(taken, array - mean, np.zeros((), array.dtype)[()])
     squares = _elementwise.square(_elementwise.absolute(deviation))
     total = _reductions.sum(squares, axis, None, None, keepdims)
     if not keepdims:
         count = _manipulation.reshape(count, total.shape)
     left = count - ddof
     result = total / left.astype(total.dtype)
-    return _arguments.give(choose(left <= 0, np.asarray(math.nan, result.dtype)[()], result), out, "unsafe")
+    return choose(left <= 0, np.asarray(math.nan, result.dtype)[()], result)
 
 
 def nanstd(
@@ -385,5 +394,5 @@ def nanstd(
         >>> float(st.nanstd(st.array([1.0, float("nan"), 3.0])))
         1.0
     """
-    variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return _arguments.give(_elementwise.sqrt(variance), out, "unsafe")
+    ddof = _reductions._correction(ddof, correction)
+    return _arguments.give(_variance(_F.FUNCTION_STD, a, axis, dtype, ddof, keepdims, where, mean), out, "unsafe")

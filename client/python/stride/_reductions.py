@@ -58,18 +58,18 @@ def initial_number(initial) -> Optional[Number]:
 
 
 def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, where=True, initial=None,
-              more: tuple = (), skip_nan: bool = False) -> Array:
+              more: tuple = (), skip_nan: bool = False, correction: float = 0.0) -> Array:
     """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
     if _graph.check_reduction is not None:
         _graph.check_reduction(function, node, axes, data_type)
     whole = len(axes) == len(shape) and not keepdims
     shape = () if whole else tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
-    prepared = _prepared(function, axes, keepdims, data_type, skip_nan)
+    prepared = _prepared(function, axes, keepdims, data_type, skip_nan, correction)
     if where is True and initial is None and not more:
         host = None
         if node.buffer is not None and node.buffer.is_local and node.size and not skip_nan and type(function) is int:
-            host = _on_host(function, axes, keepdims, dtype)
+            host = _on_host(function, axes, keepdims, dtype, correction)
         return wrap(record(node.session, shape, dtype, prepared, (node,), host=host))
     mask, number = mask_node(where, node), initial_number(initial)
     start = None if number is None else number.to_proto()
@@ -96,8 +96,12 @@ _NUMPYS = {
 
 
 @functools.lru_cache(maxsize=1024)
-def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype):
+def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype, correction: float = 0.0):
     """The reduction by NumPy, of a local array (`_local.py`)."""
+    if function in (_F.FUNCTION_VAR, _F.FUNCTION_STD):
+        return functools.partial(
+            _variance_on_host, axes=axes, keepdims=keepdims, dtype=dtype, correction=correction,
+            root=function == _F.FUNCTION_STD)
     if function == _F.FUNCTION_NORM:
         return functools.partial(_norm_on_host, axes=axes, keepdims=keepdims, dtype=dtype)
     numpys, in_type = _NUMPYS.get(function, (None, False))
@@ -106,6 +110,19 @@ def _on_host(function: int, axes: tuple, keepdims: bool, dtype: np.dtype):
     if in_type:
         return _local.wide(numpys, dtype, axis=axes, keepdims=keepdims)
     return functools.partial(numpys, axis=axes, keepdims=keepdims)
+
+
+def _variance_on_host(
+    values: np.ndarray, axes: tuple, keepdims: bool, dtype: np.dtype, correction: float, root: bool
+) -> np.ndarray:
+    """`numpy.var` would warn again of too few elements."""
+    wide = values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+    with np.errstate(all="ignore"):
+        sizes = np.abs(wide - np.mean(wide, axis=axes, keepdims=True))
+        squares = np.sum(sizes * sizes, axis=axes, keepdims=keepdims)
+        left = math.prod(values.shape[i] for i in axes) - correction
+        variance = squares / np.float64(left if left > 0 else 0)
+        return (np.sqrt(variance) if root else variance).astype(dtype)
 
 
 def _norm_on_host(values: np.ndarray, axes: tuple, keepdims: bool, dtype: np.dtype) -> Optional[np.ndarray]:
@@ -117,9 +134,9 @@ def _norm_on_host(values: np.ndarray, axes: tuple, keepdims: bool, dtype: np.dty
 
 @functools.lru_cache(maxsize=1024)
 def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type: Optional[np.dtype],
-              skip_nan: bool = False) -> Prepared:
+              skip_nan: bool = False, correction: float = 0.0) -> Prepared:
     """A reduction by these, of any one input."""
-    reduction = pb.Reduction(axes=axes, keep_dims=keepdims, skip_nan=skip_nan)
+    reduction = pb.Reduction(axes=axes, keep_dims=keepdims, skip_nan=skip_nan, correction=correction)
     if isinstance(function, str):
         reduction.function_name = function
     else:
@@ -418,16 +435,31 @@ def var(
         >>> float(st.var(st.array([1.0, 2.0, 3.0, 6.0])))
         3.5
     """
-    array = a if isinstance(a, Array) else wrap(node_of(a))
     correction = _correction(ddof, correction)
-    if out is not None:
-        options = {"where": where, "mean": mean, "correction": correction}
-        return _give(var(array, axis, dtype, keepdims=keepdims, **options), out, "unsafe")
+    return _give(_variance(_F.FUNCTION_VAR, a, axis, dtype, keepdims, where, mean, correction), out, "unsafe")
+
+
+def _variance(function: int, a, axis, dtype, keepdims: bool, where, mean, correction) -> Array:
+    array = a if isinstance(a, Array) else wrap(node_of(a))
     if dtype is not None:
         array = array.astype(dtype, copy=False)
     axes = _inference.normal_axes(axis, array.ndim)
-    if mean is None:
-        mean = _plain_mean(array, axes, True, where)
+    if mean is not None or not axes and array.ndim:
+        if mean is None:
+            mean = _plain_mean(array, axes, True, where)
+        variance = _variance_about(mean, array, axes, keepdims, where, correction)
+        return variance if function == _F.FUNCTION_VAR else sqrt(variance)
+    if where is True:
+        count = math.prod(array.shape[i] for i in axes)
+        if count <= correction:
+            _float_errors().of_variance(count, correction)
+    dtype = _dtypes.float64 if array.dtype.kind in "biu" else _inference.real_type(array.dtype)
+    return reduce_by(
+        function, array._node, axes, keepdims, dtype, None, where, correction=float(correction))
+
+
+def _variance_about(mean, array: Array, axes: tuple, keepdims: bool, where, correction) -> Array:
+    """The variance from a mean that is known."""
     deviations = array - mean
     deviations = square(absolute(deviations) if deviations.dtype.kind == "c" else deviations)
     total = sum(deviations, axis=axes, keepdims=keepdims, where=where)
@@ -479,8 +511,7 @@ def std(
         1.0
     """
     correction = _correction(ddof, correction)
-    result = sqrt(var(a, axis, dtype, keepdims=keepdims, where=where, mean=mean, correction=correction))
-    return _give(result, out, "unsafe")
+    return _give(_variance(_F.FUNCTION_STD, a, axis, dtype, keepdims, where, mean, correction), out, "unsafe")
 
 
 def _truth(function: int, x, axis, keepdims: bool, where) -> Array:

@@ -10,6 +10,8 @@ extern const char kFloatsHeader[];
 extern const char kComplexHeader[];
 extern const char kGenericHeader[];
 extern const char kRandomHeader[];
+// Of variances, after the others.
+extern const char kMomentsHeader[];
 // Of reductions on the CPU device, after the others.
 extern const char kLanesHeader[];
 // The kernel that runs programs by block loops, after those.

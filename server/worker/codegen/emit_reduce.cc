@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/ops/reduce_access.h"
+#include "server/worker/codegen/device_headers.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/codegen/reduce_constants.h"
@@ -105,7 +107,15 @@ absl::StatusOr<std::string> ProgramAccumulatorText(const Code& code, DType dtype
       "}; }\nST_FN Acc st_combine(Acc a, Acc b) {\n", combined, "  return Acc{value};\n}\n");
 }
 
+std::string MomentsText(const std::string& type) {
+  return absl::StrCat(kMomentsHeader, "typedef st_moments<", type,
+                      "> Acc;\nST_FN Acc st_identity() { return Acc{", type, "(), ", type,
+                      "(), 0, 0}; }\nST_FN Acc st_combine(const Acc& a, const Acc& b) { return "
+                      "st_combine_moments(a, b); }\n");
+}
+
 std::string AccumulatorText(const Code& code, DType dtype, bool counts) {
+  if (code.combine() == Code::COMBINE_MOMENTS) return MomentsText(TypeName(dtype));
   std::string type = TypeName(dtype), identity = IdentityText(code.combine(), dtype);
   // bool{0} and the like narrow; casts do not.
   if (!IsComplex(dtype) && identity.find('{') != std::string::npos) {
@@ -158,6 +168,9 @@ std::string LaunchStruct(const ReduceText& text, int num_map_scalars, int num_fi
 
 // The value of one element from its inputs, and from pointers to them.
 std::string MapText(const ReduceText& text, DType accumulator) {
+  if (text.reads_accumulator)
+    return "ST_FN Acc load_mapped(const mapScalars&, const void* p0, st_i64) { return *(const "
+           "Acc*)p0; }\n";
   std::string values, parameters, passed, arguments;
   for (size_t i = 0; i < text.dtypes.size(); ++i) {
     absl::StrAppend(&values, ", ", TypeName(text.dtypes[i]), " v", i);
@@ -165,16 +178,17 @@ std::string MapText(const ReduceText& text, DType accumulator) {
     absl::StrAppend(&parameters, ", const void* p", i);
     absl::StrAppend(&arguments, ", st_load<", TypeName(text.dtypes[i]), ">(p", i, ")");
   }
-  return absl::StrCat(
-      "ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
-      TypeName(accumulator), " value;\n", text.selects ? "  bool takes_part;\n" : "",
-      "  map(scalars", passed, ", index, value", text.selects ? ", takes_part" : "", ");\n",
-      text.selects ? "  if (!takes_part) return st_identity();\n" : "", "  return Acc{value",
-      text.counts      ? ", 1"
-      : text.has_index ? ", index"
-                       : "",
-      "};\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
-      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
+  return absl::StrCat("ST_FN Acc mapped(const mapScalars& scalars", values, ", st_i64 index) {\n  ",
+                      TypeName(accumulator), " value;\n",
+                      text.selects ? "  bool takes_part;\n" : "", "  map(scalars", passed,
+                      ", index, value", text.selects ? ", takes_part" : "", ");\n",
+                      text.selects ? "  if (!takes_part) return st_identity();\n" : "", "  return ",
+                      text.is_moments  ? "st_moments_of(value)"
+                      : text.counts    ? "Acc{value, 1}"
+                      : text.has_index ? "Acc{value, index}"
+                                       : "Acc{value}",
+                      ";\n}\nST_FN Acc load_mapped(const mapScalars& scalars", parameters,
+                      ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
 }
 
 // Byte offset of kept element or reduced element number `i`, axis by axis from the last.
@@ -201,12 +215,19 @@ std::string OffsetText(const std::string& name, int first_axis, int rank,
 }
 
 std::string StoreText(const ReduceText& text, DType output) {
-  return absl::StrCat(
+  const char* const begin =
       "ST_FN void store_result(const Launch& launch, const finishScalars& scalars, st_i64 kept, "
-      "Acc acc) {\n  ",
-      TypeName(output), " result;\n  finish(scalars, acc.", text.finishes_index ? "index" : "value",
-      text.counts ? ", acc.count" : "", ", kept, result);\n  st_store<", TypeName(output),
-      ">(launch.output + output_offset(launch, kept), result);\n}\n");
+      "Acc acc) {\n";
+  if (text.stores_accumulator)
+    return absl::StrCat(begin,
+                        "  *(Acc*)(launch.output + output_offset(launch, kept)) = acc;\n}\n");
+  const char* const whole = text.is_moments ? "st_squares_of(acc), acc.count, acc.pivot, acc.offset"
+                            : text.finishes_index ? "acc.index"
+                            : text.counts         ? "acc.value, acc.count"
+                                                  : "acc.value";
+  return absl::StrCat(begin, "  ", TypeName(output), " result;\n  finish(scalars, ", whole,
+                      ", kept, result);\n  st_store<", TypeName(output),
+                      ">(launch.output + output_offset(launch, kept), result);\n}\n");
 }
 
 }  // namespace
@@ -248,14 +269,19 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
     return Broken("results");
   const bool by_program = code.combine() == Code::COMBINE_PROGRAM;
   text.finishes_index = IsArg(code.combine());
-  text.counts = text.selects && !text.finishes_index;
+  text.is_moments = code.combine() == Code::COMBINE_MOMENTS;
+  text.stores_accumulator = code.stores_accumulator();
+  text.reads_accumulator = code.reads_accumulator();
+  text.counts = text.selects && !text.finishes_index && !text.is_moments;
+  text.single = !text.selects && !by_program && !text.reads_accumulator;
   text.has_index = text.finishes_index || (by_program && !code.has_identity());
   text.kept_contiguous = code.kept_contiguous();
 
   auto map = EmitProgram("map", code.map(), text.dtypes);
   if (!map.ok()) return map.status();
-  std::vector<DType> finished = {text.finishes_index ? DType::kInt64 : *accumulator};
-  if (text.counts) finished.push_back(DType::kInt64);
+  std::vector<DType> finished = {ops::FinishedType(code.combine(), *accumulator)};
+  if (text.counts || text.is_moments) finished.push_back(DType::kInt64);
+  if (text.is_moments) finished.insert(finished.end(), 2, *accumulator);
   auto finish = EmitProgram("finish", code.finish(), finished);
   if (!finish.ok()) return finish.status();
   std::string accumulator_text;
@@ -285,8 +311,8 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
       OffsetText("reduced_offset", text.kept_rank, text.reduced_rank,
                  "launch.inputs[input].strides", ", int input", index),
       OffsetText("output_offset", 0, text.kept_rank, "launch.output_strides", "", index),
-      StoreText(text, *output), "struct alignas(16) Partial {\n  Acc acc;\n  char padding[",
-      kPartialBytes, " - sizeof(Acc)];\n};\n");
+      StoreText(text, *output), "struct alignas(16) Partial {\n  Acc acc;\n};\n",
+      "static_assert(sizeof(Partial) <= ", kPartialBytes, ", \"kPartialBytes\");\n");
   text.map_scalars_call =
       map->num_scalars == 0 ? "map_scalars()" : "map_scalars(launch.map_scalars)";
   text.finish_scalars_call =

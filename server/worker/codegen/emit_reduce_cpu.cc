@@ -85,6 +85,39 @@ $compute  Acc lanes[kLanes];
 }
 )";
 
+// Moments of complex numbers, and where some elements take no part: those that do are written one
+// after another.
+constexpr char kRunSizes[] = R"(
+enum { kRun = 512 };
+)";
+constexpr char kMomentsRun[] = R"(
+ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
+$compute  $value values[kRun];
+  st_i64 count = 0;
+  for (st_i64 i = 0; i < n; ++i) {
+    const Acc one = $run_element;
+    values[count] = one.pivot;
+    count += one.count;
+  }
+  return st_moments_of_run<8>(values, count);
+}
+)";
+
+// Moments of numbers, in two passes over the run.
+constexpr char kMomentsNumberRun[] = R"(
+ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
+$compute$source  if (n < kLanes) {
+    $value few[kLanes];
+    for (st_i64 i = 0; i < n; ++i) few[i] = source.value(i);
+    return st_moments_of_run<4>(few, n);
+  }
+  const st_distances<$value> distances{source, source.value(0)};
+  const $value offset = st_combine_values<st_adding, $value>(distances, n, $value()) * (1 / ($value)n);
+  const st_squared_distances<$value> squared{distances, offset};
+  return Acc{distances.pivot, offset, st_combine_values<st_adding, $value>(squared, n, $value()), n};
+}
+)";
+
 // Of a plain number. Runs too short for lanes are few operations: no copy, and four chains.
 constexpr char kNumberRun[] = R"(
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
@@ -123,7 +156,7 @@ constexpr char kSquares[] =
 )";
 constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   ST_IVDEP
-  for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.value;
+  for (st_i64 i = 0; i < n; ++i) values[i] = $run_element.$part;
   const st_in_place<$value> source{values};
 )";
 
@@ -236,6 +269,55 @@ constexpr char kVectors[] = R"(    if constexpr (unit_steps) {
                                                (const $value*)rows[2].at[0], (const $value*)rows[3].at[0], n);
       continue;
     }
+)";
+
+// Moments of columns: the numbers of rows are those of all columns, so that weights are found once
+// for them.
+constexpr char kMomentsBlock[] = R"(
+template <bool unit_steps>
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+  typedef decltype(total->squares) real;
+  alignas(64) $value pivot[kGroup], offset[kGroup];
+  alignas(64) real squares[kGroup];
+  const Row first = row_of(launch, base, start);
+  ST_IVDEP
+  for (st_i64 j = 0; j < n; ++j) {
+    pivot[j] = element<unit_steps>(launch, scalars, first, start, j).pivot;
+    offset[j] = $value();
+    squares[j] = 0;
+  }
+  st_i64 i = start;
+  for (; i + kTogether <= stop; i += kTogether) {
+    Row rows[kTogether];
+    for (int k = 0; k < kTogether; ++k) rows[k] = row_of(launch, base, i + k);
+    const real before = (real)(i - start), share = kTogether / (before + kTogether), weight = before * share;
+    ST_IVDEP
+    for (st_i64 j = 0; j < n; ++j) {
+      const $value a = st_subtract(element<unit_steps>(launch, scalars, rows[0], i, j).pivot, pivot[j]);
+      const $value b = st_subtract(element<unit_steps>(launch, scalars, rows[1], i + 1, j).pivot, pivot[j]);
+      const $value c = st_subtract(element<unit_steps>(launch, scalars, rows[2], i + 2, j).pivot, pivot[j]);
+      const $value d = st_subtract(element<unit_steps>(launch, scalars, rows[3], i + 3, j).pivot, pivot[j]);
+      const $value mean = st_scaled(st_add(st_add(a, b), st_add(c, d)), (real)0.25);
+      const $value distance = st_subtract(mean, offset[j]);
+      const real own = (st_squared_size(st_subtract(a, mean)) + st_squared_size(st_subtract(b, mean))) +
+                       (st_squared_size(st_subtract(c, mean)) + st_squared_size(st_subtract(d, mean)));
+      offset[j] = st_add(offset[j], st_scaled(distance, share));
+      squares[j] += own + st_squared_size(distance) * weight;
+    }
+  }
+  for (; i < stop; ++i) {
+    const Row row = row_of(launch, base, i);
+    const real before = (real)(i - start), share = 1 / (before + 1), weight = before * share;
+    ST_IVDEP
+    for (st_i64 j = 0; j < n; ++j) {
+      const $value value = st_subtract(element<unit_steps>(launch, scalars, row, i, j).pivot, pivot[j]);
+      const $value distance = st_subtract(value, offset[j]);
+      offset[j] = st_add(offset[j], st_scaled(distance, share));
+      squares[j] += st_squared_size(distance) * weight;
+    }
+  }
+  for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], Acc{pivot[j], offset[j], squares[j], stop - start});
+}
 )";
 
 constexpr char kCombineNumbers[] = R"(
@@ -388,10 +470,7 @@ bool IsExtreme(Code::Combine combine) {
 
 // How lanes of numbers are combined (device/lanes.h); empty: the accumulator is not one number.
 std::string CombinationOf(const Code& code, const ReduceText& text, DType accumulator) {
-  if (text.selects || !(IsBool(accumulator) || IsInteger(accumulator) ||
-                        accumulator == DType::kFloat32 || accumulator == DType::kFloat64)) {
-    return "";
-  }
+  if (!text.single || !IsNumber(accumulator)) return "";
   switch (code.combine()) {
     case Code::COMBINE_ADD:
       return "st_adding";
@@ -432,8 +511,9 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
   const uint32_t result = code.map().results(0);
   const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
   if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
-  if (text.finishes_index || value.op() != "multiply" || value.arguments_size() != 2 ||
-      text.dtypes.size() > 2 || !IsPlainInput(code, text, value.arguments(0), 0, dtype))
+  if (text.finishes_index || text.is_moments || value.op() != "multiply" ||
+      value.arguments_size() != 2 || text.dtypes.size() > 2 ||
+      !IsPlainInput(code, text, value.arguments(0), 0, dtype))
     return kCopied;
   const uint32_t last = static_cast<uint32_t>(text.dtypes.size()) - 1;
   if (!IsPlainInput(code, text, value.arguments(1), last, dtype)) return kCopied;
@@ -443,6 +523,13 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
 std::string RowsText(const Code& code, const ReduceText& text, const Pieces& pieces,
                      DType accumulator, const std::string& combination) {
   const std::string& compute = pieces.compute_run;
+  if (text.is_moments && text.single && IsNumber(accumulator)) {
+    const std::string run =
+        absl::StrReplaceAll(kMomentsNumberRun, {{"$source", SourceText(code, text, accumulator)}});
+    return absl::StrCat(kLanesHeader, kCascade, compute, run, kRows);
+  }
+  if (text.is_moments && !text.reads_accumulator)
+    return absl::StrCat(kCascade, kRunSizes, compute, kMomentsRun, kRows);
   if (combination.empty()) return absl::StrCat(kCascade, compute, kAnyRun, kRows);
   const std::string run = absl::StrReplaceAll(text.finishes_index ? kPlaceRun : kNumberRun,
                                               {{"$source", SourceText(code, text, accumulator)}});
@@ -455,9 +542,10 @@ std::string ColumnsText(const Code& code, const ReduceText& text, DType accumula
   const bool as_it_lies = number && text.dtypes.size() == 1 &&
                           (!text.computed || InSequence(text)) &&
                           IsPlainInput(code, text, code.map().results(0), 0, accumulator);
-  const std::string block =
-      absl::StrReplaceAll(number && text.finishes_index ? kPlaceBlock : kAnyBlock,
-                          {{"$vectors", as_it_lies ? kVectors : ""}});
+  const char* const blocks = number && text.finishes_index    ? kPlaceBlock
+                             : text.is_moments && text.single ? kMomentsBlock
+                                                              : kAnyBlock;
+  const std::string block = absl::StrReplaceAll(blocks, {{"$vectors", as_it_lies ? kVectors : ""}});
   return absl::StrCat(
       number ? kLanesHeader : "", kCascade, number && !text.finishes_index ? kCombineNumbers : "",
       absl::StrReplaceAll(kColumns,
@@ -501,6 +589,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},
               {"$combine_both", combination.empty() ? "st_combine" : "combine_numbers"},
               {"$value", TypeName(accumulator)},
+              {"$part", text->is_moments ? "pivot" : "value"},
               {"$no_better", code.combine() == Code::COMBINE_ARGMIN ? ">=" : "<="},
               {"$bases", pieces.bases},
               {"$compute", pieces.compute},

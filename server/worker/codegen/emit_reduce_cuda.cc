@@ -9,6 +9,101 @@
 namespace stride::codegen {
 namespace {
 
+// Elements [begin, end), $width at once, $unroll times before the next round.
+constexpr char kAccumulate[] = R"(template <bool kAligned>
+ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end, int lane, int lanes) {
+$values  const st_i64 round = (st_i64)lanes * $width;
+  st_i64 i = begin + (st_i64)lane * $width;
+$start  for (; i + ($unroll - 1) * round + $width <= end; i += $unroll * round) {
+$begin_round#pragma unroll
+    for (int k = 0; k < $unroll; ++k) {
+      const st_i64 first = i + k * round;
+$packs#pragma unroll
+      for (int w = 0; w < $width; ++w) {
+        const st_i64 at = first + w;
+        $take
+      }
+    }
+$end_round  }
+$rest}
+
+)";
+
+// Each of a thread's places in a round combines its own elements.
+constexpr char kStart[] = R"(  Acc many[$unroll * $width];
+#pragma unroll
+  for (int k = 0; k < $unroll * $width; ++k) many[k] = st_identity();
+)";
+constexpr char kTake[] = "many[k * $width + w] = st_combine(many[k * $width + w], $element);";
+constexpr char kRest[] = R"(  for (; i < end; i += round) {
+#pragma unroll
+    for (int w = 0; w < $width; ++w) {
+      const st_i64 at = i + w;
+      if (at < end) many[w] = st_combine(many[w], $element_alone);
+    }
+  }
+$halves  return many[0];
+)";
+
+// Moments of a round's elements are found at once, and combined with those before.
+constexpr char kMomentsStart[] = R"(  Acc acc = st_identity();
+)";
+constexpr char kMomentsBeginRound[] = R"(    Acc elements[$unroll * $width];
+)";
+constexpr char kMomentsTake[] = "elements[k * $width + w] = $element;";
+constexpr char kMomentsEndRound[] =
+    R"(    acc = st_combine(acc, st_moments_together<$unroll * $width>(elements));
+)";
+constexpr char kMomentsRest[] = R"(  for (; i < end; i += round) {
+    Acc elements[$width];
+#pragma unroll
+    for (int w = 0; w < $width; ++w) {
+      const st_i64 at = i + w;
+      elements[w] = at < end ? $element_alone : st_identity();
+    }
+    acc = st_combine(acc, st_moments_together<$width>(elements));
+  }
+  return acc;
+)";
+
+// Of numbers: a round has the place of the extreme where its own extreme is better than those
+// before. The place is sought at the end, in that round alone.
+constexpr char kPlacesStart[] = R"(  Acc acc = st_identity();
+)";
+constexpr char kPlacesBeginRound[] = R"(    $number many[$unroll * $width];
+)";
+constexpr char kPlacesTake[] = "many[k * $width + w] = $element.value;";
+constexpr char kPlacesEndRound[] =
+    R"($halves    if (acc.index < 0 || worse(acc.value, many[0])) acc = Acc{many[0], i};
+)";
+constexpr char kPlacesRest[] = R"(  if (acc.index >= 0) {
+    const st_i64 found = acc.index;
+    acc.index = -1;
+#pragma unroll 1
+    for (int k = 0; k < $unroll; ++k) {
+#pragma unroll 1
+      for (int w = 0; w < $width; ++w) {
+        const st_i64 at = found + k * round + w;
+        const $number value = $element_alone.value;
+        if (acc.index < 0 && (value == acc.value || (st_isnan(value) && st_isnan(acc.value)))) acc.index = at;
+      }
+    }
+  }
+  for (; i < end; i += round) {
+#pragma unroll
+    for (int w = 0; w < $width; ++w) {
+      const st_i64 at = i + w;
+      if (at < end) acc = st_combine(acc, $element_alone);
+    }
+  }
+  return acc;
+)";
+// NaN wins, and among equals the first.
+constexpr char kWorse[] =
+    R"(ST_FN bool worse($number a, $number b) { return !(b $no_better a) && !st_isnan(a); }
+
+)";
+
 // Thread (x, y): along the reduced elements with x and along the kept ones with y, or, when a kept
 // axis is contiguous, the other way round. $reducing is the reducing coordinate. Which thread
 // combines which elements, and in which order, depends on the launch alone, not on where its
@@ -27,50 +122,44 @@ ST_FN Pack<T, N> load_pack(const char* address) {
   return pack;
 }
 
+// What the thread `distance` lanes further in the warp has.
+ST_FN Acc from_lane(const Acc& acc, int distance, int width) {
+  struct Words {
+    st_u32 word[(sizeof(Acc) + 3) / 4];
+  } words;
+  memcpy(&words, &acc, sizeof(Acc));
+#pragma unroll
+  for (int k = 0; k < (int)(sizeof(Words) / 4); ++k) words.word[k] = __shfl_down_sync(0xffffffffu, words.word[k], distance, width);
+  Acc other;
+  memcpy(&other, &words, sizeof(Acc));
+  return other;
+}
 // Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The result is at the first.
+// Threads of one warp need no barrier.
 ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   __shared__ __align__(16) char storage[sizeof(Acc) * $threads];
   Acc* const shared = (Acc*)storage;
-  __syncthreads();
-  shared[place] = acc;
-  for (int half = width / 2; half > 0; half /= 2) {
+  const int within = step == 1 ? 32 : 0;
+  int half = width / 2;
+  if (half > 0 && half >= within) {
     __syncthreads();
-    if (lane < half) shared[place] = st_combine(shared[place], shared[place + half * step]);
-  }
-  __syncthreads();
-  return shared[place];
-}
-
-// Elements [begin, end), $width at once, $unroll times before the next round.
-template <bool kAligned>
-ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end, int lane, int lanes) {
-$values  Acc many[$unroll * $width];
-#pragma unroll
-  for (int k = 0; k < $unroll * $width; ++k) many[k] = st_identity();
-  const st_i64 round = (st_i64)lanes * $width;
-  st_i64 i = begin + (st_i64)lane * $width;
-  for (; i + ($unroll - 1) * round + $width <= end; i += $unroll * round) {
-#pragma unroll
-    for (int k = 0; k < $unroll; ++k) {
-      const st_i64 first = i + k * round;
-$packs#pragma unroll
-      for (int w = 0; w < $width; ++w) {
-        const st_i64 at = first + w;
-        many[k * $width + w] = st_combine(many[k * $width + w], mapped(scalars$packed, at));
+    shared[place] = acc;
+    for (; half > 0 && half >= within; half /= 2) {
+      __syncthreads();
+      if (lane < half) {
+        acc = st_combine(acc, shared[place + half * step]);
+        shared[place] = acc;
       }
     }
   }
-  for (; i < end; i += round) {
-#pragma unroll
-    for (int w = 0; w < $width; ++w) {
-      const st_i64 at = i + w;
-      if (at < end) many[w] = st_combine(many[w], mapped(scalars$single, at));
-    }
+  if (lane < within) {
+    const int in_warp = width < 32 ? width : 32;
+    for (; half > 0; half /= 2) acc = st_combine(acc, from_lane(acc, half, in_warp));
   }
-$halves  return many[0];
+  return acc;
 }
 
-extern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
+$accumulate_textextern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
   const mapScalars scalars = $map_scalars;
   const int lane = threadIdx.$reducing, lanes = blockDim.$reducing;
   const int place = threadIdx.y * blockDim.x + threadIdx.x;
@@ -136,24 +225,61 @@ Width ChooseWidth(const ReduceText& text) {
   const int many = static_cast<int>(std::clamp<int64_t>(32 / widest, 2, 8));
   if (text.kept_contiguous || widest_in_a_row == 0) return {1, many};
   // An accumulator with an index or a count takes four registers.
-  const int64_t most = text.has_index || text.counts ? 4 : kMostInPack;
+  const int64_t most = text.has_index || text.counts || text.is_moments ? 4 : kMostInPack;
   const int width = static_cast<int>(std::clamp<int64_t>(16 / widest_in_a_row, 1, most));
   return {width, std::max(many / width, width == kMostInPack ? 1 : 2)};
 }
 
 // Combines a thread's `count` values, a power of two, by halves. NVRTC leaves a loop whose step is
 // a division as it is, which keeps the values in local memory.
-std::string HalvesText(int count) {
+std::string HalvesText(int count, const char* combined) {
   std::string text;
   for (int half = count / 2; half > 0; half /= 2)
-    absl::StrAppend(&text, "#pragma unroll\n  for (int k = 0; k < ", half,
-                    "; ++k) many[k] = st_combine(many[k], many[k + ", half, "]);\n");
+    absl::StrAppend(&text, "#pragma unroll\n  for (int k = 0; k < ", half, "; ++k) many[k] = ",
+                    absl::StrReplaceAll(combined, {{"$a", "many[k]"},
+                                                   {"$b", absl::StrCat("many[k + ", half, "]")}}),
+                    ";\n");
   return text;
+}
+
+std::string AccumulateText(const wire::ReduceCode& code, const ReduceText& text, int count) {
+  const auto accumulator = static_cast<DType>(code.accumulator_dtype());
+  const auto filled =
+      [](std::initializer_list<std::pair<absl::string_view, absl::string_view>> by) {
+        return absl::StrReplaceAll(kAccumulate, by);
+      };
+  if (text.is_moments && !text.reads_accumulator) {
+    return filled({{"$start", kMomentsStart},
+                   {"$begin_round", kMomentsBeginRound},
+                   {"$take", kMomentsTake},
+                   {"$end_round", kMomentsEndRound},
+                   {"$rest", kMomentsRest}});
+  }
+  if (text.finishes_index && text.single && IsNumber(accumulator)) {
+    const std::string halves = HalvesText(count, "worse($a, $b) ? $b : $a");
+    const std::string end_round = absl::StrReplaceAll(kPlacesEndRound, {{"$halves", halves}});
+    return absl::StrReplaceAll(
+        absl::StrCat(kWorse, filled({{"$start", kPlacesStart},
+                                     {"$begin_round", kPlacesBeginRound},
+                                     {"$take", kPlacesTake},
+                                     {"$end_round", end_round},
+                                     {"$rest", kPlacesRest}})),
+        {{"$number", TypeName(accumulator)},
+         {"$no_better", code.combine() == wire::ReduceCode::COMBINE_ARGMIN ? ">=" : "<="}});
+  }
+  const std::string rest =
+      absl::StrReplaceAll(kRest, {{"$halves", HalvesText(count, "st_combine($a, $b)")}});
+  return filled({{"$start", kStart},
+                 {"$begin_round", ""},
+                 {"$take", kTake},
+                 {"$end_round", ""},
+                 {"$rest", rest}});
 }
 
 // The pieces of accumulate() that differ with the inputs' access.
 struct Pieces {
   std::string base_parameters, bases, base_arguments, aligned, values, packs, packed, single;
+  std::string stored;  // addresses of accumulators
 };
 
 Pieces MakePieces(const ReduceText& text, int width) {
@@ -165,6 +291,8 @@ Pieces MakePieces(const ReduceText& text, int width) {
     absl::StrAppend(&pieces.base_arguments, ", base", i);
     absl::StrAppend(&pieces.bases, "    const char* const base", i, " = launch.inputs[", i,
                     "].data + kept_offset(launch, ", i, ", kept);\n");
+    absl::StrAppend(&pieces.stored, ", base", i, " + reduced_offset(launch, ", i, ", at)");
+    if (text.reads_accumulator) continue;
     if (text.access[i] == Layout::ACCESS_BROADCAST) {
       absl::StrAppend(&pieces.values, "  const ", type, " value", i, " = st_load<", type, ">(base",
                       i, ");\n");
@@ -204,23 +332,29 @@ absl::StatusOr<std::string> EmitReduceCuda(const wire::ReduceCode& code) {
           ? accumulate("true")
           : absl::StrCat(pieces.aligned, " ? ", accumulate("true"), " : ", accumulate("false"));
   const bool columns = text->kept_contiguous;
+  const std::string kernels = absl::StrReplaceAll(
+      kKernels, {{"$accumulate_text", AccumulateText(code, *text, width.unroll * width.width)}});
+  const std::string element = text->reads_accumulator
+                                  ? absl::StrCat("load_mapped(scalars", pieces.stored, ", at)")
+                                  : absl::StrCat("mapped(scalars", pieces.packed, ", at)");
+  const std::string alone =
+      text->reads_accumulator ? element : absl::StrCat("mapped(scalars", pieces.single, ", at)");
   return text->definitions +
-         absl::StrReplaceAll(kKernels, {{"$threads", absl::StrCat(kReduceThreads)},
-                                        {"$unroll", absl::StrCat(width.unroll)},
-                                        {"$width", absl::StrCat(width.width)},
-                                        {"$halves", HalvesText(width.unroll * width.width)},
-                                        {"$reducing", columns ? "y" : "x"},
-                                        {"$keeping", columns ? "x" : "y"},
-                                        {"$step", columns ? "blockDim.x" : "1"},
-                                        {"$base_parameters", pieces.base_parameters},
-                                        {"$bases", pieces.bases},
-                                        {"$values", pieces.values},
-                                        {"$packs", pieces.packs},
-                                        {"$packed", pieces.packed},
-                                        {"$single", pieces.single},
-                                        {"$accumulate", call},
-                                        {"$map_scalars", text->map_scalars_call},
-                                        {"$finish_scalars", text->finish_scalars_call}});
+         absl::StrReplaceAll(kernels, {{"$threads", absl::StrCat(kReduceThreads)},
+                                       {"$unroll", absl::StrCat(width.unroll)},
+                                       {"$width", absl::StrCat(width.width)},
+                                       {"$reducing", columns ? "y" : "x"},
+                                       {"$keeping", columns ? "x" : "y"},
+                                       {"$step", columns ? "blockDim.x" : "1"},
+                                       {"$base_parameters", pieces.base_parameters},
+                                       {"$bases", pieces.bases},
+                                       {"$values", pieces.values},
+                                       {"$packs", pieces.packs},
+                                       {"$element_alone", alone},
+                                       {"$element", element},
+                                       {"$accumulate", call},
+                                       {"$map_scalars", text->map_scalars_call},
+                                       {"$finish_scalars", text->finish_scalars_call}});
 }
 
 }  // namespace stride::codegen

@@ -5,8 +5,8 @@
 // Sizes on which the reductions' text and their launchers agree.
 namespace stride::codegen {
 
-// A partial result in scratch: a value of at most 16 bytes and an index.
-inline constexpr int kPartialBytes = 32;
+// A partial result in scratch, at most: complex128 moments.
+inline constexpr int kPartialBytes = 48;
 
 // CUDA. 256 threads hold 8 KiB of shared memory at most.
 inline constexpr uint32_t kReduceThreads = 256;

@@ -65,7 +65,9 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
   }
   int64_t blocks = std::max<int64_t>(DivideUp(counts.kept, kept_per_block), 1);
   const int64_t wave = int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor;
-  int64_t wanted = DivideUp(wave, blocks);
+  // All at once: a few blocks more than a wave would run alone at the end, at a small part of the
+  // memory's rate.
+  int64_t wanted = std::max<int64_t>(wave / blocks, 1);
   if (blocks * kReduceFewBlocks > wave && blocks < kReduceFewWaves * wave) {
     // The last blocks would keep a part of the device for a large part of the whole time.
     const int64_t most = counts.reduced * kept_per_block / kLeastInPart;

@@ -25,6 +25,9 @@ struct ReduceText {
   bool finishes_index = false;                     // ARGMIN, ARGMAX: it is the result
   bool selects = false;                            // the map decides which elements take part
   bool counts = false;  // those that take part, in Acc; finish takes the number too
+  bool is_moments = false;
+  bool stores_accumulator = false, reads_accumulator = false;
+  bool single = false;  // each element is one value, and all take part
   bool kept_contiguous = false;
   // An array of the computed elements decides the order in which they are combined. Without it the
   // inputs decide.
@@ -36,6 +39,11 @@ struct ReduceText {
   int row_rank = 0;  // reduced axes of the array, or of the inputs
   int row_axes = 0;  // the inputs' axes that make the last of these
 };
+
+// Accumulators that `<` orders but for NaN.
+constexpr bool IsNumber(DType dtype) {
+  return IsBool(dtype) || IsInteger(dtype) || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+}
 
 absl::StatusOr<ReduceText> PrepareReduce(const wire::ReduceCode& code, Target target);
 

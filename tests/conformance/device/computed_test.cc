@@ -156,9 +156,10 @@ HostArray Laid(DType dtype, std::vector<int64_t> shape, Layout layout, int64_t s
 }
 
 constexpr R::Function kFunctions[] = {
-    R::FUNCTION_SUM,  R::FUNCTION_PROD,   R::FUNCTION_MIN,          R::FUNCTION_MAX,
-    R::FUNCTION_MEAN, R::FUNCTION_ANY,    R::FUNCTION_ALL,          R::FUNCTION_ARGMIN,
-    R::FUNCTION_NORM, R::FUNCTION_ARGMAX, R::FUNCTION_COUNT_NONZERO};
+    R::FUNCTION_SUM,  R::FUNCTION_PROD,   R::FUNCTION_MIN,           R::FUNCTION_MAX,
+    R::FUNCTION_MEAN, R::FUNCTION_ANY,    R::FUNCTION_ALL,           R::FUNCTION_ARGMIN,
+    R::FUNCTION_NORM, R::FUNCTION_ARGMAX, R::FUNCTION_COUNT_NONZERO, R::FUNCTION_VAR,
+    R::FUNCTION_STD};
 
 bool IsIndex(R::Function function) {
   return function == R::FUNCTION_ARGMIN || function == R::FUNCTION_ARGMAX;
@@ -183,7 +184,8 @@ TEST_F(ComputedTest, EveryFunctionAlongEveryAxis) {
 TEST_F(ComputedTest, LongRowsAndColumns) {
   for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
            {300000}, {3, 200000}, {2000, 300}, {9000, 40}, {40, 3, 5000}, {300, 700}}) {
-    for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_MEAN, R::FUNCTION_ARGMAX}) {
+    for (R::Function function :
+         {R::FUNCTION_SUM, R::FUNCTION_MEAN, R::FUNCTION_ARGMAX, R::FUNCTION_VAR}) {
       for (int32_t axis : {-1, 0, static_cast<int>(shape.size()) - 1}) {
         Case one{.expression = "square(a - b)",
                  .operands = {Laid(DType::kFloat32, shape, Layout::kWhole, 1),

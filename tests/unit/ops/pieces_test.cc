@@ -340,7 +340,7 @@ TEST(Pieces, ReductionsAlongEachAxis) {
   for (v1::Reduction::Function function :
        {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_PROD, v1::Reduction::FUNCTION_MIN,
         v1::Reduction::FUNCTION_MAX, v1::Reduction::FUNCTION_MEAN, v1::Reduction::FUNCTION_ANY,
-        v1::Reduction::FUNCTION_ALL, v1::Reduction::FUNCTION_NORM}) {
+        v1::Reduction::FUNCTION_ALL, v1::Reduction::FUNCTION_NORM, v1::Reduction::FUNCTION_VAR}) {
     EXPECT_GT(Check(ReduceOf(function), {x}, 50 * kKiB).num_partials, 4);
     EXPECT_GT(Check(ReduceOf(function, {0}), {x}, 50 * kKiB).num_pieces, 4);
     EXPECT_EQ(Check(ReduceOf(function, {1}), {x}, 50 * kKiB).num_partials, 0);

@@ -33,7 +33,9 @@ enum class Reduction {
   kArgmin,
   kArgmax,
   kNorm,
-  kCountNonzero
+  kCountNonzero,
+  kVar,  // of the values' distances from their mean, divided by the number less `correction`
+  kStd   // its square root
 };
 std::optional<Reduction> ParseReduction(std::string_view name);
 
@@ -44,6 +46,7 @@ struct ReduceOptions {
   std::optional<Operand> initial;               // a number that takes part as one more element does
   std::optional<Operand> where;                 // bool; elements where it is false take no part
   bool skip_nan = false;                        // nansum, nanmean, ...: NaN take no part either
+  double correction = 0;                        // of kVar and kStd: NumPy's ddof
 };
 
 struct AccumulateOptions {

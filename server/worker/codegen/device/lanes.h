@@ -143,6 +143,30 @@ struct st_products {
   __attribute__((always_inline)) T value(st_i64 i) const { return st_multiply(left[i], right[i]); }
 };
 
+// Distances of values from a pivot, and the squares of what these have beyond an offset.
+template <class T>
+struct st_distances {
+  st_in_place<T> from;
+  T pivot;
+  __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const {
+    return from.lanes(i) - pivot;
+  }
+  __attribute__((always_inline)) T value(st_i64 i) const { return from.value(i) - pivot; }
+};
+template <class T>
+struct st_squared_distances {
+  st_distances<T> from;
+  T offset;
+  __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const {
+    const typename st_lanes<T>::type rest = from.lanes(i) - offset;
+    return rest * rest;
+  }
+  __attribute__((always_inline)) T value(st_i64 i) const {
+    const T rest = from.value(i) - offset;
+    return rest * rest;
+  }
+};
+
 // Values [0, n): each lane takes every kLanes-th, lane 0 also what is left over.
 template <class How, class T, class Source>
 ST_FN T st_combine_values(const Source& source, st_i64 n, T identity) {

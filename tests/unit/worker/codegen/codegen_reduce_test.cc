@@ -299,7 +299,7 @@ TEST(CodegenReduce, ComputedElementsHaveTheBitsOfAnArray) {
     const std::vector<ops::Input> arrays = {ops::testing::Array(DType::kFloat32, one.shape),
                                             ops::Input(one.second)};
     for (const auto& axes : one.axes) {
-      for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_ARGMAX}) {
+      for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_ARGMAX, R::FUNCTION_VAR}) {
         if (function == R::FUNCTION_ARGMAX && axes.size() > 1) continue;
         const v1::Operation expression =
             ops::testing::ExpressionOf("(x - y) * 0.5 + x", {"x", "y"});
@@ -350,6 +350,8 @@ TEST(CodegenReduce, GpuTakesOthersWholeOrFillsItselfOnce) {
   EXPECT_EQ(OnGpu({99, 300000}, 1).splits, 8);
   EXPECT_EQ(OnGpu({2500, 60000}, 1).splits, 1);
   EXPECT_EQ(OnGpu({5000, 300000}, 1).splits, 1);
+  EXPECT_EQ(OnGpu({4096, 4096}, 0).splits, 6);  // of 128 blocks: 768 of 792
+  EXPECT_EQ(OnGpu({100, 60000}, 1).splits, 7);
 }
 
 TEST(CodegenReduce, TheExampleOfTheProject) {
