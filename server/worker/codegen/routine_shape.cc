@@ -22,7 +22,7 @@ constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
-constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
+constexpr int64_t kMarksTile = 4096, kMarksWarps = 8, kMarksChunks = 2048;  // as marks.h has them
 // Bounds of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks
 // of a row that one thread combines, and the rows from which on threads read whole sectors.
 constexpr int64_t kColumnThreads = 131072, kLeastColumnChunk = 16, kMostColumnChunks = 256;
@@ -293,18 +293,29 @@ class Planner {
     shape_.passes.insert(shape_.passes.end(), others.begin(), others.end());
   }
 
+  // Whether the elements along an operand's own axes have no gaps, in C order.
+  static bool IsFlat(const wire::RoutineOperand& operand) {
+    int64_t stride = ItemSize(static_cast<DType>(operand.operand().dtype()));
+    for (int axis = operand.own_extents_size() - 1; axis >= 0; --axis) {
+      if (operand.own_extents(axis) != 1 && operand.own_strides(axis) != stride) return false;
+      stride *= operand.own_extents(axis);
+    }
+    return true;
+  }
+
   void Compress() {
     shape_.may_fault = true;
     const int64_t n = Product(operand(0).own_extents()), count = last().own_extents(0);
     const bool indices = launch_.options(0) != 0;
     if (is_cuda()) {
       const int64_t tiles = std::max<int64_t>(DivideUp(n, kMarksTile), 1);
+      const int64_t chunk = DivideUp(DivideUp(tiles, kMarksChunks), kMarksWarps) * kMarksWarps;
+      const int64_t flat = (IsFlat(operand(0)) ? 1 : 0) | (IsFlat(operand(1)) ? 2 : 0);
       const bool listed = !indices && count_ != 1;
-      AddScratch((2 + tiles + (listed ? count : 0)) * 8);
-      Add(0, 2 + tiles);
-      Add(1, tiles, {0, tiles});
-      Add(2, tiles, {0, tiles});
-      if (listed) Add(3, count * count_, {0, tiles});
+      AddScratch((tiles + kMarksChunks + 1) / 2 * 8 + (listed ? count * 8 : 0));
+      Add(0, DivideUp(tiles, chunk), {chunk, tiles, flat});
+      Add(1, tiles, {chunk, tiles, flat});
+      if (listed) Add(2, count * count_, {chunk, tiles, flat});
       return;
     }
     const int64_t chunk =
@@ -668,7 +679,7 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
   static constexpr PhaseKind kAccumulateCuda[] = {T, T, B, T, T, T}, kSearchCuda[] = {T},
-                             kCompressCuda[] = {T, B, B, T}, kSortCuda[] = {B, T, B, T, B, B, B},
+                             kCompressCuda[] = {B, B, T}, kSortCuda[] = {B, T, B, T, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},

@@ -434,6 +434,65 @@ TEST(RoutineCudaText, CompressesByBlocks) {
   }
 }
 
+// Masks that do not begin at a multiple of 16 bytes, have gaps, or are numbers; a byte that is not
+// zero is set; rows in place of elements.
+TEST(RoutineCudaText, CompressesMasksOfAnyLayout) {
+  const int64_t n = 20000;
+  std::vector<uint8_t> bytes(3 * n + 1);
+  for (int64_t i = 0; i < 3 * n + 1; ++i) bytes[i] = static_cast<uint8_t>(Mixed(i, 4) * 85);
+  std::vector<double> in(2 * n);
+  std::iota(in.begin(), in.end(), 0.0);
+  auto check = [&](Host mask, Host input, int64_t first, int64_t step, int64_t width,
+                   const std::vector<bool>& set) {
+    std::vector<double> expected;
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < width && set[i]; ++j)
+        expected.push_back(in[first + (i * width + j) * step]);
+    }
+    const int64_t count = static_cast<int64_t>(expected.size()) / width;
+    v1::Operation operation;
+    operation.mutable_compress()->mutable_input()->set_handle(1);
+    operation.mutable_compress()->mutable_mask()->set_handle(2);
+    operation.mutable_compress()->set_count(count);
+    operation.add_outputs()->set_handle(3);
+    std::vector<double> out(count * width, -1);
+    std::vector<int64_t> shape = {count};
+    if (width > 1) shape.push_back(width);
+    EXPECT_TRUE(
+        ToStatus(RunHere(operation, {input, mask}, {Of(DType::kFloat64, out, std::move(shape))}))
+            .ok());
+    EXPECT_EQ(out, expected);
+  };
+  for (auto [offset, stride] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 1}, {0, 3}, {3 * n, -3}}) {
+    Host mask = Of(DType::kBool, bytes, {n});
+    mask.info.offset = offset;
+    mask.info.strides = {stride};
+    std::vector<bool> set(n);
+    for (int64_t i = 0; i < n; ++i) set[i] = bytes[offset + i * stride] != 0;
+    check(mask, Of(DType::kFloat64, in, {n}), 0, 1, 1, set);
+    check(mask, Of(DType::kFloat64, in, {n, 2}), 0, 1, 2, set);
+    Host backwards = Of(DType::kFloat64, in, {n});
+    backwards.info.offset = static_cast<int64_t>(sizeof(double)) * (n - 1);
+    backwards.info.strides = {-static_cast<int64_t>(sizeof(double))};
+    check(mask, backwards, n - 1, -1, 1, set);
+  }
+  std::vector<float> numbers(n);
+  std::vector<int64_t> expected;
+  for (int64_t i = 0; i < n; ++i) {
+    numbers[i] = i % 3 == 0 ? -0.0f : std::nanf("");
+    if (i % 3 != 0) expected.push_back(i);
+  }
+  v1::Operation nonzero;
+  nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
+  nonzero.mutable_nonzero()->set_count(static_cast<int64_t>(expected.size()));
+  nonzero.add_outputs()->set_handle(2);
+  std::vector<int64_t> out(expected.size());
+  RunHere(nonzero, {Of(DType::kFloat32, numbers, {n})},
+          {Of(DType::kInt64, out, {static_cast<int64_t>(out.size())})});
+  EXPECT_EQ(out, expected);
+}
+
 TEST(RoutineCudaText, AssignsTheLastOfEqualIndices) {
   v1::Operation operation;
   operation.mutable_scatter()->mutable_values()->set_handle(1);
