@@ -228,6 +228,74 @@ TEST(RoutineCudaText, TopKKeepsTheBestOfTiles) {
   }
 }
 
+// The first of long rows: few elements up to the last one's digits, or more than are collected;
+// equal elements in the order of their places, both zeros alike, NaN last in either direction.
+template <typename T>
+void CheckFirst(DType dtype, const std::vector<T>& in, int64_t rows, int64_t k, bool smallest) {
+  const int64_t n = static_cast<int64_t>(in.size()) / rows;
+  v1::Operation operation;
+  operation.mutable_top_k()->mutable_input()->set_handle(1);
+  operation.mutable_top_k()->set_k(k);
+  operation.mutable_top_k()->set_smallest(smallest);
+  operation.add_outputs()->set_handle(2);
+  operation.add_outputs()->set_handle(3);
+  std::vector<T> values(rows * k), given = in;
+  std::vector<int64_t> places(rows * k);
+  RunHere(operation, {Of(dtype, given, {rows, n})},
+          {Of(dtype, values, {rows, k}), Of(DType::kInt64, places, {rows, k})});
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<int64_t> order(n);
+    std::iota(order.begin(), order.end(), row * n);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      if (in[b] != in[b]) return in[a] == in[a];
+      return smallest ? in[a] < in[b] : in[a] > in[b];
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      ASSERT_EQ(places[row * k + i], order[i] - row * n) << n << " " << k << " " << i;
+      ASSERT_EQ(std::memcmp(&values[row * k + i], &in[order[i]], sizeof(T)), 0) << i;
+    }
+  }
+}
+
+TEST(RoutineCudaText, TopKSeeksTheLastOfTheFirst) {
+  const int64_t n = 40000;
+  std::vector<float> spread(2 * n), few(n), rare(n, std::nanf(""));
+  std::vector<int64_t> integers(n);
+  std::vector<int8_t> bytes(n);
+  for (int64_t i = 0; i < 2 * n; ++i)
+    spread[i] = static_cast<float>(std::sin(static_cast<double>(Mixed(i, 1 << 20))));
+  for (int64_t i = 0; i < n; ++i) {
+    few[i] = i % 3 == 0 ? -0.0f : i % 3 == 1 ? 0.0f : static_cast<float>(Mixed(i, 3) - 1);
+    if (i % 7000 == 6) rare[i] = static_cast<float>(i);
+    integers[i] = Mixed(i, 1000) - 500;
+    bytes[i] = static_cast<int8_t>(Mixed(i, 200) - 100);
+  }
+  CheckFirst(DType::kFloat32, spread, 2, 100, true);
+  CheckFirst(DType::kFloat32, spread, 2, 1024, false);
+  CheckFirst(DType::kFloat32, few, 1, 100, true);
+  CheckFirst(DType::kFloat32, few, 1, 1024, false);
+  CheckFirst(DType::kFloat32, rare, 1, 100, true);
+  CheckFirst(DType::kInt64, integers, 1, 1, false);
+  CheckFirst(DType::kInt64, integers, 1, 1000, false);
+  CheckFirst(DType::kInt8, bytes, 1, 300, true);
+}
+
+TEST(RoutineCudaText, SelectsAmongEqualElements) {
+  const int64_t n = 50000;
+  std::vector<int64_t> in(n), ranks = {n / 2, n / 2 + 1, 0, n - 1, 17, 17}, out(ranks.size());
+  for (int64_t i = 0; i < n; ++i) in[i] = Mixed(i, 5) == 0 ? Mixed(i, n) * (int64_t{1} << 40) : 3;
+  std::vector<int64_t> sorted = in;
+  std::sort(sorted.begin(), sorted.end());
+  v1::Operation operation;
+  operation.mutable_select()->mutable_input()->set_handle(1);
+  operation.mutable_select()->mutable_ranks()->set_handle(2);
+  operation.add_outputs()->set_handle(3);
+  const auto count = static_cast<int64_t>(ranks.size());
+  RunHere(operation, {Of(DType::kInt64, in, {n}), Of(DType::kInt64, ranks, {count})},
+          {Of(DType::kInt64, out, {count})});
+  for (int64_t j = 0; j < count; ++j) EXPECT_EQ(out[j], sorted[ranks[j]]) << j;
+}
+
 // By tiles, by one block a row, by many blocks, and by a sort of all.
 TEST(RoutineCudaText, SelectsByRank) {
   for (auto [rows, n, count] : std::vector<std::array<int64_t, 3>>{
