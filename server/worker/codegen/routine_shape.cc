@@ -22,10 +22,11 @@ constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
+constexpr int64_t kTilesGroup = 32;   // as tiles.h's kGroup
 constexpr int64_t kMarksTile = 4096, kMarksWarps = 8, kMarksChunks = 2048;  // as marks.h has them
 // Bounds of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks
 // of a row that one thread combines, and the rows from which on threads read whole sectors.
-constexpr int64_t kColumnThreads = 131072, kLeastColumnChunk = 16, kMostColumnChunks = 256;
+constexpr int64_t kColumnThreads = 262144, kLeastColumnChunk = 16, kMostColumnChunks = 256;
 constexpr int64_t kLeastColumns = 512;
 
 // Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
@@ -181,9 +182,10 @@ class Planner {
     if (can_cut && !along && count_ >= kLeastColumns && 2 * count_ <= kColumnThreads)
       return AccumulateColumns(n);
     if (!can_cut || many) return Add(0, count_);
-    const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kRoutineThreads);
+    const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kTilesGroup);
     if (tiles > 1) {
-      const int64_t words = 1 + count_ * (tiles + groups) * 4;  // of a complex128
+      const int64_t sums = tiles + groups + DivideUp(groups, kTilesGroup);
+      const int64_t words = 1 + count_ * sums * 4;  // of a complex128
       AddScratch(words * 8);
       Add(1, words);
     }

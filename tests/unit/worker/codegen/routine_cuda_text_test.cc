@@ -143,9 +143,9 @@ TEST(RoutineCudaText, AccumulatesByTiles) {
   operation.mutable_accumulation()->set_include_initial(true);
   operation.add_outputs()->set_handle(2);
   operation.mutable_outputs(0)->set_existing(true);
-  // One tile a row; several; more than a group of tiles; then one thread a row.
+  // One tile a row; several; more than a group of tiles, and of groups; then one thread a row.
   for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
-           {3, 1000}, {2, 2048}, {1, 600001}, {5, 70000}, {9000, 70}, {2, 10}}) {
+           {3, 1000}, {2, 2048}, {1, 600001}, {1, 2200000}, {5, 70000}, {9000, 70}, {2, 10}}) {
     std::vector<int32_t> in(rows * n);
     for (int64_t i = 0; i < rows * n; ++i) in[i] = static_cast<int32_t>(Mixed(i, 100));
     std::vector<int64_t> out(rows * (n + 1), -1);
