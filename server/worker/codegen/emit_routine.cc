@@ -34,8 +34,9 @@ std::string RadixSortText(const Code& code) {
   const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype())) &&
                    code.options_size() > 3 && code.options(3) == 0;
   const bool kept = code.routine() == Code::ROUTINE_SELECT;
+  const bool seeks = kept || code.routine() == Code::ROUTINE_PARTITION;
   return absl::StrCat(has ? absl::StrCat("constexpr bool kRadixKept = ", kept, ";\n",
-                                         kNumbersRoutine, kKeysRoutine, kRadixRoutine)
+                                         seeks ? "" : kNumbersRoutine, kKeysRoutine, kRadixRoutine)
                           : "",
                       NamedPhases(FirstRadixPhase(code.routine()),
                                   {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
@@ -99,6 +100,15 @@ std::string ApplyAtText(const Code& code) {
                   sums));
 }
 
+// A GPU seeks the last of the first elements.
+std::string TopText(const Code& code) {
+  const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype()));
+  return absl::StrCat(
+      RadixSortText(code), has ? absl::StrCat(kSeekRoutine, kNarrowRoutine, kTopRoutine) : "",
+      NamedPhases(FirstRadixPhase(code.routine()) + 4,
+                  {"seek_begin", "seek_count", "seek_choose", "top_ties", "top_gather"}, has));
+}
+
 // What there is on one kind of device alone.
 std::string DeviceText(const Code& code, Target target) {
   const bool is_cuda = target == Target::kCuda;
@@ -107,8 +117,9 @@ std::string DeviceText(const Code& code, Target target) {
       return is_cuda ? absl::StrCat(kTilesRoutine, kColumnsRoutine) : kChunksRoutine;
     case Code::ROUTINE_COMPRESS:
       return is_cuda ? kMarksRoutine : kCountsRoutine;
-    case Code::ROUTINE_SORT:
     case Code::ROUTINE_TOP_K:
+      return is_cuda ? TopText(code) : KeyedSortText(code);
+    case Code::ROUTINE_SORT:
     case Code::ROUTINE_PARTITION:
       return is_cuda ? RadixSortText(code) : KeyedSortText(code);
     case Code::ROUTINE_SELECT:
@@ -130,9 +141,13 @@ std::string MergeText(bool keyed) {
 }
 
 // Elements by rank; complex numbers are sorted.
-std::string SeekText(const Code& code, Target target) {
-  if (target == Target::kCuda) return kSeekRoutine;
-  return absl::StrCat(kNumbersRoutine, kVectorsRoutine, kBlocksRoutine, kSeekRoutine);
+std::string SeekText(Target target) {
+  if (target == Target::kCuda) {
+    return absl::StrCat(
+        kNumbersRoutine, kSeekRoutine, kNarrowRoutine,
+        NamedPhases(3, {"seek_row", "seek_begin", "seek_count", "seek_choose"}, true));
+  }
+  return absl::StrCat(kNumbersRoutine, kVectorsRoutine, kBlocksRoutine, kSeekRoutine, kBinsRoutine);
 }
 
 std::string BodyText(const Code& code, Target target) {
@@ -149,10 +164,9 @@ std::string BodyText(const Code& code, Target target) {
     case Code::ROUTINE_TOP_K:
       return MergeText(IsKeyed(code, target));
     case Code::ROUTINE_SELECT:
-      return absl::StrCat(MergeText(false), SeekText(code, target), kSelectRoutine);
+      return absl::StrCat(MergeText(false), SeekText(target), kSelectRoutine);
     case Code::ROUTINE_PARTITION:
-      return absl::StrCat(MergeText(IsKeyed(code, target)), SeekText(code, target),
-                          kPartitionRoutine);
+      return absl::StrCat(MergeText(IsKeyed(code, target)), SeekText(target), kPartitionRoutine);
     case Code::ROUTINE_INTERPOLATE:
       return kInterpolateRoutine;
     case Code::ROUTINE_CORRELATE:
@@ -281,6 +295,8 @@ absl::StatusOr<std::string> CallText(const Code& code) {
 // for other blocks need enough others to run then.
 int LeastBlocks(Code::Routine routine, int phase) {
   if (routine == Code::ROUTINE_ACCUMULATE || routine == Code::ROUTINE_COMPRESS) return 5;
+  // Passes that read all of a long row: loads of other blocks are in flight while one counts.
+  if (routine == Code::ROUTINE_TOP_K && phase > FirstRadixPhase(routine) + 3) return 4;
   return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 4 : 1;
 }
 

@@ -22,10 +22,11 @@ constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
 constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
-constexpr int64_t kMarksTile = 4096;  // as marks.h's kTile
+constexpr int64_t kTilesGroup = 32;   // as tiles.h's kGroup
+constexpr int64_t kMarksTile = 4096, kMarksWarps = 8, kMarksChunks = 2048;  // as marks.h has them
 // Bounds of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks
 // of a row that one thread combines, and the rows from which on threads read whole sectors.
-constexpr int64_t kColumnThreads = 131072, kLeastColumnChunk = 16, kMostColumnChunks = 256;
+constexpr int64_t kColumnThreads = 262144, kLeastColumnChunk = 16, kMostColumnChunks = 256;
 constexpr int64_t kLeastColumns = 512;
 
 // Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
@@ -57,6 +58,8 @@ constexpr int64_t kTableBytes = int64_t{64} << 20;
 // Bounds of seek.h: the ranks that it finds at once, as its kMostRanks; the rows from which on each
 // is one block's; the least elements of a core; the parts of a row that a GPU moves at once.
 constexpr int64_t kMostRanks = 8;
+constexpr int64_t kSeekBits = 10, kSeekFirstBits = 12, kSeekBitsCpu = 11;  // of a digit
+constexpr int64_t kLeastTopSought = 32768, kFewTopRows = 64;  // that a GPU does not sort by tiles
 constexpr int64_t kEnoughSeekingCuda = 256, kEnoughSeekingCpu = 8;
 constexpr int64_t kLeastSoughtCpu = 32768;
 constexpr int64_t kLeastSoughtTogether = 131072;  // of a row that several cores go through
@@ -179,9 +182,10 @@ class Planner {
     if (can_cut && !along && count_ >= kLeastColumns && 2 * count_ <= kColumnThreads)
       return AccumulateColumns(n);
     if (!can_cut || many) return Add(0, count_);
-    const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kRoutineThreads);
+    const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kTilesGroup);
     if (tiles > 1) {
-      const int64_t words = 1 + count_ * (tiles + groups) * 4;  // of a complex128
+      const int64_t sums = tiles + groups + DivideUp(groups, kTilesGroup);
+      const int64_t words = 1 + count_ * sums * 4;  // of a complex128
       AddScratch(words * 8);
       Add(1, words);
     }
@@ -293,18 +297,29 @@ class Planner {
     shape_.passes.insert(shape_.passes.end(), others.begin(), others.end());
   }
 
+  // Whether the elements along an operand's own axes have no gaps, in C order.
+  static bool IsFlat(const wire::RoutineOperand& operand) {
+    int64_t stride = ItemSize(static_cast<DType>(operand.operand().dtype()));
+    for (int axis = operand.own_extents_size() - 1; axis >= 0; --axis) {
+      if (operand.own_extents(axis) != 1 && operand.own_strides(axis) != stride) return false;
+      stride *= operand.own_extents(axis);
+    }
+    return true;
+  }
+
   void Compress() {
     shape_.may_fault = true;
     const int64_t n = Product(operand(0).own_extents()), count = last().own_extents(0);
     const bool indices = launch_.options(0) != 0;
     if (is_cuda()) {
       const int64_t tiles = std::max<int64_t>(DivideUp(n, kMarksTile), 1);
+      const int64_t chunk = DivideUp(DivideUp(tiles, kMarksChunks), kMarksWarps) * kMarksWarps;
+      const int64_t flat = (IsFlat(operand(0)) ? 1 : 0) | (IsFlat(operand(1)) ? 2 : 0);
       const bool listed = !indices && count_ != 1;
-      AddScratch((2 + tiles + (listed ? count : 0)) * 8);
-      Add(0, 2 + tiles);
-      Add(1, tiles, {0, tiles});
-      Add(2, tiles, {0, tiles});
-      if (listed) Add(3, count * count_, {0, tiles});
+      AddScratch((tiles + kMarksChunks + 1) / 2 * 8 + (listed ? count * 8 : 0));
+      Add(0, DivideUp(tiles, chunk), {chunk, tiles, flat});
+      Add(1, tiles, {chunk, tiles, flat});
+      if (listed) Add(2, count * count_, {chunk, tiles, flat});
       return;
     }
     const int64_t chunk =
@@ -462,6 +477,9 @@ class Planner {
   void TopK() {
     const int64_t n = operand(0).own_extents(0), k = last().own_extents(0);
     if (n == 0 || count_ == 0) return;
+    const bool is_complex = IsComplex(static_cast<DType>(operand(0).operand().dtype()));
+    if (is_cuda() && !is_complex && n >= kLeastTopSought && k <= kSortTile && count_ <= kFewTopRows)
+      return TopBySeeking(n, k);
     // Tiles have to shrink.
     if (k > kSortTile / 2) {
       Sort();
@@ -495,18 +513,53 @@ class Planner {
       if (in_vectors) AddScratch(room);
       return Add(3, count_, {0, 0, 0, in_vectors ? at : 0});
     }
-    const int64_t digit_bits = is_cuda() ? 8 : 11, bins = int64_t{1} << digit_bits;
-    const int64_t wanted = is_cuda() ? int64_t{target_.num_multiprocessors} * 8 : kGroupChunksCpu;
-    const int64_t least = is_cuda() ? 4 * kBlockElements : kLeastSoughtCpu;
-    const int64_t size = std::max(least, DivideUp(n, std::max<int64_t>(wanted / count_, 1)));
-    const int64_t chunks = DivideUp(n, size), rows = is_cuda() ? 1 : chunks;
-    AddScratch(seeks + 2 * count_ * rows * ranks * bins * 8);
-    Add(4, count_ * ranks * (is_cuda() ? bins : 1), {size, chunks});
-    const int64_t bits = 8 * ItemSize(static_cast<DType>(operand(0).operand().dtype()));
-    for (int64_t digit = 0; digit < DivideUp(bits, digit_bits); ++digit) {
+    if (is_cuda()) {
+      SeekByMany(n, ranks, 4);
+      return;
+    }
+    const int64_t bins = int64_t{1} << kSeekBitsCpu;
+    const int64_t size =
+        std::max(kLeastSoughtCpu, DivideUp(n, std::max<int64_t>(kGroupChunksCpu / count_, 1)));
+    const int64_t chunks = DivideUp(n, size);
+    AddScratch(seeks + 2 * count_ * chunks * ranks * bins * 8);
+    Add(4, count_ * ranks, {size, chunks});
+    for (int64_t digit = 0; digit < DivideUp(KeyBits(), kSeekBitsCpu); ++digit) {
       Add(5, count_ * chunks, {size, chunks, digit});
       Add(6, count_, {size, chunks, digit});
     }
+  }
+  int64_t KeyBits() const { return 8 * ItemSize(static_cast<DType>(operand(0).operand().dtype())); }
+
+  // narrow.h's passes, of which `phase` is the first. Returns the size of a row's chunks and how
+  // many there are.
+  std::array<int64_t, 4> SeekByMany(int64_t n, int64_t ranks, int phase) {
+    const int64_t counts = std::max(ranks << kSeekBits, int64_t{1} << kSeekFirstBits);
+    const int64_t wanted = DivideUp(int64_t{target_.num_multiprocessors} * 4, count_);
+    const int64_t size =
+        DivideUp(std::max(4 * kBlockElements, DivideUp(n, wanted)), kRoutineThreads) *
+        kRoutineThreads;
+    const int64_t chunks = DivideUp(n, size);
+    AddScratch(count_ * (2 * ranks * 16 + 2 * counts * 8 + 32 + n / 4 * EntryBytes()));
+    AddScratch(DivideUp(Scratch(), 16) * 16 - Scratch());
+    Add(phase, count_ * counts);
+    const int64_t rest = std::max<int64_t>(KeyBits() - kSeekFirstBits, 0);
+    for (int64_t digit = 0; digit <= DivideUp(rest, kSeekBits); ++digit) {
+      Add(phase + 1, count_ * chunks, {size, chunks, digit});
+      Add(phase + 2, count_, {size, chunks, digit});
+    }
+    return {size, chunks};
+  }
+
+  // The first of few long rows, not by sorted tiles.
+  void TopBySeeking(int64_t n, int64_t k) {
+    const int phase = FirstRadixPhase(launch_.routine()) + 4;
+    AddScratch(DivideUp(count_ * k * EntryBytes(), 16) * 16);
+    std::array<int64_t, 4> arguments = SeekByMany(n, 1, phase);
+    arguments[3] = Scratch();
+    AddScratch(count_ * arguments[1] * 8);
+    Add(phase + 3, count_ * arguments[1], arguments);
+    Add(phase + 4, count_ * arguments[1], arguments);
+    Add(2, count_, {k, 3, k, k});
   }
 
   void Select() {
@@ -668,7 +721,8 @@ bool SortsGroups(Code::Routine routine, const RoutineOptions& options) {
 absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTarget& target) {
   static constexpr PhaseKind T = PhaseKind::kThread, B = PhaseKind::kBlock;
   static constexpr PhaseKind kAccumulateCuda[] = {T, T, B, T, T, T}, kSearchCuda[] = {T},
-                             kCompressCuda[] = {T, B, B, T}, kSortCuda[] = {B, T, B, T, B, B, B},
+                             kCompressCuda[] = {B, B, T}, kSortCuda[] = {B, T, B, T, B, B, B},
+                             kTopCuda[] = {B, T, B, T, B, B, B, T, B, B, B, B},
                              kSelectCuda[] = {B, T, B, B, T, B, B, B, T, T, B, B, B},
                              kPartitionCuda[] = {B, T, B, B, T, B, B, T, B, T, T, B, B, B},
                              kGroupCuda[] = {T, T, T, B, T, B, T, T, B, B, B, T, B, T, B, B},
@@ -680,8 +734,9 @@ absl::Span<const PhaseKind> RoutinePhases(Code::Routine routine, const RoutineTa
       case Code::ROUTINE_COMPRESS:
         return kCompressCuda;
       case Code::ROUTINE_SORT:
-      case Code::ROUTINE_TOP_K:
         return kSortCuda;
+      case Code::ROUTINE_TOP_K:
+        return kTopCuda;
       case Code::ROUTINE_SELECT:
         return kSelectCuda;
       case Code::ROUTINE_PARTITION:

@@ -13,13 +13,15 @@ ST_FN void list(const Launch& launch, st_i64* listed, st_i64 number, st_i64 to) 
   if constexpr (!kIndices) {
     listed[to] = number;
   } else {
-    st_i64 rest = number;
+    [[maybe_unused]] Index rest = (Index)number;
 #define ST_COORDINATE(k)                                                           \
   {                                                                                \
-    const st_i64 extent = launch.operand0.own_extents[k - 1];                      \
+    /* The outermost coordinate is what is left. */                                \
+    const Index extent = (Index)launch.operand0.own_extents[k - 1];                \
+    const Index next = k > 1 ? rest / extent : 0;                                  \
     st_store<T##k>(launch.operand##k.data + to * launch.operand##k.own_strides[0], \
-                   st_cast<T##k>(rest % extent));                                  \
-    rest /= extent;                                                                \
+                   st_cast<T##k>((st_i64)(rest - next * extent)));                 \
+    rest = next;                                                                   \
   }
     ST_OUTPUTS_BACKWARDS(ST_COORDINATE)
   }

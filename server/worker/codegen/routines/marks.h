@@ -1,112 +1,162 @@
-// compress.h on a GPU. Passes: 0 clears what tiles publish; 1 counts, so that nothing is written
-// where the count is wrong; 2 goes through the tiles: each takes the count before it from what the
-// tiles before publish (look-back; counts are whole numbers, so the result is the same whichever
-// they take it from), and moves the elements; where these are rows, it lists them in the scratch
-// memory and 3 copies them. pass[1]: tiles. Scratch: a ticket, the count of all, what tiles
-// publish, the list.
-constexpr int kItems = 16, kTile = kItems * ST_THREADS, kWarps = ST_THREADS / 32;
+// compress.h on a GPU. Passes: 0 counts, a warp a tile, a block pass[0] tiles, of which there are
+// pass[1] in all. 1 goes through the tiles: a block adds the counts of those before, so that none
+// waits for another, and moves the elements; where these are rows, it lists them in the scratch
+// memory and 2 copies them. Pass 1 knows the count of all and writes nothing where that is wrong.
+// Scratch: the counts of tiles, those of blocks of pass 0 (at most kMostChunks), the list.
+// pass[2]: bits for operands that have no gaps and lie in the order of their elements.
+constexpr int kWarps = ST_THREADS / 32, kItems = 16, kTile = kItems * ST_THREADS;
+constexpr int kTileWords = kTile / 32, kMostChunks = 2048;  // as in routine_shape.cc
+constexpr st_i64 kFlatMask = 1, kFlatInput = 2;
 
-ST_FN st_i64* list_of(const Launch& launch) { return (st_i64*)launch.scratch + 2 + launch.pass[1]; }
+struct alignas(16) MaskBytes {
+  st_u32 words[4];
+};
 
-ST_FN void phase0(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)[item] = 0; }
+ST_FN st_u32* counts_of_tiles(const Launch& launch) { return (st_u32*)launch.scratch; }
+ST_FN st_u32* counts_of_chunks(const Launch& launch) {
+  return counts_of_tiles(launch) + launch.pass[1];
+}
+ST_FN st_i64* list_of(const Launch& launch) {
+  return (st_i64*)launch.scratch + (launch.pass[1] + kMostChunks + 1) / 2;
+}
 
-ST_FN void phase1(const Launch& launch, st_i64 item) {
-  __shared__ st_u32 counts[kWarps];
-  const st_i64 n = st_own_count(launch.operand0), first = item * kTile + ST_THREAD;
-  st_u32 count = 0;
+// Whether the mask is read by 16 bytes.
+ST_FN bool reads_bytes(const Launch& launch) {
+  return sizeof(T0) == 1 && (launch.pass[2] & kFlatMask) != 0 &&
+         ((st_u64)launch.operand0.data & 15) == 0;
+}
+// A bit for each byte that is not zero.
+ST_FN st_u32 bits_of(const MaskBytes& bytes) {
+  st_u32 bits = 0;
 #pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    const st_i64 i = first + k * ST_THREADS;
-    count += (st_u32)__popc(__ballot_sync(~0u, i < n && is_set(launch, i)));
+  for (int i = 0; i < 4; ++i) {
+    const st_u32 word = bytes.words[i];
+    const st_u32 set = (((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word) >> 7 & 0x01010101u;
+    bits |= (set * 0x10204080u >> 28) << (4 * i);
   }
-  if (ST_THREAD % 32 == 0) counts[ST_THREAD / 32] = count;
+  return bits;
+}
+// The bits of elements [first, first + 16).
+ST_FN st_u32 bits_at(const Launch& launch, st_i64 first, st_i64 n) {
+  if (first + 16 <= n) return bits_of(*(const MaskBytes*)(launch.operand0.data + first));
+  st_u32 bits = 0;
+  for (int i = 0; first + i < n; ++i) bits |= (st_u32)is_set(launch, first + i) << i;
+  return bits;
+}
+ST_FN bool is_set_below(const Launch& launch, st_i64 i, st_i64 n) {
+  return i < n && is_set(launch, i);
+}
+
+ST_FN void phase0(const Launch& launch, st_i64 item) {
+  __shared__ st_u32 sums[kWarps];
+  const int warp = ST_THREAD / 32, lane = ST_THREAD % 32;
+  const st_i64 n = st_own_count(launch.operand0), tiles = launch.pass[1];
+  const st_i64 first = item * launch.pass[0], last = first + launch.pass[0];
+  const st_i64 end = last < tiles ? last : tiles;
+  const bool by_bytes = reads_bytes(launch);
+  st_u32 sum = 0;
+  for (st_i64 tile = first + warp; tile < end; tile += kWarps) {
+    const st_i64 begin = tile * kTile;
+    st_u32 count = 0;
+    if (by_bytes && begin + kTile <= n) {
+      const MaskBytes* const from = (const MaskBytes*)(launch.operand0.data + begin) + lane;
+      MaskBytes read[kTile / 512];
+#pragma unroll
+      for (int k = 0; k < kTile / 512; ++k) read[k] = from[k * 32];
+#pragma unroll
+      for (int k = 0; k < kTile / 512; ++k) count += (st_u32)__popc(bits_of(read[k]));
+    } else {
+#pragma unroll 8
+      for (int k = 0; k < kTile / 32; ++k)
+        count += is_set_below(launch, begin + k * 32 + lane, n) ? 1 : 0;
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) count += __shfl_xor_sync(~0u, count, step);
+    if (lane == 0) counts_of_tiles(launch)[tile] = count;
+    sum += count;
+  }
+  if (lane == 0) sums[warp] = sum;
   ST_SYNC();
   if (ST_THREAD != 0) return;
-  for (int warp = 1; warp < kWarps; ++warp) count += counts[warp];
-  if (count != 0) atomicAdd((st_u64*)launch.scratch + 1, (st_u64)count);
-}
-
-// The count of the tiles before. A warp's: it reads 32 of them at once.
-ST_FN st_u64 count_before(volatile st_u64* published, st_i64 tile, st_u64 count) {
-  constexpr st_u64 kThere = (st_u64)1 << 62, kSummed = (st_u64)1 << 63;
-  const int lane = ST_THREAD % 32;
-  if (lane == 0) published[tile] = kThere | (tile == 0 ? kSummed : 0) | count;
-  if (tile == 0) return 0;
-  st_u64 sum = 0;
-  for (st_i64 last = tile - 1;; last -= 32) {
-    st_u64 word = kThere | kSummed;
-    if (last >= lane) {
-      do word = published[last - lane];
-      while (word == 0);
-    }
-    const st_u32 summed = __ballot_sync(~0u, (word & kSummed) != 0);
-    const bool counts = summed == 0 || lane < __ffs((int)summed);
-    st_u64 some = counts ? word & (kThere - 1) : 0;
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) some += __shfl_xor_sync(~0u, some, step);
-    sum += some;
-    if (summed != 0) break;
-  }
-  if (lane == 0) published[tile] = kThere | kSummed | (sum + count);
-  return sum;
+  for (int i = 1; i < kWarps; ++i) sum += sums[i];
+  counts_of_chunks(launch)[item] = sum;
 }
 
-template <bool kValues>
-ST_FN T1 element_of(const Launch& launch, st_i64 number) {
-  if constexpr (kValues) {
-    return st_load<T1>(launch.operand1.data + st_own_offset(launch.operand1, number));
-  } else {
-    return T1();
-  }
+// The sum of a warp.
+ST_FN st_u64 sum_lanes(st_u64 value) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  return value;
 }
-template <bool kValues>
-ST_FN void move(const Launch& launch, st_i64 number, T1 value, st_i64 to) {
-  if constexpr (kValues) {
-    if (launch.count == 1) {
-      st_store<TLast>(launch.ST_LAST.data + to * launch.ST_LAST.own_strides[0],
-                      st_convert<TLast>(value));
-      return;
+
+// The tile's elements, `count` in all, as the output's from `first` on. Several loads are in flight
+// at once.
+template <bool kFlat>
+ST_FN void move(const Launch& launch, st_i64 begin, const st_u16* listed, int count, st_i64 first) {
+  if constexpr (!kIndices) {
+    constexpr int kAtOnce = sizeof(T1) > 8 ? 4 : 8;
+    const auto& from = launch.operand1;
+    const char* const data =
+        from.data + (kFlat ? begin * (st_i64)sizeof(typename st_stored<T1>::type) : 0);
+    const st_i64 step = launch.ST_LAST.own_strides[0];
+    char* const to = launch.ST_LAST.data + first * step;
+    for (int i = ST_THREAD; i < count; i += kAtOnce * ST_THREADS) {
+      T1 values[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int j = i + k * ST_THREADS;
+        if (j >= count) break;
+        values[k] = st_load<T1>(data + (kFlat ? listed[j] * sizeof(typename st_stored<T1>::type)
+                                              : st_own_offset(from, begin + listed[j])));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int j = i + k * ST_THREADS;
+        if (j >= count) break;
+        st_store<TLast>(to + j * step, st_convert<TLast>(values[k]));
+      }
     }
   }
-  list(launch, list_of(launch), number, to);
 }
 
-ST_FN void phase2(const Launch& launch, st_i64) {
-  __shared__ st_u32 counts[ST_THREADS], sums[kWarps], ticket;
-  __shared__ st_u64 before;
+ST_FN void phase1(const Launch& launch, st_i64 tile) {
+  __shared__ st_u32 words[kTileWords], starts[kTileWords], sums[kWarps];
+  __shared__ st_u64 befores[kWarps], alls[kWarps];
+  __shared__ st_u16 listed[kTile];
   const int warp = ST_THREAD / 32, lane = ST_THREAD % 32;
-  const st_i64 all = ((const st_i64*)launch.scratch)[1], expected = launch.ST_LAST.own_extents[0];
-  if (all != expected) {
-    if (ST_THREAD == 0) st_note_fault(launch, kWrongCount, all, expected);
-    return;
+  const st_i64 n = st_own_count(launch.operand0), begin = tile * kTile;
+  // A bit for each element.
+  if (reads_bytes(launch)) {
+    ((st_u16*)words)[ST_THREAD] = (st_u16)bits_at(launch, begin + ST_THREAD * 16, n);
+  } else {
+    bool set[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k)
+      set[k] = is_set_below(launch, begin + k * ST_THREADS + ST_THREAD, n);
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      const st_u32 lanes = __ballot_sync(~0u, set[k]);
+      if (lane == 0) words[k * kWarps + warp] = lanes;
+    }
   }
-  // Tiles are taken in their order, so that those before are done or have blocks that run.
-  if (ST_THREAD == 0) ticket = atomicAdd((st_u32*)launch.scratch, 1u);
-  counts[ST_THREAD] = 0;
+  // What is before this tile, and all.
+  const st_u32 tiles = (st_u32)launch.pass[1], in_chunk = (st_u32)launch.pass[0];
+  const st_u32 chunk = (st_u32)tile / in_chunk, chunks = (tiles + in_chunk - 1) / in_chunk;
+  st_u64 before = 0, all = 0;
+  for (st_u32 i = ST_THREAD; i < chunks; i += ST_THREADS) {
+    const st_u32 count = counts_of_chunks(launch)[i];
+    all += count;
+    before += i < chunk ? count : 0;
+  }
+  for (st_u32 i = chunk * in_chunk + ST_THREAD; i < (st_u32)tile; i += ST_THREADS)
+    before += counts_of_tiles(launch)[i];
+  before = sum_lanes(before);
+  all = sum_lanes(all);
+  if (lane == 0) befores[warp] = before, alls[warp] = all;
   ST_SYNC();
-  const st_i64 tile = ticket, n = st_own_count(launch.operand0);
-  const st_i64 first = tile * kTile + ST_THREAD;
-  bool set[kItems];
-#pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    const st_i64 i = first + k * ST_THREADS;
-    set[k] = i < n && is_set(launch, i);
-  }
-  T1 values[kItems];
-#pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    if (!kIndices && launch.count == 1 && set[k])
-      values[k] = element_of<!kIndices>(launch, first + k * ST_THREADS);
-  }
-  st_u32 places[kItems];
-#pragma unroll
-  for (int k = 0; k < kItems; ++k) {
-    const st_u32 lanes = __ballot_sync(~0u, set[k]);
-    places[k] = (st_u32)__popc(lanes & ((1u << lane) - 1));
-    if (lane == 0) counts[k * kWarps + warp] = (st_u32)__popc(lanes);
-  }
-  ST_SYNC();
-  const st_u32 count = counts[ST_THREAD];
+  // Where each half of a word begins in the tile.
+  const st_u32 count = (st_u32)__popc(((const st_u16*)words)[ST_THREAD]);
   st_u32 sum = count;
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
@@ -116,22 +166,44 @@ ST_FN void phase2(const Launch& launch, st_i64) {
   if (lane == 31) sums[warp] = sum;
   ST_SYNC();
   st_u32 total = 0, start = sum - count;
+  before = 0, all = 0;
 #pragma unroll
   for (int i = 0; i < kWarps; ++i) {
     if (i == warp) start += total;
     total += sums[i];
+    before += befores[i];
+    all += alls[i];
   }
-  counts[ST_THREAD] = start;
-  if (warp == 0) {
-    const st_u64 found = count_before((volatile st_u64*)launch.scratch + 2, tile, total);
-    if (lane == 0) before = found;
+  const st_i64 expected = launch.ST_LAST.own_extents[0];
+  if ((st_i64)all != expected) {
+    if (ST_THREAD == 0) st_note_fault(launch, kWrongCount, (st_i64)all, expected);
+    return;
   }
+  if (ST_THREAD % 2 == 0) starts[ST_THREAD / 2] = start;
   ST_SYNC();
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {
-    const st_i64 to = (st_i64)before + counts[k * kWarps + warp] + places[k];
-    if (set[k]) move<!kIndices>(launch, first + k * ST_THREADS, values[k], to);
+    const int word = k * kWarps + warp;
+    const st_u32 bits = words[word];
+    if (bits >> lane & 1)
+      listed[starts[word] + (st_u32)__popc(bits & ((1u << lane) - 1))] = (st_u16)(word * 32 + lane);
   }
+  ST_SYNC();
+  const st_i64 first = (st_i64)before;
+  // A mask that the host writes now has other elements than were counted.
+  if (first >= expected) return;
+  if (first + total > expected) total = (st_u32)(expected - first);
+  if (!kIndices && launch.count == 1) {
+    if ((launch.pass[2] & kFlatInput) != 0) {
+      move<true>(launch, begin, listed, (int)total, first);
+    } else {
+      move<false>(launch, begin, listed, (int)total, first);
+    }
+    return;
+  }
+#pragma unroll 4
+  for (int j = ST_THREAD; j < (int)total; j += ST_THREADS)
+    list(launch, list_of(launch), begin + listed[j], first + j);
 }
 
-ST_FN void phase3(const Launch& launch, st_i64 item) { copy_listed(launch, list_of(launch), item); }
+ST_FN void phase2(const Launch& launch, st_i64 item) { copy_listed(launch, list_of(launch), item); }

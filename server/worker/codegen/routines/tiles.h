@@ -1,11 +1,12 @@
 // accumulate.h's long rows on a GPU, in tiles that are read and written once: pass 1 clears what
 // tiles publish, and 2 goes through the tiles, of which a row has pass[1]. Each publishes its
-// total. A tile combines the totals of those before it in its group of kGroupTiles, and what the
-// group before ends with. So the order in which values are combined depends on places alone, and
-// results repeat, unlike those of a look-back to whatever tile has its result first. pass[0]: words
-// to clear.
+// total, the last of each group of kGroup the group's, and the last of each kGroup groups what the
+// row's elements up to it combine to. A tile combines what the groups of groups before it end with,
+// the groups before it in its own, and the tiles before it in its group: a warp waits for each. So
+// the order in which values are combined depends on places alone, and results repeat, unlike those
+// of a look-back to whatever tile has its result first.
 
-constexpr int kLane = 32, kWarps = ST_THREADS / kLane, kGroupTiles = ST_THREADS;
+constexpr int kLane = 32, kWarps = ST_THREADS / kLane, kGroup = kLane;
 // As AccumulateTile() in routine_shape.cc, which does not know the accumulator's type.
 constexpr int kItems = sizeof(T1) > 8 ? 4 : sizeof(T1) > 4 ? 8 : 16, kTile = kItems * ST_THREADS;
 constexpr int kWords = ((int)sizeof(Acc) + 3) / 4;
@@ -41,15 +42,20 @@ ST_FN Part shifted(Part part, int lanes) {
   for (int i = 0; i < kWords; ++i) pieces.words[i] = __shfl_up_sync(~0u, pieces.words[i], lanes);
   return Part{pieces.value, __shfl_up_sync(~0u, (int)part.some, lanes) != 0};
 }
+// A warp's lane has what the lanes up to it have.
+ST_FN Part combine_lanes(Part part) {
+#pragma unroll
+  for (int step = 1; step < kLane; step *= 2) {
+    const Part other = shifted(part, step);
+    if (ST_THREAD % kLane >= step) part = join(other, part);
+  }
+  return part;
+}
 // What the threads before have, and what all have. `warps` is the block's, and free when all
 // threads have come to a barrier after this.
 ST_FN Part combine_threads(Part part, Part* total, Part* warps) {
   const int lane = ST_THREAD % kLane;
-#pragma unroll
-  for (int step = 1; step < kLane; step *= 2) {
-    const Part other = shifted(part, step);
-    if (lane >= step) part = join(other, part);
-  }
+  part = combine_lanes(part);
   if (lane == kLane - 1) warps[ST_THREAD / kLane] = part;
   Part before = shifted(part, 1);
   if (lane == 0) before.some = false;
@@ -76,7 +82,7 @@ ST_FN void phase1(const Launch& launch, st_i64 item) { ((st_u64*)launch.scratch)
 
 ST_FN void phase2(const Launch& launch, st_i64 item) {
   __shared__ Acc values[kTile + kTile / kBankValues];
-  __shared__ Part warps[kWarps], others[kWarps], ended;
+  __shared__ Part warps[kWarps], earlier[3];
   __shared__ st_u32 ticket;
   const st_i64 tiles = launch.pass[1];
   // Tiles are taken in their order, so that those before are done or have blocks that run.
@@ -85,7 +91,9 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
     ST_SYNC();
     item = ticket;
   }
-  const st_i64 number = item / tiles, tile = item % tiles, begin = tile * kTile;
+  // A ticket has 32 bits.
+  const st_i64 number = (st_u32)item / (st_u32)tiles, tile = (st_u32)item % (st_u32)tiles;
+  const st_i64 begin = tile * kTile;
   const Row row = row_of(launch, number);
   const int valid = row.n - begin < kTile ? (int)(row.n - begin) : kTile;
   if (ST_THREAD == 0 && tile == 0) store_initial(launch, row);
@@ -117,25 +125,38 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   Part before = combine_threads(part, &total, warps);
 
   if (tiles > 1) {
-    const st_i64 groups = (tiles + kGroupTiles - 1) / kGroupTiles, group = tile / kGroupTiles;
-    const int place = (int)(tile % kGroupTiles);
-    volatile st_u64* const totals = (volatile st_u64*)launch.scratch + 1 + number * tiles * kWords;
-    volatile st_u64* const ends =
-        (volatile st_u64*)launch.scratch + 1 + (launch.count * tiles + number * groups) * kWords;
+    const st_i64 groups = (tiles + kGroup - 1) / kGroup, outers = (groups + kGroup - 1) / kGroup;
+    const st_i64 group = tile / kGroup, outer = group / kGroup;
+    const int place = (int)(tile % kGroup), outer_place = (int)(group % kGroup);
+    volatile st_u64* const totals =
+        (volatile st_u64*)launch.scratch + 1 + number * (tiles + groups + outers) * kWords;
+    volatile st_u64* const sums = totals + tiles * kWords;
+    volatile st_u64* const ends = sums + groups * kWords;
+    const int lane = ST_THREAD % kLane, warp = ST_THREAD / kLane;
     if (ST_THREAD == 0) publish(totals + tile * kWords, total.value);
-    // The last thread has no tile to wait for.
-    if (ST_THREAD == ST_THREADS - 1) {
-      ended.some = group > 0;
-      if (group > 0) ended.value = await(ends + (group - 1) * kWords);
+    if (warp == 0) {
+      Part part;
+      part.some = lane < place;
+      if (part.some) part.value = await(totals + (tile - place + lane) * kWords);
+      part = combine_lanes(part);
+      if (lane == kLane - 1) {
+        earlier[2] = part;
+        if (place == kGroup - 1) publish(sums + group * kWords, join(part, total).value);
+      }
+    } else if (warp == 1) {
+      Part part;
+      part.some = lane < outer_place;
+      if (part.some) part.value = await(sums + (group - outer_place + lane) * kWords);
+      part = combine_lanes(part);
+      if (lane == kLane - 1) earlier[1] = part;
+    } else if (ST_THREAD == 2 * kLane) {
+      earlier[0].some = outer > 0;
+      if (outer > 0) earlier[0].value = await(ends + (outer - 1) * kWords);
     }
-    Part earlier;
-    earlier.some = ST_THREAD < place;
-    if (earlier.some) earlier.value = await(totals + (tile - place + ST_THREAD) * kWords);
-    Part sum;
-    combine_threads(earlier, &sum, others);
-    sum = join(ended, sum);
-    if (ST_THREAD == 0 && place == kGroupTiles - 1)
-      publish(ends + group * kWords, join(sum, total).value);
+    ST_SYNC();
+    const Part sum = join(join(earlier[0], earlier[1]), earlier[2]);
+    if (ST_THREAD == 0 && place == kGroup - 1 && outer_place == kGroup - 1)
+      publish(ends + outer * kWords, join(sum, total).value);
     before = join(sum, before);
   }
 

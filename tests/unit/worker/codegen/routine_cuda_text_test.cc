@@ -143,9 +143,9 @@ TEST(RoutineCudaText, AccumulatesByTiles) {
   operation.mutable_accumulation()->set_include_initial(true);
   operation.add_outputs()->set_handle(2);
   operation.mutable_outputs(0)->set_existing(true);
-  // One tile a row; several; more than a group of tiles; then one thread a row.
+  // One tile a row; several; more than a group of tiles, and of groups; then one thread a row.
   for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
-           {3, 1000}, {2, 2048}, {1, 600001}, {5, 70000}, {9000, 70}, {2, 10}}) {
+           {3, 1000}, {2, 2048}, {1, 600001}, {1, 2200000}, {5, 70000}, {9000, 70}, {2, 10}}) {
     std::vector<int32_t> in(rows * n);
     for (int64_t i = 0; i < rows * n; ++i) in[i] = static_cast<int32_t>(Mixed(i, 100));
     std::vector<int64_t> out(rows * (n + 1), -1);
@@ -226,6 +226,74 @@ TEST(RoutineCudaText, TopKKeepsTheBestOfTiles) {
       }
     }
   }
+}
+
+// The first of long rows: few elements up to the last one's digits, or more than are collected;
+// equal elements in the order of their places, both zeros alike, NaN last in either direction.
+template <typename T>
+void CheckFirst(DType dtype, const std::vector<T>& in, int64_t rows, int64_t k, bool smallest) {
+  const int64_t n = static_cast<int64_t>(in.size()) / rows;
+  v1::Operation operation;
+  operation.mutable_top_k()->mutable_input()->set_handle(1);
+  operation.mutable_top_k()->set_k(k);
+  operation.mutable_top_k()->set_smallest(smallest);
+  operation.add_outputs()->set_handle(2);
+  operation.add_outputs()->set_handle(3);
+  std::vector<T> values(rows * k), given = in;
+  std::vector<int64_t> places(rows * k);
+  RunHere(operation, {Of(dtype, given, {rows, n})},
+          {Of(dtype, values, {rows, k}), Of(DType::kInt64, places, {rows, k})});
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<int64_t> order(n);
+    std::iota(order.begin(), order.end(), row * n);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      if (in[b] != in[b]) return in[a] == in[a];
+      return smallest ? in[a] < in[b] : in[a] > in[b];
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      ASSERT_EQ(places[row * k + i], order[i] - row * n) << n << " " << k << " " << i;
+      ASSERT_EQ(std::memcmp(&values[row * k + i], &in[order[i]], sizeof(T)), 0) << i;
+    }
+  }
+}
+
+TEST(RoutineCudaText, TopKSeeksTheLastOfTheFirst) {
+  const int64_t n = 40000;
+  std::vector<float> spread(2 * n), few(n), rare(n, std::nanf(""));
+  std::vector<int64_t> integers(n);
+  std::vector<int8_t> bytes(n);
+  for (int64_t i = 0; i < 2 * n; ++i)
+    spread[i] = static_cast<float>(std::sin(static_cast<double>(Mixed(i, 1 << 20))));
+  for (int64_t i = 0; i < n; ++i) {
+    few[i] = i % 3 == 0 ? -0.0f : i % 3 == 1 ? 0.0f : static_cast<float>(Mixed(i, 3) - 1);
+    if (i % 7000 == 6) rare[i] = static_cast<float>(i);
+    integers[i] = Mixed(i, 1000) - 500;
+    bytes[i] = static_cast<int8_t>(Mixed(i, 200) - 100);
+  }
+  CheckFirst(DType::kFloat32, spread, 2, 100, true);
+  CheckFirst(DType::kFloat32, spread, 2, 1024, false);
+  CheckFirst(DType::kFloat32, few, 1, 100, true);
+  CheckFirst(DType::kFloat32, few, 1, 1024, false);
+  CheckFirst(DType::kFloat32, rare, 1, 100, true);
+  CheckFirst(DType::kInt64, integers, 1, 1, false);
+  CheckFirst(DType::kInt64, integers, 1, 1000, false);
+  CheckFirst(DType::kInt8, bytes, 1, 300, true);
+}
+
+TEST(RoutineCudaText, SelectsAmongEqualElements) {
+  const int64_t n = 50000;
+  std::vector<int64_t> in(n), ranks = {n / 2, n / 2 + 1, 0, n - 1, 17, 17}, out(ranks.size());
+  for (int64_t i = 0; i < n; ++i) in[i] = Mixed(i, 5) == 0 ? Mixed(i, n) * (int64_t{1} << 40) : 3;
+  std::vector<int64_t> sorted = in;
+  std::sort(sorted.begin(), sorted.end());
+  v1::Operation operation;
+  operation.mutable_select()->mutable_input()->set_handle(1);
+  operation.mutable_select()->mutable_ranks()->set_handle(2);
+  operation.add_outputs()->set_handle(3);
+  const auto count = static_cast<int64_t>(ranks.size());
+  RunHere(operation, {Of(DType::kInt64, in, {n}), Of(DType::kInt64, ranks, {count})},
+          {Of(DType::kInt64, out, {count})});
+  for (int64_t j = 0; j < count; ++j) EXPECT_EQ(out[j], sorted[ranks[j]]) << j;
 }
 
 // By tiles, by one block a row, by many blocks, and by a sort of all.
@@ -432,6 +500,65 @@ TEST(RoutineCudaText, CompressesByBlocks) {
             {Of(DType::kInt64, rows, {count}), Of(DType::kInt64, columns, {count})});
     for (int64_t i = 0; i < count; ++i) ASSERT_EQ(rows[i] * 1000 + columns[i], expected[i]) << i;
   }
+}
+
+// Masks that do not begin at a multiple of 16 bytes, have gaps, or are numbers; a byte that is not
+// zero is set; rows in place of elements.
+TEST(RoutineCudaText, CompressesMasksOfAnyLayout) {
+  const int64_t n = 20000;
+  std::vector<uint8_t> bytes(3 * n + 1);
+  for (int64_t i = 0; i < 3 * n + 1; ++i) bytes[i] = static_cast<uint8_t>(Mixed(i, 4) * 85);
+  std::vector<double> in(2 * n);
+  std::iota(in.begin(), in.end(), 0.0);
+  auto check = [&](Host mask, Host input, int64_t first, int64_t step, int64_t width,
+                   const std::vector<bool>& set) {
+    std::vector<double> expected;
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < width && set[i]; ++j)
+        expected.push_back(in[first + (i * width + j) * step]);
+    }
+    const int64_t count = static_cast<int64_t>(expected.size()) / width;
+    v1::Operation operation;
+    operation.mutable_compress()->mutable_input()->set_handle(1);
+    operation.mutable_compress()->mutable_mask()->set_handle(2);
+    operation.mutable_compress()->set_count(count);
+    operation.add_outputs()->set_handle(3);
+    std::vector<double> out(count * width, -1);
+    std::vector<int64_t> shape = {count};
+    if (width > 1) shape.push_back(width);
+    EXPECT_TRUE(
+        ToStatus(RunHere(operation, {input, mask}, {Of(DType::kFloat64, out, std::move(shape))}))
+            .ok());
+    EXPECT_EQ(out, expected);
+  };
+  for (auto [offset, stride] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 1}, {0, 3}, {3 * n, -3}}) {
+    Host mask = Of(DType::kBool, bytes, {n});
+    mask.info.offset = offset;
+    mask.info.strides = {stride};
+    std::vector<bool> set(n);
+    for (int64_t i = 0; i < n; ++i) set[i] = bytes[offset + i * stride] != 0;
+    check(mask, Of(DType::kFloat64, in, {n}), 0, 1, 1, set);
+    check(mask, Of(DType::kFloat64, in, {n, 2}), 0, 1, 2, set);
+    Host backwards = Of(DType::kFloat64, in, {n});
+    backwards.info.offset = static_cast<int64_t>(sizeof(double)) * (n - 1);
+    backwards.info.strides = {-static_cast<int64_t>(sizeof(double))};
+    check(mask, backwards, n - 1, -1, 1, set);
+  }
+  std::vector<float> numbers(n);
+  std::vector<int64_t> expected;
+  for (int64_t i = 0; i < n; ++i) {
+    numbers[i] = i % 3 == 0 ? -0.0f : std::nanf("");
+    if (i % 3 != 0) expected.push_back(i);
+  }
+  v1::Operation nonzero;
+  nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
+  nonzero.mutable_nonzero()->set_count(static_cast<int64_t>(expected.size()));
+  nonzero.add_outputs()->set_handle(2);
+  std::vector<int64_t> out(expected.size());
+  RunHere(nonzero, {Of(DType::kFloat32, numbers, {n})},
+          {Of(DType::kInt64, out, {static_cast<int64_t>(out.size())})});
+  EXPECT_EQ(out, expected);
 }
 
 TEST(RoutineCudaText, AssignsTheLastOfEqualIndices) {
