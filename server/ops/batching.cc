@@ -743,6 +743,7 @@ class Batcher {
     Operation product;
     product.mutable_matmul()->mutable_left()->set_handle(a->handle);
     product.mutable_matmul()->mutable_right()->set_handle(b->handle);
+    product.mutable_matmul()->set_data_type(operation->matmul().data_type());
     const uint64_t output = operation->outputs(0).handle();
     product.add_outputs()->set_handle(left_vector || right_vector ? next_handle_++ : output);
     auto made = Emit(std::move(product), {a->info, b->info}, true);

@@ -46,10 +46,20 @@ std::vector<int64_t> StridesOf(const Matrix& matrix, const Shape& batch) {
   return strides;
 }
 
+// Whether our own loop makes sums of this type, of up to 32 bits, of bytes as they are: the types
+// that occur, since each is compiled with the product.
+bool TakesBytes(DType left, DType right, DType dtype) {
+  const auto is_byte = [](DType one) { return one == DType::kInt8 || one == DType::kUInt8; };
+  if (!is_byte(left) || !is_byte(right)) return false;
+  return dtype == DType::kInt32 || dtype == DType::kUInt32 ||
+         (dtype == DType::kInt16 && left != right);
+}
+
 // What has to be copied before and after, since libraries and our own loop take one type and write
 // rows without gaps.
 void PlanCopies(const ArrayInfo& left, const ArrayInfo& right, DType dtype, Plan* plan) {
-  if (left.dtype != dtype || right.dtype != dtype) {
+  const bool fits = left.dtype == dtype && right.dtype == dtype;
+  if (!fits && !TakesBytes(left.dtype, right.dtype, dtype)) {
     for (const ArrayInfo* input : {&left, &right}) {
       plan->converted_inputs.push_back(input->dtype == dtype ? std::nullopt
                                                              : std::optional<DType>(dtype));
@@ -120,7 +130,10 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   }
   auto batch = BroadcastShapes({left->batch, right->batch}, "matmul");
   if (!batch.ok()) return batch.status();
-  DType dtype = PromoteTypes(left->array.dtype, right->array.dtype);
+  auto data_type = ReadDataType(matmul.data_type(), "matmul.data_type");
+  if (!data_type.ok()) return data_type.status();
+  const DType dtype =
+      data_type->value_or(PromoteTypes(left->array.dtype, right->array.dtype));
   Shape shape = *batch;
   if (!left->is_vector) shape.push_back(m);
   if (!right->is_vector) shape.push_back(n);
@@ -135,7 +148,12 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   PlanCopies(left->array, right->array, dtype, &plan);
   if (!plan.converted_inputs.empty() || plan.through_new_output) return plan;
   if (IsBool(dtype) || IsInteger(dtype)) {
-    plan.code.emplace().mutable_matmul()->set_dtype(static_cast<int>(dtype));
+    auto* code = plan.code.emplace().mutable_matmul();
+    // The low bits are those of both.
+    const DType sums = dtype == DType::kUInt32 && left->array.dtype != dtype ? DType::kInt32 : dtype;
+    code->set_dtype(static_cast<int>(sums));
+    code->set_left(static_cast<int>(left->array.dtype));
+    code->set_right(static_cast<int>(right->array.dtype));
   }
   auto* launch = plan.task.mutable_matmul();
   launch->set_m(m);

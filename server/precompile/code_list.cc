@@ -225,6 +225,16 @@ class CodeList {
     dot.mutable_matmul()->mutable_left()->set_handle(1);
     dot.mutable_matmul()->mutable_right()->set_handle(2);
     for (DType dtype : AllTypes()) Add(dot, {Array(dtype, kLine), Array(dtype, kLine)});
+    for (DType left : {DType::kInt8, DType::kUInt8}) {
+      for (DType right : {DType::kInt8, DType::kUInt8}) {
+        v1::Operation matmul;
+        matmul.mutable_matmul()->mutable_left()->set_handle(1);
+        matmul.mutable_matmul()->mutable_right()->set_handle(2);
+        if (left != right) Add(matmul, {Array(left, {20, 30}), Array(right, {30, 20})});
+        matmul.mutable_matmul()->set_data_type(v1::DATA_TYPE_INT32);
+        Add(matmul, {Array(left, {20, 30}), Array(right, {30, 20})});
+      }
+    }
   }
 
   // By blocks each element would compute a generator's block of its own. What a client passes, such

@@ -125,6 +125,7 @@ void AddKind(const v1::Reduction& reduction, KeyWriter& key) {
 void AddKind(const v1::Matmul& matmul, KeyWriter& key) {
   key.AddOperand(matmul.left());
   key.AddOperand(matmul.right());
+  key.Add(matmul.data_type());
 }
 
 void AddKind(const v1::Copy& copy, KeyWriter& key) {

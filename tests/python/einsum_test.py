@@ -268,6 +268,30 @@ class EinsumTest(client_case.ClientCase):
         self.assertEqual(sent.kinds.count("matmul"), 1)
         self.assertNotIn("reduction", sent.kinds)
 
+    def test_products_of_integers_are_summed_in_the_type_asked_for(self):
+        rng = np.random.default_rng(3)
+
+        def values(dtype, *shape):
+            info = np.iinfo(dtype)
+            return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+        for left, right in (("i1", "i1"), ("u1", "u1"), ("i1", "u1"), ("i2", "i1"), ("i4", "i4"), ("u8", "u8")):
+            for dtype in (None, "i1", "u1", "i2", "i4", "u4", "i8", "f8"):
+                a, b = values(left, 2, 33, 70), values(right, 70, 45)
+                with self.subTest(left=left, right=right, dtype=dtype):
+                    keywords = {} if dtype is None else {"dtype": dtype, "casting": "unsafe"}
+                    with client_case.Sent(self.session) as sent:
+                        self.same(st.matmul(st.asarray(a), st.asarray(b), **keywords), np.matmul(a, b, **keywords))
+                    if {left, right} <= {"i1", "u1"} and dtype in (None, "i4", "u4"):
+                        self.assertNotIn("copy", sent.kinds)  # the factors are read as they are
+        with self.assertRaises(TypeError):
+            st.matmul(st.ones((2, 2), st.int8), st.ones((2, 2), st.int8), dtype=st.uint32)
+        small = st.matmul(st.full((2, 2), 100, dtype=st.int8), st.full((2, 2), 100, dtype=st.int8), dtype=st.int32)
+        self.assertEqual(small.tolist(), [[20_000] * 2] * 2)
+        traced = st.jit(lambda a, b: st.matmul(a, b, dtype=np.int32))
+        a, b = values("i1", 9, 20), values("u1", 20, 7)
+        self.same(traced(st.asarray(a), st.asarray(b)), np.matmul(a, b, dtype=np.int32))
+
     def test_examples(self):
         self.run_examples(_einsum, _linear_algebra)
 

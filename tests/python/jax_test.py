@@ -102,6 +102,17 @@ class GradientTest(client_case.ClientCase):
         a = np.array([[3.0, 1.0], [0.5, 2.0]])
         self.check(lambda a: jnp.linalg.inv(a).sum() + jnp.linalg.det(a) + jnp.linalg.solve(a, jnp.ones(2))[0], a)
 
+    def test_products_have_the_type_asked_for(self):
+        a = np.full((3, 40), 100, np.int8)
+        for product in (
+            lambda a, **o: jnp.matmul(a, a.T, **o), lambda a, **o: jnp.dot(a, a.T, **o),
+            lambda a, **o: jnp.einsum("ij,kj->ik", a, a, **o), lambda a, **o: jax.lax.dot(a, a.T, **o),
+        ):
+            found = product(jnp.asarray(a), preferred_element_type=jnp.int32)
+            self.assertEqual(found.dtype, np.int32)
+            self.assertEqual(found.tolist(), [[400_000] * 3] * 3)
+        self.assertEqual(jnp.matmul(jnp.asarray(a), jnp.asarray(a.T)).dtype, np.int8)
+
     def check_along(self, function, x):
         """Along two directions, against central differences: the change of JAX's gradient is Re(sum(gradient * step)),
         without a conjugate."""

@@ -829,6 +829,11 @@ class OperatorTest(LaxCase):
             lambda a: lax.dot_general(a, a, (((0, 2), (0, 2)), ((), ()))), np.einsum("aij,akj->ik", a, a), a, rtol=1e-13
         )
         self.check(lambda a: lax.dot(a[0], a[0][0]), a[0] @ a[0][0], a, rtol=1e-13)
+        bytes_ = self.rng.integers(-128, 128, (3, 40, 40)).astype(np.int8)
+        products = np.matmul(bytes_.astype(np.int32), bytes_.astype(np.int32))
+        numbers = (((2,), (1,)), ((0,), (0,)))
+        self.check(lambda a: lax.dot_general(a, a, numbers, preferred_element_type=np.int32), products, bytes_)
+        self.check(lambda a: lax.dot(a[0], a[0], preferred_element_type=np.int32), products[0], bytes_)
         self.refuses(TypeError, "do not fit", lambda a: lax.dot_general(a, a, (((0,), (1,)), ((), ()))), st.asarray(a))
         self.refuses(ValueError, "lax.dot", lambda a: lax.dot(a, a), st.asarray(a))
 

@@ -244,10 +244,12 @@ Operation Operation::Reduce(std::string_view function, const std::vector<Operand
   return out;
 }
 
-Operation Operation::Matmul(const Operand& left, const Operand& right) {
+Operation Operation::Matmul(const Operand& left, const Operand& right, DataType data_type) {
   Operation out;
-  *out.impl_->message.mutable_matmul()->mutable_left() = Use(left, *out.impl_);
-  *out.impl_->message.mutable_matmul()->mutable_right() = Use(right, *out.impl_);
+  auto* matmul = out.impl_->message.mutable_matmul();
+  *matmul->mutable_left() = Use(left, *out.impl_);
+  *matmul->mutable_right() = Use(right, *out.impl_);
+  matmul->set_data_type(ToProto(data_type));
   return out;
 }
 

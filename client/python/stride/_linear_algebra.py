@@ -1,5 +1,6 @@
 """Products of vectors, matrices and arrays of more axes."""
 
+import functools
 import math
 import operator
 from typing import Optional
@@ -28,7 +29,8 @@ __all__ = [
 ]
 
 
-def matmul_nodes(left, right) -> Array:
+def matmul_nodes(left, right, dtype: Optional[np.dtype] = None) -> Array:
+    """The product of nodes. `dtype`: the type of sums and result where it is not the common one."""
     for one in (left, right):
         if type(one) is Number or not one.shape:
             raise ValueError("matmul takes no scalars; use *")
@@ -43,20 +45,34 @@ def matmul_nodes(left, right) -> Array:
         + left.shape[:-1][-1:]
         + (right.shape[-1:] if len(right.shape) > 1 else ())
     )
-    dtype = _inference.promote(left.dtype, right.dtype)
+    product, host = _PRODUCT, _product
+    if dtype is None:
+        dtype = _inference.promote(left.dtype, right.dtype)
+    else:
+        product, host = _product_in(dtype), functools.partial(_product, dtype=dtype)
     if _graph.check_floats is not None:
         from stride import _float_errors
 
         _float_errors.of_product(left, right)
-    return wrap(record(left.session, shape, dtype, _PRODUCT, (left, right), inner, host=_product))
+    return wrap(record(left.session, shape, dtype, product, (left, right), inner, host=host))
 
 
-def _product(left: np.ndarray, right: np.ndarray) -> Optional[np.ndarray]:
+def _product(left: np.ndarray, right: np.ndarray, dtype: Optional[np.dtype] = None) -> Optional[np.ndarray]:
     columns = right.shape[-1] if right.ndim > 1 else 1
-    return np.matmul(left, right) if left.size * columns <= _local.MAX_PRODUCTS else None
+    return np.matmul(left, right, dtype=dtype) if left.size * columns <= _local.MAX_PRODUCTS else None
 
 
 _PRODUCT = Prepared(pb.Operation(), "matmul", ("left", "right"))
+
+
+@functools.lru_cache(maxsize=None)
+def _product_in(dtype: np.dtype) -> Prepared:
+    return Prepared(pb.Operation(matmul=pb.Matmul(data_type=_dtypes.NUMBERS[dtype])), "matmul", ("left", "right"))
+
+
+# Of these sums in these types are formed without copies of the factors.
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+_SUMS_OF_BYTES = (np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.uint32))
 
 
 def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> Array:
@@ -72,13 +88,19 @@ def _cast(arrays, dtype, casting: str) -> list:
     """The arrays in the type asked for, by NumPy's rules of casting."""
     if dtype is None:
         return list(arrays)
+    dtype = _castable(arrays, dtype, casting)
+    return [one.astype(dtype, copy=False) for one in arrays]
+
+
+def _castable(arrays, dtype, casting: str) -> np.dtype:
+    """The type, to which all of the arrays may be cast."""
     dtype = _dtypes.dtype_of(dtype)
     for one in arrays:
         if not np.can_cast(one.dtype, dtype, casting):  # type: ignore[arg-type]  # an unknown word is refused there
             raise _errors.DataTypeMismatch(
                 f"{one.dtype} is not cast to {dtype} with casting {casting!r}", reason="DATA_TYPE_MISMATCH"
             )
-    return [one.astype(dtype, copy=False) for one in arrays]
+    return dtype
 
 
 def _together(x1, x2):
@@ -109,7 +131,9 @@ def matmul(
         out: an array of the result's shape that takes it.
         casting: which casts of the inputs are made: no, equiv, safe, same_kind or unsafe.
         order: C, F, A or K; the elements lie in C order.
-        dtype: the type of the computation; None for the common one.
+        dtype: the type of the computation and the result; None for the common one. Integers are summed modulo
+            2^bits of it: int8 factors are summed in int8, and in int32 with dtype=int32, for which a GPU has tensor
+            cores.
         subok: accepted: arrays have no subclasses.
         signature: the types of the inputs and the result, as NumPy's, where they are one.
         axes: a list of the axes that each input and the result have for themselves, by default the last.
@@ -130,10 +154,16 @@ def matmul(
         if axes is not None:
             x1, x2, placed = _core_axes.moved("matmul", *_together(x1, x2), axes)
             return _given(placed(matmul(x1, x2, casting=casting, dtype=dtype)), out, casting)
+    wide = None
     if dtype is not None:
-        x1, x2 = _cast(_together(x1, x2), dtype, casting)
+        x1, x2 = _together(x1, x2)
+        dtype = _castable((x1, x2), dtype, casting)
+        if x1.dtype in _BYTES and x2.dtype in _BYTES and dtype in _SUMS_OF_BYTES:
+            wide = dtype
+        else:
+            x1, x2 = _cast((x1, x2), dtype, casting)
     session = next((x.session for x in (x1, x2) if isinstance(x, Array)), None)
-    return _given(matmul_nodes(node_of(x1, session), node_of(x2, session)), out, casting)
+    return _given(matmul_nodes(node_of(x1, session), node_of(x2, session), wide), out, casting)
 
 
 def dot(a, b, out: Optional[Array] = None) -> Array:

@@ -65,4 +65,8 @@ extern const char kAtRoutine[];
 extern const char kSumsRoutine[];
 extern const char kGufuncRoutine[];
 
+// Products of matrices on a GPU (emit_matmul.cc): of wider integers, of bytes.
+extern const char kProductsRoutine[];
+extern const char kBytesRoutine[];
+
 }  // namespace stride::codegen

@@ -33,7 +33,7 @@
 //                 CPU kReduceEntry over any split of [0, num_items), then, when two_passes and all
 //                 of those are done, kReduceFinishEntry over any split of [0, kept_count). The
 //                 result does not depend on how the ranges are split.
-//   matmul        CUDA kMatmulEntry, shape MatmulShape()             CPU kRunEntry over any split
+//   matmul        CUDA MatmulEntry(), shape MatmulShape()            CPU kRunEntry over any split
 //   of [0, batch_count * m) (rows of the output)
 // A launch whose product of (kept) extents is 0 has nothing to do and must not be launched.
 namespace stride::codegen {
@@ -51,6 +51,8 @@ inline constexpr char kRunEntry[] = "stride_run";
 inline constexpr char kReduceEntry[] = "stride_reduce";
 inline constexpr char kReduceFinishEntry[] = "stride_reduce_finish";
 inline constexpr char kMatmulEntry[] = "stride_matmul";
+inline constexpr char kSmallMatmulEntry[] = "stride_small_matmul";
+inline constexpr char kByteMatmulEntry[] = "stride_byte_matmul";
 
 // 8-byte words, aligned to 16 bytes by operator new.
 using LaunchBlock = std::vector<uint64_t>;
@@ -104,6 +106,9 @@ int ReduceArrivals(int num_multiprocessors);
 
 LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t right,
                        uint64_t output);
+// kByteMatmulEntry where both factors are of bytes, else one of the other two: code of bytes has
+// the former alone.
+const char* MatmulEntry(const wire::MatmulLaunch& launch);
 LaunchShape MatmulShape(const wire::MatmulLaunch& launch);
 // Rows of output over all batches: what the CPU's kRunEntry covers.
 int64_t MatmulRows(const wire::MatmulLaunch& launch);

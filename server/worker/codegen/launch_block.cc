@@ -141,12 +141,42 @@ LaunchBlock PackMatmul(const wire::MatmulLaunch& launch, uint64_t left, uint64_t
   return block;
 }
 
+namespace {
+
+constexpr int64_t kByteTile = 128, kMatmulTile = 64, kSmallTile = 16;
+constexpr uint32_t kMatmulThreads = 256;
+// Fewer tiles than this keep a GPU less busy than small ones do, though each element is read four
+// times as often; so do tiles of which more than a half is outside the result.
+constexpr int64_t kLeastTiles = 16;
+constexpr int64_t kLeastExtent = kMatmulTile / 2;
+
+int64_t TilesOf(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
+
+int64_t TileOf(const wire::MatmulLaunch& launch) {
+  if (ItemSize(static_cast<DType>(launch.left().dtype())) == 1 &&
+      ItemSize(static_cast<DType>(launch.right().dtype())) == 1)
+    return kByteTile;
+  const double tiles = static_cast<double>(TilesOf(launch.m(), kMatmulTile)) *
+                       static_cast<double>(TilesOf(launch.n(), kMatmulTile)) *
+                       static_cast<double>(Product(launch.batch_extents()));
+  const bool is_small = tiles < kLeastTiles || launch.m() < kLeastExtent || launch.n() < kLeastExtent;
+  return is_small ? kSmallTile : kMatmulTile;
+}
+
+}  // namespace
+
+const char* MatmulEntry(const wire::MatmulLaunch& launch) {
+  const int64_t tile = TileOf(launch);
+  return tile == kByteTile ? kByteMatmulEntry : tile == kSmallTile ? kSmallMatmulEntry : kMatmulEntry;
+}
+
 LaunchShape MatmulShape(const wire::MatmulLaunch& launch) {
-  auto tiles = [](int64_t extent, int64_t limit) {
-    return static_cast<uint32_t>(std::clamp<int64_t>((extent + 15) / 16, 1, limit));
+  const int64_t tile = TileOf(launch);
+  auto tiles = [tile](int64_t extent, int64_t limit) {
+    return static_cast<uint32_t>(std::clamp<int64_t>(TilesOf(extent, tile), 1, limit));
   };
   LaunchShape shape;
-  shape.block[0] = shape.block[1] = 16;
+  shape.block[0] = kMatmulThreads;
   shape.grid[0] = tiles(launch.n(), (int64_t{1} << 31) - 1);
   shape.grid[1] = tiles(launch.m(), 65535);
   shape.grid[2] =

@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <optional>
+
 #include "tests/conformance/device/harness.h"
 
 namespace stride::conformance {
@@ -120,12 +123,140 @@ TEST_F(MatmulTest, MultipliesBatches) {
   }
 }
 
+// The low bits of a number as one of the type, which a double can be.
+double Wrapped(uint64_t bits, DType dtype) {
+  const int unused = 64 - 8 * static_cast<int>(ItemSize(dtype));
+  const uint64_t low = bits << unused >> unused;
+  if (IsUnsigned(dtype)) return static_cast<double>(low);
+  return static_cast<double>(static_cast<int64_t>(bits << unused) >> unused);
+}
+
+uint64_t Bits(const HostArray& array, int64_t i) {
+  return static_cast<uint64_t>(static_cast<int64_t>(array.At(i).real()));
+}
+
+// Every value that a byte has, and of wider integers some that wrap.
+HostArray Integers(DType dtype, std::vector<int64_t> shape, int seed) {
+  return Make(dtype, std::move(shape), [=](int64_t i) {
+    const uint64_t mixed = static_cast<uint64_t>(i * 37 + seed * 101 + i / 7 * 11);
+    if (IsBool(dtype)) return Value(mixed % 16 == 0 ? 1 : 0);
+    // 2^64 is a product of two of these, and what is left of the sum is one that a double can be.
+    if (ItemSize(dtype) == 8) return Value(4294967296.0 + static_cast<double>(mixed % 4));
+    return Value(Wrapped(mixed * (ItemSize(dtype) == 4 ? 40503 : 1), dtype));
+  });
+}
+
+class IntegerMatmulTest : public MatmulTest {
+ protected:
+  // The sums of products modulo 2^bits of `dtype`; unspecified: of the factors' common type.
+  void ExpectWrapped(const HostArray& left, const HostArray& right,
+                     std::optional<DType> dtype = std::nullopt) {
+    v1::Operation operation = MatmulOf();
+    if (dtype)
+      operation.mutable_matmul()->set_data_type(static_cast<v1::DataType>(*dtype));
+    auto product = harness().Compute(operation, {harness().Put(left), harness().Put(right)});
+    ASSERT_TRUE(product.ok()) << product.status() << " for " << Name(left.info.dtype);
+    const HostArray got = harness().Get(*product);
+    if (dtype) ASSERT_EQ(got.info.dtype, *dtype);
+    const size_t rank = left.info.shape.size();
+    const int64_t m = left.info.shape[rank - 2], k = left.info.shape[rank - 1];
+    const int64_t n = right.info.shape[rank - 1], batches = got.info.num_elements() / (m * n);
+    for (int64_t b = 0; b < batches; ++b) {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          uint64_t sum = 0;
+          for (int64_t p = 0; p < k; ++p)
+            sum += Bits(left, (b * m + i) * k + p) * Bits(right, (b * k + p) * n + j);
+          const double expected =
+              IsBool(got.info.dtype) ? (sum != 0 ? 1 : 0) : Wrapped(sum, got.info.dtype);
+          ASSERT_EQ(got.At((b * m + i) * n + j).real(), expected)
+              << Name(left.info.dtype) << " by " << Name(right.info.dtype) << " in "
+              << Name(got.info.dtype) << " batch " << b << " row " << i << " column " << j << " of "
+              << m << "x" << k << " by " << k << "x" << n;
+        }
+      }
+    }
+    harness().Reset();
+  }
+};
+
+// Tiles of a GPU are of 128 x 128 x 64 bytes, and of 64 x 64 x 16 or 16 x 16 x 16 wider integers.
+TEST_F(IntegerMatmulTest, WrapsInEverySize) {
+  const std::vector<std::vector<int64_t>> sizes = {
+      {1, 1, 1}, {16, 8, 32}, {33, 70, 5}, {128, 128, 64}, {130, 129, 65}, {1, 300, 200},
+      {300, 1, 200}, {257, 66, 131}};
+  for (DType dtype : {DType::kBool, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16,
+                      DType::kInt32, DType::kUInt32}) {
+    for (const auto& size : sizes)
+      ExpectWrapped(Integers(dtype, {size[0], size[2]}, 1), Integers(dtype, {size[2], size[1]}, 2));
+  }
+  // Large tiles, in which the wider integers are computed from 16 of them on.
+  for (DType dtype : {DType::kInt16, DType::kInt32, DType::kUInt32})
+    ExpectWrapped(Integers(dtype, {259, 35}, 1), Integers(dtype, {35, 250}, 2));
+  for (DType dtype : {DType::kInt64, DType::kUInt64}) {
+    ExpectWrapped(Integers(dtype, {20, 3}, 1), Integers(dtype, {3, 30}, 2));
+    ExpectWrapped(Integers(dtype, {259, 3}, 1), Integers(dtype, {3, 250}, 2));
+  }
+}
+
+TEST_F(IntegerMatmulTest, TakesEveryLayout) {
+  for (DType dtype : {DType::kInt8, DType::kBool, DType::kInt32}) {
+    const HostArray a = Integers(dtype, {150, 100}, 1), b = Integers(dtype, {100, 140}, 2);
+    const HostArray at = Transposed(Integers(dtype, {100, 150}, 3)),
+                    bt = Transposed(Integers(dtype, {140, 100}, 4));
+    for (const HostArray* left : {&a, &at}) {
+      for (const HostArray* right : {&b, &bt}) ExpectWrapped(*left, *right);
+    }
+    ExpectWrapped(Reversed(a, 0), Reversed(b, 1));
+    ExpectWrapped(Reversed(a, 1), Reversed(b, 0));
+    ExpectWrapped(EverySecond(Integers(dtype, {150, 200}, 5), 1),
+                  EverySecond(Integers(dtype, {100, 280}, 6), 1));
+    ExpectWrapped(EverySecond(Integers(dtype, {300, 100}, 5), 0),
+                  EverySecond(Integers(dtype, {200, 140}, 6), 0));
+    ExpectWrapped(Repeated(Integers(dtype, {100}, 7), {150, 100}), b);
+  }
+}
+
+// Rows of bytes that begin at any address.
+TEST_F(IntegerMatmulTest, TakesEveryAlignment) {
+  for (int64_t k : {61, 62, 63, 64, 67}) {
+    ExpectWrapped(Integers(DType::kInt8, {40, k}, 1), Integers(DType::kInt8, {k, k}, 2));
+    ExpectWrapped(Transposed(Integers(DType::kUInt8, {k, k}, 1)),
+                  Transposed(Integers(DType::kUInt8, {33, k}, 2)));
+  }
+}
+
+TEST_F(IntegerMatmulTest, MultipliesBatches) {
+  for (DType dtype : {DType::kInt8, DType::kInt16}) {
+    const HostArray a = Integers(dtype, {3, 4, 50, 60}, 1), b = Integers(dtype, {3, 4, 60, 70}, 2);
+    ExpectWrapped(a, b);
+    ExpectWrapped(a, Repeated(Integers(dtype, {60, 70}, 3), {3, 4, 60, 70}));
+    ExpectWrapped(Reversed(a, 0), Reversed(b, 1));
+  }
+}
+
+TEST_F(IntegerMatmulTest, SumsBytesInTheTypeAskedFor) {
+  for (DType left : {DType::kInt8, DType::kUInt8}) {
+    for (DType right : {DType::kInt8, DType::kUInt8}) {
+      const HostArray a = Integers(left, {150, 300}, 1), b = Integers(right, {300, 140}, 2);
+      ExpectWrapped(a, b);  // of both: int16
+      for (DType dtype : {DType::kInt32, DType::kUInt32}) ExpectWrapped(a, b, dtype);
+    }
+  }
+  // Sums beyond 2^31: products of -128 and -128.
+  auto least = [](std::vector<int64_t> shape) {
+    return Make(DType::kInt8, std::move(shape), [](int64_t) { return Value(-128); });
+  };
+  ExpectWrapped(least({3, 131'073}), least({131'073, 2}), DType::kInt32);
+}
+
 TEST_F(MatmulTest, EmptySumsAreZero) {
   // So that zeros are written, not found.
   harness().Put(Make(DType::kFloat32, {100000}, [](int64_t) { return Value(7); }));
   harness().Reset();
   ExpectProduct(Small(DType::kFloat32, {9, 0}, 1), Small(DType::kFloat32, {0, 8}, 2));
   ExpectProduct(Small(DType::kInt32, {9, 0}, 1), Small(DType::kInt32, {0, 8}, 2));
+  ExpectProduct(Small(DType::kInt8, {9, 0}, 1), Small(DType::kInt8, {0, 8}, 2));
   ExpectProduct(Small(DType::kFloat32, {0, 5}, 1), Small(DType::kFloat32, {5, 8}, 2));
   ExpectProduct(Small(DType::kFloat32, {0, 4, 5}, 1), Small(DType::kFloat32, {0, 5, 8}, 2));
 }

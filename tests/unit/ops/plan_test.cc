@@ -301,6 +301,34 @@ TEST(PlanMatmul, ShapesAndBatches) {
   EXPECT_FALSE(mixed->converted_inputs[1].has_value());
 }
 
+TEST(PlanMatmul, SumsInTheTypeAskedFor) {
+  auto plan = [](DType left, DType right, v1::DataType data_type) {
+    v1::Operation operation = MatmulOperation();
+    operation.mutable_matmul()->set_data_type(data_type);
+    return PlanOperation(operation, {Array(left, {2, 3}), Array(right, {3, 2})}, {});
+  };
+  auto bytes = plan(DType::kInt8, DType::kUInt8, v1::DATA_TYPE_UINT32);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_TRUE(bytes->converted_inputs.empty());
+  EXPECT_EQ(bytes->outputs[0].dtype, DType::kUInt32);
+  const wire::MatmulCode& code = bytes->code->matmul();
+  EXPECT_EQ(code.dtype(), static_cast<int>(DType::kInt32)) << "one code for both, of equal bits";
+  EXPECT_EQ(code.left(), static_cast<int>(DType::kInt8));
+  EXPECT_EQ(code.right(), static_cast<int>(DType::kUInt8));
+  auto mixed = plan(DType::kInt8, DType::kUInt8, v1::DATA_TYPE_UNSPECIFIED);
+  EXPECT_TRUE(mixed->converted_inputs.empty());
+  EXPECT_EQ(mixed->outputs[0].dtype, DType::kInt16);
+  // Sums of 64 bits and wider factors: of one type.
+  for (auto [left, data_type] :
+       {std::pair(DType::kInt8, v1::DATA_TYPE_INT64), {DType::kInt16, v1::DATA_TYPE_INT32}}) {
+    auto converted = plan(left, DType::kInt8, data_type);
+    ASSERT_TRUE(converted.ok()) << converted.status();
+    EXPECT_THAT(converted->converted_inputs,
+                ::testing::Each(static_cast<DType>(data_type)));
+  }
+  EXPECT_FALSE(plan(DType::kInt8, DType::kInt8, static_cast<v1::DataType>(99)).ok());
+}
+
 TEST(PlanMatmul, GoesThroughANewOutputWhereTheGivenOneHasGapsOrAnotherType) {
   auto through = [](const ArrayInfo& output) {
     auto plan = PlanOperation(MatmulOperation(),

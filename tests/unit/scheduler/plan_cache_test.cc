@@ -106,6 +106,13 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
   EXPECT_NE(Key(renamed), Key(expression));
   EXPECT_NE(Key(retyped), Key(expression));
 
+  v1::Operation product;
+  product.mutable_matmul()->mutable_left()->set_handle(1);
+  product.mutable_matmul()->mutable_right()->set_handle(2);
+  v1::Operation wide = product;
+  wide.mutable_matmul()->set_data_type(v1::DATA_TYPE_INT32);
+  EXPECT_NE(Key(wide), Key(product));
+
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);
   v1::Operation cast = copy, move = copy;
@@ -121,7 +128,7 @@ TEST(PlanCacheTest, NoFieldIsForgotten) {
   EXPECT_EQ(v1::Ufunc::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Expression::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Reduction::descriptor()->field_count(), 11);
-  EXPECT_EQ(v1::Matmul::descriptor()->field_count(), 2);
+  EXPECT_EQ(v1::Matmul::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Copy::descriptor()->field_count(), 3);
 }
 

@@ -68,7 +68,9 @@ class Operation {
   // By a ufunc of two inputs, or by a reduction of the client's own, which may take several.
   static Operation Reduce(std::string_view function, const std::vector<Operand>& inputs,
                           const ReduceOptions& options = {});
-  static Operation Matmul(const Operand& left, const Operand& right);
+  // Sums and result in `data_type`, by default NumPy's common type of both.
+  static Operation Matmul(const Operand& left, const Operand& right,
+                          DataType data_type = DataType::kUnspecified);
   static Operation Kernel(const KernelOptions& options);
   static Operation Full(const ArraySpec& spec, const Operand& value);
   static Operation Zeros(const ArraySpec& spec);

@@ -22,7 +22,8 @@ def _wrapped(name: str, function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         options.pop("precision", None)
-        options.pop("preferred_element_type", None)
+        if name not in ("dot", "dot_general"):
+            options.pop("preferred_element_type", None)
         options.pop("out_sharding", None)
         keywords = {key: _given(one) for key, one in options.items()}
         return as_jax(function(*[_given(one) for one in arguments], **keywords))

@@ -868,11 +868,7 @@ def dot(
     lhs, rhs = (array_of(one) for one in _operands("dot", (lhs, rhs), "biufc", False))
     if not (1 <= lhs.ndim <= 2 and 1 <= rhs.ndim <= 2 and lhs.shape[-1] == rhs.shape[0]):
         raise ValueError(f"lax.dot takes vectors and matrices that fit, not the shapes {lhs.shape} and {rhs.shape}")
-    return _linear_algebra.matmul(*_in_type(preferred_element_type, lhs, rhs))
-
-
-def _in_type(dtype: Optional[Any], *arrays: Array) -> tuple:
-    return arrays if dtype is None else tuple(one.astype(dtype) for one in arrays)
+    return _linear_algebra.matmul(lhs, rhs, dtype=preferred_element_type, casting="unsafe")
 
 
 def dot_general(
@@ -923,12 +919,12 @@ def dot_general(
     num_batch, num_summed = int(np.prod(shapes[2])), int(np.prod(shapes[0]))
     left_shape = [lhs.shape[axis] for axis in left_free]
     right_shape = [rhs.shape[axis] for axis in right_free]
-    lhs, rhs = _in_type(preferred_element_type, lhs, rhs)
     left = _manipulation.permute_dims(lhs, (*left_batch, *left_free, *left_sum))
     right = _manipulation.permute_dims(rhs, (*right_batch, *right_sum, *right_free))
     left = _manipulation.reshape(left, (num_batch, int(np.prod(left_shape)), num_summed))
     right = _manipulation.reshape(right, (num_batch, num_summed, int(np.prod(right_shape))))
-    return _manipulation.reshape(_linear_algebra.matmul(left, right), (*shapes[2], *left_shape, *right_shape))
+    product = _linear_algebra.matmul(left, right, dtype=preferred_element_type, casting="unsafe")
+    return _manipulation.reshape(product, (*shapes[2], *left_shape, *right_shape))
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:

@@ -58,7 +58,8 @@ absl::StatusOr<EmittedLaunch> PrepareEmitted(const Lowering& lowering, KernelMod
   if (!kernel.ok()) return kernel.status();
   launch.kernel = *kernel;
   launch.block = std::move(block);
-  if (lowering.end != nullptr && shape.grid[0] <= kMostMarkingBlocks)
+  const double blocks = static_cast<double>(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  if (lowering.end != nullptr && blocks <= kMostMarkingBlocks)
     launch.mark = lowering.end->mark;
   return launch;
 }

@@ -69,9 +69,13 @@ absl::Status Matmul::Lower(const Lowering& lowering, KernelModule* module,
     return absl::OkStatus();
   }
   if (module != nullptr) {
-    codegen::LaunchBlock block = codegen::PackMatmul(launch, *left, *right, *output);
-    return LaunchEmitted(lowering, *module, codegen::kMatmulEntry, codegen::MatmulShape(launch),
-                         block);
+    auto prepared = PrepareEmitted(lowering, *module, codegen::MatmulEntry(launch),
+                                   codegen::MatmulShape(launch),
+                                   codegen::PackMatmul(launch, *left, *right, *output));
+    if (!prepared.ok()) return prepared.status();
+    absl::Status launched = LaunchPrepared(lowering.driver, lowering.stream, *prepared);
+    if (prepared->marks()) lowering.end->told = launched.ok();
+    return launched;
   }
   return ByLibrary(lowering, launch, *left, *right, *output);
 }

@@ -188,7 +188,18 @@ TEST_F(CodegenCuda, MatmulAndStridedLoopsCompile) {
     if (IsFloat(dtype) || IsComplex(dtype)) continue;
     wire::Code code;
     code.mutable_matmul()->set_dtype(static_cast<int>(dtype));
+    code.mutable_matmul()->set_left(static_cast<int>(dtype));
+    code.mutable_matmul()->set_right(static_cast<int>(dtype));
     texts.push_back(*EmitCuda(code));
+  }
+  for (DType left : {DType::kInt8, DType::kUInt8}) {
+    for (DType right : {DType::kInt8, DType::kUInt8}) {
+      wire::Code code;
+      code.mutable_matmul()->set_dtype(static_cast<int>(DType::kInt32));
+      code.mutable_matmul()->set_left(static_cast<int>(left));
+      code.mutable_matmul()->set_right(static_cast<int>(right));
+      texts.push_back(*EmitCuda(code));
+    }
   }
   for (DType dtype : AllTypes()) {
     ArrayInfo turned = Contiguous(dtype, {6, 5});

@@ -31,6 +31,8 @@ std::string JoinTexts(const std::vector<std::string>& texts, bool cuda) {
                                    {"stride_reduce(", "stride_reduce" + number},
                                    {"stride_reduce_finish(", "stride_reduce_finish" + number},
                                    {"stride_matmul(", "stride_matmul" + number},
+                                   {"stride_small_matmul(", "stride_small_matmul" + number},
+                                   {"stride_byte_matmul(", "stride_byte_matmul" + number},
                                    {"stride_blocks(", "stride_blocks" + number}}),
         "}\n");
   }

@@ -58,7 +58,7 @@ class EmittedCodeTest : public testing::Test {
     std::vector<std::string> found;
     for (const auto& kernel : compiled->description.kernels()) {
       found.push_back(kernel.entry());
-      const bool marks = plan->task.has_elementwise() || plan->task.has_reduce();
+      const bool marks = !plan->task.has_routine();
       ASSERT_EQ(kernel.parameters_size(), marks ? 2 : 1) << kernel.entry();
       if (marks) EXPECT_EQ(kernel.parameters(1).size(), sizeof(codegen::EndMark));
       // The driver reads this many bytes of the block that the launch is packed into.
@@ -153,8 +153,25 @@ TEST_F(EmittedCodeTest, EveryIntegerMatmul) {
     operation.mutable_matmul()->mutable_right()->set_handle(2);
     operation.add_outputs()->set_handle(9);
     const DType dtype = *DTypeFromNumber(number);
+    const bool of_bytes = ItemSize(dtype) == 1;
     ExpectCompiles(operation, {Contiguous(dtype, {30, 40}), Contiguous(dtype, {40, 50})},
-                   {codegen::kMatmulEntry});
+                   of_bytes ? std::vector<std::string>{codegen::kByteMatmulEntry}
+                            : std::vector<std::string>{codegen::kMatmulEntry,
+                                                       codegen::kSmallMatmulEntry});
+  }
+}
+
+TEST_F(EmittedCodeTest, MatmulOfBytesInWiderTypes) {
+  for (DType left : {DType::kInt8, DType::kUInt8}) {
+    for (DType right : {DType::kInt8, DType::kUInt8}) {
+      v1::Operation operation;
+      operation.mutable_matmul()->mutable_left()->set_handle(1);
+      operation.mutable_matmul()->mutable_right()->set_handle(2);
+      operation.mutable_matmul()->set_data_type(v1::DATA_TYPE_INT32);
+      operation.add_outputs()->set_handle(9);
+      ExpectCompiles(operation, {Contiguous(left, {30, 40}), Contiguous(right, {40, 50})},
+                     {codegen::kByteMatmulEntry});
+    }
   }
 }
 

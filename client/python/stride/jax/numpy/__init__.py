@@ -30,10 +30,15 @@ def _wrapped(name: str, function: _Callable[..., _Any]) -> _Callable[..., _Any]:
     def call(*arguments: _Any, **options: _Any) -> _Any:
         options.pop("out_sharding", None)
         options.pop("precision", None)
-        options.pop("preferred_element_type", None)
+        wanted = options.pop("preferred_element_type", None)
         keywords = {key: _given(one) for key, one in options.items()}
+        values = [_given(one) for one in arguments]
+        if wanted is not None and name == "matmul":
+            keywords.update(dtype=wanted, casting="unsafe")
+        elif wanted is not None:
+            values = [one.astype(wanted) if isinstance(one, Array) else one for one in values]
         try:
-            return _as_jax(function(*[_given(one) for one in arguments], **keywords))
+            return _as_jax(function(*values, **keywords))
         except _errors.ShapeMismatch as error:
             raise _as_type_error(error)
 
