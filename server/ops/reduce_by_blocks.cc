@@ -136,9 +136,10 @@ void AddStrides(const wire::Operand& from, int begin, int end, wire::Operand* op
 }  // namespace
 
 std::optional<wire::Code> PlainReduceCode(const Code& code, Runs runs) {
-  const bool plain = code.combine() >= Code::COMBINE_ADD && code.combine() <= Code::COMBINE_ARGMAX &&
-                     code.map().results_size() == 1 && !ReadsIndex(code.map()) &&
-                     RunsByBlocks(code.map()) && RunsByBlocks(code.finish());
+  const bool plain = code.combine() >= Code::COMBINE_ADD &&
+                     code.combine() <= Code::COMBINE_ARGMAX && code.map().results_size() == 1 &&
+                     !ReadsIndex(code.map()) && RunsByBlocks(code.map()) &&
+                     RunsByBlocks(code.finish());
   if (!plain) return std::nullopt;
   const bool columns = code.kept_contiguous();
   if (runs == Runs::kNone) {

@@ -20,7 +20,7 @@ enum class Runs {
 // The elements that a GPU's thread takes at once depend on these alone (codegen's
 // emit_reduce_cuda.cc, ChooseWidth).
 struct TakenAtOnce {
-  int64_t item_bytes = 0;  // of an element of the array that decides the order
+  int64_t item_bytes = 0;   // of an element of the array that decides the order
   bool contiguous = false;  // its reduced axes are one run of memory
 };
 

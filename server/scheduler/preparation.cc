@@ -229,9 +229,9 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
   if (!planned.first_tier.has_value()) {
     FirstTier& tier = planned.first_tier.emplace(FirstTierOf(task.plan(), *loops));
     // A plain reduction that has to be compiled would take as long as the code itself.
-    tier.by_blocks = tier.by_blocks &&
-                     (!tier.plain_reduce.has_value() ||
-                      core_->broker->compiler().IsPrecompiled(target, *tier.plain_reduce));
+    tier.by_blocks =
+        tier.by_blocks && (!tier.plain_reduce.has_value() ||
+                           core_->broker->compiler().IsPrecompiled(target, *tier.plain_reduce));
   }
   if (!planned.first_tier->by_blocks) return nullptr;
   std::optional<bool>& is_precompiled = planned.is_precompiled;

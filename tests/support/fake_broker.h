@@ -225,7 +225,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   int num_starts() const;  // tried
   // Compilations wait until they are let go.
   void HoldCompiles(bool hold);
-  int num_compiles() const;  // begun
+  int num_compiles() const;            // begun
   std::string last_compiled() const {  // the code, serialized
     absl::MutexLock lock(&mutex_);
     return last_compiled_;

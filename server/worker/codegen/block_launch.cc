@@ -89,8 +89,7 @@ StepRecord RecordOf(const BlockSteps& steps, const BlockSteps::Step& step) {
 
 int64_t ElementsOf(const BlockSteps& steps, int64_t count, int num_multiprocessors) {
   int64_t elements = kMostElements;
-  while (elements > kThreads &&
-         count < elements * num_multiprocessors * kBlocksPerMultiprocessor)
+  while (elements > kThreads && count < elements * num_multiprocessors * kBlocksPerMultiprocessor)
     elements /= 2;
   while (elements > kLeastElements && elements * steps.num_slots * steps.slot_item > kSharedBytes)
     elements /= 2;
@@ -164,8 +163,8 @@ absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
   launch.block.resize(kBlocksBytes / sizeof(uint64_t));
   std::memcpy(launch.block.data(), bytes.data(), bytes.size());
   launch.shape.block[0] = static_cast<uint32_t>(std::clamp(elements, kWarp, kThreads));
-  launch.shape.grid[0] = static_cast<uint32_t>(std::min(
-      (count + elements - 1) / elements, multiprocessors * kBlocksPerMultiprocessor));
+  launch.shape.grid[0] = static_cast<uint32_t>(
+      std::min((count + elements - 1) / elements, multiprocessors * kBlocksPerMultiprocessor));
   launch.shape.shared_bytes = static_cast<uint32_t>(shared);
   return launch;
 }

@@ -82,8 +82,8 @@ struct ReduceShape {
   // CUDA: a launch may make some splits alone, grid[1] from this one on; the launch that makes the
   // last of all splits combines them.
   int64_t first_split = 0;
-  int64_t num_items = 0;    // CPU: the first pass covers [0, num_items)
-  int64_t kept_count = 0;   // CPU: the second pass covers [0, kept_count)
+  int64_t num_items = 0;   // CPU: the first pass covers [0, num_items)
+  int64_t kept_count = 0;  // CPU: the second pass covers [0, kept_count)
 };
 
 // The axis along which an input's elements lie one after another, where that is not the last: a

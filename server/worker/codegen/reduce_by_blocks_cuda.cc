@@ -169,8 +169,7 @@ absl::Status ReduceByBlocksCuda::RunParts(const Box& box, const Places& places, 
   const uint32_t results_per_block = shape.first.block[columns_ ? 0 : 1];
   shape.first.grid[0] = static_cast<uint32_t>(DivideUp(box.num_results, results_per_block));
   shape.first.grid[1] = static_cast<uint32_t>(num_splits);
-  const wire::ReduceLaunch plain =
-      ops::PlainReduceLaunch(box.launch, ops::Runs::kNone, columns_);
+  const wire::ReduceLaunch plain = ops::PlainReduceLaunch(box.launch, ops::Runs::kNone, columns_);
   const uint64_t results = writes_output_ ? box.addresses.back() : places.results;
   BlocksStep step{BlocksStep::Kind::kReduce, shape.first,
                   PackReduce(plain, shape, {values, results}, places.partials, places.arrivals),

@@ -63,9 +63,9 @@ class ReduceByBlocksCuda {
   const wire::ReduceLaunch launch_;
   const int num_multiprocessors_;
   bool columns_ = false;
-  ReduceShape shape_;         // of the whole
-  int64_t num_reduced_ = 1;   // elements of one result
-  bool reads_input_ = false;  // the values are the input as it lies
+  ReduceShape shape_;           // of the whole
+  int64_t num_reduced_ = 1;     // elements of one result
+  bool reads_input_ = false;    // the values are the input as it lies
   bool writes_output_ = false;  // the results are the output as it lies
   std::vector<int64_t> box_;    // extents along the kept axes
   int64_t splits_at_once_ = 1;

@@ -236,7 +236,8 @@ TEST_F(ByBlocksTest, ReductionsOfEveryType) {
       if (!ops::PlanOperation(rows, {info}, {ops::Input()}).ok()) continue;  // no such loop
       ASSERT_NO_FATAL_FAILURE(ExpectEqualReductions(rows, {harness().Put(numbers)}));
       ASSERT_NO_FATAL_FAILURE(ExpectEqualReductions(columns, {harness().Put(numbers)}));
-      ASSERT_NO_FATAL_FAILURE(ExpectEqualReductions(rows, {harness().Put(EverySecond(numbers, 1))}));
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectEqualReductions(rows, {harness().Put(EverySecond(numbers, 1))}));
       harness().Reset();
     }
   }

@@ -238,12 +238,11 @@ TEST_F(ReduceByBlocksTest, ExpressionsInEveryLayoutHaveTheBitsOfTheirOwnCode) {
   ArrayInfo upside_down = Contiguous(DType::kFloat64, {90, 1, 40});
   upside_down.strides[0] = -320;
   upside_down.offset = 89 * 320;
-  const std::vector<Trial> trials = {
-      {{3, 20000}, Contiguous(DType::kFloat64, {20000}), {{}, {1}}},
-      {{2000, 20}, Contiguous(DType::kFloat64, {20}), {{0}}},
-      {{6, 70, 50}, turned, {{0}, {1}, {0, 2}}},
-      {{90, 7, 40}, upside_down, {{0, 1}, {1, 2}}},
-      {{40, 10}, Contiguous(DType::kFloat64, {10}), {{0}, {1}}}};
+  const std::vector<Trial> trials = {{{3, 20000}, Contiguous(DType::kFloat64, {20000}), {{}, {1}}},
+                                     {{2000, 20}, Contiguous(DType::kFloat64, {20}), {{0}}},
+                                     {{6, 70, 50}, turned, {{0}, {1}, {0, 2}}},
+                                     {{90, 7, 40}, upside_down, {{0, 1}, {1, 2}}},
+                                     {{40, 10}, Contiguous(DType::kFloat64, {10}), {{0}, {1}}}};
   for (const Trial& trial : trials) {
     for (const std::vector<int32_t>& axes : trial.axes) {
       for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_ARGMAX}) {
@@ -259,8 +258,7 @@ TEST_F(ReduceByBlocksTest, ExpressionsInEveryLayoutHaveTheBitsOfTheirOwnCode) {
 
 // Elements of each size are combined in accumulators of other sizes.
 TEST_F(ReduceByBlocksTest, EveryTypeHasTheBitsOfItsOwnCode) {
-  for (DType dtype :
-       {DType::kInt8, DType::kInt32, DType::kComplex64}) {
+  for (DType dtype : {DType::kInt8, DType::kInt32, DType::kComplex64}) {
     for (R::Function function : {R::FUNCTION_MEAN, R::FUNCTION_MIN}) {
       if (function == R::FUNCTION_MIN && IsComplex(dtype)) continue;
       ArrayInfo spaced = Contiguous(dtype, {60, 100});
@@ -307,9 +305,9 @@ TEST_F(ReduceByBlocksTest, AReductionOfAnArrayAsItLiesIsOneLaunch) {
 TEST_F(ReduceByBlocksTest, ValuesTakeNoMoreThanTheirBound) {
   for (const auto& [shape, axes] : std::vector<std::pair<std::vector<int64_t>, int32_t>>{
            {{100, 3000}, 1}, {{3000, 100}, 0}, {{100, 30, 100}, 1}}) {
-    const ops::Plan plan = ops::testing::Good(ReduceOf(R::FUNCTION_SUM, {axes}, "x * 2 - y"),
-                                              {ops::testing::Array(DType::kFloat32, shape),
-                                               ops::testing::Array(DType::kFloat32, {1})});
+    const ops::Plan plan = ops::testing::Good(
+        ReduceOf(R::FUNCTION_SUM, {axes}, "x * 2 - y"),
+        {ops::testing::Array(DType::kFloat32, shape), ops::testing::Array(DType::kFloat32, {1})});
     wire::ReduceLaunch launch = plan.task.reduce();
     *launch.mutable_by_blocks() = ops::ReduceByBlocks(plan.code->reduce(), 1);
     const ReduceByBlocksCuda steps(launch, 132, 400000);
