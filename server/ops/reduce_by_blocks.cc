@@ -45,8 +45,61 @@ bool FinishReads(const wire::Program& finish, uint32_t index) {
 // The axes of a reduction of values that lie one after another. A run ends with the innermost axis,
 // so that one is kept apart; the order of values depends on no other axis. Along columns no run
 // ends, and all axes are one.
-uint32_t PlainRank(uint32_t reduced_rank, bool columns) {
-  return columns ? 1 : std::clamp<uint32_t>(reduced_rank, 1, 2);
+uint32_t PlainRank(uint32_t reduced_rank, Runs runs, bool columns) {
+  return columns || runs == Runs::kNone ? 1 : std::clamp<uint32_t>(reduced_rank, 1, 2);
+}
+
+// Whether results depend on the order in which values are combined. Extremes of floats do: of
+// zeros with either sign the first one stays.
+bool OrderMatters(Code::Combine combine, int32_t accumulator) {
+  const auto dtype = static_cast<DType>(accumulator);
+  return !IsArg(combine) && (IsFloat(dtype) || IsComplex(dtype));
+}
+
+// Equal for all that make equal code.
+TakenAtOnce Canonical(const TakenAtOnce& taken, bool columns) {
+  // A thread takes elements that are apart one by one, as it takes those of 16 bytes, in as many
+  // accumulators as 32 bytes have of them, at most eight.
+  const bool contiguous = taken.contiguous && taken.item_bytes < 16 && !columns;
+  return {contiguous ? taken.item_bytes : std::max<int64_t>(taken.item_bytes, 4), contiguous};
+}
+
+// A type of so many bytes.
+DType TypeOfBytes(int64_t bytes) {
+  for (DType dtype : {DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64}) {
+    if (ItemSize(dtype) == bytes) return dtype;
+  }
+  return DType::kComplex128;
+}
+
+// Nothing: several inputs decide.
+std::optional<TakenAtOnce> TakenOf(const Code& code) {
+  const auto of = [](int32_t dtype, wire::Layout::Access access) {
+    return TakenAtOnce{ItemSize(static_cast<DType>(dtype)),
+                       access == wire::Layout::ACCESS_CONTIGUOUS};
+  };
+  if (code.has_computed()) return of(code.computed().dtype(), code.computed().access());
+  if (code.input_dtypes_size() != 1) return std::nullopt;
+  return of(code.input_dtypes(0), code.access(0));
+}
+
+wire::Code PlainCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
+                     uint32_t reduced_rank) {
+  wire::Code result;
+  Code& plain = *result.mutable_reduce();
+  plain.add_input_dtypes(accumulator_dtype);
+  *plain.mutable_map() = InputAlone(accumulator_dtype);
+  plain.set_combine(combine);
+  plain.set_accumulator_dtype(accumulator_dtype);
+  plain.set_output_dtype(AccumulatedType(combine, accumulator_dtype));
+  *plain.mutable_finish() = InputAlone(plain.output_dtype());
+  plain.set_kept_rank(columns ? 2 : 1);
+  plain.set_reduced_rank(reduced_rank);
+  const bool one_run = !columns && reduced_rank <= 1;
+  plain.add_access(one_run ? wire::Layout::ACCESS_CONTIGUOUS : wire::Layout::ACCESS_STRIDED);
+  plain.set_kept_contiguous(columns);
+  plain.set_index_32bit(true);  // the daemon bounds the values
+  return result;
 }
 
 int64_t Product(const Extents& extents, int count) {
@@ -65,37 +118,84 @@ std::vector<int64_t> StridesOf(const Extents& extents, int64_t step) {
   return strides;
 }
 
+// One axis at least, as every elementwise launch has.
+void AddAxes(const Extents& extents, wire::ElementwiseLaunch* launch) {
+  launch->mutable_extents()->MergeFrom(extents);
+}
+
+void SetContiguous(const Extents& extents, int32_t dtype, wire::Operand* operand) {
+  operand->set_dtype(dtype);
+  operand->mutable_strides()->Resize(extents.size(), 0);
+  int64_t step = ItemSize(static_cast<DType>(dtype));
+  for (int i = extents.size(); i-- > 0;) {
+    operand->set_strides(i, step);
+    step *= extents[i];
+  }
+}
+
+// Strides of the axes [begin, end) of `from`.
+void AddStrides(const wire::Operand& from, int begin, int end, wire::Operand* operand) {
+  for (int i = begin; i < end; ++i) operand->add_strides(from.strides(i));
+}
+
 }  // namespace
 
-std::optional<wire::Code> PlainReduceCode(const Code& code) {
-  const bool plain = code.combine() != Code::COMBINE_PROGRAM && code.map().results_size() == 1 &&
+std::optional<wire::Code> PlainReduceCode(const Code& code, Runs runs) {
+  const bool plain = code.combine() >= Code::COMBINE_ADD &&
+                     code.combine() <= Code::COMBINE_ARGMAX && code.map().results_size() == 1 &&
                      !ReadsIndex(code.map()) && RunsByBlocks(code.map()) &&
                      RunsByBlocks(code.finish()) && !code.stores_accumulator() &&
                      !code.reads_accumulator() && FinishReads(code.finish(), 0);
   if (!plain) return std::nullopt;
   const bool columns = code.kept_contiguous();
+  if (runs == Runs::kNone) {
+    const std::optional<TakenAtOnce> taken = TakenOf(code);
+    if (!taken.has_value()) return std::nullopt;
+    return PlainReduceCode(code.combine(), code.accumulator_dtype(), columns, *taken);
+  }
   const uint32_t rank = code.has_computed() ? code.computed().reduced_rank() : code.reduced_rank();
   return PlainReduceCode(code.combine(), code.accumulator_dtype(), columns,
-                         PlainRank(rank, columns));
+                         PlainRank(rank, runs, columns));
 }
 
 wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
                            uint32_t reduced_rank) {
-  wire::Code result;
-  Code& plain = *result.mutable_reduce();
-  plain.add_input_dtypes(accumulator_dtype);
-  *plain.mutable_map() = InputAlone(accumulator_dtype);
-  plain.set_combine(combine);
-  plain.set_accumulator_dtype(accumulator_dtype);
-  plain.set_output_dtype(AccumulatedType(combine, accumulator_dtype));
-  *plain.mutable_finish() = InputAlone(plain.output_dtype());
-  plain.set_kept_rank(columns ? 2 : 1);
-  plain.set_reduced_rank(reduced_rank);
-  const bool one_run = !columns && reduced_rank <= 1;
-  plain.add_access(one_run ? wire::Layout::ACCESS_CONTIGUOUS : wire::Layout::ACCESS_STRIDED);
-  plain.set_kept_contiguous(columns);
-  plain.set_index_32bit(true);  // a CPU device makes nothing of it
-  return result;
+  return PlainCode(combine, accumulator_dtype, columns, reduced_rank);
+}
+
+wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
+                           const TakenAtOnce& taken) {
+  wire::Code code = PlainCode(combine, accumulator_dtype, columns, 1);
+  if (!OrderMatters(combine, accumulator_dtype)) return code;
+  const TakenAtOnce own = Canonical(taken, columns);
+  Code::Computed& computed = *code.mutable_reduce()->mutable_computed();
+  computed.set_dtype(static_cast<int32_t>(TypeOfBytes(own.item_bytes)));
+  computed.set_access(own.contiguous ? wire::Layout::ACCESS_CONTIGUOUS
+                                     : wire::Layout::ACCESS_STRIDED);
+  computed.set_reduced_rank(1);
+  computed.set_row_axes(1);
+  computed.add_inner_access(wire::Layout::ACCESS_CONTIGUOUS);
+  return code;
+}
+
+std::vector<TakenAtOnce> TakenBy(Code::Combine combine, int32_t accumulator_dtype, bool columns) {
+  const TakenAtOnce own = {ItemSize(static_cast<DType>(accumulator_dtype)), true};
+  if (!OrderMatters(combine, accumulator_dtype)) return {own};
+  // An extreme has its elements' type, but for floats of 16 bits, which are combined in 32.
+  const bool is_extreme = combine == Code::COMBINE_MINIMUM || combine == Code::COMBINE_MAXIMUM;
+  const bool is_float32 = accumulator_dtype == static_cast<int32_t>(DType::kFloat32);
+  std::vector<TakenAtOnce> all;
+  for (bool contiguous : {true, false}) {
+    for (int64_t bytes : {1, 2, 4, 8, 16}) {
+      if (is_extreme && bytes != own.item_bytes && !(is_float32 && bytes == 2)) continue;
+      const TakenAtOnce taken = Canonical({bytes, contiguous}, columns);
+      const bool known = std::any_of(all.begin(), all.end(), [&](const TakenAtOnce& other) {
+        return other.item_bytes == taken.item_bytes && other.contiguous == taken.contiguous;
+      });
+      if (!known) all.push_back(taken);
+    }
+  }
+  return all;
 }
 
 wire::ReduceLaunch::ByBlocks ReduceByBlocks(const Code& code, uint64_t loops) {
@@ -108,7 +208,26 @@ wire::ReduceLaunch::ByBlocks ReduceByBlocks(const Code& code, uint64_t loops) {
   return by_blocks;
 }
 
-wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, bool columns) {
+wire::ElementwiseLaunch MapLaunch(const wire::ReduceLaunch& launch, bool columns) {
+  wire::ElementwiseLaunch map;
+  AddAxes(columns ? launch.reduced_extents() : launch.kept_extents(), &map);
+  AddAxes(columns ? launch.kept_extents() : launch.reduced_extents(), &map);
+  const int kept = launch.kept_extents_size(), all = kept + launch.reduced_extents_size();
+  if (all == 0) map.add_extents(1);
+  for (const wire::Operand& input : launch.inputs()) {
+    wire::Operand* operand = map.add_inputs();
+    operand->set_dtype(input.dtype());
+    AddStrides(input, columns ? kept : 0, columns ? all : kept, operand);
+    AddStrides(input, columns ? 0 : kept, columns ? kept : all, operand);
+    if (all == 0) operand->add_strides(0);
+  }
+  SetContiguous(map.extents(), launch.by_blocks().mapped_dtype(), map.add_outputs());
+  *map.mutable_scalars() = launch.map_scalars();
+  *map.mutable_by_blocks() = launch.by_blocks().map();
+  return map;
+}
+
+wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, Runs runs, bool columns) {
   const Extents& kept = DecidingLaunch(launch).kept_extents();
   const Extents& reduced = DecidingLaunch(launch).reduced_extents();
   const int64_t item = ItemSize(static_cast<DType>(launch.by_blocks().mapped_dtype()));
@@ -117,12 +236,12 @@ wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, bool colu
   wire::ReduceLaunch plain;
   plain.set_module(launch.module());
   const int axes = reduced.size();
-  Extents* runs = plain.mutable_reduced_extents();
-  if (PlainRank(static_cast<uint32_t>(axes), columns) == 2) {
-    runs->Add(Product(reduced, axes - 1));
-    runs->Add(reduced[axes - 1]);
+  Extents* extents = plain.mutable_reduced_extents();
+  if (PlainRank(static_cast<uint32_t>(axes), runs, columns) == 2) {
+    extents->Add(Product(reduced, axes - 1));
+    extents->Add(reduced[axes - 1]);
   } else {
-    runs->Add(Product(reduced, axes));
+    extents->Add(Product(reduced, axes));
   }
   wire::Operand* input = plain.add_inputs();
   input->set_dtype(launch.by_blocks().mapped_dtype());
@@ -143,9 +262,24 @@ wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, bool colu
     input->add_strides(Product(reduced, axes) * item);
     output->add_strides(result);
   }
-  for (int64_t stride : StridesOf(*runs, columns ? kept_count * item : item))
+  for (int64_t stride : StridesOf(*extents, columns ? kept_count * item : item))
     input->add_strides(stride);
   return plain;
+}
+
+wire::ElementwiseLaunch FinishLaunch(const wire::ReduceLaunch& launch) {
+  wire::ElementwiseLaunch finish;
+  AddAxes(launch.kept_extents(), &finish);
+  wire::Operand output = launch.output();
+  if (launch.kept_extents().empty()) {
+    finish.add_extents(1);
+    output.add_strides(0);
+  }
+  SetContiguous(finish.extents(), launch.by_blocks().accumulated_dtype(), finish.add_inputs());
+  *finish.add_outputs() = std::move(output);
+  *finish.mutable_scalars() = launch.finish_scalars();
+  *finish.mutable_by_blocks() = launch.by_blocks().finish();
+  return finish;
 }
 
 }  // namespace stride::ops

@@ -41,7 +41,7 @@ class CodeList {
     wire::Code loops;
     loops.mutable_block_loops();
     AddCode(std::move(loops));
-    if (!is_cuda_) AddPlainReductions();
+    AddPlainReductions();
     AddReductions();
     AddAccumulations();
     AddOrders();
@@ -77,7 +77,7 @@ class CodeList {
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
 
-  // A CPU device has plain reductions for all types and layouts; these need no copy of the values.
+  // Plain reductions serve all types and layouts; these need no copy of the values.
   void AddReductions() {
     const std::vector<DType> types =
         is_cuda_ ? Types() : std::vector<DType>{DType::kInt64, DType::kFloat32, DType::kFloat64};
@@ -111,15 +111,22 @@ class CodeList {
         // Floats of 16 bits accumulate in 32.
         if (ops::ComputeType(dtype) != dtype || (logical && !IsBool(dtype))) continue;
         if (combine == Code::COMBINE_MOMENTS && !IsFloat(dtype) && !IsComplex(dtype)) continue;
-        const auto add = [&](bool columns, uint32_t rank) {
-          AddCode(ops::PlainReduceCode(static_cast<Code::Combine>(combine),
-                                       static_cast<int32_t>(dtype), columns, rank));
-        };
-        add(/*columns=*/false, 1);
-        add(/*columns=*/false, 2);
-        add(/*columns=*/true, 1);
+        AddPlainReduction(static_cast<Code::Combine>(combine), static_cast<int32_t>(dtype));
       }
     }
+  }
+
+  void AddPlainReduction(wire::ReduceCode::Combine combine, int32_t dtype) {
+    if (is_cuda_) {
+      for (bool columns : {false, true}) {
+        for (const ops::TakenAtOnce& taken : ops::TakenBy(combine, dtype, columns))
+          AddCode(ops::PlainReduceCode(combine, dtype, columns, taken));
+      }
+      return;
+    }
+    AddCode(ops::PlainReduceCode(combine, dtype, /*columns=*/false, 1));
+    AddCode(ops::PlainReduceCode(combine, dtype, /*columns=*/false, 2));
+    AddCode(ops::PlainReduceCode(combine, dtype, /*columns=*/true, 1));
   }
 
   void AddAccumulations() {

@@ -35,6 +35,13 @@ struct SpreadPlans {
   int axis = 0;
 };
 
+// How a plan runs on a target before its code is compiled.
+struct FirstTier {
+  bool by_blocks = false;                  // false: not at all
+  std::optional<wire::Code> plain_reduce;  // of a reduction: of values as they lie in memory
+  int64_t elements = 0;
+};
+
 // The state of a plan's code on one target.
 struct PlannedCode {
   // While a task or a cache holds it.
@@ -46,14 +53,7 @@ struct PlannedCode {
   bool requested = false;  // from the compiler, while it runs by blocks
   // Whether the code came compiled with the product; unset: not known yet.
   std::optional<bool> is_precompiled;
-};
-
-// How a plan runs before its code is compiled.
-struct FirstTier {
-  bool by_blocks = false;                  // false: not at all
-  std::optional<wire::Code> plain_reduce;  // of a reduction: of values as they lie in memory
-  int64_t elements = 0;
-  int64_t launch_bytes = 0;  // of an elementwise launch, as a GPU kernel's parameters, at most
+  std::optional<FirstTier> first_tier;  // made when it is first asked for
 };
 
 // A plan, and what was found out about it since. Shared by the tasks of equal operations.
@@ -61,9 +61,8 @@ struct Planned {
   ops::Plan plan;
   // How each output lies, for the arrays that are made by it.
   std::vector<SharedInfo> outputs;
-  // By target. Guarded by the engine's lock, as are the next.
+  // By target. Guarded by the engine's lock, as is the next.
   mutable std::map<std::string, PlannedCode> codes;
-  mutable std::optional<FirstTier> first_tier;  // made when it is first asked for
   mutable SpreadPlans spread;
   // What the recorder writes of it with every task, made at the first; empty where it makes that
   // anew each time. Of these two any thread.

@@ -56,47 +56,66 @@ bool MakesWhole(const Task& task, const store::Buffer& buffer) {
 
 // Elements that an operation may run by blocks before its code is compiled: some milliseconds.
 // A launch counts as some elements, for its program is made ready each time. Larger programs leave
-// no room in a packet. A reduction by blocks writes the values that it combines.
+// no room in a packet. A reduction by blocks writes the values that it combines: a GPU some at a
+// time, a CPU device the values of some rows, or of all columns.
 constexpr int64_t kElementsWorthCode = 1 << 20;
 constexpr int64_t kLaunchElements = 1024;
 constexpr size_t kMaxProgramBytes = 32 << 10;
 constexpr int64_t kMaxMappedBytes = 64 << 20;
 constexpr int64_t kMappedRows = 256;  // from so many on, the CPU device cuts no row into parts
 
-FirstTier FirstTierOf(const ops::Plan& plan) {
+// The kernel of a GPU's loops, which takes a whole program as parameters. Null: a CPU device's.
+const wire::KernelDescription* KernelOf(const broker::CompiledModule& loops) {
+  for (const wire::KernelDescription& kernel : loops.description.kernels()) {
+    if (kernel.entry() == ops::kBlocksEntry && kernel.parameters_size() > 0) return &kernel;
+  }
+  return nullptr;
+}
+
+bool FitsLoops(const wire::KernelDescription* kernel, const wire::Program& program,
+               int num_operands, int rank) {
+  return kernel == nullptr || ops::BlockLaunchBytes(program, num_operands, rank) <=
+                                  static_cast<int64_t>(kernel->parameters(0).size());
+}
+
+FirstTier FirstTierOfLoop(const ops::Plan& plan, const wire::KernelDescription* kernel) {
   FirstTier tier;
-  if (plan.code->ByteSizeLong() > kMaxProgramBytes) return tier;
+  const wire::ElementwiseLaunch& launch = plan.task.elementwise();
+  const wire::Program& program = plan.code->elementwise().program();
   tier.elements = 1;
-  if (plan.code->has_elementwise()) {
-    for (int64_t extent : plan.task.elementwise().extents()) tier.elements *= extent;
-    const wire::ElementwiseLaunch& launch = plan.task.elementwise();
-    const wire::Program& program = plan.code->elementwise().program();
-    tier.by_blocks = ops::RunsByBlocks(program);
-    tier.launch_bytes = ops::BlockLaunchBytes(program, launch.inputs_size() + launch.outputs_size(),
-                                              launch.extents_size());
-    return tier;
-  }
-  const wire::ReduceLaunch& launch = plan.task.reduce();
-  for (const auto* extents : {&launch.kept_extents(), &launch.reduced_extents()}) {
-    for (int64_t extent : *extents) tier.elements *= extent;
-  }
-  tier.plain_reduce = ops::PlainReduceCode(plan.code->reduce());
-  const auto accumulator = static_cast<DType>(plan.code->reduce().accumulator_dtype());
-  // The values of all columns lie side by side; those of rows are made some rows at a time.
-  const int64_t most = kMaxMappedBytes * (plan.code->reduce().kept_contiguous() ? 1 : kMappedRows);
-  tier.by_blocks = tier.plain_reduce.has_value() && tier.elements <= most / ItemSize(accumulator);
+  for (int64_t extent : launch.extents()) tier.elements *= extent;
+  tier.by_blocks = ops::RunsByBlocks(program) &&
+                   FitsLoops(kernel, program, launch.inputs_size() + launch.outputs_size(),
+                             launch.extents_size());
   return tier;
 }
 
-// Whether a launch goes with the loops' module. A GPU's is one kernel, which takes the whole
-// program as parameters and runs no reduction.
-bool FitsLoops(const broker::CompiledModule& loops, const FirstTier& tier) {
-  for (const wire::KernelDescription& kernel : loops.description.kernels()) {
-    if (kernel.entry() != ops::kBlocksEntry) continue;
-    return !tier.plain_reduce.has_value() && kernel.parameters_size() > 0 &&
-           tier.launch_bytes <= static_cast<int64_t>(kernel.parameters(0).size());
+FirstTier FirstTierOfReduction(const ops::Plan& plan, const wire::KernelDescription* kernel) {
+  FirstTier tier;
+  const wire::ReduceLaunch& launch = plan.task.reduce();
+  const wire::ReduceCode& code = plan.code->reduce();
+  tier.elements = 1;
+  for (const auto* extents : {&launch.kept_extents(), &launch.reduced_extents()}) {
+    for (int64_t extent : *extents) tier.elements *= extent;
   }
-  return true;
+  const bool is_gpu = kernel != nullptr;
+  tier.plain_reduce = ops::PlainReduceCode(code, is_gpu ? ops::Runs::kNone : ops::Runs::kEnd);
+  const int64_t most = kMaxMappedBytes * (code.kept_contiguous() && !is_gpu ? 1 : kMappedRows);
+  // A plain reduction's code counts elements by 32 bits.
+  const int64_t most_elements = std::min<int64_t>(
+      most / ItemSize(static_cast<DType>(code.accumulator_dtype())), int64_t{1} << 31);
+  const int kept = launch.kept_extents_size(), rank = kept + launch.reduced_extents_size();
+  tier.by_blocks = tier.plain_reduce.has_value() && tier.elements < most_elements &&
+                   FitsLoops(kernel, code.map(), launch.inputs_size() + 1, std::max(rank, 1)) &&
+                   FitsLoops(kernel, code.finish(), 2, std::max(kept, 1));
+  return tier;
+}
+
+FirstTier FirstTierOf(const ops::Plan& plan, const broker::CompiledModule& loops) {
+  if (plan.code->ByteSizeLong() > kMaxProgramBytes) return {};
+  const wire::KernelDescription* const kernel = KernelOf(loops);
+  return plan.code->has_elementwise() ? FirstTierOfLoop(plan, kernel)
+                                      : FirstTierOfReduction(plan, kernel);
 }
 
 // Of all buffers that it uses, each once.
@@ -172,9 +191,10 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
   task->compile_requested = true;
   task->compile_start = core_->Now();
   // Off the lock: the compiler may call back at once.
-  core_->executor.Run([this, task, target, loops] {
-    const wire::Code& wanted =
-        loops != nullptr ? *task->planned->first_tier->plain_reduce : *task->plan().code;
+  std::optional<wire::Code> plain;
+  if (loops != nullptr) plain = code.first_tier->plain_reduce;
+  core_->executor.Run([this, task, target, loops, plain = std::move(plain)] {
+    const wire::Code& wanted = plain.has_value() ? *plain : *task->plan().code;
     core_->broker->compiler().Compile(task->tenant, target, wanted, [=, this](auto module) {
       Locked lock(*core_, task->tenant);
       task->compile_requested = false;
@@ -205,10 +225,16 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
   if (!code.has_elementwise() && !code.has_reduce()) return nullptr;
   auto loops = core_->broker->compiler().BlockLoops(target);
   if (loops == nullptr) return nullptr;
-  std::optional<FirstTier>& tier = task.planned->first_tier;
-  if (!tier.has_value()) tier = FirstTierOf(task.plan());
-  if (!tier->by_blocks || !FitsLoops(*loops, *tier)) return nullptr;
-  std::optional<bool>& is_precompiled = task.planned->codes[target].is_precompiled;
+  PlannedCode& planned = task.planned->codes[target];
+  if (!planned.first_tier.has_value()) {
+    FirstTier& tier = planned.first_tier.emplace(FirstTierOf(task.plan(), *loops));
+    // A plain reduction that has to be compiled would take as long as the code itself.
+    tier.by_blocks =
+        tier.by_blocks && (!tier.plain_reduce.has_value() ||
+                           core_->broker->compiler().IsPrecompiled(target, *tier.plain_reduce));
+  }
+  if (!planned.first_tier->by_blocks) return nullptr;
+  std::optional<bool>& is_precompiled = planned.is_precompiled;
   if (!is_precompiled.has_value())
     is_precompiled = core_->broker->compiler().IsPrecompiled(target, code);
   return *is_precompiled ? nullptr : loops;
@@ -217,7 +243,7 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
 // Whether all that it needs is there.
 bool Scheduler::RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
                             const std::string& target, PlannedCode& code) {
-  const std::optional<wire::Code>& plain = task.planned->first_tier->plain_reduce;
+  const std::optional<wire::Code>& plain = code.first_tier->plain_reduce;
   if (plain.has_value()) {
     task.module = code.plain.lock();
     if (task.module == nullptr) {
@@ -236,7 +262,7 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
                                 const std::string& target) {
   task.block_loops = std::move(loops);
   PlannedCode& code = task.planned->codes[target];
-  code.ran_by_blocks += kLaunchElements + task.planned->first_tier->elements;
+  code.ran_by_blocks += kLaunchElements + code.first_tier->elements;
   if (code.ran_by_blocks < kElementsWorthCode || std::exchange(code.requested, true)) return;
   // Off the lock: the compiler may call back at once.
   core_->executor.Run([this, planned = task.planned, tenant = task.tenant, target] {
@@ -245,7 +271,7 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
           Locked lock(*core_, tenant);
           PlannedCode& known = planned->codes[target];
           if (module.ok()) {
-            known = {.module = *std::move(module)};
+            known = {.module = *std::move(module), .first_tier = std::move(known.first_tier)};
           } else if (absl::IsUnavailable(module.status())) {  // much is to be compiled: later
             known.ran_by_blocks = kLaunchElements;
             known.requested = false;

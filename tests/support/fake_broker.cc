@@ -520,6 +520,7 @@ void FakeBroker::Compile(const TenantId&, const std::string& target, const wire:
   {
     absl::MutexLock lock(&mutex_);
     ++num_compiles_;
+    last_compiled_ = code.SerializeAsString();
     auto free = [this] { return !hold_compiles_; };
     mutex_.Await(absl::Condition(&free));
   }

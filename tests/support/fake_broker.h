@@ -167,6 +167,9 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   std::shared_ptr<const broker::CompiledModule> BlockLoops(const std::string&) override {
     return block_loops_;
   }
+  bool IsPrecompiled(const std::string&, const wire::Code& code) override {
+    return precompiled_.count(code.SerializeAsString()) > 0;
+  }
 
   // Test side.
   // Of workers that start from now on; also while the engine runs.
@@ -200,6 +203,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     *module->description.add_kernels() = kernel;
     block_loops_ = std::move(module);
   }
+  // Code that comes with the product, for every target.
+  void AddPrecompiled(const wire::Code& code) { precompiled_.insert(code.SerializeAsString()); }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
   // The next `count` workers to be started die at the first arena that they are to map.
   void set_die_at_map(int count) {
@@ -220,7 +225,11 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   int num_starts() const;  // tried
   // Compilations wait until they are let go.
   void HoldCompiles(bool hold);
-  int num_compiles() const;  // begun
+  int num_compiles() const;            // begun
+  std::string last_compiled() const {  // the code, serialized
+    absl::MutexLock lock(&mutex_);
+    return last_compiled_;
+  }
   // Waits until `count` workers were started in all; returns the last.
   std::shared_ptr<FakeWorker> WaitForWorker(int count);
 
@@ -242,6 +251,8 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   int num_starts_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hold_compiles_ ABSL_GUARDED_BY(mutex_) = false;
   int num_compiles_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string last_compiled_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> precompiled_;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status compile_error_;
   wire::KernelDescription kernel_;

@@ -26,7 +26,7 @@ struct Head {
   int32_t block = 0, slot_stride = 0;
   int32_t rank = 0, num_steps = 0;
   int32_t operands_at = 0, strides_at = 0, constants_at = 0, steps_at = 0;
-  int32_t short_index = 0, unused = 0;
+  int64_t begin = 0;
 };
 struct OperandRecord {
   uint64_t data = 0;
@@ -87,10 +87,9 @@ StepRecord RecordOf(const BlockSteps& steps, const BlockSteps::Step& step) {
   return record;
 }
 
-int64_t ElementsOf(const BlockSteps& steps, int num_multiprocessors) {
+int64_t ElementsOf(const BlockSteps& steps, int64_t count, int num_multiprocessors) {
   int64_t elements = kMostElements;
-  while (elements > kThreads &&
-         steps.count < elements * num_multiprocessors * kBlocksPerMultiprocessor)
+  while (elements > kThreads && count < elements * num_multiprocessors * kBlocksPerMultiprocessor)
     elements /= 2;
   while (elements > kLeastElements && elements * steps.num_slots * steps.slot_item > kSharedBytes)
     elements /= 2;
@@ -118,6 +117,12 @@ class Writer {
 absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
                                         absl::Span<const uint64_t> addresses,
                                         int num_multiprocessors) {
+  return PackBlocks(steps, addresses, {0, steps.count}, num_multiprocessors);
+}
+
+absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
+                                        absl::Span<const uint64_t> addresses, ElementRange range,
+                                        int num_multiprocessors) {
   std::vector<OperandRecord> operands;
   std::vector<int64_t> strides;
   for (size_t i = 0; i < steps.operands.size(); ++i) {
@@ -132,15 +137,16 @@ absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
   for (const BlockSteps::Step& step : steps.steps) records.push_back(RecordOf(steps, step));
 
   const int multiprocessors = std::max(num_multiprocessors, 1);
-  const int64_t elements = ElementsOf(steps, multiprocessors);
+  const int64_t count = range.end - range.begin;
+  const int64_t elements = ElementsOf(steps, count, multiprocessors);
   const int64_t shared = elements * steps.num_slots * steps.slot_item;
   Head head;
-  head.count = steps.count;
+  head.count = range.end;
   head.block = static_cast<int32_t>(elements);
   head.slot_stride = static_cast<int32_t>(steps.slot_item);
   head.rank = static_cast<int32_t>(steps.extents.size());
   head.num_steps = static_cast<int32_t>(records.size());
-  head.short_index = steps.count <= int64_t{UINT32_MAX};
+  head.begin = range.begin;
   Writer writer;
   writer.Add(&head, 1);
   writer.Add(steps.extents.data(), steps.extents.size());  // right after the head
@@ -157,8 +163,8 @@ absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
   launch.block.resize(kBlocksBytes / sizeof(uint64_t));
   std::memcpy(launch.block.data(), bytes.data(), bytes.size());
   launch.shape.block[0] = static_cast<uint32_t>(std::clamp(elements, kWarp, kThreads));
-  launch.shape.grid[0] = static_cast<uint32_t>(std::min(
-      (steps.count + elements - 1) / elements, multiprocessors * kBlocksPerMultiprocessor));
+  launch.shape.grid[0] = static_cast<uint32_t>(
+      std::min((count + elements - 1) / elements, multiprocessors * kBlocksPerMultiprocessor));
   launch.shape.shared_bytes = static_cast<uint32_t>(shared);
   return launch;
 }

@@ -21,8 +21,19 @@ struct BlocksLaunch {
   LaunchBlock block;  // kBlocksBytes
 };
 
-// `addresses`: of the first element of each operand, inputs first. The number of elements is not 0.
+// Elements of a program's loop, by their index in C order.
+struct ElementRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// `addresses`: of the first element of each operand, inputs first. `range`: the elements that the
+// launch computes, at least one; an operand's elements outside it need not exist.
 // INTERNAL for a program that does not fit the parameters (ops::BlockLaunchBytes).
+absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
+                                        absl::Span<const uint64_t> addresses, ElementRange range,
+                                        int num_multiprocessors);
+// Of all elements.
 absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
                                         absl::Span<const uint64_t> addresses,
                                         int num_multiprocessors);

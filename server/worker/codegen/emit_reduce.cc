@@ -158,7 +158,7 @@ std::string LaunchStruct(const ReduceText& text, int num_map_scalars, int num_fi
   return absl::StrCat(
       input,
       "struct Launch {\n  st_i64 kept_count, reduced_count, splits, chunk;\n  char* scratch;\n",
-      "  unsigned int* arrivals;\n",
+      "  unsigned int* arrivals;\n  st_i64 first_split;\n",
       rank == 0 ? "" : absl::StrCat("  st_i64 extents[", rank, "];\n"), "  Input inputs[",
       text.dtypes.size(), "];\n  char* output;\n",
       text.kept_rank == 0 ? "" : absl::StrCat("  st_i64 output_strides[", text.kept_rank, "];\n"),

@@ -165,7 +165,8 @@ $accumulate_textextern "C" __global__ void __launch_bounds__($threads) stride_re
   const int place = threadIdx.y * blockDim.x + threadIdx.x;
   const st_i64 kept = (st_i64)blockIdx.x * blockDim.$keeping + threadIdx.$keeping;
   const bool active = kept < launch.kept_count;
-  const st_i64 begin = (st_i64)blockIdx.y * launch.chunk;
+  const st_i64 own_split = launch.first_split + blockIdx.y;
+  const st_i64 begin = own_split * launch.chunk;
   const st_i64 limit = begin + launch.chunk;
   const st_i64 end = limit < launch.reduced_count ? limit : launch.reduced_count;
   Acc acc = st_identity();
@@ -178,14 +179,14 @@ $bases    acc = $accumulate;
     st_tell_end(mark, gridDim.x);
     return;
   }
-  // The blocks of one blockIdx.x have parts of the same results. No thread reads a partial result before
+  // The blocks of one blockIdx.x, of all launches that share the splits, have parts of the same results. No thread reads a partial result before
   // all of them are written, so that none can be stale in a multiprocessor's first cache.
   Partial* const partials = (Partial*)launch.scratch + kept * launch.splits;
-  if (active && lane == 0) partials[blockIdx.y].acc = acc;
+  if (active && lane == 0) partials[own_split].acc = acc;
   __threadfence();
   __shared__ bool last;
   __syncthreads();
-  if (place == 0) last = atomicAdd(launch.arrivals + blockIdx.x, 1u) == gridDim.y - 1;
+  if (place == 0) last = atomicAdd(launch.arrivals + blockIdx.x, 1u) == launch.splits - 1;
   __syncthreads();
   if (!last) return;
   __threadfence();

@@ -17,7 +17,7 @@
 //
 //   elementwise   count, tile axis | extents[rank] | for each operand, inputs then outputs:
 //   address, strides[rank] | to 16 bytes | scalars[] of 16 bytes reduce        kept_count,
-//   reduced_count, splits, chunk, scratch, arrivals | extents[kept +
+//   reduced_count, splits, chunk, scratch, arrivals, first_split | extents[kept +
 //                 reduced] | for each input: address, strides[kept + reduced]
 //                 | output address, strides[kept] | to 16 bytes | map scalars[] of 16 bytes |
 //                 finish scalars[] of 16 bytes
@@ -81,8 +81,11 @@ struct ReduceShape {
       0;  // device memory for partial results, 16-byte aligned, any content; 0 when one pass does
   bool two_passes = false;  // CPU
   LaunchShape first;        // CUDA
-  int64_t num_items = 0;    // CPU: the first pass covers [0, num_items)
-  int64_t kept_count = 0;   // CPU: the second pass covers [0, kept_count)
+  // CUDA: a launch may make some splits alone, grid[1] from this one on; the launch that makes the
+  // last of all splits combines them.
+  int64_t first_split = 0;
+  int64_t num_items = 0;   // CPU: the first pass covers [0, num_items)
+  int64_t kept_count = 0;  // CPU: the second pass covers [0, kept_count)
 };
 
 // The axis along which an input's elements lie one after another, where that is not the last: a

@@ -115,6 +115,7 @@ LaunchBlock PackReduce(const wire::ReduceLaunch& launch, const ReduceShape& shap
   block.push_back(static_cast<uint64_t>(shape.chunk));
   block.push_back(scratch_address);
   block.push_back(arrivals_address);
+  block.push_back(static_cast<uint64_t>(shape.first_split));
   Append(block, launch.kept_extents());
   Append(block, launch.reduced_extents());
   size_t next = 0;

@@ -92,6 +92,7 @@ class CudaDevice : public worker::Device {
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
                      CUdeviceptr device_fault, TaskEnd* end = nullptr);
   // `fault` may be null.
+  absl::Status LowerReduction(const Lowering& lowering, const wire::ReduceLaunch& launch);
   absl::Status LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch,
                            const codegen::RoutineFault* fault);
   // Whether the kernel may find that it waits for a grid that is not there.

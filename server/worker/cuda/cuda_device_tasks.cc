@@ -226,7 +226,7 @@ absl::Status CudaDevice::Lower(const wire::Task& task, CUstream stream,
     case wire::Task::kElementwise:
       return with_module(task.elementwise().module(), LowerElementwise, task.elementwise());
     case wire::Task::kReduce:
-      return with_module(task.reduce().module(), LowerReduce, task.reduce());
+      return LowerReduction(lowering, task.reduce());
     case wire::Task::kKernel:
       return LowerKernel(lowering, task.kernel(), fault);
     case wire::Task::kMatmul: {
@@ -253,6 +253,16 @@ absl::Status CudaDevice::Lower(const wire::Task& task, CUstream stream,
       break;
   }
   return absl::UnimplementedError("a task of a kind that this worker does not know");
+}
+
+absl::Status CudaDevice::LowerReduction(const Lowering& lowering,
+                                        const wire::ReduceLaunch& launch) {
+  absl::StatusOr<KernelModule*> module = FindModule(launch.module());
+  if (!module.ok()) return module.status();
+  if (!launch.has_by_blocks()) return LowerReduce(lowering, **module, nullptr, launch);
+  absl::StatusOr<KernelModule*> loops = FindModule(launch.by_blocks().loops());
+  if (!loops.ok()) return loops.status();
+  return LowerReduce(lowering, **module, *loops, launch);
 }
 
 bool CudaDevice::MayMissGrid(const wire::KernelLaunch& launch) const {

@@ -109,7 +109,9 @@ absl::Status GraphTable::Load(
     if (may_fault) places.push_back(PlaceOf(step, i));
     graph.segments.back().end = i + 1;
     graph.segments.back().end_fault = graph.num_faults;
-    if (const uint64_t module = ModuleOf(step); module != 0) graph.modules.push_back(module);
+    for (uint64_t module : {ModuleOf(step), step.reduce().by_blocks().loops()}) {
+      if (module != 0) graph.modules.push_back(module);
+    }
   }
   for (Segment& segment : graph.segments) {
     segment.captured = segment.captured && segment.end - segment.begin >= kLeastSteps;

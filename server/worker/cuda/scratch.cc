@@ -29,8 +29,11 @@ absl::Status Scratch::Start(int num_arrivals) {
   const uint64_t bytes = kCounterBytes * (num_arrivals + 1);
   STRIDE_CUDA_RETURN(driver_.cuMemAllocAsync(&arrivals_, bytes, stream_), "reserving counters");
   STRIDE_CUDA_RETURN(driver_.cuMemsetD8Async(arrivals_, 0, bytes, stream_), "clearing counters");
+  arrival_bytes_ = bytes;
   return absl::OkStatus();
 }
+
+void Scratch::ClearArrivals() { driver_.cuMemsetD8Async(arrivals_, 0, arrival_bytes_, stream_); }
 
 absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
   peak_ = std::max(peak_, bytes);

@@ -25,6 +25,8 @@ class Scratch {
   absl::Status Start(int num_arrivals);
   // 32-bit counters, all zero between launches of the stream: who changes them puts them back.
   CUdeviceptr arrivals() const { return end_arrivals() + kCounterBytes; }
+  // After launches that share counters, of which not all were made.
+  void ClearArrivals();
   // The one of codegen::EndMark.
   CUdeviceptr end_arrivals() const { return arrivals_; }
 
@@ -47,6 +49,7 @@ class Scratch {
   const Driver& driver_;
   const CUstream stream_;
   CUdeviceptr arrivals_ = 0;
+  uint64_t arrival_bytes_ = 0;
   CUdeviceptr address_ = 0;
   uint64_t size_ = 0;
   uint64_t peak_ = 0;

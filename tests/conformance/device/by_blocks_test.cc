@@ -1,10 +1,11 @@
-// Elementwise operations without code of their own: results equal those of their own code to the
-// bit, on devices that run by blocks.
+// Operations without code of their own: results equal those of their own code to the bit.
+// Reductions of expressions are in computed_test.cc.
 #include <cmath>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "server/ops/block_loops.h"
+#include "server/ops/reduce_by_blocks.h"
 #include "tests/conformance/device/harness.h"
 #include "tests/support/cases.h"
 #include "tests/support/plan_helpers.h"
@@ -17,12 +18,6 @@ using ops::testing::ExpressionOf;
 
 class ByBlocksTest : public DeviceTest {
  protected:
-  void SetUp() override {
-    DeviceTest::SetUp();
-    if (!IsSkipped() && !harness().subject().runs_by_blocks)
-      GTEST_SKIP() << "this device kind does not run by blocks";
-  }
-
   // The operation's task, prepared to run by blocks.
   absl::StatusOr<wire::Task> PrepareByBlocks(const v1::Operation& operation,
                                              const std::vector<DeviceArray>& inputs,
@@ -58,6 +53,34 @@ class ByBlocksTest : public DeviceTest {
     const HostArray expected = harness().Get(*fused);
     const HostArray got = RunByBlocks(operation, inputs);
     ASSERT_EQ(got.info.shape, expected.info.shape);
+    ASSERT_EQ(testing::FirstDifference(expected.info.dtype, expected.buffer, got.buffer), -1)
+        << operation.ShortDebugString();
+  }
+
+  // A reduction with its own code and without.
+  void ExpectEqualReductions(const v1::Operation& operation,
+                             const std::vector<DeviceArray>& inputs) {
+    auto own = harness().Compute(operation, inputs);
+    ASSERT_TRUE(own.ok()) << own.status() << operation.ShortDebugString();
+    DeviceArray output;
+    std::vector<ops::Input> infos;
+    for (const DeviceArray& input : inputs) infos.emplace_back(input.info);
+    auto plan = ops::PlanOperation(operation, infos, {});
+    auto task = harness().Prepare(operation, inputs, nullptr, &output);
+    ASSERT_TRUE(plan.ok() && task.ok()) << task.status();
+    const auto plain = ops::PlainReduceCode(plan->code->reduce(), harness().subject().runs);
+    ASSERT_TRUE(plain.has_value()) << operation.ShortDebugString();
+    wire::Code block_loops;
+    block_loops.mutable_block_loops();
+    auto loops = harness().Load(block_loops);
+    auto module = harness().Load(*plain);
+    ASSERT_TRUE(loops.ok() && module.ok()) << loops.status() << module.status();
+    task->mutable_reduce()->set_module(*module);
+    *task->mutable_reduce()->mutable_by_blocks() =
+        ops::ReduceByBlocks(plan->code->reduce(), *loops);
+    const absl::Status status = harness().Run(*task);
+    ASSERT_TRUE(status.ok()) << status;
+    const HostArray expected = harness().Get(*own), got = harness().Get(output);
     ASSERT_EQ(testing::FirstDifference(expected.info.dtype, expected.buffer, got.buffer), -1)
         << operation.ShortDebugString();
   }
@@ -172,6 +195,51 @@ TEST_F(ByBlocksTest, AnOutputMayBeAnInput) {
   for (int64_t i = 0; i < 5000; ++i) {
     const double x = numbers.At(i).real();
     ASSERT_EQ(got.At(i).real(), std::abs(x) + x * x) << i;
+  }
+}
+
+// More values than a device makes at once: of parts of one result, of some rows, of some columns.
+TEST_F(ByBlocksTest, ReductionsOfManyValues) {
+  using R = v1::Reduction;
+  struct Shape {
+    std::vector<int64_t> rows, columns;
+    std::vector<int32_t> axes;
+  };
+  for (const Shape& shape : {Shape{{4500, 1}, {1, 4096}, {}},
+                             {{4500, 1}, {1, 4096}, {1}},
+                             {{4500, 1}, {1, 4096}, {0}},
+                             {{3, 1}, {1, 6000000}, {1}},
+                             {{9000, 1, 1}, {1, 70, 30}, {0}}}) {
+    for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_MAX, R::FUNCTION_ARGMIN}) {
+      if (function == R::FUNCTION_ARGMIN && shape.axes.empty()) continue;
+      v1::Operation operation = ReductionOf(function, shape.axes);
+      operation.mutable_reduction()->clear_input();
+      *operation.mutable_reduction()->mutable_expression() =
+          ExpressionOf("a * 0.7 - b", {"a", "b"}).expression();
+      ASSERT_NO_FATAL_FAILURE(ExpectEqualReductions(
+          operation, {harness().Put(Numbers(DType::kFloat32, shape.rows)),
+                      harness().Put(Numbers(DType::kFloat32, shape.columns))}));
+      harness().Reset();
+    }
+  }
+}
+
+// Every type and function, with elements of one size and accumulators of another.
+TEST_F(ByBlocksTest, ReductionsOfEveryType) {
+  using R = v1::Reduction;
+  for (int number = 1; number <= kNumDTypes; ++number) {
+    const auto dtype = static_cast<DType>(number);
+    const HostArray numbers = Numbers(dtype, {70, 300});
+    for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_MEAN, R::FUNCTION_MIN}) {
+      const v1::Operation rows = ReductionOf(function, {1}), columns = ReductionOf(function, {0});
+      const ops::Input info(numbers.info);
+      if (!ops::PlanOperation(rows, {info}, {ops::Input()}).ok()) continue;  // no such loop
+      ASSERT_NO_FATAL_FAILURE(ExpectEqualReductions(rows, {harness().Put(numbers)}));
+      ASSERT_NO_FATAL_FAILURE(ExpectEqualReductions(columns, {harness().Put(numbers)}));
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectEqualReductions(rows, {harness().Put(EverySecond(numbers, 1))}));
+      harness().Reset();
+    }
   }
 }
 

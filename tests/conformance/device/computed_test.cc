@@ -68,7 +68,7 @@ class ComputedTest : public DeviceTest {
     return operation;
   }
 
-  // Without code of its own, where the device kind reduces by blocks.
+  // Without code of its own.
   void CompareByBlocks(const Case& one, const std::vector<DeviceArray>& operands,
                        const HostArray& expected) {
     const v1::Operation operation = Together(one);
@@ -77,7 +77,7 @@ class ComputedTest : public DeviceTest {
     auto plan = ops::PlanOperation(operation, inputs, {});
     ASSERT_TRUE(plan.ok()) << plan.status();
     const wire::ReduceCode& code = plan->code->reduce();
-    const auto plain = ops::PlainReduceCode(code);
+    const auto plain = ops::PlainReduceCode(code, harness().subject().runs);
     ASSERT_EQ(plain.has_value(), code.map().results_size() == 1) << one.Text();
     if (!plain) return;
     DeviceArray output;
@@ -105,7 +105,7 @@ class ComputedTest : public DeviceTest {
     const HostArray got = harness().Get(*result);
     ASSERT_EQ(got.info, expected->info) << one.Text();
     EXPECT_EQ(got.buffer, expected->buffer) << one.Text();
-    if (harness().subject().reduces_by_blocks) CompareByBlocks(one, operands, *expected);
+    CompareByBlocks(one, operands, *expected);
     harness().Reset();
   }
 };

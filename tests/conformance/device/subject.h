@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/ops/reduce_by_blocks.h"
 #include "server/wire/worker.pb.h"
 #include "server/worker/runtime/code_compiler.h"
 #include "server/worker/runtime/device.h"
@@ -25,9 +26,8 @@ struct SubjectUnderTest {
   bool survives_asserts = false;
   // Dynamic shared memory beyond 48 KiB.
   bool has_large_shared_memory = true;
-  // Elementwise operations run without code of their own (ops/block_loops.h); reductions do.
-  bool runs_by_blocks = false;
-  bool reduces_by_blocks = false;
+  // How reductions without code of their own go (ops/reduce_by_blocks.h).
+  ops::Runs runs = ops::Runs::kEnd;
 };
 
 // One definition for each executable. An error is the reason why there is nothing to test here,

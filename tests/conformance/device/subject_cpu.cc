@@ -25,7 +25,6 @@ absl::StatusOr<SubjectUnderTest> Subject() {
   subject.make_compiler = [] { return std::make_unique<cpu::CpuCompiler>(); };
   subject.faults_by_signal = true;
   subject.survives_asserts = true;
-  subject.runs_by_blocks = subject.reduces_by_blocks = true;
   return subject;
 }
 

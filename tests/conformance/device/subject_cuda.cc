@@ -16,7 +16,7 @@ absl::StatusOr<SubjectUnderTest> Subject() {
       if (device.id() == link.from()) subject.peers.push_back(device);
     }
   }
-  subject.runs_by_blocks = true;
+  subject.runs = ops::Runs::kNone;
   subject.make_device = [] { return std::make_unique<cuda::CudaDevice>(); };
   subject.make_compiler = [] { return std::make_unique<cuda::CudaCompiler>(); };
   return subject;

@@ -18,6 +18,7 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/ops/block_loops.h"
+#include "server/ops/reduce_by_blocks.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -124,7 +125,7 @@ TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
   EXPECT_EQ(*back, values);
 }
 
-// The first tier of a GPU: one kernel that takes a program as parameters, and no reductions.
+// The first tier of a GPU: one kernel that takes a program as parameters.
 class FirstTierTest : public EngineTest {
  protected:
   void StartWithLoops(uint32_t parameter_bytes) {
@@ -157,16 +158,43 @@ TEST_F(FirstTierTest, AProgramLargerThanTheParametersWaitsForItsCode) {
   EXPECT_EQ(broker_->num_compiles(), 1);
 }
 
-TEST_F(FirstTierTest, AReductionWaitsForItsCode) {
-  StartWithLoops(4000);
+v1::Operation SumOfFirst() {
   v1::Operation sum;
   sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
   sum.mutable_reduction()->mutable_input()->set_handle(1);
   sum.add_outputs()->set_handle(2);
-  const wire::Task task = RunOne(sum);
+  return sum;
+}
+
+// Of float32 elements along a row, as a GPU takes them.
+wire::Code PlainSum() {
+  return ops::PlainReduceCode(wire::ReduceCode::COMBINE_ADD, static_cast<int>(DType::kFloat32),
+                              /*columns=*/false,
+                              ops::TakenAtOnce{.item_bytes = 4, .contiguous = true});
+}
+
+TEST_F(FirstTierTest, AReductionRunsByBlocksWithAPrecompiledOne) {
+  StartWithLoops(4000);
+  broker_->AddPrecompiled(PlainSum());
+  const wire::Task task = RunOne(SumOfFirst());
+  EXPECT_EQ(task.reduce().by_blocks().loops(), UINT64_MAX);
+  EXPECT_EQ(broker_->num_compiles(), 1);  // as the fake counts a file that is read
+  EXPECT_EQ(broker_->last_compiled(), PlainSum().SerializeAsString());
+}
+
+TEST_F(FirstTierTest, AReductionWithoutAPrecompiledOneWaitsForItsCode) {
+  StartWithLoops(4000);
+  const wire::Task task = RunOne(SumOfFirst());
   EXPECT_TRUE(task.has_reduce());
   EXPECT_FALSE(task.reduce().has_by_blocks());
   EXPECT_EQ(broker_->num_compiles(), 1);
+  EXPECT_NE(broker_->last_compiled(), PlainSum().SerializeAsString());
+}
+
+TEST_F(FirstTierTest, AReductionLargerThanTheParametersWaitsForItsCode) {
+  StartWithLoops(64);
+  broker_->AddPrecompiled(PlainSum());
+  EXPECT_FALSE(RunOne(SumOfFirst()).reduce().has_by_blocks());
 }
 
 // While the worker is busy, what becomes ready travels together, a chain of operations too.

@@ -34,7 +34,7 @@ struct st_block_launch {
   st_i32 block, slot_stride;  // elements of a block, bytes between elements of a slot
   st_i32 rank, num_steps;
   st_i32 operands_at, strides_at, constants_at, steps_at;
-  st_i32 short_index, unused;  // whether the count fits 32 bits
+  st_i64 begin;  // elements [begin, count) are computed
 };
 
 ST_FN const char* st_at(const st_block_launch& launch, st_i32 offset) {
@@ -100,7 +100,7 @@ ST_FN void st_move_block(const st_block_launch& launch, st_i32 number, char* blo
     st_i64 offset;
     if (operand.contiguous) {
       offset = (first + i) * operand.item;
-    } else if (launch.short_index) {
+    } else if (launch.count <= 0xFFFFFFFFll) {
       offset = st_offset_of<st_u32>(launch, number, first + i);
     } else {
       offset = st_offset_of<st_u64>(launch, number, first + i);
@@ -132,7 +132,8 @@ ST_FN void st_run_step(const st_block_launch& launch, const st_block_step& step,
 
 ST_FN void st_run_blocks(const st_block_launch& launch, char* slots, st_i64 start, st_i64 skip) {
   const st_block_step* const steps = (const st_block_step*)st_at(launch, launch.steps_at);
-  for (st_i64 first = start * launch.block; first < launch.count; first += skip * launch.block) {
+  for (st_i64 first = launch.begin + start * launch.block; first < launch.count;
+       first += skip * launch.block) {
     const st_i64 left = launch.count - first;
     const st_i32 n = left < launch.block ? (st_i32)left : launch.block;
     for (st_i32 i = 0; i < launch.num_steps; ++i) st_run_step(launch, steps[i], slots, first, n);

@@ -16,65 +16,8 @@
 namespace stride::cpu {
 namespace {
 
-using Extents = google::protobuf::RepeatedField<int64_t>;
-
 absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("a reduction by blocks is broken: ", what));
-}
-
-// One axis at least, as every elementwise launch has.
-void AddAxes(const Extents& extents, wire::ElementwiseLaunch* launch) {
-  launch->mutable_extents()->MergeFrom(extents);
-}
-
-void SetContiguous(const Extents& extents, int32_t dtype, wire::Operand* operand) {
-  operand->set_dtype(dtype);
-  operand->mutable_strides()->Resize(extents.size(), 0);
-  int64_t step = ItemSize(static_cast<DType>(dtype));
-  for (int i = extents.size(); i-- > 0;) {
-    operand->set_strides(i, step);
-    step *= extents[i];
-  }
-}
-
-// Strides of the axes [begin, end) of `from`.
-void AddStrides(const wire::Operand& from, int begin, int end, wire::Operand* operand) {
-  for (int i = begin; i < end; ++i) operand->add_strides(from.strides(i));
-}
-
-// From the inputs to values that lie one after another.
-wire::ElementwiseLaunch MapLaunch(const wire::ReduceLaunch& launch, bool columns) {
-  wire::ElementwiseLaunch map;
-  AddAxes(columns ? launch.reduced_extents() : launch.kept_extents(), &map);
-  AddAxes(columns ? launch.kept_extents() : launch.reduced_extents(), &map);
-  const int kept = launch.kept_extents_size(), all = kept + launch.reduced_extents_size();
-  if (all == 0) map.add_extents(1);
-  for (const wire::Operand& input : launch.inputs()) {
-    wire::Operand* operand = map.add_inputs();
-    operand->set_dtype(input.dtype());
-    AddStrides(input, columns ? kept : 0, columns ? all : kept, operand);
-    AddStrides(input, columns ? 0 : kept, columns ? kept : all, operand);
-    if (all == 0) operand->add_strides(0);
-  }
-  SetContiguous(map.extents(), launch.by_blocks().mapped_dtype(), map.add_outputs());
-  *map.mutable_scalars() = launch.map_scalars();
-  *map.mutable_by_blocks() = launch.by_blocks().map();
-  return map;
-}
-
-wire::ElementwiseLaunch FinishLaunch(const wire::ReduceLaunch& launch) {
-  wire::ElementwiseLaunch finish;
-  AddAxes(launch.kept_extents(), &finish);
-  wire::Operand output = launch.output();
-  if (launch.kept_extents().empty()) {
-    finish.add_extents(1);
-    output.add_strides(0);
-  }
-  SetContiguous(finish.extents(), launch.by_blocks().accumulated_dtype(), finish.add_inputs());
-  *finish.add_outputs() = std::move(output);
-  *finish.mutable_scalars() = launch.finish_scalars();
-  *finish.mutable_by_blocks() = launch.by_blocks().finish();
-  return finish;
 }
 
 // Everything of a launch but where its operands lie.
@@ -179,7 +122,7 @@ absl::StatusOr<Work> LowerReduceByBlocks(const LoweringContext& context,
   auto steps = std::make_shared<Steps>();
   steps->loops = FindReduceLoops(**module);
   const bool columns = steps->columns = ops::KeptContiguous(launch);
-  steps->plain = ops::PlainReduceLaunch(launch, columns);
+  steps->plain = ops::PlainReduceLaunch(launch, ops::Runs::kEnd, columns);
   steps->shape = codegen::PlanReduceCpu(steps->plain);
   if (columns != ops::KeptContiguous(steps->plain) || !steps->loops.Fit(steps->shape))
     return Broken("its module");
@@ -189,11 +132,11 @@ absl::StatusOr<Work> LowerReduceByBlocks(const LoweringContext& context,
   steps->result_bytes = static_cast<uint64_t>(
       operands.num_results * ItemSize(static_cast<DType>(launch.by_blocks().accumulated_dtype())));
   if (operands.num_elements > 0) {
-    auto map = BlockProgram::Create(MapLaunch(launch, columns), **blocks);
+    auto map = BlockProgram::Create(ops::MapLaunch(launch, columns), **blocks);
     if (!map.ok()) return map.status();
     steps->map = *std::move(map);
   }
-  auto finish = BlockProgram::Create(FinishLaunch(launch), **blocks);
+  auto finish = BlockProgram::Create(ops::FinishLaunch(launch), **blocks);
   if (!finish.ok()) return finish.status();
   steps->finish = *std::move(finish);
   Work work;

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "server/worker/cuda/lower/emitted.h"
+#include "server/worker/cuda/lower/reduce_by_blocks.h"
 
 namespace stride::cuda {
 
-absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
+absl::Status LowerReduce(const Lowering& lowering, KernelModule& module, KernelModule* loops,
                          const wire::ReduceLaunch& launch) {
-  if (launch.has_by_blocks()) return absl::InternalError("no reduction runs by blocks on a GPU");
   const auto& kept = launch.kept_extents();
   std::vector<int64_t> extents(kept.begin(), kept.end());
   extents.insert(extents.end(), launch.reduced_extents().begin(), launch.reduced_extents().end());
@@ -24,6 +24,8 @@ absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
   if (!output.ok()) return output.status();
   addresses.push_back(*output);
   if (std::find(kept.begin(), kept.end(), 0) != kept.end()) return absl::OkStatus();
+  if (launch.has_by_blocks())
+    return LowerReduceByBlocks(lowering, module, *loops, launch, addresses);
 
   const codegen::ReduceShape shape =
       codegen::PlanReduceCuda(launch, lowering.limits.num_multiprocessors);

@@ -6,7 +6,8 @@
 
 namespace stride::cuda {
 
-absl::Status LowerReduce(const Lowering& lowering, KernelModule& module,
+// `loops`: of the block loops, for a launch with `by_blocks`; else null.
+absl::Status LowerReduce(const Lowering& lowering, KernelModule& module, KernelModule* loops,
                          const wire::ReduceLaunch& launch);
 
 }  // namespace stride::cuda
