@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/worker/codegen/device_headers.h"
@@ -34,8 +35,8 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 )";
 
 // Rows: results of which each is made of elements that lie one after another. Runs of at most kRun
-// elements are combined in kLanes independent chains, runs are combined pairwise. Both sizes are
-// fixed, so that the order of combination depends on the shape alone.
+// elements, of extremes kExtremeRun, are combined in kLanes independent chains, runs are combined
+// pairwise. All sizes are fixed, so that the order of combination depends on the shape alone.
 constexpr char kRows[] = R"(
 ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
   const Launch& launch = *launch_pointer;
@@ -51,7 +52,7 @@ $bases$begin_result
       // To the end of the innermost reduced axis, of the part, or of the run, whichever comes first.
       st_i64 n = $left_in_row;
       if (n > to - i) n = to - i;
-      if (n > kRun) n = kRun;
+      if (n > $longest_run) n = $longest_run;
       $take_run
       i += n;
     }
@@ -480,6 +481,8 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
     absl::StrAppend(&row_extent, row_extent.empty() ? "" : " * ", "launch.extents[",
                     text->kept_rank + axis, "]");
   }
+  const bool long_runs =
+      absl::StrContains(combination, "taking") && SourceText(code, *text, accumulator) == kInPlace;
   std::string kernels =
       absl::StrCat(text->kept_contiguous ? ColumnsText(code, *text, accumulator, combination)
                                          : RowsText(code, *text, pieces, accumulator, combination),
@@ -496,6 +499,7 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$take_run", absl::StrCat(by_place ? "improve(found, scalars, "
                                                   : "cascade_add(cascade, combine_run(scalars, ",
                                          pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
+              {"$longest_run", long_runs ? "kExtremeRun" : "kRun"},
               {"$end_result", by_place ? "found" : "cascade_result(cascade)"},
               {"$combination", combination},
               {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},

@@ -2,8 +2,9 @@
 // targets share. Vectors are spelt out, since compilers make them of some types' loops and not of
 // others': the maximum of integers took ten times as long as that of floats.
 
-// The sizes are fixed, so that the order of combination depends on the shape alone.
-enum { kLanes = 32, kRun = 512 };
+// The sizes are fixed, so that the order of combination depends on the shape alone. An extreme is
+// the same in any order: its runs are longer, so that fewer are brought to one value.
+enum { kLanes = 32, kRun = 512, kExtremeRun = 4096 };
 
 template <class T>
 struct st_lanes {
@@ -23,6 +24,7 @@ struct st_wrapping_lanes<T, true> {
 // Each combines two values as st_add and the like do, and all lanes alike. Without branches, so
 // that a compiler can do it for several values of its own accord.
 struct st_adding {
+  static constexpr bool kTakes = false;
   template <class T>
   ST_FN T values(T a, T b) {
     return st_add(a, b);
@@ -38,6 +40,7 @@ struct st_adding {
   }
 };
 struct st_multiplying {
+  static constexpr bool kTakes = false;
   template <class T>
   ST_FN T values(T a, T b) {
     return st_multiply(a, b);
@@ -54,6 +57,7 @@ struct st_multiplying {
 };
 // NaN wins, and of equal values the first.
 struct st_taking_minimum {
+  static constexpr bool kTakes = true;  // an extreme, which any order leaves as it is
   template <class T>
   ST_FN T values(T a, T b) {
     const T better = b < a ? b : a;
@@ -75,6 +79,7 @@ struct st_taking_minimum {
   }
 };
 struct st_taking_maximum {
+  static constexpr bool kTakes = true;  // an extreme, which any order leaves as it is
   template <class T>
   ST_FN T values(T a, T b) {
     const T better = b > a ? b : a;
@@ -143,12 +148,37 @@ struct st_products {
   __attribute__((always_inline)) T value(st_i64 i) const { return st_multiply(left[i], right[i]); }
 };
 
+// The extreme of `all` and of values [0, i), of which none is NaN; returns i, the first that is
+// left. 256 bytes of values a step in chains of their own: one chain would wait for its last
+// instruction.
+template <class How, class T, class Source>
+ST_FN st_i64 st_take_ahead(const Source& source, st_i64 n, typename st_lanes<T>::type& all) {
+  constexpr int kChains =
+      sizeof(typename st_lanes<T>::lane) < 8 ? 8 / sizeof(typename st_lanes<T>::lane) : 1;
+  typename st_lanes<T>::type chain[kChains], next[kChains];
+  for (int k = 0; k < kChains; ++k) chain[k] = all;
+  st_i64 i = 0;
+  for (; i + kChains * kLanes <= n; i += kChains * kLanes) {
+    for (int k = 0; k < kChains; ++k) next[k] = source.lanes(i + k * kLanes);
+    if constexpr (st_traits<T>::kind == ST_FLOAT) {
+      auto nan = next[0] != next[0];
+      for (int k = 1; k < kChains; ++k) nan |= next[k] != next[k];
+      if (ST_BUILTIN(reduce_or)(nan)) break;
+    }
+    for (int k = 0; k < kChains; ++k) chain[k] = How::template numbers<T>(chain[k], next[k]);
+  }
+  all = chain[0];
+  for (int k = 1; k < kChains; ++k) all = How::template numbers<T>(all, chain[k]);
+  return i;
+}
+
 // Values [0, n): each lane takes every kLanes-th, lane 0 also what is left over.
 template <class How, class T, class Source>
 ST_FN T st_combine_values(const Source& source, st_i64 n, T identity) {
   typename st_lanes<T>::type all;
   for (int k = 0; k < kLanes; ++k) all[k] = identity;
   st_i64 i = 0;
+  if constexpr (How::kTakes) i = st_take_ahead<How, T>(source, n, all);
   for (; i + kLanes <= n; i += kLanes) all = How::template lanes<T>(all, source.lanes(i));
   T lane[kLanes];
   for (int k = 0; k < kLanes; ++k) lane[k] = st_from_stored<T>(all[k]);
@@ -189,7 +219,13 @@ ST_FN st_i64 st_find_value(const st_in_place<T>& source, st_i64 n, T wanted) {
       if (st_isnan(source.value(i))) return i;
     }
   }
-  for (st_i64 i = 0; i < n; ++i) {
+  typename st_lanes<T>::type lanes;
+  for (int k = 0; k < kLanes; ++k) lanes[k] = wanted;
+  st_i64 i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    if (ST_BUILTIN(reduce_or)(source.lanes(i) == lanes)) break;
+  }
+  for (; i < n; ++i) {
     if (source.value(i) == wanted) return i;
   }
   return 0;
