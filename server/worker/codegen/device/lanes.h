@@ -148,6 +148,18 @@ struct st_products {
   __attribute__((always_inline)) T value(st_i64 i) const { return st_multiply(left[i], right[i]); }
 };
 
+// Whether a comparison of lanes holds for some.
+template <class Mask>
+ST_FN bool st_any(Mask mask) {
+#if __has_builtin(__builtin_reduce_or)
+  return __builtin_reduce_or(mask) != 0;
+#else
+  bool some = false;
+  for (int k = 0; k < kLanes; ++k) some |= mask[k] != 0;
+  return some;
+#endif
+}
+
 // The extreme of `all` and of values [0, i), of which none is NaN; returns i, the first that is
 // left. 256 bytes of values a step in chains of their own: one chain would wait for its last
 // instruction.
@@ -163,7 +175,7 @@ ST_FN st_i64 st_take_ahead(const Source& source, st_i64 n, typename st_lanes<T>:
     if constexpr (st_traits<T>::kind == ST_FLOAT) {
       auto nan = next[0] != next[0];
       for (int k = 1; k < kChains; ++k) nan |= next[k] != next[k];
-      if (ST_BUILTIN(reduce_or)(nan)) break;
+      if (st_any(nan)) break;
     }
     for (int k = 0; k < kChains; ++k) chain[k] = How::template numbers<T>(chain[k], next[k]);
   }
@@ -223,7 +235,7 @@ ST_FN st_i64 st_find_value(const st_in_place<T>& source, st_i64 n, T wanted) {
   for (int k = 0; k < kLanes; ++k) lanes[k] = wanted;
   st_i64 i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    if (ST_BUILTIN(reduce_or)(source.lanes(i) == lanes)) break;
+    if (st_any(source.lanes(i) == lanes)) break;
   }
   for (; i < n; ++i) {
     if (source.value(i) == wanted) return i;
