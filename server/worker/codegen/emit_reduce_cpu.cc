@@ -11,6 +11,9 @@
 namespace stride::codegen {
 namespace {
 
+// Of a run whose order does not matter: it stays in the first-level cache.
+constexpr size_t kLongRunBytes = 16384;
+
 constexpr char kCascade[] = R"(
 // Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the logarithm of its length.
 struct Cascade {
@@ -35,8 +38,9 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 )";
 
 // Rows: results of which each is made of elements that lie one after another. Runs of at most kRun
-// elements, of extremes kExtremeRun, are combined in kLanes independent chains, runs are combined
-// pairwise. All sizes are fixed, so that the order of combination depends on the shape alone.
+// elements, of kLongRunBytes where any order gives the same, are combined in kLanes independent
+// chains, runs are combined pairwise. All sizes are fixed, so that the order of combination depends
+// on the shape alone.
 constexpr char kRows[] = R"(
 ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
   const Launch& launch = *launch_pointer;
@@ -114,7 +118,8 @@ $compute$source  const $value best = st_combine_values<$combination, $value>(sou
 
 // Elements that lie one after another as they are combined; products of two such, or squares; any
 // others are first written so.
-constexpr char kInPlace[] = R"(  const st_in_place<$value> source{(const $value*)p0};
+constexpr char kInPlace[] =
+    R"(  const st_in_place<$value> source{(const typename st_lanes<$value>::lane*)p0};
 )";
 constexpr char kProducts[] =
     R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
@@ -418,7 +423,7 @@ bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uin
                   DType dtype) {
   const wire::Instruction& value = code.map().instructions(static_cast<int>(number));
   return value.kind() == wire::Instruction::KIND_INPUT && value.index() == index &&
-         text.dtypes[index] == dtype && !IsBool(dtype);
+         text.dtypes[index] == dtype;
 }
 
 bool InSequence(const ReduceText& text) {
@@ -433,8 +438,9 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
   const uint32_t result = code.map().results(0);
   const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
   if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
-  if (text.finishes_index || value.op() != "multiply" || value.arguments_size() != 2 ||
-      text.dtypes.size() > 2 || !IsPlainInput(code, text, value.arguments(0), 0, dtype))
+  if (text.finishes_index || IsBool(dtype) || value.op() != "multiply" ||
+      value.arguments_size() != 2 || text.dtypes.size() > 2 ||
+      !IsPlainInput(code, text, value.arguments(0), 0, dtype))
     return kCopied;
   const uint32_t last = static_cast<uint32_t>(text.dtypes.size()) - 1;
   if (!IsPlainInput(code, text, value.arguments(1), last, dtype)) return kCopied;
@@ -453,7 +459,7 @@ std::string RowsText(const Code& code, const ReduceText& text, const Pieces& pie
 std::string ColumnsText(const Code& code, const ReduceText& text, DType accumulator,
                         const std::string& combination) {
   const bool number = !combination.empty();
-  const bool as_it_lies = number && text.dtypes.size() == 1 &&
+  const bool as_it_lies = number && !IsBool(accumulator) && text.dtypes.size() == 1 &&
                           (!text.computed || InSequence(text)) &&
                           IsPlainInput(code, text, code.map().results(0), 0, accumulator);
   const std::string block =
@@ -499,7 +505,8 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$take_run", absl::StrCat(by_place ? "improve(found, scalars, "
                                                   : "cascade_add(cascade, combine_run(scalars, ",
                                          pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
-              {"$longest_run", long_runs ? "kExtremeRun" : "kRun"},
+              {"$longest_run",
+               long_runs ? absl::StrCat(kLongRunBytes / ItemSize(accumulator)) : "kRun"},
               {"$end_result", by_place ? "found" : "cascade_result(cascade)"},
               {"$combination", combination},
               {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},

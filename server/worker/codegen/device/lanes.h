@@ -2,9 +2,10 @@
 // targets share. Vectors are spelt out, since compilers make them of some types' loops and not of
 // others': the maximum of integers took ten times as long as that of floats.
 
-// The sizes are fixed, so that the order of combination depends on the shape alone. An extreme is
-// the same in any order: its runs are longer, so that fewer are brought to one value.
-enum { kLanes = 32, kRun = 512, kExtremeRun = 4096 };
+// The sizes are fixed, so that the order of combination depends on the shape alone. Extremes and
+// sums of integers are the same in any order: their runs are longer, so that fewer end in one
+// value.
+enum { kLanes = 32, kRun = 512 };
 
 template <class T>
 struct st_lanes {
@@ -24,7 +25,9 @@ struct st_wrapping_lanes<T, true> {
 // Each combines two values as st_add and the like do, and all lanes alike. Without branches, so
 // that a compiler can do it for several values of its own accord.
 struct st_adding {
-  static constexpr bool kTakes = false;
+  // Whether any order of values gives the same.
+  template <class T>
+  static constexpr bool kAnyOrder = st_traits<T>::kind == ST_INT || st_traits<T>::kind == ST_BOOL;
   template <class T>
   ST_FN T values(T a, T b) {
     return st_add(a, b);
@@ -38,9 +41,14 @@ struct st_adding {
       return (typename st_lanes<T>::type)((wrapping)a + (wrapping)b);
     }
   }
+  template <class T>
+  ST_FN auto numbers(typename st_lanes<T>::type a, typename st_lanes<T>::type b) {
+    return lanes<T>(a, b);
+  }
 };
 struct st_multiplying {
-  static constexpr bool kTakes = false;
+  template <class T>
+  static constexpr bool kAnyOrder = st_traits<T>::kind == ST_INT || st_traits<T>::kind == ST_BOOL;
   template <class T>
   ST_FN T values(T a, T b) {
     return st_multiply(a, b);
@@ -54,10 +62,15 @@ struct st_multiplying {
       return (typename st_lanes<T>::type)((wrapping)a * (wrapping)b);
     }
   }
+  template <class T>
+  ST_FN auto numbers(typename st_lanes<T>::type a, typename st_lanes<T>::type b) {
+    return lanes<T>(a, b);
+  }
 };
 // NaN wins, and of equal values the first.
 struct st_taking_minimum {
-  static constexpr bool kTakes = true;  // an extreme, which any order leaves as it is
+  template <class T>
+  static constexpr bool kAnyOrder = true;
   template <class T>
   ST_FN T values(T a, T b) {
     const T better = b < a ? b : a;
@@ -79,7 +92,8 @@ struct st_taking_minimum {
   }
 };
 struct st_taking_maximum {
-  static constexpr bool kTakes = true;  // an extreme, which any order leaves as it is
+  template <class T>
+  static constexpr bool kAnyOrder = true;
   template <class T>
   ST_FN T values(T a, T b) {
     const T better = b > a ? b : a;
@@ -131,6 +145,8 @@ struct st_in_place {
   ST_FN typename st_lanes<T>::type load(const typename st_lanes<T>::lane* from) {
     typename st_lanes<T>::type lanes;
     ST_BUILTIN(memcpy)(&lanes, from, sizeof(lanes));
+    if constexpr (st_traits<T>::kind == ST_BOOL)
+      lanes = (typename st_lanes<T>::type)(lanes != 0) & 1;
     return lanes;
   }
   __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const {
@@ -190,7 +206,7 @@ ST_FN T st_combine_values(const Source& source, st_i64 n, T identity) {
   typename st_lanes<T>::type all;
   for (int k = 0; k < kLanes; ++k) all[k] = identity;
   st_i64 i = 0;
-  if constexpr (How::kTakes) i = st_take_ahead<How, T>(source, n, all);
+  if constexpr (How::template kAnyOrder<T>) i = st_take_ahead<How, T>(source, n, all);
   for (; i + kLanes <= n; i += kLanes) all = How::template lanes<T>(all, source.lanes(i));
   T lane[kLanes];
   for (int k = 0; k < kLanes; ++k) lane[k] = st_from_stored<T>(all[k]);
