@@ -135,7 +135,7 @@ class Numexpr(Library):
     name = "numexpr"
 
     def __init__(self):
-        threads = len(os.sched_getaffinity(0))
+        threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
         os.environ.setdefault("NUMEXPR_MAX_THREADS", str(threads))
         import numexpr
 

@@ -32,6 +32,10 @@ class Workload:
     slow_in_numpy: bool = False
     # NumPy's turn takes minutes: it is left out everywhere.
     endless_in_numpy: bool = False
+    # Only where the device is a CPU device.
+    on_host: bool = False
+    # Its time is that of the call.
+    is_call: bool = False
 
     def has_numpy(self, gpu):
         return not (self.endless_in_numpy or gpu and self.slow_in_numpy)
@@ -98,6 +102,28 @@ def twice(x, *_):
 
 def once(x, *_):
     return x.nbytes
+
+
+def all_once(x, *others):
+    """All read once, a result like the first written once."""
+    return 2 * x.nbytes + sum(one.nbytes for one in others)
+
+
+# The call
+
+
+def few(s):
+    return [s.floats(20_000)]  # fewer may stay on the host
+
+
+@row("call", "x+x of 20,000 f32", few, is_call=True, on_host=True, tolerance=None)
+def call(lib, x):
+    return x + x
+
+
+@row("call_number", "sum of 20,000 f32 to a number", few, is_call=True, on_host=True, number=True, tolerance=None)
+def call_number(lib, x):
+    return lib.xp.sum(x)
 
 
 # Elements
@@ -234,6 +260,64 @@ def pair_differences(lib, x, y):
     return x[:, None, :] - y[None, :, :]
 
 
+def functions():
+    """Each ufunc of elementary mathematics alone; numexpr has the same names where it has the function."""
+
+    def normals(dtype):
+        return lambda s: [s.normals(s.count(1e6), dtype=dtype)]
+
+    def positive(dtype):
+        return lambda s: [s.floats(s.count(1e6), dtype=dtype) + dtype(1e-3)]
+
+    def two(make):
+        return lambda s: make(s) + make(s)
+
+    def add_row(name, dtype, inputs, expression):
+        def function(lib, *arrays):
+            return getattr(lib.xp, name)(*arrays)
+
+        short = f"f{np.dtype(dtype).itemsize * 8}"
+        key, what = f"{name}_{short}", f"{name} 1e6 {short}"
+        row(key, what, inputs, moved=all_once, in_a_row=True, on_host=True, expression=expression)(function)
+
+    for dtype in (np.float32, np.float64):
+        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "arctan", "arcsinh"):
+            add_row(name, dtype, normals(dtype), f"{name}(x)")
+        for name in ("exp2", "cbrt"):
+            add_row(name, dtype, normals(dtype), None)
+        for name in ("log", "log10", "log1p", "sqrt"):
+            add_row(name, dtype, positive(dtype), f"{name}(x)")
+        add_row("log2", dtype, positive(dtype), None)
+        for name in ("arcsin", "arccos", "arctanh"):
+            add_row(name, dtype, lambda s, dtype=dtype: [s.floats(s.count(1e6), dtype=dtype)], f"{name}(x)")
+        add_row("arctan2", dtype, two(normals(dtype)), "arctan2(x, y)")
+        add_row("power", dtype, two(positive(dtype)), "x ** y")
+
+
+functions()
+
+
+def integers_to(dtype, high):
+    return lambda s: [s.places(s.count(1e6), high, dtype)]
+
+
+@row("divide_uint8", "x // 7 1e6 u8", integers_to(np.uint8, 200), in_a_row=True, on_host=True, tolerance=0)
+@row("divide_int32", "x // 7 1e6 i32", integers_to(np.int32, 1 << 30), in_a_row=True, on_host=True, tolerance=0)
+def floor_divide(lib, x):
+    return x // 7
+
+
+@row(
+    "astype",
+    "astype 1e7 f64 to f32",
+    lambda s: [s.floats(s.count(1e7), dtype=np.float64)],
+    in_a_row=True,
+    on_host=True,
+)
+def astype(lib, x):
+    return x.astype(np.float32)
+
+
 # Reductions
 
 
@@ -258,6 +342,22 @@ def total(lib, x):
     "max_int32", "max 3e7 i32 to a number", lambda s: [s.places(s.count(3e7), 1000, np.int32)], moved=once, number=True
 )
 def greatest(lib, x):
+    return lib.xp.max(x)
+
+
+@row(
+    "max", "max 2.5e7 f32 to a number", lambda s: [s.normals(s.count(2.5e7))], moved=once, number=True, on_host=True
+)
+@row(
+    "max_float64",
+    "max 1e7 f64 to a number",
+    lambda s: [s.normals(s.count(1e7), dtype=np.float64)],
+    moved=once,
+    number=True,
+    on_host=True,
+)
+@row("max_short", "max 1e5 f32 to a number", lambda s: [s.normals(s.count(1e5))], number=True, on_host=True)
+def greatest_float(lib, x):
     return lib.xp.max(x)
 
 
@@ -357,6 +457,13 @@ def sort(lib, x):
     return lib.xp.sort(x)
 
 
+@row(
+    "sort_short_float64",
+    "sort 3e4 f64",
+    lambda s: [s.normals(s.count(3e4), dtype=np.float64)],
+    in_a_row=True,
+    on_host=True,
+)
 @row("sort_short", "sort 3e4 f32", lambda s: [s.normals(s.count(3e4))], in_a_row=True)
 @row("sort_float64", "sort 1e6 f64", lambda s: [s.normals(s.count(1e6), dtype=np.float64)], in_a_row=True)
 def sort_other(lib, x):
@@ -700,6 +807,12 @@ def products():
         "vector by 1e4 x 1e4 f32",
         lambda s: [s.floats(s.side(1e4)), s.floats(s.side(1e4), s.side(1e4))],
         moved=lambda x, y: y.nbytes,
+    )
+    add_row(
+        "matvec_short",
+        "1000^2 f32 by vector",
+        lambda s: [s.floats(s.side(1000), s.side(1000)), s.floats(s.side(1000))],
+        on_host=True,
     )
     add_row("dot", "dot 1e7 f32", lambda s: [s.floats(s.count(1e7)) for _ in "xy"], moved=lambda x, y: 2 * x.nbytes)
     for dtype in (np.float32, np.float64):

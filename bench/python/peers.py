@@ -1,16 +1,23 @@
 """Stride next to the libraries that users otherwise import: NumPy, numexpr, CuPy, Numba, JAX, PyTorch, Arrow Flight.
 
     PYTHONPATH=build/release/python:. python bench/python/peers.py [--only TEXT,...] [--libraries NAME,...]
-        [--scale 0.1] [--rounds 9] [--seconds 2] [--json FILE]
+        [--cpu THREADS] [--scale 0.1] [--rounds 9] [--seconds 2] [--json FILE]
 
 Each library runs in a process of its own; in each round every library has a block of turns of the row. Times are in
 milliseconds: the first turn of a row in its process (`first`, with its compilation), the median and the 99th percentile
 of the later ones (of fewer than 100 turns the longest). A ratio is Stride's median by the peer's, below 1 where Stride
 is faster. `limit` is the time that the row's bytes take at the rate of a plain copy in the same memory, measured in the
 same run. Rows "one of 16" begin 16 operations before one wait; there only libraries stand that queue their work.
-Values are compared with NumPy's. Stride connects as stride.connect does."""
+Values are compared with NumPy's. Stride connects as stride.connect does.
+
+With `--cpu` the device is a CPU device of THREADS threads (0: all cores), also on a machine with a GPU: a daemon of its
+own, and libraries with as many threads as far as they use threads; NumPy's loops have one. `least` is the ratio of the
+least times, which other work on the machine disturbs less. `loop` is that ratio without Stride's call: the least time
+of the row `call` or `call_number` is subtracted. In rows "one of 16" a library that does not queue has the time of one.
+"""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -33,6 +40,8 @@ from bench.report.row import Result, Row, Times  # noqa: E402
 # OpenBLAS's threads watch for more work for 2^26 cycles, on cores that the next library needs.
 WATCHING_S = 0.04
 _WIDTH = 58
+# Variables by which the peers get their number of threads.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Child:
@@ -71,6 +80,8 @@ class Table:
     def __init__(self, options, gpu, children, device, rate):
         self.options, self.gpu, self.children, self.device, self.rate = options, gpu, children, device, rate
         self.rows, self.missing, self.wrong = [], {}, []
+        # Least times of the rows that are a call and nothing else, by whether the result goes to the host.
+        self.calls_s = {}
 
     def prepared(self, workload):
         """The children that have begun this row, with the time of the first turn, and the bytes that it moves."""
@@ -120,12 +131,23 @@ class Table:
         if not first:
             return
         fields = dict(limit_s=moved / self.rate, limit_name="a plain copy") if moved else {}
-        self.add(workload.key, workload.what, self.times(workload, first, 1), fields, first)
+        times = self.times(workload, first, 1)
+        if workload.is_call and not self.gpu:
+            ours = next(seconds for child, seconds in times.items() if child.name == "stride")
+            self.calls_s[workload.number] = min(ours)
         self.check(workload, first)
+        in_a_row = {}
         if workload.in_a_row:
             queueing = [child for child in first if child.facts["queues"]]
-            times = self.times(workload, queueing, IN_A_ROW)
-            self.add(f"{workload.key}_in_a_row", f"{workload.what}, one of {IN_A_ROW}", times, fields)
+            in_a_row = self.times(workload, queueing, IN_A_ROW)
+            if not self.gpu:  # a library that does not queue has the same time for each of 16
+                in_a_row = {child: in_a_row.get(child, seconds) for child, seconds in times.items()}
+        if not workload.to_host and not workload.is_call:
+            fields["call_s"] = self.calls_s.get(workload.number, 0)
+        self.add(workload.key, workload.what, times, fields, first)
+        if in_a_row:
+            fields.pop("call_s", None)
+            self.add(f"{workload.key}_in_a_row", f"{workload.what}, one of {IN_A_ROW}", in_a_row, fields)
         for child in first:
             child.ask(release=True)
 
@@ -159,10 +181,27 @@ def show(rows):
     print(line(one.what, one.ours, one.first_s, limit), flush=True)
     for row in rows:
         if row.baseline:
-            print(
-                line("    " + row.baseline_name, row.baseline, row.baseline_first_s, f"{'':9}{row.ratio:8.2f}"),
-                flush=True,
-            )
+            ratios = f"{'':9}{row.ratio:8.2f}"
+            if "/cpu:" in row.id:
+                ratios += f"{row.least_ratio:8.2f}" + (f"{row.loop_ratio:8.2f}" if row.call_s else "")
+            print(line("    " + row.baseline_name, row.baseline, row.baseline_first_s, ratios), flush=True)
+
+
+@contextlib.contextmanager
+def cpu_device(threads):
+    """A daemon with one CPU device, which stride.connect finds, and as many threads for the peers."""
+    from stride._daemon import PrivateDaemon, find_daemon, user_cache
+
+    program = find_daemon()
+    if program is None:
+        raise SystemExit("no strided: put it into PATH or name it by STRIDE_DAEMON")
+    threads = threads or len(os.sched_getaffinity(0))
+    daemon = PrivateDaemon(program, ["--no-cuda", f"--cpu-devices={threads}"], cache=user_cache())
+    os.environ.update(dict.fromkeys(_THREADS, str(threads)), CUDA_VISIBLE_DEVICES="", STRIDE_ADDRESS=daemon.address)
+    try:
+        yield
+    finally:
+        daemon.stop()
 
 
 def copy_rate(gpu):
@@ -311,7 +350,17 @@ def summary(rows):
         return "no row has a peer"
     behind = sum(ratio > 1 for ratio in best.values())
     median = statistics.median(best.values())
-    return f"{len(best)} rows with a peer; ratio to the best peer: median {median:.2f}, {behind} behind"
+    text = f"{len(best)} rows with a peer; ratio to the best peer: median {median:.2f}, {behind} behind"
+    loops = {}
+    for row in rows:
+        if row.call_s and row.loop_ratio is not None:
+            loops.setdefault(row.what, []).append(row.loop_ratio)
+    if not loops:
+        return text
+    behind = sorted(((max(ratios), what) for what, ratios in loops.items() if max(ratios) > 1), reverse=True)
+    lines = [f"{len(loops)} rows without the call, {len(behind)} of them behind:"]
+    return "\n".join([text, *lines, *(f"{ratio:8.2f}  {what}" for ratio, what in behind)])
+
 
 
 def main():
@@ -322,9 +371,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=9, help="in each, every library has one to five measured turns")
     parser.add_argument("--seconds", type=float, default=2.0, help="time that a row may take, over all libraries")
     parser.add_argument("--json", help="a file for the rows")
+    parser.add_argument("--cpu", type=int, metavar="THREADS", help="a CPU device, also next to a GPU; 0: all cores")
     options = parser.parse_args()
+    with cpu_device(options.cpu) if options.cpu is not None else contextlib.nullcontext():
+        return compare(options, parser)
+
+
+def compare(options, parser):
     wanted = options.only.split(",")
-    gpu, result = has_gpu(), Result()
+    gpu, result = options.cpu is None and has_gpu(), Result()
     children, missing = [], {}
     for name in options.libraries.split(","):
         child = Child(name, gpu, options.scale)
@@ -339,9 +394,12 @@ def main():
     device, result.devices = ours.facts["device"], ours.facts["models"]
     table = Table(options, gpu, children, device, copy_rate(gpu) or float("inf"))
     print(f"{', '.join(result.devices.values())}; next to {', '.join(c.name for c in children if c is not ours)}; ms")
-    print(f"{'':{_WIDTH}}{'first':>10}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}")
+    more = "" if gpu else f"{'least':>8}{'loop':>8}"
+    print(f"{'':{_WIDTH}}{'first':>10}{'median':>10}{'p99':>10}{'limit':>9}{'ratio':>8}{more}")
     for workload in ROWS:
-        if any(text in workload.key or text in workload.what for text in wanted):
+        if gpu and workload.on_host:
+            continue
+        if workload.is_call and not gpu or any(text in workload.key or text in workload.what for text in wanted):
             table.run(workload)
     for name, rows in (
         ("upload and download", lambda: transfers(options.scale, options.rounds, device, missing)),

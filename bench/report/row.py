@@ -41,10 +41,21 @@ class Row:
     # The first turn in a new process, with its compilation.
     first_s: float = 0
     baseline_first_s: float = 0
+    # Least time of our call of an operation on a few elements.
+    call_s: float = 0
 
     @property
     def ratio(self):
         return self.ours.median_s / self.baseline.median_s if self.baseline and self.baseline.median_s > 0 else None
+
+    @property
+    def least_ratio(self):
+        return self.ours.min_s / self.baseline.min_s if self.baseline and self.baseline.min_s > 0 else None
+
+    @property
+    def loop_ratio(self):
+        """Of the least times, ours without the call."""
+        return max(self.ours.min_s - self.call_s, 0) / self.baseline.min_s if self.least_ratio is not None else None
 
     def as_json(self):
         fields = {name: value for name, value in dataclasses.asdict(self).items() if value}

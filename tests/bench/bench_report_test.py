@@ -35,6 +35,14 @@ class RowTest(unittest.TestCase):
         self.assertEqual(got, Times(median_s=3, p99_s=5, min_s=1, count=3))
         self.assertEqual(Times.of(range(1, 1001)).p99_s, 991)
 
+    def test_ratios_of_the_least_times_and_without_the_call(self):
+        one = Row("peer/x/numpy/cpu:0", "x", Times(5e-4, 9e-4, 4e-4, 7), "NumPy", Times(2e-4, 3e-4, 1e-4, 7), call_s=3e-4)
+        self.assertAlmostEqual(one.ratio, 2.5)
+        self.assertAlmostEqual(one.least_ratio, 4)
+        self.assertAlmostEqual(one.loop_ratio, 1)
+        self.assertEqual(row("x/cpu:0", 1e-4, 1e-4, call_s=2e-4).loop_ratio, 0)
+        self.assertIsNone(row("alone/cpu:0", 1e-4).loop_ratio)
+
     def test_rows_survive_the_file(self):
         rows = [row("run/unix/cpu:0", 2e-4, 1e-4, bytes=12, limit_s=1e-5, limit_name="a copy"), row("alone/cpu:0", 1e-3)]
         with tempfile.TemporaryDirectory() as folder:

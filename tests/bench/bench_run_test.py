@@ -1,6 +1,7 @@
 """ci/bench as a stranger runs it, small and quick: every part ends well, and all rows stand in one table and one file."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -29,6 +30,29 @@ class BenchRunTest(unittest.TestCase):
             self.assertGreater(row["ours"]["median_s"], 0, row)
             self.assertIn(row["what"].strip(), run.stdout)
             self.assertGreaterEqual(row["ours"]["median_s"], row["ours"]["min_s"], row)
+
+    def test_peers_on_a_cpu_device_with_one_thread(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rows = pathlib.Path(folder) / "rows.json"
+            command = [sys.executable, ROOT / "bench/python/peers.py", "--cpu", "1", "--scale", "0.01", "--rounds", "2"]
+            command += ["--seconds", "0.2", "--only", "cos 1e6 f32,max 2.5e7", "--libraries", "stride,NumPy"]
+            environment = {
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(BUILD / "python"), str(ROOT)]),
+                "STRIDE_DAEMON": str(BUILD / "bin" / "strided"),
+            }
+            run = subprocess.run(
+                [*command, "--json", rows], capture_output=True, text=True, timeout=120, env=environment
+            )
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            content = json.loads(rows.read_text())
+        self.assertEqual(set(content["devices"]), {"cpu:0"})
+        ids = {row["id"]: row for row in content["rows"]}
+        for key in ("call", "call_number", "cos_f32", "max"):
+            self.assertIn(f"peer/{key}/numpy/cpu:0", ids)
+        self.assertGreater(ids["peer/cos_f32/numpy/cpu:0"]["call_s"], 0)
+        self.assertNotIn("call_s", ids["peer/call/numpy/cpu:0"])
+        self.assertRegex(run.stdout, r"3 rows without the call, \d of them behind")
 
     def test_a_build_that_is_none_is_refused(self):
         run = subprocess.run([ROOT / "ci" / "bench", "/nonexistent"], capture_output=True, text=True, timeout=60)

@@ -44,9 +44,10 @@ absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& 
   if (!body.ok()) return body.status();
   std::vector<DType> used = text.dtypes;
   CollectTypes(code.program(), &used);
-  text.definitions = absl::StrCat(
-      Preamble(target, used), UsesRandom(code.program()) ? kRandomHeader : "",
-      LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars), body->definitions);
+  text.uses_random = UsesRandom(code.program());
+  text.definitions = absl::StrCat(Preamble(target, used), text.uses_random ? kRandomHeader : "",
+                                  LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars),
+                                  body->definitions);
   text.scalars_call = body->num_scalars == 0    ? "body_scalars()"
                       : target == Target::kCuda ? "body_scalars(launch.scalars)"
                                                 : "body_scalars(launch->scalars)";

@@ -16,7 +16,8 @@ struct ElementwiseText {
   size_t num_inputs = 0;
   std::vector<DType> dtypes;  // of the operands, inputs first
   std::vector<wire::Layout::Access> access;
-  std::string index_type;  // of loop indices on CUDA
+  std::string index_type;    // of loop indices on CUDA
+  bool uses_random = false;  // neighbours share a generator's block
 };
 
 // INTERNAL when the code does not fit together.

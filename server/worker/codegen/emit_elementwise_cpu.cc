@@ -39,6 +39,23 @@ ST_FN void st_streamed() {
 }
 )";
 
+// Four neighbours share a generator's block, which is computed once where their places in it are
+// known: the first of four elements has a number that four divides.
+constexpr char kFours[] =
+    R"(  auto element = [&](st_i64 j, st_i64 index) __attribute__((always_inline)) {
+$element  };
+  st_i64 j = 0;
+  for (; j < n && ((first + j) & 3) != 0; ++j) element(j, first + j);
+  const st_i64 fours = (n - j) >> 2, four = (first + j) >> 2;
+  ST_IVDEP
+  for (st_i64 i = 0; i < fours; ++i) {
+#pragma unroll
+    for (st_i64 k = 0; k < 4; ++k) element(j + 4 * i + k, 4 * (four + i) + k);
+  }
+  for (j += 4 * fours; j < n; ++j) element(j, first + j);
+}
+)";
+
 struct Variant {
   std::vector<Walk> walks;  // of every operand
   std::string condition;    // on the launch's innermost strides; empty: always
@@ -141,12 +158,19 @@ class Emitter {
     }
     std::string inputs;
     for (size_t i = 0; i < text_.num_inputs; ++i) absl::StrAppend(&inputs, ", in", i);
-    return absl::StrCat("ST_FN void row", number,
-                        "(const bodyScalars& scalars, char* const* pointers, const st_i64* steps, "
-                        "st_i64 n, st_i64 first) {\n",
-                        before, "  ST_IVDEP\n  for (st_i64 j = 0; j < n; ++j) {\n", reads,
-                        "    body(scalars", inputs, ", first + j", arguments, ");\n", writes,
-                        "  }\n}\n");
+    const std::string head =
+        absl::StrCat("ST_FN void row", number,
+                     "(const bodyScalars& scalars, char* const* pointers, const st_i64* steps, "
+                     "st_i64 n, st_i64 first) {\n",
+                     before);
+    auto element = [&](const char* index) {
+      return absl::StrCat(reads, "    body(scalars", inputs, ", ", index, arguments, ");\n",
+                          writes);
+    };
+    if (text_.uses_random)
+      return head + absl::StrReplaceAll(kFours, {{"$element", element("index")}});
+    return absl::StrCat(head, "  ST_IVDEP\n  for (st_i64 j = 0; j < n; ++j) {\n",
+                        element("first + j"), "  }\n}\n");
   }
 
   std::string FlatEntry(const std::string& dispatch) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/worker/codegen/device_headers.h"
@@ -9,6 +10,9 @@
 
 namespace stride::codegen {
 namespace {
+
+// Of a run whose order does not matter: it stays in the first-level cache.
+constexpr size_t kLongRunBytes = 16384;
 
 constexpr char kCascade[] = R"(
 // Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the logarithm of its length.
@@ -34,8 +38,9 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 )";
 
 // Rows: results of which each is made of elements that lie one after another. Runs of at most kRun
-// elements are combined in kLanes independent chains, runs are combined pairwise. Both sizes are
-// fixed, so that the order of combination depends on the shape alone.
+// elements, of kLongRunBytes where any order gives the same, are combined in kLanes independent
+// chains, runs are combined pairwise. All sizes are fixed, so that the order of combination depends
+// on the shape alone.
 constexpr char kRows[] = R"(
 ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
   const Launch& launch = *launch_pointer;
@@ -51,7 +56,7 @@ $bases$begin_result
       // To the end of the innermost reduced axis, of the part, or of the run, whichever comes first.
       st_i64 n = $left_in_row;
       if (n > to - i) n = to - i;
-      if (n > kRun) n = kRun;
+      if (n > $longest_run) n = $longest_run;
       $take_run
       i += n;
     }
@@ -146,7 +151,8 @@ $compute$source  const $value best = st_combine_values<$combination, $value>(sou
 
 // Elements that lie one after another as they are combined; products of two such, or squares; any
 // others are first written so.
-constexpr char kInPlace[] = R"(  const st_in_place<$value> source{(const $value*)p0};
+constexpr char kInPlace[] =
+    R"(  const st_in_place<$value> source{(const typename st_lanes<$value>::lane*)p0};
 )";
 constexpr char kProducts[] =
     R"(  const st_products<$value> source{(const $value*)p0, (const $value*)p1};
@@ -496,7 +502,7 @@ bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uin
                   DType dtype) {
   const wire::Instruction& value = code.map().instructions(static_cast<int>(number));
   return value.kind() == wire::Instruction::KIND_INPUT && value.index() == index &&
-         text.dtypes[index] == dtype && !IsBool(dtype);
+         text.dtypes[index] == dtype;
 }
 
 bool InSequence(const ReduceText& text) {
@@ -511,7 +517,7 @@ const char* SourceText(const Code& code, const ReduceText& text, DType dtype) {
   const uint32_t result = code.map().results(0);
   const wire::Instruction& value = code.map().instructions(static_cast<int>(result));
   if (IsPlainInput(code, text, result, 0, dtype)) return kInPlace;
-  if (text.finishes_index || text.is_moments || value.op() != "multiply" ||
+  if (text.finishes_index || text.is_moments || IsBool(dtype) || value.op() != "multiply" ||
       value.arguments_size() != 2 || text.dtypes.size() > 2 ||
       !IsPlainInput(code, text, value.arguments(0), 0, dtype))
     return kCopied;
@@ -539,7 +545,7 @@ std::string RowsText(const Code& code, const ReduceText& text, const Pieces& pie
 std::string ColumnsText(const Code& code, const ReduceText& text, DType accumulator,
                         const std::string& combination) {
   const bool number = !combination.empty();
-  const bool as_it_lies = number && text.dtypes.size() == 1 &&
+  const bool as_it_lies = number && !IsBool(accumulator) && text.dtypes.size() == 1 &&
                           (!text.computed || InSequence(text)) &&
                           IsPlainInput(code, text, code.map().results(0), 0, accumulator);
   const char* const blocks = number && text.finishes_index    ? kPlaceBlock
@@ -568,6 +574,8 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
     absl::StrAppend(&row_extent, row_extent.empty() ? "" : " * ", "launch.extents[",
                     text->kept_rank + axis, "]");
   }
+  const bool long_runs =
+      absl::StrContains(combination, "taking") && SourceText(code, *text, accumulator) == kInPlace;
   std::string kernels =
       absl::StrCat(text->kept_contiguous ? ColumnsText(code, *text, accumulator, combination)
                                          : RowsText(code, *text, pieces, accumulator, combination),
@@ -584,6 +592,8 @@ absl::StatusOr<std::string> EmitReduceCpu(const Code& code) {
               {"$take_run", absl::StrCat(by_place ? "improve(found, scalars, "
                                                   : "cascade_add(cascade, combine_run(scalars, ",
                                          pieces.pointers, by_place ? ", i, n);" : ", i, n));")},
+              {"$longest_run",
+               long_runs ? absl::StrCat(kLongRunBytes / ItemSize(accumulator)) : "kRun"},
               {"$end_result", by_place ? "found" : "cascade_result(cascade)"},
               {"$combination", combination},
               {"$extremes", IsExtreme(code.combine()) ? "true" : "false"},

@@ -2,7 +2,9 @@
 // targets share. Vectors are spelt out, since compilers make them of some types' loops and not of
 // others': the maximum of integers took ten times as long as that of floats.
 
-// The sizes are fixed, so that the order of combination depends on the shape alone.
+// The sizes are fixed, so that the order of combination depends on the shape alone. Extremes and
+// sums of integers are the same in any order: their runs are longer, so that fewer end in one
+// value.
 enum { kLanes = 32, kRun = 512 };
 
 template <class T>
@@ -23,6 +25,9 @@ struct st_wrapping_lanes<T, true> {
 // Each combines two values as st_add and the like do, and all lanes alike. Without branches, so
 // that a compiler can do it for several values of its own accord.
 struct st_adding {
+  // Whether any order of values gives the same.
+  template <class T>
+  static constexpr bool kAnyOrder = st_traits<T>::kind == ST_INT || st_traits<T>::kind == ST_BOOL;
   template <class T>
   ST_FN T values(T a, T b) {
     return st_add(a, b);
@@ -36,8 +41,14 @@ struct st_adding {
       return (typename st_lanes<T>::type)((wrapping)a + (wrapping)b);
     }
   }
+  template <class T>
+  ST_FN auto numbers(typename st_lanes<T>::type a, typename st_lanes<T>::type b) {
+    return lanes<T>(a, b);
+  }
 };
 struct st_multiplying {
+  template <class T>
+  static constexpr bool kAnyOrder = st_traits<T>::kind == ST_INT || st_traits<T>::kind == ST_BOOL;
   template <class T>
   ST_FN T values(T a, T b) {
     return st_multiply(a, b);
@@ -51,9 +62,15 @@ struct st_multiplying {
       return (typename st_lanes<T>::type)((wrapping)a * (wrapping)b);
     }
   }
+  template <class T>
+  ST_FN auto numbers(typename st_lanes<T>::type a, typename st_lanes<T>::type b) {
+    return lanes<T>(a, b);
+  }
 };
 // NaN wins, and of equal values the first.
 struct st_taking_minimum {
+  template <class T>
+  static constexpr bool kAnyOrder = true;
   template <class T>
   ST_FN T values(T a, T b) {
     const T better = b < a ? b : a;
@@ -75,6 +92,8 @@ struct st_taking_minimum {
   }
 };
 struct st_taking_maximum {
+  template <class T>
+  static constexpr bool kAnyOrder = true;
   template <class T>
   ST_FN T values(T a, T b) {
     const T better = b > a ? b : a;
@@ -126,6 +145,8 @@ struct st_in_place {
   ST_FN typename st_lanes<T>::type load(const typename st_lanes<T>::lane* from) {
     typename st_lanes<T>::type lanes;
     ST_BUILTIN(memcpy)(&lanes, from, sizeof(lanes));
+    if constexpr (st_traits<T>::kind == ST_BOOL)
+      lanes = (typename st_lanes<T>::type)(lanes != 0) & 1;
     return lanes;
   }
   __attribute__((always_inline)) typename st_lanes<T>::type lanes(st_i64 i) const {
@@ -167,12 +188,49 @@ struct st_squared_distances {
   }
 };
 
+// Whether a comparison of lanes holds for some.
+template <class Mask>
+ST_FN bool st_any(Mask mask) {
+#if __has_builtin(__builtin_reduce_or)
+  return __builtin_reduce_or(mask) != 0;
+#else
+  bool some = false;
+  for (int k = 0; k < kLanes; ++k) some |= mask[k] != 0;
+  return some;
+#endif
+}
+
+// The extreme of `all` and of values [0, i), of which none is NaN; returns i, the first that is
+// left. 256 bytes of values a step in chains of their own: one chain would wait for its last
+// instruction.
+template <class How, class T, class Source>
+ST_FN st_i64 st_take_ahead(const Source& source, st_i64 n, typename st_lanes<T>::type& all) {
+  constexpr int kChains =
+      sizeof(typename st_lanes<T>::lane) < 8 ? 8 / sizeof(typename st_lanes<T>::lane) : 1;
+  typename st_lanes<T>::type chain[kChains], next[kChains];
+  for (int k = 0; k < kChains; ++k) chain[k] = all;
+  st_i64 i = 0;
+  for (; i + kChains * kLanes <= n; i += kChains * kLanes) {
+    for (int k = 0; k < kChains; ++k) next[k] = source.lanes(i + k * kLanes);
+    if constexpr (st_traits<T>::kind == ST_FLOAT) {
+      auto nan = next[0] != next[0];
+      for (int k = 1; k < kChains; ++k) nan |= next[k] != next[k];
+      if (st_any(nan)) break;
+    }
+    for (int k = 0; k < kChains; ++k) chain[k] = How::template numbers<T>(chain[k], next[k]);
+  }
+  all = chain[0];
+  for (int k = 1; k < kChains; ++k) all = How::template numbers<T>(all, chain[k]);
+  return i;
+}
+
 // Values [0, n): each lane takes every kLanes-th, lane 0 also what is left over.
 template <class How, class T, class Source>
 ST_FN T st_combine_values(const Source& source, st_i64 n, T identity) {
   typename st_lanes<T>::type all;
   for (int k = 0; k < kLanes; ++k) all[k] = identity;
   st_i64 i = 0;
+  if constexpr (How::template kAnyOrder<T>) i = st_take_ahead<How, T>(source, n, all);
   for (; i + kLanes <= n; i += kLanes) all = How::template lanes<T>(all, source.lanes(i));
   T lane[kLanes];
   for (int k = 0; k < kLanes; ++k) lane[k] = st_from_stored<T>(all[k]);
@@ -213,7 +271,13 @@ ST_FN st_i64 st_find_value(const st_in_place<T>& source, st_i64 n, T wanted) {
       if (st_isnan(source.value(i))) return i;
     }
   }
-  for (st_i64 i = 0; i < n; ++i) {
+  typename st_lanes<T>::type lanes;
+  for (int k = 0; k < kLanes; ++k) lanes[k] = wanted;
+  st_i64 i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    if (st_any(source.lanes(i) == lanes)) break;
+  }
+  for (; i < n; ++i) {
     if (source.value(i) == wanted) return i;
   }
   return 0;

@@ -51,6 +51,11 @@ struct Exponent<double> {
   static constexpr double kLog2Of10 = 0x1.a934f0979a371p+1, kLog10Of2 = 0x1.34413509f79ffp-2,
                           kLog10Of2Low = -0x1.9dc1da994fd21p-59, kLn10 = 0x1.26bb1bbb55516p+1,
                           kLn10Low = -0x1.f48ad494ea3e9p-53;
+  // The same in two parts of which the first has 42 bits: its products with exponents are exact.
+  static constexpr double kLn2Part = 0x1.62e42fefa38p-1, kLn2Rest = 0x1.ef35793c7673p-45;
+  // The greatest arguments whose results are finite, and one whose results are zero.
+  static constexpr double kMostExp = 0x1.62e42fefa39efp+9, kMostExp10 = 0x1.34413509f79fep+8,
+                          kNoExp = -746, kNoExp2 = -1076, kNoExp10 = -324;
 };
 
 // x * 2^n for x in [0.5, 1.5), in two steps, so that the result may be a denormal. |n| is at most
@@ -78,6 +83,15 @@ STRIDE_DEVICE T exp_small(T r, T r_low) {
   T lost = (r - a) + r_low;
   return (T)1 + (a + fused(a * a, exp_tail(a), lost));
 }
+// The sum of this and a double below 2^51 has that double's nearest whole number in its low bits.
+constexpr double kRoundDouble = 0x1.8p52;
+// p * 2^n for sum = n + kRoundDouble, p in [1/2, 2) and n from -1100 on; up to 1024 where p < 1.
+STRIDE_DEVICE double scale_by(double p, double sum) {
+  bool small = sum < kRoundDouble - 1000;  // the result may be a denormal
+  uint64_t whole = bits(p) + (bits(sum) << 52);
+  double result = from_bits(small ? whole + ((uint64_t)100 << 52) : whole);
+  return small ? result * 0x1p-100 : result;
+}
 // Arguments past the range end in infinity or zero through the clamped power of two.
 template <class T>
 STRIDE_DEVICE T limit(T x, T low, T high) {
@@ -85,13 +99,15 @@ STRIDE_DEVICE T limit(T x, T low, T high) {
   return x < low ? low : x;
 }
 // exp(x) * 2^more, which may be in range where exp(x) is not.
-template <class T>
-STRIDE_DEVICE T exp_times_(T x, T more) {
-  typedef Exponent<T> E;
-  T y = limit(x, E::kMin * (T)0.7, E::kMax * (T)0.7);
-  T n = nearest(y * E::kLog2e);
-  T high = fused(-n, E::kLn2, y);
-  return scale(exp_small(high, -n * E::kLn2Low), n + more);
+STRIDE_DEVICE double exp_times_(double x, double more) {
+  typedef Exponent<double> E;
+  bool none = x < E::kNoExp;
+  double y = none ? 0.0 : x;
+  double sum = fused(y, E::kLog2e, kRoundDouble), n = sum - kRoundDouble;
+  double r = fused(-n, E::kLn2Rest, fused(-n, E::kLn2Part, y));
+  double result = scale_by(1 + fused(r * r, exp_tail(r), r), sum + more);
+  result = none ? 0.0 : result;
+  return x <= E::kMostExp - more * E::kLn2 ? result : x * __builtin_inf();
 }
 STRIDE_DEVICE float exp_times_(float x, float more) {
   typedef Exponent<float> E;
@@ -105,14 +121,15 @@ template <class T>
 STRIDE_DEVICE T exp_(T x) {
   return exp_times_(x, (T)0);
 }
-template <class T>
-STRIDE_DEVICE T exp2_(T x) {
-  typedef Exponent<T> E;
-  T y = limit(x, E::kMin, E::kMax);
-  T n = nearest(y);
-  T f = y - n;
-  T r = f * E::kLn2;
-  return scale(exp_small(r, fused(f, E::kLn2, -r) + f * E::kLn2Low), n);
+STRIDE_DEVICE double exp2_(double x) {
+  typedef Exponent<double> E;
+  bool none = x < E::kNoExp2;
+  double y = none ? 0.0 : x;
+  double sum = y + kRoundDouble;
+  double r = (y - (sum - kRoundDouble)) * E::kLn2;
+  double result = scale_by(1 + fused(r * r, exp_tail(r), r), sum);
+  result = none ? 0.0 : result;
+  return x < 1024 ? result : x * __builtin_inf();
 }
 STRIDE_DEVICE float exp2_(float x) {
   typedef Exponent<float> E;
@@ -121,15 +138,17 @@ STRIDE_DEVICE float exp2_(float x) {
   float p = exp2_small(y - n);
   return scale(n < E::kLeast ? 0.0f : p, whole_of(sum));
 }
-template <class T>
-STRIDE_DEVICE T exp10_(T x) {
-  typedef Exponent<T> E;
-  T y = limit(x, E::kMin * (T)0.302, E::kMax * (T)0.302);
-  T n = nearest(y * E::kLog2Of10);
-  T f = fused(-n, E::kLog10Of2, y);
-  T f_low = -n * E::kLog10Of2Low;
-  T r = f * E::kLn10;
-  return scale(exp_small(r, fused(f, E::kLn10, -r) + fused(f, E::kLn10Low, f_low * E::kLn10)), n);
+STRIDE_DEVICE double exp10_(double x) {
+  typedef Exponent<double> E;
+  bool none = x < E::kNoExp10;
+  double y = none ? 0.0 : x;
+  double sum = fused(y, E::kLog2Of10, kRoundDouble), n = sum - kRoundDouble;
+  double f = fused(-n, E::kLog10Of2, y), f_low = -n * E::kLog10Of2Low;
+  double r = f * E::kLn10;
+  double r_low = fused(f, E::kLn10, -r) + fused(f, E::kLn10Low, f_low * E::kLn10);
+  double result = scale_by(exp_small(r, r_low), sum);
+  result = none ? 0.0 : result;
+  return x <= E::kMostExp10 ? result : x * __builtin_inf();
 }
 STRIDE_DEVICE float exp10_(float x) {
   typedef Exponent<float> E;
@@ -154,7 +173,7 @@ STRIDE_DEVICE T expm1_(T x) {
   T power = power_of_two(n > E::kMax - 3 ? n - 4 : n - 1);
   T result = fused(power, small, power - (n > E::kMax - 3 ? (T)0 : (T)0.5));
   result = n > E::kMax - 3 ? result * 16 : result * 2;
-  return x == 0 ? x : result;
+  return absolute(x) < 0x1p-55 ? x : result;
 }
 
 STRIDE_DEVICE float expm1_(float x) {
@@ -214,16 +233,13 @@ STRIDE_DEVICE float log1p_rest(float f) {
   float square = f * f;
   return fused(square * f, log1p_tail(f), -0.5f * square);
 }
-template <class T>
-STRIDE_DEVICE T log_(T x) {
-  typedef Exponent<T> E;
-  T e, f = split_exponent(x, e) - 1;
-  T rest = fused(e, E::kLn2Low, log1p_rest(f));
-  T big = e * E::kLn2;
-  T big_low = fused(e, E::kLn2, -big);
-  T sum = big + f;
-  T lost = absolute(big) > absolute(f) ? (big - sum) + f : (f - sum) + big;
-  return log_edges(x, sum + (rest + (lost + big_low)));
+STRIDE_DEVICE double log_(double x) {
+  typedef Exponent<double> E;
+  double e, f = split_exponent(x, e) - 1;
+  double s = f / (2 + f), z = s * s;
+  double half_square = 0.5 * f * f;
+  double rest = fused(s, fused(z, log_tail(z), half_square), e * E::kLn2Rest);
+  return log_edges(x, fused(e, E::kLn2Part, f - (half_square - rest)));
 }
 STRIDE_DEVICE float log_(float x) {
   typedef Exponent<float> E;
@@ -278,66 +294,56 @@ STRIDE_DEVICE double log2_wide(double x, double& low) {
   double f = m - 1, d = m + 1;
   double part = d - m;
   double d_low = (m - (d - part)) + (1 - part);
-  double s = f / d;
-  double s_low = (fused(-s, d, f) - s * d_low) / d;
+  double inverse = 1 / d, s = f * inverse;
+  double s_low = fused(-s, d_low, fused(-s, d, f)) * inverse;
   double z = s * s;
   double z_low = fused(s, s, -z) + 2 * s * s_low;
   // p = 2/3 + z * rest(z), then y = 2 s + s z p.
   double q = z * log_tail_rest(z);
   double p = 0x1.5555555555555p-1 + q;
   double p_low =
-      (0x1.5555555555555p-1 - p) + q + 0x1.5555555555555p-55 + z_low * 0x1.999999999999ap-2;
+      (0x1.5555555555555p-1 - p) + q + fused(z_low, 0x1.999999999999ap-2, 0x1.5555555555555p-55);
   double w = z * p;
   double w_low = fused(z, p, -w) + fused(z, p_low, z_low * p);
   double v = s * w;
   double v_low = fused(s, w, -v) + fused(s, w_low, s_low * w);
-  double y = 2 * s + v;
-  double y_low = (2 * s - y) + v + (v_low + 2 * s_low);
+  double y = fused(2.0, s, v);
+  double y_low = fused(2.0, s, -y) + v + fused(2.0, s_low, v_low);
   double t = y * 0x1.71547652b82fep+0;
   double t_low = fused(y, 0x1.71547652b82fep+0, -t) +
                  fused(y, 0x1.777d0ffda0d24p-56, y_low * 0x1.71547652b82fep+0);
+  // The exponent is zero or the larger part.
   double sum = e + t;
-  low = (absolute(e) > absolute(t) ? (e - sum) + t : (t - sum) + e) + t_low;
+  low = ((e - sum) + t) + t_low;
   return sum;
 }
-STRIDE_DEVICE double pow_positive(double x, double y) {
-  double low, high = log2_wide(x, low);
+// Zeros, infinities and NaN pass through the logarithm and the product.
+STRIDE_DEVICE double pow_(double x, double y) {
+  const double inf = __builtin_inf();
+  double a = absolute(x);
+  double low, high = log2_wide(a, low);
+  high = a < inf ? high : a;
+  high = a == 0 ? -inf : high;
   // Past this the result is infinity, zero or one whatever y is; staying in range keeps the
   // two-part product whole.
   double yy = limit(y, -0x1p66, 0x1p66);
   double p = high * yy;
   double p_low = fused(high, yy, -p) + low * yy;
-  bool outside = !(absolute(p) < 1100);
-  double q = outside ? with_sign(1100.0, p) : p;
-  double n = nearest(q);
-  double f = (q - n) + (outside ? 0.0 : p_low);
-  double f_low = ((q - n) - f) + (outside ? 0.0 : p_low);
+  bool none = p < -1080, within = !none & ((p < 1024) | ((p == 1024) & (p_low < 0)));
+  double q = within ? p : 0.0;
+  double sum = q + kRoundDouble, n = sum - kRoundDouble;
+  double f = (q - n) + p_low;
+  double f_low = ((q - n) - f) + p_low;
   double r = f * 0x1.62e42fefa39efp-1;
   double r_low = fused(f, 0x1.62e42fefa39efp-1, -r) +
                  fused(f, 0x1.abc9e3b39803fp-56, f_low * 0x1.62e42fefa39efp-1);
-  n = limit(n, -1090.0, 1030.0);
-  return scale(exp_small(r, r_low), n);
-}
-STRIDE_DEVICE double pow_edges(double x, double y, double result) {
-  const double inf = __builtin_inf();
-  double a = absolute(x), b = absolute(y);
-  bool whole = (b >= 0x1p53) | (nearest(y) == y);
-  double half = y * 0.5;
-  bool odd = whole & (b < 0x1p53) & (nearest(half) != half);
-  double away = y > 0 ? inf : 0.0, toward = y > 0 ? 0.0 : inf;
-  result = a == 0 ? toward : result;
-  result = a == inf ? away : result;
-  result = b == inf ? (a > 1 ? away : toward) : result;
-  result = (x < 0) & !whole & (a != inf) & (b != inf) ? (double)__builtin_nan("") : result;
-  bool negative = (bits(x) >> 63) != 0;
-  result = negative & odd ? -result : result;
-  result = (x != x) | (y != y) ? x + y : result;
-  result = (a == 1) & (b == inf) ? 1.0 : result;
+  double result = within ? scale_by(exp_small(r, r_low), sum) : p * inf;
+  result = none ? 0.0 : result;
+  double half = 0.5 * y;
+  bool whole = nearest(y) == y, even = nearest(half) == half;
+  result = ((bits(x) >> 63) != 0) & whole & !even ? -result : result;
+  result = (x < 0) & (a < inf) & !whole ? (double)__builtin_nan("") : result;
   return (x == 1) | (y == 0) ? 1.0 : result;
-}
-STRIDE_DEVICE double pow_(double x, double y) {
-  double a = absolute(x);
-  return pow_edges(x, y, pow_positive((a == 0) | !(a < (double)__builtin_inf()) ? 1.0 : a, y));
 }
 // A product of 128 and the logarithm's error is 0.2 of a float's last place.
 STRIDE_DEVICE float pow_(float x, float y) {
@@ -610,35 +616,56 @@ STRIDE_DEVICE float acos_(float x) {
   float beyond = x < 0 ? left : right;
   return far ? beyond : near_zero;
 }
+// Between 1/2 and 2 by the angle to pi/4, whose leg x - 1 is exact; beyond 2 by that to pi/2.
 STRIDE_DEVICE double atan_(double x) {
-  double result = atan2_(x, 1.0);
-  return absolute(x) < 0x1p-27 ? x : result;
+  double a = absolute(x);
+  bool fold = a > 0.5, swap = a > 2;
+  double up = fold ? a - 1 : a, down = fold ? a + 1 : 1.0;
+  up = swap ? -1.0 : up;
+  double base = fold ? 0x1.921fb54442d18p-1 : 0.0, base_low = fold ? 0x1.1a62633145c07p-55 : 0.0;
+  base = swap ? 0x1.921fb54442d18p+0 : base;
+  base_low = swap ? 0x1.1a62633145c07p-54 : base_low;
+  double t = up / (swap ? a : down);
+  double z = t * t;
+  return with_sign(base + (t + fused(t * z, arc_tail(z), base_low)), x);
+}
+// The root of z in [0, 1], of which `low` is what rounding lost.
+STRIDE_DEVICE double root_by_floats(double z, double& low) {
+  float start = root((float)z);
+  double half = (double)(0.5f / start), s = (double)start;
+  s = fused(fused(-s, s, z), half, s);
+  low = fused(-s, s, z) * half;
+  double sum = s + low;
+  low = absolute(z) < 0x1p-100 ? 0.0 : (s - sum) + low;
+  return absolute(z) < 0x1p-100 ? 0.0 : sum;
 }
 STRIDE_DEVICE double asin_(double x) {
-  double result = atan2_(x, root((1 - x) * (1 + x)));
-  return absolute(x) < 0x1p-27 ? x : result;
+  double a = absolute(x);
+  bool far = a > 0.5;
+  double z = far ? fused(-0.5, a, 0.5) : a * a;
+  double low, s = root_by_floats(z, low);
+  s = far ? s : a;
+  double rest = s * z * arcsine_tail(z);
+  double other = 0x1.921fb54442d18p+0 - (2 * s + (2 * (rest + low) - 0x1.1a62633145c07p-54));
+  return with_sign(far ? other : a + rest, x);
 }
-// Corrects the rounding of the differences and the roots: the angle's derivative by each leg is the
-// other leg, over the sum of the squares, which is 2.
 STRIDE_DEVICE double acos_(double x) {
-  double down = 1 - x, down_low = -x - (down - 1);
-  double up = 1 + x, up_low = x - (up - 1);
-  double y = root(down), w = root(up);
-  double y_low = y > 0 ? (fused(-y, y, down) + down_low) / (2 * y) : 0.0;
-  double w_low = w > 0 ? (fused(-w, w, up) + up_low) / (2 * w) : 0.0;
-  return 2 * atan2_(y, w) + (w * y_low - y * w_low);
+  double a = absolute(x);
+  bool far = a > 0.5;
+  double z = far ? fused(-0.5, a, 0.5) : a * a;
+  double low, s = root_by_floats(z, low);
+  s = far ? s : a;
+  double rest = s * z * arcsine_tail(z);
+  double near_zero =
+      0x1.921fb54442d18p+0 - (with_sign(s, x) + (with_sign(rest, x) - 0x1.1a62633145c07p-54));
+  double right = 2 * (s + (rest + low));
+  double left = 0x1.921fb54442d18p+1 - (2 * s + (2 * (rest + low) - 0x1.1a62633145c07p-53));
+  double beyond = x < 0 ? left : right;
+  return far ? beyond : near_zero;
 }
 
 // ---- hyperbolic functions
 
-// e / (e + n) with one rounding: what the sum lost is made up for.
-template <class T>
-STRIDE_DEVICE T share(T e, T n) {
-  T sum = e + n;
-  T lost = e > n ? n - (sum - e) : e - (sum - n);
-  T q = e / sum;
-  return q + fused(-q, lost, fused(-q, sum, e)) / sum;
-}
 // (sinh(x) - x) / x^3 of z = x^2 up to 1: Taylor's terms.
 STRIDE_DEVICE float sinh_tail(float z) {
   float p = (float)(1 / 39916800.0);
@@ -659,17 +686,11 @@ STRIDE_DEVICE double sinh_tail(double z) {
   p = fused(p, z, 1 / 120.0);
   return fused(p, z, 1 / 6.0);
 }
-template <class T>
-STRIDE_DEVICE T sinh_(T x) {
-  T a = absolute(x);
-  // Near 0 the sum of two shares would round three times.
-  T small = a < 1 ? a : (T)0;
-  T near_zero = fused(small * (small * small), sinh_tail(small * small), small);
-  bool big = a > (sizeof(T) == 4 ? (T)20 : (T)40);
-  T e = expm1_(big ? (T)0 : a);
-  T result = big ? exp_times_(a, (T)-1) : (T)0.5 * (e + share(e, (T)1));
-  result = a < 1 ? near_zero : result;
-  return x == 0 || x != x ? x : with_sign(result, x);
+STRIDE_DEVICE double sinh_(double x) {
+  double a = absolute(x), z = a * a;
+  double near_zero = fused(a * z, sinh_tail(z), a);
+  double half = exp_times_(a, -1.0);
+  return with_sign(a < 1 ? near_zero : half - 0.25 / half, x);
 }
 STRIDE_DEVICE float sinh_(float x) {
   float a = absolute(x), z = a * a;
@@ -677,18 +698,28 @@ STRIDE_DEVICE float sinh_(float x) {
   float half = exp_times_(a, -1.0f);
   return with_sign(a < 1 ? near_zero : half - 0.25f / half, x);
 }
-template <class T>
-STRIDE_DEVICE T cosh_(T x) {
-  T half = exp_times_(absolute(x), (T)-1);
-  T result = half + (T)0.25 / half;
+STRIDE_DEVICE float cosh_(float x) {
+  float half = exp_times_(absolute(x), -1.0f);
+  float result = half + 0.25f / half;
   return x != x ? x : result;
 }
-template <class T>
-STRIDE_DEVICE T tanh_(T x) {
-  T a = absolute(x);
-  T result = share(expm1_(a > 22 ? (T)44 : 2 * a), (T)2);
-  result = a > 22 ? (T)1 : result;
-  return x == 0 || x != x ? x : with_sign(result, x);
+STRIDE_DEVICE double cosh_(double x) {
+  double half = exp_times_(absolute(x), -1.0);
+  return half + 0.25 / half;
+}
+STRIDE_DEVICE double tanh_(double x) {
+  typedef Exponent<double> E;
+  double a = absolute(x);
+  a = a > 22 ? 22.0 : a;
+  double sum = fused(a, 2 * E::kLog2e, kRoundDouble), n = sum - kRoundDouble;
+  double r = fused(-n, E::kLn2Rest, fused(-n, E::kLn2Part, a + a));
+  double small = fused(r * r, exp_tail(r), r);
+  double power = from_bits((bits(sum) + 1023) << 52);
+  // e / (e + 2), and what rounding the sum and the quotient lost.
+  double e = fused(power, small, power - 1);
+  double d = e + 2, d_low = (2 - d) + e;
+  double inverse = 1 / d, q = e * inverse;
+  return with_sign(fused(fused(-q, d_low, fused(-q, d, e)), inverse, q), x);
 }
 STRIDE_DEVICE float tanh_(float x) {
   typedef Exponent<float> E;
@@ -740,16 +771,19 @@ STRIDE_DEVICE double cbrt_(double x) {
   double scaled = tiny ? a * 0x1p54 : huge ? a * 0x1p-54 : a;
   bool edge = (a == 0) | !(a < (double)__builtin_inf());
   scaled = edge ? 1.0 : scaled;
-  // A third of the exponent, to five bits; each step then triples the digits.
-  uint64_t third = (uint64_t)((double)(bits(scaled) >> 20) * (1.0 / 3)) << 20;
-  double y = from_bits(third + 0x2a9f7893782da1ceul);
-  for (int i = 0; i < 3; ++i) {
-    double cube = y * y * y;
-    y = y * ((cube + 2 * scaled) / (2 * cube + scaled));
+  // 1 / cbrt(scaled) from a third of the exponent, to four bits; then by the series of
+  // (1 - e)^(-1/3).
+  double third = (double)(int64_t)(bits(scaled) >> 20) * (1.0 / 3);
+  double r = from_bits(0x553ef0ff289dd796u - ((uint64_t)third << 20));
+  for (int i = 0; i < 2; ++i) {
+    double e = fused(-(scaled * r), r * r, 1.0);
+    double series = fused(e, fused(e, 14 / 81.0, 2 / 9.0), 1 / 3.0);
+    r = fused(r * e, series, r);
   }
+  double square_of = r * r, y = scaled * square_of;
   double square = y * y, square_low = fused(y, y, -square);
   double error = fused(square, y, -scaled) + square_low * y;
-  y = y - error / (3 * square);
+  y = fused(error * (-1 / 3.0), square_of, y);
   y = tiny ? y * 0x1p-18 : huge ? y * 0x1p18 : y;
   return edge ? x : with_sign(y, x);
 }

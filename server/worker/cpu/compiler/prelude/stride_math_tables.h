@@ -31,20 +31,19 @@ STRIDE_DEVICE double cosine_tail(double z) {
 STRIDE_DEVICE float cosine_tail(float z) {
   return fused(fused(0x1.9bd67p-16f, z, -0x1.6c12cep-10f), z, 0x1.555554p-5f);
 }
-// atan(t) = t + t*z*P(z), z = t*t, |t| <= tan(pi/8).
+// atan(t) = t + t*z*P(z), z = t*t, |t| <= 1/2.
 STRIDE_DEVICE double arc_tail(double z) {
-  return fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(0x1.0acd9e91a5a35p-6, z,
-                                                                           -0x1.1b311bb48c215p-5),
-                                                                     z, 0x1.74dccfb93fff0p-5),
-                                                               z, -0x1.ac7a5a79b3f26p-5),
-                                                         z, 0x1.e19a0bfa3eef9p-5),
-                                                   z, -0x1.110e87b4357d2p-4),
-                                             z, 0x1.3b1392d519db1p-4),
-                                       z, -0x1.745d165dc9713p-4),
-                                 z, 0x1.c71c71c303dbbp-4),
-                           z, -0x1.249249248d7dcp-3),
-                     z, 0x1.9999999999953p-3),
-               z, -0x1.5555555555555p-2);
+  double p = fused(0x1.6d755fc1636f4p-7, z, -0x1.da5fdeb30e33ep-6);
+  p = fused(p, z, 0x1.5ee9281016ed2p-5);
+  p = fused(p, z, -0x1.a680f4658c711p-5);
+  p = fused(p, z, 0x1.e0955a999ace7p-5);
+  p = fused(p, z, -0x1.110025075dddcp-4);
+  p = fused(p, z, 0x1.3b128bfd32fbbp-4);
+  p = fused(p, z, -0x1.745d0a99d91e0p-4);
+  p = fused(p, z, 0x1.c71c7173fae64p-4);
+  p = fused(p, z, -0x1.2492492404d83p-3);
+  p = fused(p, z, 0x1.9999999998dc7p-3);
+  return fused(p, z, -0x1.5555555555554p-2);
 }
 // The same for |t| <= 1, and arcsin(t) = t + t*z*P(z), |t| <= 1/2. These and those of log1p_tail,
 // exp2_small and log2_ratio have the least greatest relative error, by Lawson's iteration.
@@ -64,6 +63,20 @@ STRIDE_DEVICE float arcsine_tail(float z) {
   p = fused(p, z, 0x1.6caed2p-5f);
   p = fused(p, z, 0x1.33387cp-4f);
   return fused(p, z, 0x1.55554cp-3f);
+}
+STRIDE_DEVICE double arcsine_tail(double z) {
+  double p = fused(0x1.d72b2bc8155f8p-6, z, -0x1.e6aaa8a0a04ccp-7);
+  p = fused(p, z, 0x1.1d189408314eep-6);
+  p = fused(p, z, 0x1.65a9c4dfcf8b2p-8);
+  p = fused(p, z, 0x1.52420b04b37bep-7);
+  p = fused(p, z, 0x1.782651caa6547p-7);
+  p = fused(p, z, 0x1.c9cf07674736ap-7);
+  p = fused(p, z, 0x1.1c4d35cf95421p-6);
+  p = fused(p, z, 0x1.6e8bb1c8209a2p-6);
+  p = fused(p, z, 0x1.f1c71c1db0623p-6);
+  p = fused(p, z, 0x1.6db6db6e31f13p-5);
+  p = fused(p, z, 0x1.3333333332ecap-4);
+  return fused(p, z, 0x1.5555555555556p-3);
 }
 // log(1 + f) = f - f*f/2 + f*f*f*P(f), 1 + f in [sqrt(1/2), sqrt(2)].
 STRIDE_DEVICE float log1p_tail(float f) {
@@ -122,17 +135,15 @@ STRIDE_DEVICE double log_tail_rest(double z) {
 }
 // exp(r) = 1 + r + r*r*P(r), |r| <= ln(2)/2.
 STRIDE_DEVICE double exp_tail(double z) {
-  return fused(fused(fused(fused(fused(fused(fused(fused(fused(fused(0x1.1f7340dbc337ep-29, z,
-                                                                     0x1.af4e554377204p-26),
-                                                               z, 0x1.27e4db46cddd1p-22),
-                                                         z, 0x1.71de01fdbf9cap-19),
-                                                   z, 0x1.a01a01a6e1e2ap-16),
-                                             z, 0x1.a01a01abf85abp-13),
-                                       z, 0x1.6c16c16c162c3p-10),
-                                 z, 0x1.11111111100bep-7),
-                           z, 0x1.5555555555556p-5),
-                     z, 0x1.5555555555557p-3),
-               z, 0x1.p-1);
+  double p = fused(0x1.af389ecfc4b9cp-26, z, 0x1.28917c89a43a7p-22);
+  p = fused(p, z, 0x1.71de0db2f6b19p-19);
+  p = fused(p, z, 0x1.a019b9149a41cp-16);
+  p = fused(p, z, 0x1.a01a01a7c2efep-13);
+  p = fused(p, z, 0x1.6c16c17889ef1p-10);
+  p = fused(p, z, 0x1.11111111109b5p-7);
+  p = fused(p, z, 0x1.5555555553d68p-5);
+  p = fused(p, z, 0x1.5555555555556p-3);
+  return fused(p, z, 0x1.0000000000001p-1);
 }
 STRIDE_DEVICE float exp_tail(float z) {
   return fused(

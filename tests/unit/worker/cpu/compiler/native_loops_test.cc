@@ -141,6 +141,40 @@ TEST(NativeLoops, DoubleFunctions) {
   for (const Function& function : kFunctions) CheckFunction<double>(function, function.limit64);
 }
 
+// The last arguments with a finite result and those with a denormal one, and their neighbours.
+TEST(NativeLoops, EndsOfTheExponentialsRange) {
+  const struct {
+    const char* name;
+    long double (*reference)(long double);
+    double most, least;
+  } kEnds[] = {{"exp", std::exp, 0x1.62e42fefa39efp+9, -745.1332191019412},
+               {"exp2", std::exp2, 1024, -1075},
+               {"exp10", Exp10, 0x1.34413509f79fep+8, -323.6072453387798},
+               {"sinh", std::sinh, 710.4758600739439, -710.4758600739439},
+               {"cosh", std::cosh, 710.4758600739439, -710.4758600739439}};
+  for (const auto& function : kEnds) {
+    std::vector<double> in;
+    for (double end : {function.most, function.least}) {
+      double below = end, above = end;
+      for (int i = 0; i < 50; ++i) {
+        in.push_back(below = std::nextafter(below, -1e300));
+        in.push_back(above = std::nextafter(above, 1e300));
+        in.push_back(end + (i - 25) * 0.0625);
+        in.push_back(end * (1 - i * 1e-3));
+      }
+    }
+    std::vector<double> out(in.size());
+    void* args[] = {in.data(), out.data()};
+    Loaded loaded = Build(UnaryLoop("double", std::string(function.name) + "(x)"));
+    ASSERT_NE(loaded.loop, nullptr);
+    loaded.loop(args, 0, static_cast<int64_t>(out.size()));
+    for (size_t i = 0; i < out.size(); ++i) {
+      EXPECT_LE(Ulps<double>(out[i], function.reference(in[i])), 2)
+          << function.name << "(" << std::hexfloat << in[i] << ") = " << out[i];
+    }
+  }
+}
+
 TEST(NativeLoops, LargeArgumentsAreReducedExactly) {
   for (const char* name : {"sin", "cos"}) {
     Loaded single = Build(UnaryLoop("float", std::string(name) + "(x)"));
@@ -196,9 +230,24 @@ void CheckPower(double limit) {
   std::vector<T> a, b;
   for (int i = 0; i < 20000; ++i) a.push_back(base(random)), b.push_back(power(random));
   const T inf = std::numeric_limits<T>::infinity();
-  const T edges[] = {0,       -T(0),   1, -1, inf, -inf, std::numeric_limits<T>::quiet_NaN(),
-                     T(0.5),  T(-0.5), 2, -2, 3,   -3,   T(1e30),
-                     T(-1e30)};
+  const T edges[] = {0,
+                     -T(0),
+                     1,
+                     -1,
+                     inf,
+                     -inf,
+                     std::numeric_limits<T>::quiet_NaN(),
+                     T(0.5),
+                     T(-0.5),
+                     2,
+                     -2,
+                     3,
+                     -3,
+                     T(1e30),
+                     T(-1e30),
+                     std::numeric_limits<T>::max(),
+                     std::numeric_limits<T>::min(),
+                     std::numeric_limits<T>::denorm_min()};
   for (T x : edges) {
     for (T y : edges) a.push_back(x), b.push_back(y);
   }
