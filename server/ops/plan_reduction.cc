@@ -62,9 +62,6 @@ Rule RuleOf(v1::Reduction::Function function) {
   }
 }
 
-bool IsArg(Code::Combine combine) {
-  return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
-}
 bool HasIdentity(Code::Combine combine) {
   return combine != Code::COMBINE_MINIMUM && combine != Code::COMBINE_MAXIMUM && !IsArg(combine);
 }

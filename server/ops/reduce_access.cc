@@ -30,6 +30,10 @@ bool OperandFits(const wire::Operand& operand, const google::protobuf::RepeatedF
 
 }  // namespace
 
+bool IsArg(wire::ReduceCode::Combine combine) {
+  return combine == wire::ReduceCode::COMBINE_ARGMIN || combine == wire::ReduceCode::COMBINE_ARGMAX;
+}
+
 DType FinishedType(wire::ReduceCode::Combine combine, DType accumulator) {
   switch (combine) {
     case wire::ReduceCode::COMBINE_ARGMIN:

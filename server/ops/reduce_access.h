@@ -7,6 +7,9 @@
 // the code) and the device's launcher (which chooses the grid) agree by construction.
 namespace stride::ops {
 
+// Whether the result is the place of an extreme.
+bool IsArg(wire::ReduceCode::Combine combine);
+
 // The type of input 0 of the code's `finish`.
 DType FinishedType(wire::ReduceCode::Combine combine, DType accumulator);
 

@@ -10,10 +10,6 @@
 namespace stride::ops {
 namespace {
 
-bool IsArg(wire::ReduceCode::Combine combine) {
-  return combine == wire::ReduceCode::COMBINE_ARGMIN || combine == wire::ReduceCode::COMBINE_ARGMAX;
-}
-
 struct Axes {
   Loop kept;     // strides: of the output, then of the inputs
   Loop reduced;  // of the inputs
