@@ -42,10 +42,6 @@ bool HasIndex(const wire::Program& program) {
                      [](const auto& i) { return i.kind() == wire::Instruction::KIND_INDEX; });
 }
 
-bool IsArg(wire::ReduceCode::Combine combine) {
-  return combine == wire::ReduceCode::COMBINE_ARGMIN || combine == wire::ReduceCode::COMBINE_ARGMAX;
-}
-
 // What is combined of a partial result: a number, or the moments' record (device/moments.h).
 bool HasRecords(const wire::ReduceCode& code) {
   return code.combine() == wire::ReduceCode::COMBINE_MOMENTS;
