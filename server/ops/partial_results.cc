@@ -202,11 +202,14 @@ Plan WithoutFinish(Plan plan, int input) {
   wire::ReduceCode* code = plan.code->mutable_reduce();
   wire::ReduceLaunch* launch = plan.task.mutable_reduce();
   const auto accumulator = static_cast<DType>(code->accumulator_dtype());
-  const DType dtype = input == 0   ? FinishedType(code->combine(), accumulator)
-                      : input == 1 ? DType::kInt64
-                                   : accumulator;
+  const DType types[kMaxFinishInputs] = {FinishedType(code->combine(), accumulator), DType::kInt64,
+                                         accumulator, accumulator};
+  const DType dtype = types[input];
   ProgramBuilder same;
-  const Value value = same.Input(static_cast<uint32_t>(input), dtype);
+  Value value;
+  // Inputs have the numbers in whose order they are declared.
+  for (int number = 0; number <= input; ++number)
+    value = same.Input(static_cast<uint32_t>(number), types[number]);
   *code->mutable_finish() = same.Finish({value});
   launch->clear_finish_scalars();
   if (plan.outputs[0].dtype == dtype) return plan;

@@ -1,9 +1,12 @@
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "gtest/gtest.h"
+#include "server/ops/pieces.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "tests/support/plan_helpers.h"
@@ -31,9 +34,11 @@ void RunInParts(RangeFunction run, const LaunchBlock& block, int64_t count, int6
 
 // Runs the plan's reduction with its items handed out `part` at a time. `inputs`: by slot.
 std::string RunReduce(const testing::NativeModules& modules, size_t text, const Plan& plan,
-                      const std::vector<const char*>& inputs, int64_t part) {
+                      const std::vector<const char*>& inputs, int64_t part,
+                      std::optional<int64_t> output_bytes = std::nullopt) {
   const auto& launch = plan.task.reduce();
-  std::string output(static_cast<size_t>(plan.outputs[0].size_bytes()), '\xAB');
+  std::string output(static_cast<size_t>(output_bytes.value_or(plan.outputs[0].size_bytes())),
+                     '\xAB');
   ReduceShape shape = PlanReduceCpu(launch);
   std::vector<uint64_t> scratch(shape.scratch_bytes / 8 + 2);
   std::vector<uint64_t> addresses;
@@ -248,6 +253,76 @@ std::string RunLoop(const testing::NativeModules& modules, size_t text, const Pl
   RunInParts(reinterpret_cast<RangeFunction>(modules.Find(text, kRunEntry)),
              PackElementwise(launch, addresses), count, 1 << 30);
   return output;
+}
+
+// As pieces that leave partial results. Elements are around a large mean that differs from piece to
+// piece, so that a mean in one number would lose their digits.
+TEST(CodegenReduce, MomentsOfPiecesAreCombined) {
+  std::mt19937 random(23);
+  for (DType dtype : {DType::kFloat32, DType::kComplex128}) {
+    for (const auto& [shape, axes] :
+         std::vector<std::pair<std::vector<int64_t>, std::vector<int32_t>>>{
+             {{90000}, {}}, {{6000, 20}, {0}}, {{6000, 7}, {0}}}) {
+      auto plan =
+          ops::testing::Good(ReduceOf(R::FUNCTION_VAR, axes), {ops::testing::Array(dtype, shape)});
+      const int64_t num_results = plan.outputs[0].num_elements();
+      const int64_t num_elements = ops::testing::Array(dtype, shape)->num_elements();
+      std::string data(static_cast<size_t>(num_elements * ItemSize(dtype)), 0);
+      std::vector<std::complex<long double>> sums(static_cast<size_t>(num_results));
+      std::vector<long double> squares(sums.size());
+      std::vector<std::complex<double>> values;
+      for (int64_t i = 0; i < num_elements; ++i) {
+        const double real = 3000 * (1 + i * 4 / num_elements) + random() % 1000 * 1e-3;
+        if (dtype == DType::kFloat32) {
+          const auto value = static_cast<float>(real);
+          std::memcpy(&data[static_cast<size_t>(i) * 4], &value, 4);
+          values.emplace_back(value);
+        } else {
+          values.emplace_back(real, random() % 1000 * 1e-3);
+          std::memcpy(&data[static_cast<size_t>(i) * 16], &values.back(), 16);
+        }
+        sums[static_cast<size_t>(i % num_results)] += values.back();
+      }
+      const auto count = static_cast<long double>(num_elements / num_results);
+      for (int64_t i = 0; i < num_elements; ++i) {
+        const auto result = static_cast<size_t>(i % num_results);
+        squares[result] += std::norm(std::complex<long double>(values[static_cast<size_t>(i)]) -
+                                     sums[result] / count);
+      }
+      auto pieces = ops::Pieces::Cut(plan, 1, static_cast<int64_t>(data.size()) / 7);
+      ASSERT_TRUE(pieces.ok()) << pieces.status();
+      std::vector<ops::Piece> all;
+      std::vector<std::string> texts;
+      for (int64_t i = 0; i < pieces->size(); ++i) {
+        all.push_back(pieces->At(i));
+        texts.push_back(*EmitCpu(*all.back().plan.code));
+      }
+      ASSERT_GT(all.size(), 7u);
+      auto modules = testing::NativeModules::Compile(texts);
+      ASSERT_TRUE(modules.ok()) << modules.status();
+      std::string partials, result;
+      for (size_t i = 0; i < all.size(); ++i) {
+        const bool combines = all[i].role == ops::Piece::Role::kCombine;
+        const char* const input =
+            combines ? partials.data() : data.data() + all[i].sources[0].region.offset;
+        (combines ? result : partials) += RunReduce(
+            *modules, i, all[i].plan, std::vector<const char*>{input}, 3, all[i].output_bytes);
+        ASSERT_TRUE(combines || all[i].sources[0].region.num_runs() == 1);
+      }
+      for (size_t i = 0; i < squares.size(); ++i) {
+        const auto expected = static_cast<double>(squares[i] / count);
+        double got = 0;
+        if (dtype == DType::kFloat32) {
+          float narrow = 0;
+          std::memcpy(&narrow, result.data() + i * 4, 4);
+          got = narrow;
+        } else {
+          std::memcpy(&got, result.data() + i * 8, 8);
+        }
+        EXPECT_NEAR(got / expected, 1, dtype == DType::kFloat32 ? 1e-6 : 1e-14) << i;
+      }
+    }
+  }
 }
 
 // In any layout of the arrays that elements are computed from. Another order of combination has
