@@ -160,6 +160,14 @@ class CodeList {
         Add(sort, {Array(dtype, kLine)});
       }
     }
+    for (DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
+      v1::Operation top;
+      top.mutable_top_k()->mutable_input()->set_handle(1);
+      top.mutable_top_k()->set_k(kCount);
+      top.add_outputs()->set_handle(kOutput);
+      top.add_outputs()->set_handle(kOutput + 1);
+      Add(top, {Array(dtype, kLine)});
+    }
     for (DType dtype : kCommonTypes) {
       v1::Operation search;
       search.mutable_search()->mutable_sorted()->set_handle(1);

@@ -293,17 +293,23 @@ absl::StatusOr<std::string> CallText(const Code& code) {
 
 // Blocks of a multiprocessor at once, for which the compiler uses fewer registers: phases that wait
 // for other blocks need enough others to run then.
-int LeastBlocks(Code::Routine routine, int phase) {
-  if (routine == Code::ROUTINE_ACCUMULATE || routine == Code::ROUTINE_COMPRESS) return 5;
+int LeastBlocks(const Code& code, int phase) {
+  const Code::Routine routine = code.routine();
+  if (routine == Code::ROUTINE_ACCUMULATE) {
+    // Registers of wider results would not do.
+    const auto& result = code.operands(code.operands_size() - 1);
+    return ItemSize(static_cast<DType>(result.dtype())) <= 4 ? 6 : 5;
+  }
+  if (routine == Code::ROUTINE_COMPRESS) return 5;
   // Passes that read all of a long row: loads of other blocks are in flight while one counts.
   if (routine == Code::ROUTINE_TOP_K && phase > FirstRadixPhase(routine) + 3) return 4;
   return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 4 : 1;
 }
 
-std::string EntriesText(Code::Routine routine, Target target) {
+std::string EntriesText(const Code& code, Target target) {
   std::string text;
   int phase = 0;
-  for (PhaseKind kind : RoutinePhases(routine, {target == Target::kCuda ? 1 : 0})) {
+  for (PhaseKind kind : RoutinePhases(code.routine(), {target == Target::kCuda ? 1 : 0})) {
     if (target == Target::kCpu) {
       absl::StrAppend(&text, "ST_ENTRY void ", PhaseEntry(phase),
                       "(const Launch* launch, st_i64 begin, st_i64 end) {\n  for (st_i64 item = "
@@ -316,7 +322,7 @@ std::string EntriesText(Code::Routine routine, Target target) {
                       "launch.items; item += (st_i64)gridDim.x * blockDim.x) phase",
                       phase, "(launch, item);\n}\n");
     } else {
-      const int least = LeastBlocks(routine, phase);
+      const int least = LeastBlocks(code, phase);
       absl::StrAppend(
           &text, "extern \"C\" __global__ void __launch_bounds__(", kRoutineThreads,
           least > 1 ? absl::StrCat(", ", least) : "", ") ", PhaseEntry(phase),
@@ -358,7 +364,7 @@ absl::StatusOr<std::string> Emit(const Code& code, Target target) {
   if (!call.ok()) return call.status();
   return absl::StrCat(Preamble(target, used), DeclarationsText(code), *programs, kCommonRoutine,
                       BodyText(code, target), DeviceText(code, target), *call,
-                      EntriesText(code.routine(), target));
+                      EntriesText(code, target));
 }
 
 }  // namespace

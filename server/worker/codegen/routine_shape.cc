@@ -33,7 +33,8 @@ constexpr int64_t kLeastColumns = 512;
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
 constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
-constexpr int64_t kMostPartedBySort = int64_t{1} << 22;  // elements of 8 bytes
+constexpr int64_t kLeastRadixTile = 2048, kEnoughTiles = 2;  // of a multiprocessor
+constexpr int64_t kMostPartedBySort = int64_t{1} << 22;      // elements of 8 bytes
 
 // Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a
 // core sorts or searches.
@@ -358,9 +359,12 @@ class Planner {
   }
   // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
   // Returns the arguments of a pass. One more word is cleared.
-  std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t tile, int64_t digits,
+  std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t most_in_tile, int64_t digits,
                                    int64_t item_bytes, int64_t place_bytes, bool keeps) {
-    const int64_t tiles = DivideUp(n, tile);
+    const int64_t enough = DivideUp(rows * n, int64_t{target_.num_multiprocessors} * kEnoughTiles);
+    const int64_t least = place_bytes > 0 ? most_in_tile : std::min(kLeastRadixTile, most_in_tile);
+    const int64_t tiles = DivideUp(
+        n, std::clamp(DivideUp(enough, kRoutineThreads) * kRoutineThreads, least, most_in_tile));
     const int64_t halves = std::min<int64_t>(digits - 1, 2), at = Scratch();
     const int64_t counts = rows * digits * kRadixBins * 4 + 64;
     const int64_t cleared = counts + rows * tiles * kRadixBins * 8 + 8;

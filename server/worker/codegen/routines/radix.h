@@ -186,6 +186,14 @@ ST_FN Index radix_place(const Index* read, bool first_turn, st_i64 begin, int i)
   return first_turn ? (Index)(begin + i) : read[i];
 }
 
+// Items of a thread. Tiles of short rows are smaller, so that there are more of them; with places
+// the branches would cost registers.
+ST_FN int radix_items(st_i64 n, st_i64 tiles) {
+  if (kRadixPlaces) return kRadixItems;
+  const st_u32 threads = (st_u32)((n + ST_THREADS - 1) / ST_THREADS), all = (st_u32)tiles;
+  return (int)((threads + all - 1) / all);
+}
+
 ST_FN void radix_pass(const Launch& launch, st_i64) {
   __shared__ __align__(16) char exchange[kRadixRoom];
   __shared__ st_u32 counters[kRadixWarps][kRadixBins], targets[kRadixBins];
@@ -202,40 +210,45 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
   const st_u32 turn = plan.turns[digit];
   if (turn == kRadixSkipped) return;
   const bool last = turn + 1 == plan.num_turns;
-  const st_i64 n = radix_length(launch), begin = tile * kRadixTile;
-  const int valid = n - begin < kRadixTile ? (int)(n - begin) : kRadixTile;
+  const st_i64 n = radix_length(launch);
+  const int own = radix_items(n, launch.pass[1]), full = own * ST_THREADS;
+  const st_i64 begin = tile * full;
+  const int valid = n - begin < full ? (int)(n - begin) : full;
   const RadixRow row = radix_row(launch, number);
   const st_i64 from = memory.half * ((turn + 1) % 2) + number * n;
   const st_i64 to = memory.half * (turn % 2) + number * n;
 
-  const int first = warp * kRadixItems * 32 + lane;
+  // A warp's items are neighbours.
+  const int first = warp * own * 32 + lane, beyond = (warp + 1) * own * 32;
+  const int end = beyond < valid ? beyond : valid;
   RadixItem items[kRadixItems];
   if (turn == 0 && !kRadixKeeps) {
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
-      if (first + k * 32 < valid) items[k] = radix_read(launch, row, begin + first + k * 32);
+      if (first + k * 32 < end) items[k] = radix_read(launch, row, begin + first + k * 32);
     }
   } else {
     const RadixItem* const read = turn == 0 ? (const RadixItem*)memory.read + number * n + begin
                                             : (const RadixItem*)memory.items + from + begin;
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
-      if (first + k * 32 < valid) items[k] = read[first + k * 32];
+      if (first + k * 32 < end) items[k] = read[first + k * 32];
     }
   }
   // What is beyond the row counts as the highest digit: it is last in any case.
   auto value_of_item = [&](int k) {
-    return first + k * 32 < valid ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
+    return first + k * 32 < end ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
   };
   // The counts come first, so that they are published before the tiles after this ask for them.
 #pragma unroll
-  for (int k = 0; k < kRadixItems; ++k) atomicAdd(&counters[warp][value_of_item(k)], 1u);
+  for (int k = 0; k < kRadixItems; ++k) {
+    if (k < own) atomicAdd(&counters[warp][value_of_item(k)], 1u);
+  }
   ST_SYNC();
   st_u32 count = 0;
 #pragma unroll
   for (int i = 0; i < kRadixWarps; ++i) count += counters[i][ST_THREAD];
-  const st_u32 valid_count =
-      ST_THREAD == kRadixBins - 1 ? count - (st_u32)(kRadixTile - valid) : count;
+  const st_u32 valid_count = ST_THREAD == kRadixBins - 1 ? count - (st_u32)(full - valid) : count;
   volatile st_u64* const published =
       memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD;
   radix_publish(published, tile, digit, valid_count);
@@ -252,12 +265,13 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
   st_u32 ranks[kRadixItems];  // in the tile
 #pragma unroll
   for (int k = 0; k < kRadixItems; ++k) {
+    if (k >= own) break;
     const int value = value_of_item(k);
     const st_u32 peers = radix_peers(value), before = peers & ((1u << lane) - 1);
     st_u32 base = 0;
     if (before == 0) base = atomicAdd(&counters[warp][value], (st_u32)__popc(peers));
     ranks[k] = __shfl_sync(~0u, base, __ffs((int)peers) - 1) + (st_u32)__popc(before);
-    if (first + k * 32 < valid) ((RadixItem*)exchange)[ranks[k]] = items[k];
+    if (first + k * 32 < end) ((RadixItem*)exchange)[ranks[k]] = items[k];
   }
   const Index* const read_places = (const Index*)memory.places + from + begin;
   Index* const exchanged = (Index*)(exchange + (kRadixTogether ? kRadixTile * kRadixItemBytes : 0));
@@ -265,7 +279,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
 #pragma unroll
     for (int k = 0; k < kRadixItems; ++k) {
       const int i = first + k * 32;
-      if (i < valid) exchanged[ranks[k]] = radix_place(read_places, turn == 0, begin, i);
+      if (i < end) exchanged[ranks[k]] = radix_place(read_places, turn == 0, begin, i);
     }
   }
   const st_u64 before = radix_look_back(published, tile, digit, valid_count);
@@ -293,7 +307,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
 #pragma unroll
       for (int k = 0; k < kRadixItems; ++k) {
         const int i = first + k * 32;
-        if (i < valid) exchanged[ranks[k]] = radix_place(read_places, turn == 0, begin, i);
+        if (i < end) exchanged[ranks[k]] = radix_place(read_places, turn == 0, begin, i);
       }
       ST_SYNC();
     }
