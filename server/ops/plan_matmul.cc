@@ -123,8 +123,7 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   if (!batch.ok()) return batch.status();
   auto data_type = ReadDataType(matmul.data_type(), "matmul.data_type");
   if (!data_type.ok()) return data_type.status();
-  const DType dtype =
-      data_type->value_or(PromoteTypes(left->array.dtype, right->array.dtype));
+  const DType dtype = data_type->value_or(PromoteTypes(left->array.dtype, right->array.dtype));
   Shape shape = *batch;
   if (!left->is_vector) shape.push_back(m);
   if (!right->is_vector) shape.push_back(n);
@@ -141,7 +140,8 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   if (IsBool(dtype) || IsInteger(dtype)) {
     auto* code = plan.code.emplace().mutable_matmul();
     // The low bits are those of both.
-    const DType sums = dtype == DType::kUInt32 && left->array.dtype != dtype ? DType::kInt32 : dtype;
+    const DType sums =
+        dtype == DType::kUInt32 && left->array.dtype != dtype ? DType::kInt32 : dtype;
     code->set_dtype(static_cast<int>(sums));
     code->set_left(static_cast<int>(left->array.dtype));
     code->set_right(static_cast<int>(right->array.dtype));

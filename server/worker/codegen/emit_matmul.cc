@@ -88,8 +88,9 @@ absl::StatusOr<std::string> Emit(const wire::MatmulCode& code, Target target) {
   const bool of_bytes = ItemSize(dtypes[1]) == 1 && ItemSize(dtypes[2]) == 1;
   if (of_bytes ? ItemSize(dtypes[0]) > 4 : dtypes[1] != dtypes[0] || dtypes[2] != dtypes[0])
     return absl::InternalError("a generated matrix product of types that do not fit");
-  const char* const text =
-      target == Target::kCpu ? kCpu : of_bytes ? kBytesRoutine : kProductsRoutine;
+  const char* const text = target == Target::kCpu ? kCpu
+                           : of_bytes             ? kBytesRoutine
+                                                  : kProductsRoutine;
   return absl::StrReplaceAll(absl::StrCat(Preamble(target, dtypes), kLaunch, text),
                              {{"$rank", absl::StrCat(kMaxRank)},
                               {"$result", TypeName(dtypes[0])},

@@ -159,7 +159,8 @@ int64_t TileOf(const wire::MatmulLaunch& launch) {
   const double tiles = static_cast<double>(TilesOf(launch.m(), kMatmulTile)) *
                        static_cast<double>(TilesOf(launch.n(), kMatmulTile)) *
                        static_cast<double>(Product(launch.batch_extents()));
-  const bool is_small = tiles < kLeastTiles || launch.m() < kLeastExtent || launch.n() < kLeastExtent;
+  const bool is_small =
+      tiles < kLeastTiles || launch.m() < kLeastExtent || launch.n() < kLeastExtent;
   return is_small ? kSmallTile : kMatmulTile;
 }
 
@@ -167,7 +168,9 @@ int64_t TileOf(const wire::MatmulLaunch& launch) {
 
 const char* MatmulEntry(const wire::MatmulLaunch& launch) {
   const int64_t tile = TileOf(launch);
-  return tile == kByteTile ? kByteMatmulEntry : tile == kSmallTile ? kSmallMatmulEntry : kMatmulEntry;
+  return tile == kByteTile    ? kByteMatmulEntry
+         : tile == kSmallTile ? kSmallMatmulEntry
+                              : kMatmulEntry;
 }
 
 LaunchShape MatmulShape(const wire::MatmulLaunch& launch) {

@@ -152,8 +152,7 @@ class IntegerMatmulTest : public MatmulTest {
   void ExpectWrapped(const HostArray& left, const HostArray& right,
                      std::optional<DType> dtype = std::nullopt) {
     v1::Operation operation = MatmulOf();
-    if (dtype)
-      operation.mutable_matmul()->set_data_type(static_cast<v1::DataType>(*dtype));
+    if (dtype) operation.mutable_matmul()->set_data_type(static_cast<v1::DataType>(*dtype));
     auto product = harness().Compute(operation, {harness().Put(left), harness().Put(right)});
     ASSERT_TRUE(product.ok()) << product.status() << " for " << Name(left.info.dtype);
     const HostArray got = harness().Get(*product);
@@ -182,9 +181,9 @@ class IntegerMatmulTest : public MatmulTest {
 
 // Tiles of a GPU are of 128 x 128 x 64 bytes, and of 64 x 64 x 16 or 16 x 16 x 16 wider integers.
 TEST_F(IntegerMatmulTest, WrapsInEverySize) {
-  const std::vector<std::vector<int64_t>> sizes = {
-      {1, 1, 1}, {16, 8, 32}, {33, 70, 5}, {128, 128, 64}, {130, 129, 65}, {1, 300, 200},
-      {300, 1, 200}, {257, 66, 131}};
+  const std::vector<std::vector<int64_t>> sizes = {{1, 1, 1},      {16, 8, 32},    {33, 70, 5},
+                                                   {128, 128, 64}, {130, 129, 65}, {1, 300, 200},
+                                                   {300, 1, 200},  {257, 66, 131}};
   for (DType dtype : {DType::kBool, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16,
                       DType::kInt32, DType::kUInt32}) {
     for (const auto& size : sizes)

@@ -323,8 +323,7 @@ TEST(PlanMatmul, SumsInTheTypeAskedFor) {
        {std::pair(DType::kInt8, v1::DATA_TYPE_INT64), {DType::kInt16, v1::DATA_TYPE_INT32}}) {
     auto converted = plan(left, DType::kInt8, data_type);
     ASSERT_TRUE(converted.ok()) << converted.status();
-    EXPECT_THAT(converted->converted_inputs,
-                ::testing::Each(static_cast<DType>(data_type)));
+    EXPECT_THAT(converted->converted_inputs, ::testing::Each(static_cast<DType>(data_type)));
   }
   EXPECT_FALSE(plan(DType::kInt8, DType::kInt8, static_cast<v1::DataType>(99)).ok());
 }

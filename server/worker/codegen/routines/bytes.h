@@ -1,18 +1,19 @@
-// Products of matrices of 8-bit integers and bool on a GPU, by its tensor cores. The emitter declares
-// Launch, matrix_of, kRow, kColumn and the types Left, Right and Result before this.
+// Products of matrices of 8-bit integers and bool on a GPU, by its tensor cores. The emitter
+// declares Launch, matrix_of, kRow, kColumn and the types Left, Right and Result before this.
 //
-// Sums are modulo 2^32. A block of 8 warps computes 128 x 128 results; 64 columns of the left factor
-// and rows of the right one are in shared memory at a time, and the next ones in registers. A warp
-// computes 64 x 32 of them by mma.m16n8k32. What a lane holds of a matrix, a fragment, is in the PTX
-// manual, "Matrix Fragments for mma.m16n8k32"; ldmatrix moves 8 x 8 elements of 16 bits.
+// Sums are modulo 2^32. A block of 8 warps computes 128 x 128 results; 64 columns of the left
+// factor and rows of the right one are in shared memory at a time, and the next ones in registers.
+// A warp computes 64 x 32 of them by mma.m16n8k32. What a lane holds of a matrix, a fragment, is in
+// the PTX manual, "Matrix Fragments for mma.m16n8k32"; ldmatrix moves 8 x 8 elements of 16 bits.
 //
 // A factor is in shared memory as it is in device memory, in chunks of 16 bytes along the axis in
 // which its elements are neighbours:
 //   by depth   the other axis has 128 lines of 64 bytes. ldmatrix makes fragments of them.
-//   across     the axis that is summed over has 64 lines of 128 bytes. ldmatrix.trans moves pairs of
+//   across     the axis that is summed over has 64 lines of 128 bytes. ldmatrix.trans moves pairs
+//   of
 //              bytes, which two byte permutations part: of two neighbouring columns each.
-// So that both ways have one order of results, row r of a fragment's 16 is row 2 r of the block's, or
-// 2 (r - 8) + 1, and two fragments with 8 columns each have the even and the odd ones of 16.
+// So that both ways have one order of results, row r of a fragment's 16 is row 2 r of the block's,
+// or 2 (r - 8) + 1, and two fragments with 8 columns each have the even and the odd ones of 16.
 
 enum { kTile = 128, kDepth = 64, kChunk = 16, kThreads = 256, kTileBytes = kTile * kDepth };
 enum { kFactors = 2, kHeld = kTileBytes / kChunk / kThreads };
@@ -25,16 +26,15 @@ struct Factor {
   const char* data;
   st_i64 outer_stride, depth_stride;  // of the rows or columns that results have, of the sums' axis
   st_i64 num_outer, num_depth;
-  bool by_depth;   // chunks lie along the axis of the sums
-  bool neighbours; // a chunk's bytes are neighbours
+  bool by_depth;    // chunks lie along the axis of the sums
+  bool neighbours;  // a chunk's bytes are neighbours
 };
 
 ST_FN Factor factor_of(const char* data, st_i64 outer_stride, st_i64 depth_stride, st_i64 num_outer,
                        st_i64 num_depth) {
   const bool across = outer_stride == 1 && depth_stride != 1;
-  return Factor{data,      outer_stride, depth_stride,
-                num_outer, num_depth,    !across,
-                across || depth_stride == 1};
+  return Factor{
+      data, outer_stride, depth_stride, num_outer, num_depth, !across, across || depth_stride == 1};
 }
 
 // Bytes that are bool: any that is not 0 is 1.
@@ -86,8 +86,9 @@ ST_FN Reader reader_of(const Factor& factor, st_i64 first) {
   const int line = (int)threadIdx.x / per_line, start = (int)threadIdx.x % per_line * kChunk;
   const st_i64 outer = first + (factor.by_depth ? line : start);
   const st_i64 depth = factor.by_depth ? start : line;
-  return Reader{factor.data + outer * factor.outer_stride + depth * factor.depth_stride, line, start,
-                kThreads / per_line * (factor.by_depth ? factor.outer_stride : factor.depth_stride)};
+  return Reader{
+      factor.data + outer * factor.outer_stride + depth * factor.depth_stride, line, start,
+      kThreads / per_line * (factor.by_depth ? factor.outer_stride : factor.depth_stride)};
 }
 
 ST_FN int clamped(st_i64 count) { return count < kChunk ? count < 0 ? 0 : (int)count : kChunk; }
@@ -118,8 +119,8 @@ ST_FN Chunk read_chunk(const Factor& factor, const Reader& reader, int i, st_i64
   return chunk;
 }
 
-// Where chunks are in a tile, in bytes: so that the 8 that ldmatrix reads together, lines 2 apart or
-// pairs of lines 4 apart, are in different banks.
+// Where chunks are in a tile, in bytes: so that the 8 that ldmatrix reads together, lines 2 apart
+// or pairs of lines 4 apart, are in different banks.
 ST_FN int by_depth_place(int line, int chunk) {
   const int pair = line / 16 * 8 + line % 8, half = line / 8 % 2;
   return pair * 128 + half * 64 + (chunk ^ (line / 2 % 4)) * kChunk;
@@ -150,14 +151,13 @@ ST_FN void load_transposed(st_u32 (&words)[4], const char* line) {
                : "r"((st_u32)__cvta_generic_to_shared(line))
                : "memory");
 }
-#define ST_MMA(left, right)                                                          \
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." left "." right               \
+#define ST_MMA(left, right)                                                           \
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." left "." right                \
                ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-               : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])          \
+               : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])           \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(low), "r"(high))
 template <bool left_is_signed, bool right_is_signed>
-ST_FN void multiply_add(st_i32 (&sums)[4], const st_u32 (&a)[4], st_u32 low,
-                        st_u32 high) {
+ST_FN void multiply_add(st_i32 (&sums)[4], const st_u32 (&a)[4], st_u32 low, st_u32 high) {
   if constexpr (left_is_signed && right_is_signed) {
     ST_MMA("s8", "s8");
   } else if constexpr (left_is_signed) {
@@ -169,8 +169,8 @@ ST_FN void multiply_add(st_i32 (&sums)[4], const st_u32 (&a)[4], st_u32 low,
   }
 }
 #else
-// Devices before sm_80 have no such instruction: lanes give each other what it would read. Calls, as
-// the text of each would be long.
+// Devices before sm_80 have no such instruction: lanes give each other what it would read. Calls,
+// as the text of each would be long.
 ST_FN const char* line_of_lane(const char* line, int lane) {
   return (const char*)__shfl_sync(0xFFFFFFFFu, (st_u64)line, lane);
 }
@@ -195,13 +195,14 @@ ST_FN st_i32 byte_of(st_u32 word, int i) {
 }
 template <bool left_is_signed, bool right_is_signed>
 __device__ __noinline__ void multiply_add(st_i32 (&sums)[4], const st_u32 (&a)[4], st_u32 low,
-                        st_u32 high) {
+                                          st_u32 high) {
   const int lane = threadIdx.x % 32, row = lane / 4 * 4, column = lane % 4 * 8;
   for (int from = 0; from < 4; ++from) {
     for (int half = 0; half < 2; ++half) {
       for (int i = 0; i < 4; ++i) {
         const st_u32 x = __shfl_sync(0xFFFFFFFFu, a[2 * half + i / 2], row + from);
-        const st_u32 y = __shfl_sync(0xFFFFFFFFu, half == 0 ? low : high, column + i % 2 * 4 + from);
+        const st_u32 y =
+            __shfl_sync(0xFFFFFFFFu, half == 0 ? low : high, column + i % 2 * 4 + from);
         for (int j = 0; j < 4; ++j) {
           sums[i] = (st_i32)((st_u32)sums[i] + (st_u32)(byte_of<left_is_signed>(x, j) *
                                                         byte_of<right_is_signed>(y, j)));
@@ -256,8 +257,7 @@ ST_FN void store_results(const Launch& launch, char* output, st_i64 row, st_i64 
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    if (column + i < launch.n)
-      st_store<Result>(to + i * sizeof(Result), st_cast<Result>(sums[i]));
+    if (column + i < launch.n) st_store<Result>(to + i * sizeof(Result), st_cast<Result>(sums[i]));
   }
 }
 
@@ -339,9 +339,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     stride_byte_matmul(const __grid_constant__ Launch launch, const st_end_mark mark) {
   const st_i64 first_column = (st_i64)blockIdx.x * kTile;
   for (st_i64 batch = blockIdx.z; batch < launch.batch_count; batch += gridDim.z) {
-    const Factor left =
-        factor_of(matrix_of(launch, launch.left, batch), launch.left.strides[kRow],
-                  launch.left.strides[kColumn], launch.m, launch.k);
+    const Factor left = factor_of(matrix_of(launch, launch.left, batch), launch.left.strides[kRow],
+                                  launch.left.strides[kColumn], launch.m, launch.k);
     const Factor right =
         factor_of(matrix_of(launch, launch.right, batch), launch.right.strides[kColumn],
                   launch.right.strides[kRow], launch.n, launch.k);

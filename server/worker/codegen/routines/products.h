@@ -70,10 +70,10 @@ ST_FN void multiply_tiles(const Launch& launch) {
         // What the next round takes is on its way while this one computes.
         const st_i64 next = start + kDepth;
         if (next < launch.k) {
-          fetch<kEach>(of_left, left, left_strides[kRow], left_strides[kColumn], first_row,
-                             next, launch.m, launch.k, left_along);
-          fetch<kEach>(of_right, right, right_strides[kColumn], right_strides[kRow],
-                              first_column, next, launch.n, launch.k, right_along);
+          fetch<kEach>(of_left, left, left_strides[kRow], left_strides[kColumn], first_row, next,
+                       launch.m, launch.k, left_along);
+          fetch<kEach>(of_right, right, right_strides[kColumn], right_strides[kRow], first_column,
+                       next, launch.n, launch.k, right_along);
         }
         if (start >= 0) {
 #pragma unroll
@@ -86,8 +86,7 @@ ST_FN void multiply_tiles(const Launch& launch) {
 #pragma unroll
             for (int i = 0; i < kEach; ++i) {
 #pragma unroll
-              for (int j = 0; j < kEach; ++j)
-                sums[i][j] += a[i] * b[j];
+              for (int j = 0; j < kEach; ++j) sums[i][j] += a[i] * b[j];
             }
           }
         }

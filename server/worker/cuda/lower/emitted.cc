@@ -59,8 +59,7 @@ absl::StatusOr<EmittedLaunch> PrepareEmitted(const Lowering& lowering, KernelMod
   launch.kernel = *kernel;
   launch.block = std::move(block);
   const double blocks = static_cast<double>(shape.grid[0]) * shape.grid[1] * shape.grid[2];
-  if (lowering.end != nullptr && blocks <= kMostMarkingBlocks)
-    launch.mark = lowering.end->mark;
+  if (lowering.end != nullptr && blocks <= kMostMarkingBlocks) launch.mark = lowering.end->mark;
   return launch;
 }
 

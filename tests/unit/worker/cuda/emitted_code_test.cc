@@ -154,10 +154,10 @@ TEST_F(EmittedCodeTest, EveryIntegerMatmul) {
     operation.add_outputs()->set_handle(9);
     const DType dtype = *DTypeFromNumber(number);
     const bool of_bytes = ItemSize(dtype) == 1;
-    ExpectCompiles(operation, {Contiguous(dtype, {30, 40}), Contiguous(dtype, {40, 50})},
-                   of_bytes ? std::vector<std::string>{codegen::kByteMatmulEntry}
-                            : std::vector<std::string>{codegen::kMatmulEntry,
-                                                       codegen::kSmallMatmulEntry});
+    ExpectCompiles(
+        operation, {Contiguous(dtype, {30, 40}), Contiguous(dtype, {40, 50})},
+        of_bytes ? std::vector<std::string>{codegen::kByteMatmulEntry}
+                 : std::vector<std::string>{codegen::kMatmulEntry, codegen::kSmallMatmulEntry});
   }
 }
 
