@@ -19,7 +19,11 @@ struct Cublas::Functions {
   decltype(&cublasSdot_v2) sdot;
   decltype(&cublasSgeam) sgeam;
   decltype(&cublasDgemmStridedBatched) dgemm_batch;
-  decltype(&cublasGemmEx) gemm_ex;
+  // Not by decltype: the header overloads the name.
+  cublasStatus_t (*gemm_ex)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                            const void*, const void*, cudaDataType, int, const void*, cudaDataType,
+                            int, const void*, void*, cudaDataType, int, cublasComputeType_t,
+                            cublasGemmAlgo_t);
   decltype(&cublasDgetrfBatched) dgetrf_batch;
   decltype(&cublasDgetrsBatched) dgetrs_batch;
 
