@@ -2,6 +2,8 @@
 
 #include <cublas_v2.h>
 
+#include <cstdint>
+
 #include "bench/device/functions_of.h"
 
 namespace stride::bench {
@@ -17,6 +19,11 @@ struct Cublas::Functions {
   decltype(&cublasSdot_v2) sdot;
   decltype(&cublasSgeam) sgeam;
   decltype(&cublasDgemmStridedBatched) dgemm_batch;
+  // Not by decltype: the header overloads the name.
+  cublasStatus_t (*gemm_ex)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                            const void*, const void*, cudaDataType, int, const void*, cudaDataType,
+                            int, const void*, void*, cudaDataType, int, cublasComputeType_t,
+                            cublasGemmAlgo_t);
   decltype(&cublasDgetrfBatched) dgetrf_batch;
   decltype(&cublasDgetrsBatched) dgetrs_batch;
 
@@ -33,6 +40,7 @@ struct Cublas::Functions {
     Find(library, "cublasSdot_v2", &sdot);
     Find(library, "cublasSgeam", &sgeam);
     Find(library, "cublasDgemmStridedBatched", &dgemm_batch);
+    Find(library, "cublasGemmEx", &gemm_ex);
     Find(library, "cublasDgetrfBatched", &dgetrf_batch);
     Find(library, "cublasDgetrsBatched", &dgetrs_batch);
   }
@@ -112,6 +120,17 @@ void Cublas::MultiplyBatch(int side, int count, CUdeviceptr left, CUdeviceptr ri
                               stride, reinterpret_cast<const double*>(left), side, stride, &zero,
                               reinterpret_cast<double*>(output), side, stride, count),
       "multiplying a batch");
+}
+
+void Cublas::MultiplyBytes(int side, CUdeviceptr left, CUdeviceptr right, CUdeviceptr output) {
+  const int32_t one = 1, zero = 0;
+  // C^T = B^T A^T; a row-major matrix is its transpose to the library.
+  CheckBlas(functions_->gemm_ex(static_cast<cublasHandle_t>(handle_), CUBLAS_OP_T, CUBLAS_OP_N,
+                                side, side, side, &one, reinterpret_cast<const void*>(right),
+                                CUDA_R_8I, side, reinterpret_cast<const void*>(left), CUDA_R_8I,
+                                side, &zero, reinterpret_cast<void*>(output), CUDA_R_32I, side,
+                                CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
+            "multiplying bytes");
 }
 
 void Cublas::SolveBatch(const Systems& systems) {

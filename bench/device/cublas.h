@@ -36,6 +36,9 @@ class Cublas {
   void Transpose(int side, CUdeviceptr matrix, CUdeviceptr added, CUdeviceptr output);
   // cublasDgemmStridedBatched, of square matrices of float64.
   void MultiplyBatch(int side, int count, CUdeviceptr left, CUdeviceptr right, CUdeviceptr output);
+  // cublasGemmEx of square matrices of int8 with sums in int32, the right one transposed, which is
+  // the layout that tensor cores read.
+  void MultiplyBytes(int side, CUdeviceptr left, CUdeviceptr right, CUdeviceptr output);
   // cublasDgetrfBatched and cublasDgetrsBatched, of square matrices of float64 and a vector for
   // each, all of them overwritten. Matrices are column-major. `matrices` and `vectors` are arrays
   // of addresses in device memory; `pivots` and `errors` have an int32 for each row, and for each

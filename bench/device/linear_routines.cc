@@ -20,6 +20,19 @@ using Enqueue = std::function<void()>;
 constexpr char kCublas[] = "cuBLAS directly";
 constexpr char kCusolver[] = "cuSOLVER directly";
 constexpr char kMatmul[] = "matmul { left { handle: 1 } right { handle: 2 } }";
+constexpr char kMatmulInInt32[] =
+    "matmul { left { handle: 1 } right { handle: 2 } data_type: DATA_TYPE_INT32 }";
+
+// A symmetric matrix of int8, which a library may take for its transpose.
+Given SymmetricBytes(int64_t n, int64_t seed) {
+  std::vector<int8_t> elements(n * n);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j)
+      elements[i * n + j] =
+          static_cast<int8_t>((std::min(i, j) * 7919 + std::max(i, j) * (104'729 + seed)) % 251);
+  }
+  return Holding(DType::kInt8, {n, n}, elements);
+}
 
 // Symmetric, and positive definite by Gershgorin's circles: 2 on the diagonal, and less than 1 in
 // all of a row's other elements together. Several are the same one.
@@ -105,6 +118,26 @@ class Maker {
                      },
                      .judge = Near<double>(1e-13)};
     });
+  }
+
+  void ProductsOfBytes() {
+    for (int n : {256, 1024, 4096}) {
+      if (quick_ && n > 256) return;
+      Add(Substitute("product_int8_$0", n), [libraries = libraries_, n] {
+        return Routine{.what = Substitute("matmul of $0 x $0, int8 with sums in int32", n),
+                       .operations = One(kMatmulInInt32),
+                       .inputs = {SymmetricBytes(n, 1), SymmetricBytes(n, 2)},
+                       .moved = int64_t{6} * n * n,
+                       .baseline_name = kCublas,
+                       .baseline = [=](const Places& at) -> Enqueue {
+                         return [=] {
+                           libraries->cublas().MultiplyBytes(n, at.inputs[0], at.inputs[1],
+                                                             at.result);
+                         };
+                       },
+                       .judge = Same()};
+      });
+    }
   }
 
   void Factors() {
@@ -255,6 +288,7 @@ class Maker {
 void AddLinearRoutines(bool quick, Libraries& libraries, std::vector<NamedRoutine>* rows) {
   Maker maker(quick, libraries, rows);
   maker.Products();
+  maker.ProductsOfBytes();
   maker.Factors();
   maker.Systems();
 }

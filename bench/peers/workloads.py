@@ -851,6 +851,12 @@ def products():
         slow_in_numpy=True,
     )
     add_row(
+        "matmul_int8",
+        "matmul 1024^3 i8",
+        lambda s: [s.places((s.side(1024), s.side(1024)), 100).astype(np.int8) for _ in "xy"],
+        slow_in_numpy=True,
+    )
+    add_row(
         "matmul_batch", "matmul of 1000 x 32^2 f64", lambda s: [s.floats(1000, 32, 32, dtype=np.float64) for _ in "xy"]
     )
     ROWS.append(

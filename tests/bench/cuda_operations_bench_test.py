@@ -33,10 +33,10 @@ _ROUTINES = [
     "roll", "repeat", "tril", "stack", "concatenate", "transpose", "add_transpose",
     "fft_1e6", "fft", "fft2", "fftn", "rfft_rows",
     "normal", "uniform", "integers", "permutation",
-    "vecmat", "dot", "matmul_batch", "cholesky_512", "cholesky_batch", "solve_512", "solve_batch",
+    "vecmat", "dot", "matmul_batch", "product_int8_256", "cholesky_512", "cholesky_batch", "solve_512", "solve_batch",
 ]  # fmt: skip
 # Rows of large matrices, which --quick leaves out.
-_LARGE = ["cholesky_4096", "solve_2048"]
+_LARGE = ["product_int8_1024", "product_int8_4096", "cholesky_4096", "solve_2048"]
 _NO_CUB = "rows next to CUB: built without nvcc"
 
 

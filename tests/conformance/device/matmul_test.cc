@@ -156,7 +156,7 @@ class IntegerMatmulTest : public MatmulTest {
     auto product = harness().Compute(operation, {harness().Put(left), harness().Put(right)});
     ASSERT_TRUE(product.ok()) << product.status() << " for " << Name(left.info.dtype);
     const HostArray got = harness().Get(*product);
-    if (dtype) ASSERT_EQ(got.info.dtype, *dtype);
+    ASSERT_EQ(got.info.dtype, dtype.value_or(got.info.dtype));
     const size_t rank = left.info.shape.size();
     const int64_t m = left.info.shape[rank - 2], k = left.info.shape[rank - 1];
     const int64_t n = right.info.shape[rank - 1], batches = got.info.num_elements() / (m * n);

@@ -36,7 +36,7 @@ def _wrapped(name: str, function: _Callable[..., _Any]) -> _Callable[..., _Any]:
         if wanted is not None and name == "matmul":
             keywords.update(dtype=wanted, casting="unsafe")
         elif wanted is not None:
-            values = [one.astype(wanted) if isinstance(one, Array) else one for one in values]
+            values = [one.astype(wanted) if isinstance(one, _st.Array) else one for one in values]
         try:
             return _as_jax(function(*values, **keywords))
         except _errors.ShapeMismatch as error:
