@@ -136,8 +136,8 @@ void AddStrides(const wire::Operand& from, int begin, int end, wire::Operand* op
 }  // namespace
 
 std::optional<wire::Code> PlainReduceCode(const Code& code, Runs runs) {
-  const bool plain = code.combine() >= Code::COMBINE_ADD &&
-                     code.combine() <= Code::COMBINE_ARGMAX && code.map().results_size() == 1 &&
+  const bool plain = code.combine() != Code::COMBINE_UNSPECIFIED &&
+                     code.combine() != Code::COMBINE_PROGRAM && code.map().results_size() == 1 &&
                      !ReadsIndex(code.map()) && RunsByBlocks(code.map()) &&
                      RunsByBlocks(code.finish());
   if (!plain) return std::nullopt;
