@@ -47,6 +47,7 @@ class CodeList {
     AddOrders();
     AddIndexing();
     AddHistograms();
+    AddGroups();
     AddProducts();
     if (is_cuda_) AddRandom();
     return std::move(codes_);
@@ -65,12 +66,6 @@ class CodeList {
     const std::vector<ops::Input> targets(static_cast<size_t>(operation.outputs_size()), existing);
     auto plan = ops::PlanOperation(operation, inputs, targets);
     if (plan.ok() && plan->code.has_value()) AddCode(*std::move(plan->code));
-  }
-
-  // A GPU's compiler takes a part of the time of a processor's.
-  std::vector<DType> OtherTypes() const {
-    if (is_cuda_) return AllTypes();
-    return {std::begin(kCommonTypes), std::end(kCommonTypes)};
   }
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
@@ -131,7 +126,7 @@ class CodeList {
       for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
     }
     for (const char* function : {"maximum", "minimum"}) {
-      for (DType dtype : OtherTypes()) AddAccumulation(function, dtype);
+      for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
     }
   }
 
@@ -154,7 +149,7 @@ class CodeList {
         Add(sort, {Array(dtype, kLine)});
       }
     }
-    for (DType dtype : OtherTypes()) {
+    for (DType dtype : AllTypes()) {
       v1::Operation search;
       search.mutable_search()->mutable_sorted()->set_handle(1);
       search.mutable_search()->mutable_values()->set_handle(2);
@@ -166,6 +161,42 @@ class CodeList {
       select.mutable_select()->mutable_input()->set_handle(1);
       select.mutable_select()->mutable_ranks()->set_handle(2);
       Add(select, {Array(dtype, kLine), Array(DType::kInt64, {2})});
+      AddPartition(dtype, /*indices=*/false);
+      AddPartition(dtype, /*indices=*/true);
+    }
+  }
+
+  void AddPartition(DType dtype, bool indices) {
+    v1::Operation partition;
+    partition.mutable_partition()->mutable_input()->set_handle(1);
+    partition.mutable_partition()->add_kth(kCount);
+    partition.mutable_partition()->set_indices(indices);
+    Add(partition, {Array(dtype, kLine)});
+  }
+
+  // Counts and sums of groups, and sums at indices.
+  void AddGroups() {
+    v1::Operation groups;
+    groups.mutable_group_reduce()->set_function("add");
+    groups.mutable_group_reduce()->mutable_groups()->set_handle(1);
+    groups.mutable_group_reduce()->set_num_groups(kCount);
+    v1::Operation counts = groups;
+    counts.mutable_group_reduce()->mutable_values()->mutable_scalar()->set_int_value(1);
+    counts.mutable_group_reduce()->set_data_type(v1::DATA_TYPE_INT64);
+    Add(counts, {std::nullopt, Array(DType::kInt64, kLine)});
+    groups.mutable_group_reduce()->mutable_values()->set_handle(2);
+    for (DType dtype : {DType::kInt64, DType::kFloat32, DType::kFloat64}) {
+      groups.mutable_group_reduce()->set_data_type(static_cast<v1::DataType>(dtype));
+      Add(groups, {Array(dtype, kLine), Array(DType::kInt64, kLine)});
+      v1::Operation at;
+      at.mutable_apply_at()->set_function("add");
+      at.mutable_apply_at()->mutable_values()->set_handle(1);
+      at.mutable_apply_at()->add_indices()->set_handle(2);
+      at.add_outputs()->set_handle(kOutput);
+      at.mutable_outputs(0)->set_existing(true);
+      Add(at, {Array(dtype, kLine), Array(DType::kInt64, kLine)}, Array(dtype, kLine));
+      at.mutable_apply_at()->mutable_values()->mutable_scalar()->set_float_value(1);
+      Add(at, {std::nullopt, Array(DType::kInt64, kLine)}, Array(dtype, kLine));
     }
   }
 
@@ -176,12 +207,19 @@ class CodeList {
       gather.mutable_gather()->add_indices()->set_handle(2);
       Add(gather, {Array(dtype, kLine), Array(DType::kInt64, kLine)});
       Add(gather, {Array(dtype, kMatrix), Array(DType::kInt64, kLine)});
+      v1::Operation along = gather;
+      along.mutable_gather()->set_along_axis(true);
+      along.mutable_gather()->set_axis(1);
+      Add(along, {Array(dtype, kMatrix), Array(DType::kInt64, kMatrix)});
+      gather.mutable_gather()->add_indices()->set_handle(3);
+      Add(gather,
+          {Array(dtype, kMatrix), Array(DType::kInt64, kLine), Array(DType::kInt64, kLine)});
       v1::Operation scatter;
       scatter.mutable_scatter()->mutable_values()->set_handle(1);
       scatter.mutable_scatter()->add_indices()->set_handle(2);
       scatter.add_outputs()->set_handle(kOutput);
       scatter.mutable_outputs(0)->set_existing(true);
-      Add(scatter, {Array(dtype, kLine), Array(DType::kInt64, kLine)}, Array(dtype, kLine));
+      AddScatters(scatter, dtype);
       v1::Operation compress;
       compress.mutable_compress()->mutable_input()->set_handle(1);
       compress.mutable_compress()->mutable_mask()->set_handle(2);
@@ -189,10 +227,31 @@ class CodeList {
       Add(compress, {Array(dtype, kLine), Array(DType::kBool, kLine)});
       Add(compress, {Array(dtype, kMatrix), Array(DType::kBool, kMatrix)});
     }
-    for (DType dtype : OtherTypes()) {
+    for (DType dtype : AllTypes()) {
       AddNonzero(dtype, kLine);
       AddNonzero(dtype, kMatrix);
     }
+  }
+
+  // Of arrays, and of one number.
+  void AddScatters(v1::Operation scatter, DType dtype) {
+    const ops::Input line = Array(dtype, kLine), matrix = Array(dtype, kMatrix),
+                     places = Array(DType::kInt64, kLine), number = Array(dtype, {});
+    Add(scatter, {line, places}, line);
+    Add(scatter, {number, places}, line);
+    v1::Operation along = scatter;
+    along.mutable_scatter()->set_along_axis(true);
+    along.mutable_scatter()->set_axis(1);
+    Add(along, {matrix, Array(DType::kInt64, kMatrix)}, matrix);
+    Add(along, {number, Array(DType::kInt64, kMatrix)}, matrix);
+    Add(along, {number, Array(DType::kInt64, {kMatrix[0], 1})}, matrix);
+    v1::Operation columns = scatter;
+    columns.mutable_scatter()->set_axis(1);
+    Add(columns, {number, places}, matrix);
+    Add(columns, {Array(dtype, {kMatrix[0], kLine[0]}), places}, matrix);
+    scatter.mutable_scatter()->add_indices()->set_handle(3);
+    Add(scatter, {line, places, places}, matrix);
+    Add(scatter, {number, places, places}, matrix);
   }
 
   void AddNonzero(DType dtype, const Shape& shape) {
@@ -204,7 +263,7 @@ class CodeList {
   }
 
   void AddHistograms() {
-    for (DType dtype : OtherTypes()) {
+    for (DType dtype : AllTypes()) {
       v1::Operation histogram;
       histogram.mutable_histogram()->mutable_input()->set_handle(1);
       auto* bins = histogram.mutable_histogram()->mutable_uniform();
