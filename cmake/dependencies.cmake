@@ -22,6 +22,7 @@ if(STRIDE_PORTABLE)
   stride_link_archives()
 endif()
 
+find_package(ZLIB REQUIRED)
 find_program(STRIDE_PROTOC protoc REQUIRED)
 find_program(STRIDE_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 

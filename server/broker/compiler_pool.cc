@@ -25,7 +25,7 @@ CompilerPool::CompilerPool(CompilerOptions options, Spawner* spawner)
     : options_(std::move(options)),
       spawner_(spawner),
       memory_(options_.memory_bytes, options_.memory_modules),
-      files_(options_.cache_directory, options_.disk_bytes),
+      files_(options_.cache_directory, options_.disk_bytes, options_.compress_files),
       precompiled_(options_.precompiled_directory) {
   LoadBlockLoops();
   absl::MutexLock lock(&mutex_);

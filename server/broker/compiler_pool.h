@@ -43,6 +43,7 @@ struct CompilerOptions {
   uint64_t memory_bytes = 256 << 20;
   size_t memory_modules = 512;
   uint64_t disk_bytes = uint64_t{1} << 30;
+  bool compress_files = false;  // of the cache directory (ModuleFiles)
 };
 
 // The compiler of the broker: threads that each own at most one compiler process, and the caches

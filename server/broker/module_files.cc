@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,22 +22,57 @@ namespace {
 constexpr char kSuffix[] = ".module";
 // Followed by the sizes of the reply and the object, the hexadecimal SHA-256 of both, then both.
 constexpr std::string_view kMagic = "strmod1\n";
+// The same with the object as zlib compresses it. Its own size is in the reply.
+constexpr std::string_view kCompressedMagic = "strmodz\n";
+// To read 2 MB takes 6 ms then, and 0.1 ms for the 30 KB of most objects.
+constexpr size_t kMostCompressed = 512 << 10;
+// No zlib stream is smaller than its content by more.
+constexpr uint64_t kMostRatio = 1100;
 constexpr size_t kHeaderBytes = 8 + 2 * sizeof(uint64_t) + 64;
 // A trim goes below the bound by this share, so that not every write trims.
 constexpr double kTrimTo = 0.8;
 
-std::string Encode(const wire::CompileReply& reply, std::string_view object) {
+// Empty: it cannot be.
+std::string Compress(std::string_view object) {
+  uLongf size = compressBound(object.size());
+  std::string compressed(size, '\0');
+  if (compress2(reinterpret_cast<Bytef*>(compressed.data()), &size,
+                reinterpret_cast<const Bytef*>(object.data()), object.size(),
+                Z_BEST_COMPRESSION) != Z_OK)
+    return "";
+  compressed.resize(size);
+  return compressed;
+}
+
+std::optional<std::string> Decompress(std::string_view compressed, uint64_t size) {
+  if (size > compressed.size() * kMostRatio) return std::nullopt;
+  std::string object(size, '\0');
+  uLongf got = size;
+  if (uncompress(reinterpret_cast<Bytef*>(object.data()), &got,
+                 reinterpret_cast<const Bytef*>(compressed.data()), compressed.size()) != Z_OK ||
+      got != size)
+    return std::nullopt;
+  return object;
+}
+
+std::string Encode(const wire::CompileReply& reply, std::string_view object, bool compress) {
+  std::string compressed;
+  if (compress && object.size() <= kMostCompressed && reply.size() == object.size())
+    compressed = Compress(object);
+  if (!compressed.empty()) object = compressed;
   std::string body = reply.SerializeAsString();
   uint64_t sizes[] = {body.size(), object.size()};
   body.append(object);
-  std::string file(kMagic);
+  std::string file(compressed.empty() ? kMagic : kCompressedMagic);
   file.append(reinterpret_cast<const char*>(sizes), sizeof(sizes));
   file += Sha256(body);
   return file + body;
 }
 
 std::optional<ModuleFiles::Entry> Decode(std::string_view file) {
-  if (file.size() < kHeaderBytes || file.substr(0, kMagic.size()) != kMagic) return std::nullopt;
+  if (file.size() < kHeaderBytes) return std::nullopt;
+  const bool compressed = file.substr(0, kMagic.size()) == kCompressedMagic;
+  if (!compressed && file.substr(0, kMagic.size()) != kMagic) return std::nullopt;
   uint64_t sizes[2];
   std::memcpy(sizes, file.data() + kMagic.size(), sizeof(sizes));
   std::string_view checksum = file.substr(kHeaderBytes - 64, 64);
@@ -45,7 +81,13 @@ std::optional<ModuleFiles::Entry> Decode(std::string_view file) {
   if (Sha256(body) != checksum) return std::nullopt;
   ModuleFiles::Entry entry;
   if (!entry.reply.ParseFromArray(body.data(), static_cast<int>(sizes[0]))) return std::nullopt;
-  entry.object = body.substr(sizes[0]);
+  if (!compressed) {
+    entry.object = body.substr(sizes[0]);
+    return entry;
+  }
+  auto object = Decompress(body.substr(sizes[0]), entry.reply.size());
+  if (!object.has_value()) return std::nullopt;
+  entry.object = *std::move(object);
   return entry;
 }
 
@@ -118,7 +160,8 @@ std::optional<ModuleFiles::Entry> ReadModuleFile(int fd) {
   return content.ok() ? Decode(*content) : std::nullopt;
 }
 
-ModuleFiles::ModuleFiles(const std::string& folder, uint64_t max_bytes) : max_bytes_(max_bytes) {
+ModuleFiles::ModuleFiles(const std::string& folder, uint64_t max_bytes, bool compress)
+    : max_bytes_(max_bytes), compress_(compress) {
   if (folder.empty()) return;
   auto opened = Folder::MakeIn(folder);
   if (!opened.ok()) return;
@@ -145,7 +188,7 @@ std::optional<ModuleFiles::Entry> ModuleFiles::Read(const std::string& key) {
 absl::Status ModuleFiles::Write(const std::string& key, const wire::CompileReply& reply,
                                 std::string_view object) {
   if (!folder_.has_value()) return absl::OkStatus();
-  std::string content = Encode(reply, object);
+  std::string content = Encode(reply, object, compress_);
   if (absl::Status s = WriteWhole(*folder_, ModuleFileName(key), content); !s.ok()) return s;
   absl::MutexLock lock(&mutex_);
   bytes_ += content.size();

@@ -26,7 +26,9 @@ class ModuleFiles {
 
   // An empty folder name keeps nothing, as one does that is not the daemon's alone
   // (base/folder.h), which the daemon's start refuses.
-  ModuleFiles(const std::string& folder, uint64_t max_bytes);
+  // `compress`: objects are written compressed, unless they are large, which are read at every
+  // start. Files of either form are read.
+  ModuleFiles(const std::string& folder, uint64_t max_bytes, bool compress = false);
 
   std::optional<Entry> Read(const std::string& key);
   absl::Status Write(const std::string& key, const wire::CompileReply& reply,
@@ -37,6 +39,7 @@ class ModuleFiles {
 
   std::optional<Folder> folder_;  // none: nothing is kept
   const uint64_t max_bytes_;
+  const bool compress_;
   absl::Mutex mutex_;
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all files, as far as we know
 };

@@ -28,7 +28,7 @@ std::vector<DType> AllTypes() {
   return all;
 }
 
-// Types of most programs. Code for these alone is large or takes long to compile.
+// Types of most programs. Code of all types is much, or takes long to compile.
 constexpr DType kCommonTypes[] = {DType::kBool,      DType::kUInt8,   DType::kInt32,
                                   DType::kInt64,     DType::kFloat32, DType::kFloat64,
                                   DType::kComplex128};
@@ -47,6 +47,7 @@ class CodeList {
     AddOrders();
     AddIndexing();
     AddHistograms();
+    AddGroups();
     AddProducts();
     if (is_cuda_) AddRandom();
     return std::move(codes_);
@@ -67,20 +68,13 @@ class CodeList {
     if (plan.ok() && plan->code.has_value()) AddCode(*std::move(plan->code));
   }
 
-  // Code for a GPU is several times as large.
-  std::vector<DType> Types() const {
-    if (!is_cuda_) return AllTypes();
-    std::vector<DType> types(std::begin(kCommonTypes), std::end(kCommonTypes));
-    types.push_back(DType::kFloat16);
-    return types;
-  }
-
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
 
   // Plain reductions serve all types and layouts; these need no copy of the values.
   void AddReductions() {
     const std::vector<DType> types =
-        is_cuda_ ? Types() : std::vector<DType>{DType::kInt64, DType::kFloat32, DType::kFloat64};
+        is_cuda_ ? std::vector<DType>(std::begin(kCommonTypes), std::end(kCommonTypes))
+                 : std::vector<DType>{DType::kInt64, DType::kFloat32, DType::kFloat64};
     for (int number = Reduction::Function_MIN + 1; number <= Reduction::Function_MAX; ++number) {
       for (DType dtype : types) AddReduction(static_cast<Reduction::Function>(number), dtype);
     }
@@ -131,10 +125,10 @@ class CodeList {
 
   void AddAccumulations() {
     for (const char* function : {"add", "multiply"}) {
-      for (DType dtype : Types()) AddAccumulation(function, dtype);
+      for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
     }
     for (const char* function : {"maximum", "minimum"}) {
-      for (DType dtype : kCommonTypes) AddAccumulation(function, dtype);
+      for (DType dtype : AllTypes()) AddAccumulation(function, dtype);
     }
   }
 
@@ -149,10 +143,7 @@ class CodeList {
   }
 
   void AddOrders() {
-    std::vector<DType> types = Types();
-    // Random words, which order a permutation.
-    if (is_cuda_) types.push_back(DType::kUInt64);
-    for (DType dtype : types) {
+    for (DType dtype : AllTypes()) {
       for (bool indices : {false, true}) {
         v1::Operation sort;
         sort.mutable_sort()->mutable_input()->set_handle(1);
@@ -168,7 +159,7 @@ class CodeList {
       top.add_outputs()->set_handle(kOutput + 1);
       Add(top, {Array(dtype, kLine)});
     }
-    for (DType dtype : kCommonTypes) {
+    for (DType dtype : AllTypes()) {
       v1::Operation search;
       search.mutable_search()->mutable_sorted()->set_handle(1);
       search.mutable_search()->mutable_values()->set_handle(2);
@@ -180,22 +171,65 @@ class CodeList {
       select.mutable_select()->mutable_input()->set_handle(1);
       select.mutable_select()->mutable_ranks()->set_handle(2);
       Add(select, {Array(dtype, kLine), Array(DType::kInt64, {2})});
+      AddPartition(dtype, /*indices=*/false);
+      AddPartition(dtype, /*indices=*/true);
+    }
+  }
+
+  void AddPartition(DType dtype, bool indices) {
+    v1::Operation partition;
+    partition.mutable_partition()->mutable_input()->set_handle(1);
+    partition.mutable_partition()->add_kth(kCount);
+    partition.mutable_partition()->set_indices(indices);
+    Add(partition, {Array(dtype, kLine)});
+  }
+
+  // Counts and sums of groups, and sums at indices.
+  void AddGroups() {
+    v1::Operation groups;
+    groups.mutable_group_reduce()->set_function("add");
+    groups.mutable_group_reduce()->mutable_groups()->set_handle(1);
+    groups.mutable_group_reduce()->set_num_groups(kCount);
+    v1::Operation counts = groups;
+    counts.mutable_group_reduce()->mutable_values()->mutable_scalar()->set_int_value(1);
+    counts.mutable_group_reduce()->set_data_type(v1::DATA_TYPE_INT64);
+    Add(counts, {std::nullopt, Array(DType::kInt64, kLine)});
+    groups.mutable_group_reduce()->mutable_values()->set_handle(2);
+    for (DType dtype : {DType::kInt64, DType::kFloat32, DType::kFloat64}) {
+      groups.mutable_group_reduce()->set_data_type(static_cast<v1::DataType>(dtype));
+      Add(groups, {Array(dtype, kLine), Array(DType::kInt64, kLine)});
+      v1::Operation at;
+      at.mutable_apply_at()->set_function("add");
+      at.mutable_apply_at()->mutable_values()->set_handle(1);
+      at.mutable_apply_at()->add_indices()->set_handle(2);
+      at.add_outputs()->set_handle(kOutput);
+      at.mutable_outputs(0)->set_existing(true);
+      Add(at, {Array(dtype, kLine), Array(DType::kInt64, kLine)}, Array(dtype, kLine));
+      at.mutable_apply_at()->mutable_values()->mutable_scalar()->set_float_value(1);
+      Add(at, {std::nullopt, Array(DType::kInt64, kLine)}, Array(dtype, kLine));
     }
   }
 
   void AddIndexing() {
-    for (DType dtype : Types()) {
+    for (DType dtype : AllTypes()) {
       v1::Operation gather;
       gather.mutable_gather()->mutable_input()->set_handle(1);
       gather.mutable_gather()->add_indices()->set_handle(2);
       Add(gather, {Array(dtype, kLine), Array(DType::kInt64, kLine)});
       Add(gather, {Array(dtype, kMatrix), Array(DType::kInt64, kLine)});
+      v1::Operation along = gather;
+      along.mutable_gather()->set_along_axis(true);
+      along.mutable_gather()->set_axis(1);
+      Add(along, {Array(dtype, kMatrix), Array(DType::kInt64, kMatrix)});
+      gather.mutable_gather()->add_indices()->set_handle(3);
+      Add(gather,
+          {Array(dtype, kMatrix), Array(DType::kInt64, kLine), Array(DType::kInt64, kLine)});
       v1::Operation scatter;
       scatter.mutable_scatter()->mutable_values()->set_handle(1);
       scatter.mutable_scatter()->add_indices()->set_handle(2);
       scatter.add_outputs()->set_handle(kOutput);
       scatter.mutable_outputs(0)->set_existing(true);
-      Add(scatter, {Array(dtype, kLine), Array(DType::kInt64, kLine)}, Array(dtype, kLine));
+      AddScatters(scatter, dtype);
       v1::Operation compress;
       compress.mutable_compress()->mutable_input()->set_handle(1);
       compress.mutable_compress()->mutable_mask()->set_handle(2);
@@ -203,10 +237,31 @@ class CodeList {
       Add(compress, {Array(dtype, kLine), Array(DType::kBool, kLine)});
       Add(compress, {Array(dtype, kMatrix), Array(DType::kBool, kMatrix)});
     }
-    for (DType dtype : kCommonTypes) {
+    for (DType dtype : AllTypes()) {
       AddNonzero(dtype, kLine);
       AddNonzero(dtype, kMatrix);
     }
+  }
+
+  // Of arrays, and of one number.
+  void AddScatters(v1::Operation scatter, DType dtype) {
+    const ops::Input line = Array(dtype, kLine), matrix = Array(dtype, kMatrix),
+                     places = Array(DType::kInt64, kLine), number = Array(dtype, {});
+    Add(scatter, {line, places}, line);
+    Add(scatter, {number, places}, line);
+    v1::Operation along = scatter;
+    along.mutable_scatter()->set_along_axis(true);
+    along.mutable_scatter()->set_axis(1);
+    Add(along, {matrix, Array(DType::kInt64, kMatrix)}, matrix);
+    Add(along, {number, Array(DType::kInt64, kMatrix)}, matrix);
+    Add(along, {number, Array(DType::kInt64, {kMatrix[0], 1})}, matrix);
+    v1::Operation columns = scatter;
+    columns.mutable_scatter()->set_axis(1);
+    Add(columns, {number, places}, matrix);
+    Add(columns, {Array(dtype, {kMatrix[0], kLine[0]}), places}, matrix);
+    scatter.mutable_scatter()->add_indices()->set_handle(3);
+    Add(scatter, {line, places, places}, matrix);
+    Add(scatter, {number, places, places}, matrix);
   }
 
   void AddNonzero(DType dtype, const Shape& shape) {
@@ -218,7 +273,7 @@ class CodeList {
   }
 
   void AddHistograms() {
-    for (DType dtype : kCommonTypes) {
+    for (DType dtype : AllTypes()) {
       v1::Operation histogram;
       histogram.mutable_histogram()->mutable_input()->set_handle(1);
       auto* bins = histogram.mutable_histogram()->mutable_uniform();
@@ -229,7 +284,7 @@ class CodeList {
   }
 
   void AddProducts() {
-    for (DType dtype : Types()) {
+    for (DType dtype : AllTypes()) {
       v1::Operation matmul;
       matmul.mutable_matmul()->mutable_left()->set_handle(1);
       matmul.mutable_matmul()->mutable_right()->set_handle(2);

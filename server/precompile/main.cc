@@ -108,6 +108,7 @@ absl::StatusOr<std::set<std::string>> CompileAll(const Options& options) {
   compilers.timeout = kTimeout;
   compilers.sandbox = sandbox;
   compilers.disk_bytes = kNoBound;
+  compilers.compress_files = true;
   Progress progress;
   broker::CompilerPool pool(compilers, &spawner);
   for (const std::string& target : options.targets) {

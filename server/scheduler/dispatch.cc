@@ -371,7 +371,9 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
     health_.Worked(lane.device);
     // A run by blocks says nothing of the operation's own code, and the first on a device takes
     // longer: the next operation of a chain would go to a device that was not measured.
-    if (task->block_loops == nullptr) {
+    const bool by_blocks =
+        task->block_loops != nullptr || (task->ready != nullptr && task->ready->elements_by_blocks);
+    if (!by_blocks) {
       StripeFor(task->tenant)
           .model.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
     }

@@ -85,6 +85,7 @@ struct Lane {
   int num_asking = 0;                 // threads that wait for them; changed with all locks
   struct Graph {
     std::weak_ptr<const Replay> replay;
+    std::weak_ptr<const Replay::Ready> ready;  // with whose steps
     uint64_t last_use = 0;
   };
   std::map<uint64_t, Graph> graphs;  // that the worker has, by Replay::id

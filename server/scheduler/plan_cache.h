@@ -18,6 +18,7 @@
 #include "server/broker/compiled_module.h"
 #include "server/ops/partial_results.h"
 #include "server/ops/plan.h"
+#include "server/scheduler/first_tier.h"
 
 namespace stride::scheduler {
 
@@ -33,13 +34,6 @@ struct SpreadPlans {
   std::vector<ops::Input> partials;
   std::vector<ops::PartPlace> places;
   int axis = 0;
-};
-
-// How a plan runs on a target before its code is compiled.
-struct FirstTier {
-  bool by_blocks = false;                  // false: not at all
-  std::optional<wire::Code> plain_reduce;  // of a reduction: of values as they lie in memory
-  int64_t elements = 0;
 };
 
 // The state of a plan's code on one target.

@@ -8,8 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
-#include "server/ops/block_loops.h"
-#include "server/ops/reduce_by_blocks.h"
 #include "server/ops/scratch_bytes.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/lent_for_reading.h"
@@ -52,70 +50,6 @@ bool ReadsOnce(const Task& task) {
 bool MakesWhole(const Task& task, const store::Buffer& buffer) {
   return std::any_of(task.uses.begin(), task.uses.end(),
                      [&](const Use& use) { return use.buffer.get() == &buffer && use.fresh; });
-}
-
-// Elements that an operation may run by blocks before its code is compiled: some milliseconds.
-// A launch counts as some elements, for its program is made ready each time. Larger programs leave
-// no room in a packet. A reduction by blocks writes the values that it combines: a GPU some at a
-// time, a CPU device the values of some rows, or of all columns.
-constexpr int64_t kElementsWorthCode = 1 << 20;
-constexpr int64_t kLaunchElements = 1024;
-constexpr size_t kMaxProgramBytes = 32 << 10;
-constexpr int64_t kMaxMappedBytes = 64 << 20;
-constexpr int64_t kMappedRows = 256;  // from so many on, the CPU device cuts no row into parts
-
-// The kernel of a GPU's loops, which takes a whole program as parameters. Null: a CPU device's.
-const wire::KernelDescription* KernelOf(const broker::CompiledModule& loops) {
-  for (const wire::KernelDescription& kernel : loops.description.kernels()) {
-    if (kernel.entry() == ops::kBlocksEntry && kernel.parameters_size() > 0) return &kernel;
-  }
-  return nullptr;
-}
-
-bool FitsLoops(const wire::KernelDescription* kernel, const wire::Program& program,
-               int num_operands, int rank) {
-  return kernel == nullptr || ops::BlockLaunchBytes(program, num_operands, rank) <=
-                                  static_cast<int64_t>(kernel->parameters(0).size());
-}
-
-FirstTier FirstTierOfLoop(const ops::Plan& plan, const wire::KernelDescription* kernel) {
-  FirstTier tier;
-  const wire::ElementwiseLaunch& launch = plan.task.elementwise();
-  const wire::Program& program = plan.code->elementwise().program();
-  tier.elements = 1;
-  for (int64_t extent : launch.extents()) tier.elements *= extent;
-  tier.by_blocks = ops::RunsByBlocks(program) &&
-                   FitsLoops(kernel, program, launch.inputs_size() + launch.outputs_size(),
-                             launch.extents_size());
-  return tier;
-}
-
-FirstTier FirstTierOfReduction(const ops::Plan& plan, const wire::KernelDescription* kernel) {
-  FirstTier tier;
-  const wire::ReduceLaunch& launch = plan.task.reduce();
-  const wire::ReduceCode& code = plan.code->reduce();
-  tier.elements = 1;
-  for (const auto* extents : {&launch.kept_extents(), &launch.reduced_extents()}) {
-    for (int64_t extent : *extents) tier.elements *= extent;
-  }
-  const bool is_gpu = kernel != nullptr;
-  tier.plain_reduce = ops::PlainReduceCode(code, is_gpu ? ops::Runs::kNone : ops::Runs::kEnd);
-  const int64_t most = kMaxMappedBytes * (code.kept_contiguous() && !is_gpu ? 1 : kMappedRows);
-  // A plain reduction's code counts elements by 32 bits.
-  const int64_t most_elements = std::min<int64_t>(
-      most / ItemSize(static_cast<DType>(code.accumulator_dtype())), int64_t{1} << 31);
-  const int kept = launch.kept_extents_size(), rank = kept + launch.reduced_extents_size();
-  tier.by_blocks = tier.plain_reduce.has_value() && tier.elements < most_elements &&
-                   FitsLoops(kernel, code.map(), launch.inputs_size() + 1, std::max(rank, 1)) &&
-                   FitsLoops(kernel, code.finish(), 2, std::max(kept, 1));
-  return tier;
-}
-
-FirstTier FirstTierOf(const ops::Plan& plan, const broker::CompiledModule& loops) {
-  if (plan.code->ByteSizeLong() > kMaxProgramBytes) return {};
-  const wire::KernelDescription* const kernel = KernelOf(loops);
-  return plan.code->has_elementwise() ? FirstTierOfLoop(plan, kernel)
-                                      : FirstTierOfReduction(plan, kernel);
 }
 
 // Of all buffers that it uses, each once.
@@ -227,7 +161,7 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
   if (loops == nullptr) return nullptr;
   PlannedCode& planned = task.planned->codes[target];
   if (!planned.first_tier.has_value()) {
-    FirstTier& tier = planned.first_tier.emplace(FirstTierOf(task.plan(), *loops));
+    FirstTier& tier = planned.first_tier.emplace(FirstTierOf(task.plan().task, code, *loops));
     // A plain reduction that has to be compiled would take as long as the code itself.
     tier.by_blocks =
         tier.by_blocks && (!tier.plain_reduce.has_value() ||
@@ -238,6 +172,12 @@ std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Tas
   if (!is_precompiled.has_value())
     is_precompiled = core_->broker->compiler().IsPrecompiled(target, code);
   return *is_precompiled ? nullptr : loops;
+}
+
+// A plain reduction that has to be compiled would take as long as the code itself.
+bool Scheduler::HasPlainReduction(const FirstTier& tier, const std::string& target) const {
+  return !tier.plain_reduce.has_value() ||
+         core_->broker->compiler().IsPrecompiled(target, *tier.plain_reduce);
 }
 
 // Whether all that it needs is there.

@@ -101,7 +101,7 @@ absl::StatusOr<const wire::KernelDescription*> FindKernel(const wire::ModuleDesc
 
 absl::StatusOr<Replay::Ready> MakeReady(
     const ops::ProgramGraph& graph,
-    std::vector<std::shared_ptr<const broker::CompiledModule>> modules) {
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules, const ReplayTier& tier) {
   Replay::Ready ready;
   ready.written = graph.written;
   for (size_t i = 0; i < graph.steps.size(); ++i) {
@@ -123,6 +123,11 @@ absl::StatusOr<Replay::Ready> MakeReady(
     }
     ops::Bind(&task, step.places);
     if (module != nullptr) ops::SetModule(&task, module->id);
+    if (tier.RunsByBlocks(step.code)) {
+      const size_t code = static_cast<size_t>(step.code);
+      SetByBlocks(&task, tier.loops.get(), graph.codes[code]);
+      ready.elements_by_blocks += kLaunchElements + tier.codes[code]->elements;
+    }
     *ready.steps.add_steps() = std::move(task);
   }
   if (graph.scratch_bytes > 0) {
@@ -130,6 +135,7 @@ absl::StatusOr<Replay::Ready> MakeReady(
     ready.steps.set_scratch_bytes(static_cast<uint64_t>(graph.scratch_bytes));
   }
   ready.modules = std::move(modules);
+  if (ready.elements_by_blocks > 0) ready.modules.push_back(tier.loops);
   return ready;
 }
 
@@ -190,61 +196,6 @@ ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record) {
   return graph;
 }
 
-// All of its code, for the target of the device; the first task to come compiles it.
-bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
-  const std::string& target = task->lane->description.target();
-  if (auto found = task->replay->ready.find(target); found != task->replay->ready.end()) {
-    task->ready = found->second;
-    // Until now every array that a kernel gets counted as written.
-    for (size_t i = 0; i < task->ready->written.size(); ++i)
-      task->uses[i].write = task->ready->written[i];
-    if (!WritesHeld(*task)) return true;
-    EndUnrun(task, WritesInputOfBody(*task));
-    return false;
-  }
-  if (std::exchange(task->compile_requested, true)) return false;
-  task->compile_start = core_->Now();
-  struct Pending {
-    std::vector<std::shared_ptr<const broker::CompiledModule>> modules;
-    size_t left;
-    absl::Status first_error;
-  };
-  auto pending = std::make_shared<Pending>();
-  pending->modules.resize(task->replay->graph.codes.size());
-  pending->left = pending->modules.size() + 1;
-  auto one_ended = [this, task, target, pending](size_t index, auto module) {
-    Locked lock(*core_, task->tenant);
-    pending->first_error.Update(module.status());
-    if (module.ok() && index < pending->modules.size())
-      pending->modules[index] = *std::move(module);
-    if (--pending->left > 0) return;
-    task->compile_requested = false;
-    task->compile_end = core_->Now();
-    if (task->state != TaskState::kPreparing) return;
-    auto ready = pending->first_error.ok()
-                     ? MakeReady(task->replay->graph, std::move(pending->modules))
-                     : pending->first_error;
-    if (!ready.ok()) {
-      EndUnrun(task, ready.status());
-      return;
-    }
-    task->replay->ready[target] = std::make_shared<const Replay::Ready>(*std::move(ready));
-    Prepare(task);
-  };
-  // Off the lock: the compiler may call back at once.
-  core_->executor.Run([this, task, target, one_ended] {
-    using Module = absl::StatusOr<std::shared_ptr<const broker::CompiledModule>>;
-    const std::vector<wire::Code>& codes = task->replay->graph.codes;
-    for (size_t i = 0; i < codes.size(); ++i) {
-      core_->broker->compiler().Compile(
-          task->tenant, target, codes[i],
-          [one_ended, i](Module module) { one_ended(i, std::move(module)); });
-    }
-    one_ended(codes.size(), Module(nullptr));
-  });
-  return false;
-}
-
 // What the worker lacks of it.
 absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
   for (const auto& module : task.ready->modules) {
@@ -252,8 +203,13 @@ absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
   }
   Lane::Graph& graph = lane.graphs[task.replay->id];
   graph.last_use = ++lane.num_graph_uses;
-  if (!graph.replay.expired()) return absl::OkStatus();
+  const bool known = !graph.replay.expired();
+  if (known && graph.ready.lock() == task.ready) return absl::OkStatus();
+  // Its code was compiled since. Tasks in a packet that is not sent yet run the new steps, whose
+  // results are the same.
+  if (known) lane.worker->UnloadGraph(task.replay->id).IgnoreError();
   graph.replay = task.replay;
+  graph.ready = task.ready;
   absl::Status sent = lane.worker->LoadGraph(task.replay->id, task.ready->steps);
   if (IsLack(sent)) lane.graphs.erase(task.replay->id);
   ForgetReplays(lane);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/broker/compiled_module.h"
 #include "server/ops/program_graph.h"
+#include "server/scheduler/first_tier.h"
 #include "server/wire/worker.pb.h"
 
 namespace stride::recovery {
@@ -50,11 +52,20 @@ struct Replay {
 
   // As devices of one target run it.
   struct Ready {
-    std::vector<std::shared_ptr<const broker::CompiledModule>> modules;  // of graph.codes
+    // Of graph.codes, and the block loops where steps run by blocks.
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules;
     wire::Graph steps;          // with modules, arguments, and the graph's slots
     std::vector<bool> written;  // of the program's inputs, by kernels
+    // That a run counts for, towards code of the steps that run by blocks; 0: no step does.
+    int64_t elements_by_blocks = 0;
   };
   std::map<std::string, std::shared_ptr<const Ready>> ready;  // by target
+  // By target, while steps run by blocks.
+  struct ByBlocks {
+    int64_t elements = 0;    // that ran so
+    bool requested = false;  // their code, from the compiler
+  };
+  std::map<std::string, ByBlocks> by_blocks;
 
   // The recorder's.
   uint64_t record = 0;
@@ -64,10 +75,20 @@ struct Replay {
 // What a task of it is, with the graph's slots as its own.
 ops::Plan PlanOf(const Replay& replay);
 
-// An error is a kernel's that does not take its arguments, or is not there.
+// Which steps of a program run by blocks until their code is compiled.
+struct ReplayTier {
+  std::shared_ptr<const broker::CompiledModule> loops;  // null: no step does
+  std::vector<std::optional<FirstTier>> codes;          // of the graph's; none: its own code
+  bool RunsByBlocks(int code) const {
+    return loops != nullptr && code >= 0 && codes[static_cast<size_t>(code)].has_value();
+  }
+};
+
+// `modules`: of graph.codes, or what runs in their place. An error is a kernel's that does not take
+// its arguments, or is not there.
 absl::StatusOr<Replay::Ready> MakeReady(
     const ops::ProgramGraph& graph,
-    std::vector<std::shared_ptr<const broker::CompiledModule>> modules);
+    std::vector<std::shared_ptr<const broker::CompiledModule>> modules, const ReplayTier& tier);
 
 void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record);
 // Nothing but what tasks need: neither outputs nor what they weigh.

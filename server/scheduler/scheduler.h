@@ -154,6 +154,7 @@ class Scheduler {
   // Before its code is compiled: docs/decisions/0041.
   std::shared_ptr<const broker::CompiledModule> BlockLoopsFor(const Task& task,
                                                               const std::string& target);
+  bool HasPlainReduction(const FirstTier& tier, const std::string& target) const;
   bool RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
                    const std::string& target, PlannedCode& code);
   void NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
@@ -295,8 +296,19 @@ class Scheduler {
   void LeaveQueue(const std::shared_ptr<Task>& task);
   void ReleaseHeld(const Lane::InFlight& entry);
 
-  // replay.cc
+  // replay_code.cc
   bool HaveReplay(const std::shared_ptr<Task>& task);
+  bool TakeReplay(const std::shared_ptr<Task>& task, std::shared_ptr<const Replay::Ready> ready);
+  ReplayTier TierOf(const Task& task, const std::string& target) const;
+  void NoteReplayByBlocks(const Task& task, const std::string& target);
+  // Calls `done` once, with the tenant's lock held, when all have ended: the modules, null where
+  // `codes` has null, or the first error. `later`: nothing waits for them. `done` keeps the codes.
+  using AllCompiled =
+      std::function<void(std::vector<std::shared_ptr<const broker::CompiledModule>>, absl::Status)>;
+  void CompileAll(const TenantId& tenant, const std::string& target,
+                  std::vector<const wire::Code*> codes, bool later, AllCompiled done);
+
+  // replay.cc
   absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 

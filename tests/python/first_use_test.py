@@ -1,17 +1,21 @@
 """A first use waits for no compiler: with the code that the product brings, single operations and expressions of them
 compile nothing (docs/decisions/0041)."""
 
+import functools
 import itertools
 import pathlib
 import shutil
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import client_case
+import first_use_page
 import numpy as np
 
 import stride as st
+from stride import _local
 from stride._daemon import PrivateDaemon
 
 TYPES = [np.bool_, np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float16, np.float32, np.float64, np.complex64,
@@ -25,10 +29,6 @@ def folder_of_code():
     return pathlib.Path(client_case.strided()).parent / "precompiled"
 
 
-# A GPU's folder has these (precompile/code_list.cc).
-REDUCED_TYPES = TYPES if client_case.DEVICE_KIND == "cpu" else [
-    np.bool_, np.uint8, np.int32, np.int64, np.float16, np.float32, np.float64, np.complex128]
-reduces_by_blocks = unittest.skipIf(client_case.DEVICE_KIND != "cpu", "a GPU reduces with code of each reduction")
 
 
 class FirstUseTest(unittest.TestCase):
@@ -37,6 +37,11 @@ class FirstUseTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         assert any(folder_of_code().glob("*.module")), "build the target `precompiled`"
+        # The host computes nothing in the service's place.
+        for name, value in (("is_host_place", lambda session: False), ("FREQUENT", 1 << 60)):
+            patch = unittest.mock.patch.object(_local, name, value)
+            patch.start()
+            cls.addClassCleanup(patch.stop)
         cls.device = None
         if client_case.DEVICE_KIND == "cpu":
             return
@@ -127,7 +132,7 @@ class FirstUseTest(unittest.TestCase):
         self.assert_nothing_compiled()
 
     def test_reductions(self):
-        for dtype in REDUCED_TYPES:
+        for dtype in [*TYPES, np.int16, np.uint16, np.uint32]:
             matrix = (np.arange(600).reshape(20, 30) % 7 == 0).astype(dtype) + dtype(1)  # products stay finite
             ours = st.array(matrix)
             for name in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean"):
@@ -139,7 +144,6 @@ class FirstUseTest(unittest.TestCase):
                         np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, err_msg=f"{name} {dtype}")
         self.assert_nothing_compiled()
 
-    @reduces_by_blocks
     def test_reductions_over_any_axes_and_layout(self):
         random = np.random.default_rng(5)
         missing = {}
@@ -169,7 +173,6 @@ class FirstUseTest(unittest.TestCase):
         self.assertEqual(list(missing), [], "compiled codes")
         self.assert_nothing_compiled()
 
-    @reduces_by_blocks
     def test_reductions_of_expressions(self):
         matrix = np.linspace(-1, 2, 1200).reshape(30, 40)
         ours = st.array(matrix)
@@ -183,6 +186,32 @@ class FirstUseTest(unittest.TestCase):
             np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-12)
         self.assert_nothing_compiled()
 
+    def compiling_lines(self, lines, variables):
+        """Those that compiled code. Results are compared with NumPy's elsewhere, in the tests of each function.
+        `variables`: makes what the lines name, for each of them, since the host computes with arrays that it read."""
+        found = []
+        for line in lines:
+            before = self.compiled()
+            try:
+                np.asarray(eval(line, variables()))
+                self.session.synchronize()  # what changes an array in place gives no result
+            except Exception as error:
+                raise AssertionError(line) from error
+            if self.compiled() != before:
+                found.append(line)
+        return found
+
+    def test_page(self):
+        for group, lines in first_use_page.GROUPS.items():
+            with self.subTest(group):
+                self.assertEqual(self.compiling_lines(lines, first_use_page.variables), [])
+
+    def test_narrow_types(self):
+        for dtype in first_use_page.NARROW_TYPES:
+            with self.subTest(dtype.__name__):
+                variables = functools.partial(first_use_page.narrow_variables, dtype)
+                self.assertEqual(self.compiling_lines(first_use_page.NARROW, variables), [])
+
     def test_orders_scans_and_indices(self):
         for dtype in (np.int32, np.int64, np.float32, np.float64):
             x = np.array([3, 1, 2, 5, 4]).astype(dtype)
@@ -195,15 +224,14 @@ class FirstUseTest(unittest.TestCase):
                 np.testing.assert_array_equal(np.asarray(result), wanted)
         self.assert_nothing_compiled()
 
-    @reduces_by_blocks
     def test_both_tiers_are_equal_to_the_bit(self):
         """Against a daemon that lacks the folder, and compiles each operation before it runs."""
         with tempfile.TemporaryDirectory() as workers:
-            for program in ("stride-worker-cpu", "stride-compiler-cpu"):
-                shutil.copy2(folder_of_code().parent / program, workers)
+            for program in folder_of_code().parent.glob(f"stride-*-{client_case.DEVICE_KIND}"):
+                shutil.copy2(program, workers)
             daemon = PrivateDaemon(client_case.strided(), [*client_case.FLAGS, f"--worker-dir={workers}"])
             self.addCleanup(daemon.stop)
-            with st.connect(daemon.address, timeout=120):
+            with st.connect(daemon.address, timeout=120, device=self.device):
                 compiled = self.bits_of_results()
         self.assertGreater(len(compiled), 80)
         for (text, one), (_, other) in zip(self.bits_of_results(), compiled):

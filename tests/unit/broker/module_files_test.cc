@@ -1,6 +1,7 @@
 #include "server/broker/module_files.h"
 
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/broker/content_key.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stride::broker {
@@ -47,6 +49,47 @@ TEST_F(ModuleFilesTest, ALinkInThePlaceOfAFileIsNotFollowed) {
   ASSERT_TRUE(files.Write("key", {}, "object").ok());
   EXPECT_EQ(files.Read("key")->object, "object");
   EXPECT_TRUE(PreciousIsThere());
+}
+
+TEST_F(ModuleFilesTest, CompressedObjectsAreReadByAnyReader) {
+  const std::string object(100000, 'o'), large(1 << 20, 'l');
+  wire::CompileReply reply;
+  {
+    ModuleFiles writer(folder_, 4 << 20, /*compress=*/true);
+    reply.set_size(object.size());
+    ASSERT_TRUE(writer.Write("object", reply, object).ok());
+    reply.set_size(large.size());
+    ASSERT_TRUE(writer.Write("large", reply, large).ok());
+  }
+  EXPECT_LT(fs::file_size(folder_ + "/object.module"), 2000u);
+  EXPECT_GT(fs::file_size(folder_ + "/large.module"), large.size()) << "read at every start";
+  ModuleFiles files(folder_, 4 << 20);
+  EXPECT_EQ(files.Read("object")->object, object);
+  EXPECT_EQ(files.Read("large")->object, large);
+}
+
+TEST_F(ModuleFilesTest, ACompressedObjectOfAnotherSizeIsDamaged) {
+  // As a writer would seal it, with a size that its content has not.
+  for (const uint64_t size : {uint64_t{99}, uint64_t{101}, uint64_t{1} << 60}) {
+    wire::CompileReply reply;
+    reply.set_size(size);
+    const std::string stored = reply.SerializeAsString();
+    uLongf compressed_size = compressBound(100);
+    std::string compressed(compressed_size, '\0');
+    const std::string object(100, 'o');
+    ASSERT_EQ(compress(reinterpret_cast<Bytef*>(compressed.data()), &compressed_size,
+                       reinterpret_cast<const Bytef*>(object.data()), object.size()),
+              Z_OK);
+    const std::string body = stored + compressed.substr(0, compressed_size);
+    const uint64_t sizes[] = {stored.size(), compressed_size};
+    std::string file = "strmodz\n";
+    file.append(reinterpret_cast<const char*>(sizes), sizeof(sizes));
+    file += Sha256(body) + body;
+    ModuleFiles files(folder_, 1 << 20);
+    std::ofstream(folder_ + "/key.module", std::ios::binary) << file;
+    EXPECT_FALSE(files.Read("key").has_value()) << size;
+    EXPECT_FALSE(fs::exists(folder_ + "/key.module"));
+  }
 }
 
 TEST_F(ModuleFilesTest, OnlyFilesOfOursMakeRoom) {

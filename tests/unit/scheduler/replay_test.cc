@@ -96,6 +96,44 @@ TEST_F(ReplayTest, IsOneSmallTaskAndItsGraphIsBroughtOnce) {
   }
 }
 
+TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
+  Start();
+  broker_->set_block_loops({});
+  v1::CreateProgramRequest request;
+  request.set_program_id("p");
+  request.mutable_program()->add_inputs()->set_handle(1);
+  for (int i = 1; i <= 2; ++i) {
+    v1::Operation* step = request.mutable_program()->add_operations();
+    step->mutable_ufunc()->set_function(i == 1 ? "sin" : "negative");
+    step->mutable_ufunc()->add_inputs()->set_handle(i);
+    step->add_outputs()->set_handle(i + 1);
+    request.mutable_program()->add_outputs(i + 1);
+  }
+  ASSERT_TRUE(engine_->CreateProgram(kTenant, request).ok());
+  ASSERT_TRUE(Wait(Call("p", 10)).ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  EXPECT_EQ(broker_->num_compiles(), 0);
+  ASSERT_EQ(worker->graphs().size(), 1u);
+  const std::map<uint64_t, wire::Graph> first = worker->graphs();
+  for (const wire::Task& step : first.begin()->second.steps()) {
+    EXPECT_TRUE(step.elementwise().has_by_blocks());
+    EXPECT_EQ(step.elementwise().module(), UINT64_MAX);
+  }
+  // So many elements are worth its code: the graph is brought again.
+  for (int i = 0; i < 1000 && worker->num_graph_loads() == 1; ++i)
+    ASSERT_TRUE(Wait(Call("p", 100 + 2 * i)).ok());
+  EXPECT_GE(broker_->num_compiles(), 1);
+  EXPECT_EQ(worker->num_graph_loads(), 2);
+  ASSERT_EQ(worker->graphs().size(), 1u);
+  const std::map<uint64_t, wire::Graph> second = worker->graphs();
+  for (const wire::Task& step : second.begin()->second.steps()) {
+    EXPECT_FALSE(step.elementwise().has_by_blocks());
+    EXPECT_NE(step.elementwise().module(), UINT64_MAX);
+  }
+  ASSERT_TRUE(Wait(Call("p", 5000)).ok());
+  EXPECT_EQ(worker->num_graph_loads(), 2);
+}
+
 TEST_F(ReplayTest, AWorkerForgetsWhatIsDeleted) {
   Start();
   Create("p", 3);
