@@ -110,14 +110,24 @@ $compute  $value values[kRun];
 
 // Moments of numbers, in two passes over the run.
 constexpr char kMomentsNumberRun[] = R"(
-ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
-$compute$source  if (n < kLanes) {
-    $value few[kLanes];
-    for (st_i64 i = 0; i < n; ++i) few[i] = source.value(i);
-    return st_moments_of_run<4>(few, n);
+template <class Source>
+ST_FN $value sum_of_few(const Source& source, st_i64 n) {
+  $value chain[4] = {};
+  st_i64 i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int k = 0; k < 4; ++k) chain[k] += source.value(i + k);
   }
-  const st_distances<$value> distances{source, source.value(0)};
-  const $value offset = st_combine_values<st_adding, $value>(distances, n, $value()) * (1 / ($value)n);
+  for (; i < n; ++i) chain[0] += source.value(i);
+  return (chain[0] + chain[2]) + (chain[1] + chain[3]);
+}
+ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
+$compute$source  const st_distances<$value> distances{source, source.value(0)};
+  const $value share = 1 / ($value)n;
+  if (n < kLanes) {  // a few operations: four chains
+    const $value offset = sum_of_few(distances, n) * share;
+    return Acc{distances.pivot, offset, sum_of_few(st_squared_distances<$value>{distances, offset}, n), n};
+  }
+  const $value offset = st_combine_values<st_adding, $value>(distances, n, $value()) * share;
   const st_squared_distances<$value> squared{distances, offset};
   return Acc{distances.pivot, offset, st_combine_values<st_adding, $value>(squared, n, $value()), n};
 }
