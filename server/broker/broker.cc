@@ -60,9 +60,9 @@ class ProcessBroker : public Broker {
       : options_(std::move(options)),
         spawner_(std::move(spawner)),
         found_(std::move(found)),
-        compiler_(MakeCompilerOptions(options_, found_), spawner_.get()),
         spares_(static_cast<int>(found_.devices.size()), options_.num_spares,
-                [this](int device) { return StartProcess(device); }) {
+                [this](int device) { return StartProcess(device); }),
+        compiler_(MakeCompilerOptions(options_, found_), spawner_.get()) {
     for (const FoundDevice& device : found_.devices) devices_.push_back(device.description);
     const PrecompiledModules& precompiled = compiler_.precompiled();
     if (!precompiled.status().ok()) {
@@ -118,9 +118,9 @@ class ProcessBroker : public Broker {
   Discovery found_;
   std::vector<wire::DeviceDescription> devices_;
   std::atomic<bool> stopping_{false};
-  CompilerPool compiler_;
   WorkerList workers_;
-  SparePool spares_;
+  SparePool spares_;  // before the compilers: the first workers start while these read their files
+  CompilerPool compiler_;
 };
 
 }  // namespace

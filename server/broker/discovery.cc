@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/executable_stamp.h"
 #include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 #include "server/wire/exit_code.h"
 
 namespace stride::broker {
@@ -98,6 +100,28 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
   return list;
 }
 
+// Of all executables at once: a driver takes some tenths of a second to begin, in which the others
+// list theirs.
+std::vector<absl::StatusOr<wire::DeviceList>> RunLists(const std::vector<Executable>& executables,
+                                                       absl::Duration timeout,
+                                                       const SandboxPolicy& sandbox,
+                                                       Spawner* spawner) {
+  std::vector<absl::StatusOr<wire::DeviceList>> lists(executables.size());
+  auto run = [&](size_t i) { lists[i] = RunList(executables[i], timeout, sandbox, spawner); };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i + 1 < executables.size(); ++i) {
+    absl::StatusOr<std::thread> thread = StartThread([&run, i] { run(i); });
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else {
+      run(i);
+    }
+  }
+  if (!executables.empty()) run(executables.size() - 1);
+  for (std::thread& thread : threads) thread.join();
+  return lists;
+}
+
 }  // namespace
 
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
@@ -106,9 +130,11 @@ absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Du
   if (!executables.ok()) return executables.status();
   Discovery found;
   std::set<std::string> ids;
-  for (const Executable& executable : *executables) {
+  auto lists = RunLists(*executables, timeout, sandbox, spawner);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const Executable& executable = (*executables)[i];
     std::string name = absl::StrCat("stride-worker-", executable.kind);
-    auto list = RunList(executable, timeout, sandbox, spawner);
+    absl::StatusOr<wire::DeviceList>& list = lists[i];
     if (!list.ok()) {
       found.sandbox_refused |= absl::IsFailedPrecondition(list.status());
       found.notes.push_back(absl::StrCat(name, ": not used: ", list.status().message()));

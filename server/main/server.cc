@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "server/base/folder.h"
 #include "server/base/machine_limits.h"
 #include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/main/worker_folder.h"
@@ -307,14 +309,22 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   kept_sockets_ = std::move(sockets->kept_names);
   auto broker_options = BrokerOptionsOf(config);
   if (!broker_options.ok()) return broker_options.status();
+  // Both take the driver's start, which is one for both; an open library keeps the driver begun
+  // between the process that lists devices and the first worker.
+  std::string no_nvml;
+  auto open_nvml = [&] { nvml_ = metrics::Nvml::Open(&no_nvml); };
+  absl::StatusOr<std::thread> opening = absl::UnavailableError("not wanted");
+  if (!config.no_cuda) {
+    opening = StartThread(open_nvml);
+    if (!opening.ok()) open_nvml();
+  }
   auto broker = broker::Broker::Create(*std::move(broker_options));
+  if (opening.ok()) opening->join();
   if (!broker.ok()) return broker.status();
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
   scheduler::EngineOptions engine_options = EngineOptionsOf(config);
   SetMachineLimits(max_descriptors, &engine_options);
-  std::string no_nvml;
-  if (!config.no_cuda) nvml_ = metrics::Nvml::Open(&no_nvml);
   if (nvml_ != nullptr) {
     engine_options.device_memory_used = [nvml = nvml_.get()](const std::string& id) {
       return nvml->Read(id).memory_used_bytes;
