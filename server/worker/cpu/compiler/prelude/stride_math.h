@@ -270,8 +270,9 @@ STRIDE_DEVICE double log10_(double x) {
 }
 STRIDE_DEVICE float log10_(float x) {
   float e, f = split_exponent(x, e) - 1;
-  float tail = log_in_base(f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
-  return log_edges(x, fused(e, 0x1.344136p-2f, fused(e, -0x1.ec10cp-27f, tail)));
+  float rest =
+      fused(log1p_rest(f), 0x1.bcb7b2p-2f, fused(f, -0x1.5b235ep-27f, e * -0x1.ec10cp-27f));
+  return log_edges(x, fused(e, 0x1.344136p-2f, fused(f, 0x1.bcb7b2p-2f, rest)));
 }
 template <class T>
 STRIDE_DEVICE T log1p_(T x) {
