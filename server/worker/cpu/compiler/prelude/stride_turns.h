@@ -42,7 +42,8 @@ STRIDE_DEVICE float sine_in_quadrant(float r, uint32_t quadrant) {
 STRIDE_DEVICE float sin_of_few(float x) {
   uint32_t quadrant;
   float r = rest_of_turn(x, quadrant);
-  return sine_in_quadrant(r, quadrant);
+  float sine = sine_in_quadrant(r, quadrant);
+  return x == 0 ? x : sine;
 }
 STRIDE_DEVICE float cos_of_few(float x) {
   uint32_t quadrant;
@@ -54,7 +55,8 @@ STRIDE_DEVICE float tan_of_few(float x) {
   float r = rest_of_turn(x, quadrant);
   bool odd = (quadrant & 1) != 0;
   float s = sine_of(r), c = cosine_of(r);
-  return (odd ? -c : s) / (odd ? s : c);
+  float result = (odd ? -c : s) / (odd ? s : c);
+  return x == 0 ? x : result;
 }
 STRIDE_DEVICE double sin_of_few(double x) {
   uint32_t quadrant;

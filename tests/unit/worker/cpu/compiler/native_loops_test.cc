@@ -234,6 +234,7 @@ void CheckFewTurns(double limit) {
       // Long double's own reduction is exact up to 2^63.
       EXPECT_LE(Ulps<T>(any[i], function.reference(in[i])), limit)
           << function.name << "(" << std::hexfloat << in[i] << ") = " << any[i];
+      EXPECT_EQ(std::signbit(any[i]), std::signbit(function.reference(in[i]))) << in[i];
       if (std::abs(in[i]) >= T(0x1p30)) continue;
       EXPECT_EQ(std::memcmp(&any[i], &few[i], sizeof(T)), 0) << function.name << " " << in[i];
     }
