@@ -40,11 +40,12 @@ absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& 
   if (text.access.size() != text.dtypes.size() || text.dtypes.size() > kMaxOperands)
     return Broken("operands");
   if (code.output_dtypes_size() != code.program().results_size()) return Broken("outputs");
-  auto body = EmitProgram("body", code.program(), inputs);
+  text.uses_random = UsesRandom(code.program());
+  text.takes_turns = target == Target::kCpu && !text.uses_random && UsesTurns(code.program());
+  auto body = EmitProgram("body", code.program(), inputs, text.takes_turns);
   if (!body.ok()) return body.status();
   std::vector<DType> used = text.dtypes;
   CollectTypes(code.program(), &used);
-  text.uses_random = UsesRandom(code.program());
   text.definitions = absl::StrCat(Preamble(target, used), text.uses_random ? kRandomHeader : "",
                                   LaunchStruct(text.rank, text.dtypes.size(), body->num_scalars),
                                   body->definitions);

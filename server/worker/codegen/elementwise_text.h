@@ -17,6 +17,7 @@ struct ElementwiseText {
   std::vector<DType> dtypes;  // of the operands, inputs first
   std::vector<wire::Layout::Access> access;
   std::string index_type;    // of loop indices on CUDA
+  bool takes_turns = false;  // body() has a last parameter, st_few_turns or st_any_turns
   bool uses_random = false;  // neighbours share a generator's block
 };
 

@@ -56,6 +56,29 @@ $element  };
 }
 )";
 
+// Blocks of elements whose sines, cosines and tangents are all of few turns, which is found out
+// after the block: results wait for that, since they may take the place of inputs.
+constexpr char kByTurns[] = R"(  enum { kBlock = 256 };
+  for (st_i64 start = 0; start < n; start += kBlock) {
+    const st_i64 end = n - start < kBlock ? n : start + kBlock;
+$blocks    st_few_turns few;
+    ST_IVDEP
+    for (st_i64 j = start; j < end; ++j) {
+$few    }
+    if (!few.exceeded) {
+      ST_IVDEP
+      for (st_i64 j = start; j < end; ++j) {
+$copies      }
+      continue;
+    }
+    st_any_turns any;
+    ST_IVDEP
+    for (st_i64 j = start; j < end; ++j) {
+$any    }
+  }
+}
+)";
+
 struct Variant {
   std::vector<Walk> walks;  // of every operand
   std::string condition;    // on the launch's innermost strides; empty: always
@@ -127,7 +150,7 @@ class Emitter {
   }
 
   std::string RowFunction(int number, const std::vector<Walk>& walks) const {
-    std::string before, reads, arguments, writes;
+    std::string before, reads, arguments, writes, blocks, block_writes, copies;
     for (size_t i = 0; i < num_operands(); ++i) {
       std::string type = TypeName(text_.dtypes[i]);
       bool is_output = i >= text_.num_inputs;
@@ -148,6 +171,11 @@ class Emitter {
         absl::StrAppend(&reads, "    ", type, " out", j, ";\n");
         absl::StrAppend(&arguments, ", out", j);
         absl::StrAppend(&writes, "    st_store<", type, ">(", address, ", out", j, ");\n");
+        const std::string in_block = absl::StrCat("block", j, " + (j - start)");
+        absl::StrAppend(&blocks, "    alignas(64) ", stored, " block", j, "[kBlock];\n");
+        absl::StrAppend(&block_writes, "    st_store<", type, ">(", in_block, ", out", j, ");\n");
+        absl::StrAppend(&copies, "    st_store<", type, ">(", address, ", st_load<", type, ">(",
+                        in_block, "));\n");
       } else if (walks[i] == Walk::kRepeat) {
         absl::StrAppend(&before, "  const ", type, " in", i, " = st_load<", type, ">(", name,
                         ");\n");
@@ -167,6 +195,16 @@ class Emitter {
       return absl::StrCat(reads, "    body(scalars", inputs, ", ", index, arguments, ");\n",
                           writes);
     };
+    if (text_.takes_turns) {
+      auto body = [&](const char* turns, const std::string& stores) {
+        return absl::StrCat(reads, "    body(scalars", inputs, ", first + j", arguments, ", ",
+                            turns, ");\n", stores);
+      };
+      return head + absl::StrReplaceAll(kByTurns, {{"$blocks", blocks},
+                                                   {"$few", body("few", block_writes)},
+                                                   {"$copies", copies},
+                                                   {"$any", body("any", writes)}});
+    }
     if (text_.uses_random)
       return head + absl::StrReplaceAll(kFours, {{"$element", element("index")}});
     return absl::StrCat(head, "  ST_IVDEP\n  for (st_i64 j = 0; j < n; ++j) {\n",

@@ -21,11 +21,22 @@ absl::Status Broken(const std::string& what) {
 
 DType TypeOf(const Instruction& instruction) { return static_cast<DType>(instruction.dtype()); }
 
+bool IsTurn(const wire::Program& program, const Instruction& instruction) {
+  if (instruction.kind() != Instruction::KIND_OP || instruction.arguments_size() != 1) return false;
+  if (instruction.op() != "sin" && instruction.op() != "cos" && instruction.op() != "tan")
+    return false;
+  const DType dtype = TypeOf(instruction);
+  return (dtype == DType::kFloat32 || dtype == DType::kFloat64) &&
+         static_cast<int>(instruction.arguments(0)) < program.instructions_size() &&
+         TypeOf(program.instructions(static_cast<int>(instruction.arguments(0)))) == dtype;
+}
+
 // Turns one instruction after another into text.
 class Writer {
  public:
-  Writer(const std::string& name, const wire::Program& program, const std::vector<DType>& inputs)
-      : name_(name), program_(program), inputs_(inputs) {}
+  Writer(const std::string& name, const wire::Program& program, const std::vector<DType>& inputs,
+         bool takes_turns)
+      : name_(name), program_(program), inputs_(inputs), takes_turns_(takes_turns) {}
 
   absl::StatusOr<ProgramText> Write() {
     std::string clients;
@@ -73,6 +84,10 @@ class Writer {
         value = absl::StrCat("st_cast<", type, ">(v", instruction.arguments(0), ")");
         break;
       case Instruction::KIND_OP: {
+        if (takes_turns_ && IsTurn(program_, instruction)) {
+          value = absl::StrCat("turns.", instruction.op(), "(v", instruction.arguments(0), ")");
+          break;
+        }
         if (HasPartner(instruction)) {
           value = SineOrCosine(instruction);
           break;
@@ -231,13 +246,16 @@ class Writer {
       absl::StrAppend(&parameters, ", ", TypeName(dtype), "& out", i);
       absl::StrAppend(&stores, "  out", i, " = v", program_.results(i), ";\n");
     }
-    return absl::StrCat("ST_FN void ", name_, "(const ", name_, "Scalars& scalars", parameters,
-                        ") {\n", body_, stores, "}\n");
+    if (takes_turns_) absl::StrAppend(&parameters, ", Turns& turns");
+    return absl::StrCat(takes_turns_ ? "template <class Turns>\n" : "", "ST_FN void ", name_,
+                        "(const ", name_, "Scalars& scalars", parameters, ") {\n", body_, stores,
+                        "}\n");
   }
 
   const std::string& name_;
   const wire::Program& program_;
   const std::vector<DType>& inputs_;
+  const bool takes_turns_;
   std::map<uint32_t, DType> scalars_;
   std::map<std::string, bool> function_known_;
   std::map<std::string, size_t> calls_;  // of functions with several results
@@ -300,14 +318,19 @@ bool UsesRandom(const wire::Program& program) {
       [](const Instruction& instruction) { return instruction.op().rfind("random_", 0) == 0; });
 }
 
+bool UsesTurns(const wire::Program& program) {
+  return std::any_of(program.instructions().begin(), program.instructions().end(),
+                     [&](const Instruction& instruction) { return IsTurn(program, instruction); });
+}
+
 void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes) {
   for (const Instruction& instruction : program.instructions())
     dtypes->push_back(TypeOf(instruction));
 }
 
 absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::Program& program,
-                                        const std::vector<DType>& inputs) {
-  return Writer(name, program, inputs).Write();
+                                        const std::vector<DType>& inputs, bool takes_turns) {
+  return Writer(name, program, inputs, takes_turns).Write();
 }
 
 }  // namespace stride::codegen

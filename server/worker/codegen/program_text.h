@@ -26,6 +26,8 @@ std::string Preamble(Target target, const std::vector<DType>& dtypes);
 
 // Whether the program needs device/random.h after these.
 bool UsesRandom(const wire::Program& program);
+// Whether it has a sine, cosine or tangent of a float32 or float64.
+bool UsesTurns(const wire::Program& program);
 
 // Every type that occurs in a program.
 void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
@@ -35,11 +37,13 @@ void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
 //   ST_FN NAMEScalars NAME_scalars(const char (*slots)[16]);     (without the argument when there
 //   are none) ST_FN void NAME(const NAMEScalars& scalars, T0 in0, ..., st_i64 index, R0& out0,
 //   ...);
+// With `takes_turns` NAME is a template over its last parameter, st_few_turns or st_any_turns
+// (device/floats.h), which has the sines, cosines and tangents.
 struct ProgramText {
   std::string definitions;
   int num_scalars = 0;
 };
 absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::Program& program,
-                                        const std::vector<DType>& inputs);
+                                        const std::vector<DType>& inputs, bool takes_turns = false);
 
 }  // namespace stride::codegen

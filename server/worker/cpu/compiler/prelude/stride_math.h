@@ -270,8 +270,9 @@ STRIDE_DEVICE double log10_(double x) {
 }
 STRIDE_DEVICE float log10_(float x) {
   float e, f = split_exponent(x, e) - 1;
-  float tail = log_in_base(f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
-  return log_edges(x, fused(e, 0x1.344136p-2f, fused(e, -0x1.ec10cp-27f, tail)));
+  float rest =
+      fused(log1p_rest(f), 0x1.bcb7b2p-2f, fused(f, -0x1.5b235ep-27f, e * -0x1.ec10cp-27f));
+  return log_edges(x, fused(e, 0x1.344136p-2f, fused(f, 0x1.bcb7b2p-2f, rest)));
 }
 template <class T>
 STRIDE_DEVICE T log1p_(T x) {
@@ -512,11 +513,23 @@ STRIDE_DEVICE double cos_pi(double x) {
   double r = absolute(x - 2.0 * __builtin_rint(x * 0.5));
   return sin_((0.5 - r) * 3.14159265358979323846);
 }
+// The quotient of both, whose roundings are made up for.
+STRIDE_DEVICE double tangent_of(double r, double low, bool odd) {
+  double z = r * r, half = 0.5 * z;
+  double sine_rest = fused(r * z, sine_tail(z), fused(-half, low, low));
+  double s = r + sine_rest, s_low = (r - s) + sine_rest;
+  double w = 1 - half;
+  double cosine_rest = ((1 - w) - half) + fused(z * z, cosine_tail(z), -r * low);
+  double c = w + cosine_rest, c_low = (w - c) + cosine_rest;
+  double up = odd ? -c : s, up_low = odd ? -c_low : s_low;
+  double down = odd ? s : c, down_low = odd ? s_low : c_low;
+  double inverse = 1 / down, q = up * inverse;
+  double rest = fused(-q, down_low, fused(-q, down, up) + up_low);
+  return fused(rest, inverse, q);
+}
 STRIDE_DEVICE double tan_(double x) {
   Angle a = reduce_double(x);
-  double s = sine_of(a.high, a.low), c = cosine_of(a.high, a.low);
-  bool odd = (a.quadrant & 1) != 0;
-  double result = (odd ? -c : s) / (odd ? s : c);
+  double result = tangent_of(a.high, a.low, (a.quadrant & 1) != 0);
   return absolute(x) < 0x1p-27 ? x : result;
 }
 STRIDE_DEVICE float tan_(float x) {

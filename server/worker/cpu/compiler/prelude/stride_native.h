@@ -11,6 +11,7 @@
 #define __restrict __restrict__
 #define __forceinline__ inline __attribute__((always_inline))
 
+#include "stride_turns.h"
 #include "stride_vectors.h"
 
 // Put before a loop whose iterations touch different elements: no check for overlap is then made at

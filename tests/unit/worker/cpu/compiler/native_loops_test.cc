@@ -205,6 +205,44 @@ TEST(NativeLoops, LargeArgumentsAreReducedExactly) {
   }
 }
 
+// Arguments of few turns, with those that are nearest to multiples of pi/2.
+template <class T>
+void CheckFewTurns(double limit) {
+  const struct {
+    const char* name;
+    long double (*reference)(long double);
+  } kFunctions[] = {{"sin", std::sin}, {"cos", std::cos}, {"tan", std::tan}};
+  std::vector<T> in = {0, -T(0), T(0x1.fffffep29), T(0x1p30), T(-0x1p40), T(1e-30)};
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 20000; ++i) {
+    const int64_t quarters = i < 5000 ? i : static_cast<int64_t>(random() % 683000000);
+    in.push_back(static_cast<T>(quarters * 1.57079632679489661923132169163975144L));
+    in.push_back(-std::nextafter(in.back(), T(0)));
+    in.push_back(static_cast<T>(std::ldexp(random() * 0x1p-64, i % 32)));
+  }
+  std::vector<T> any(in.size()), few(in.size());
+  const std::string type = sizeof(T) == 4 ? "float" : "double";
+  for (const auto& function : kFunctions) {
+    for (auto [suffix, out] : {std::pair("any", &any), std::pair("few", &few)}) {
+      Loaded loaded = Build(
+          UnaryLoop(type, std::string("__stride::") + function.name + "_of_" + suffix + "(x)"));
+      ASSERT_NE(loaded.loop, nullptr);
+      void* args[] = {in.data(), out->data()};
+      loaded.loop(args, 0, static_cast<int64_t>(in.size()));
+    }
+    for (size_t i = 0; i < in.size(); ++i) {
+      // Long double's own reduction is exact up to 2^63.
+      EXPECT_LE(Ulps<T>(any[i], function.reference(in[i])), limit)
+          << function.name << "(" << std::hexfloat << in[i] << ") = " << any[i];
+      EXPECT_EQ(std::signbit(any[i]), std::signbit(function.reference(in[i]))) << in[i];
+      if (std::abs(in[i]) >= T(0x1p30)) continue;
+      EXPECT_EQ(std::memcmp(&any[i], &few[i], sizeof(T)), 0) << function.name << " " << in[i];
+    }
+  }
+}
+TEST(NativeLoops, FewTurnsFloat) { CheckFewTurns<float>(4); }
+TEST(NativeLoops, FewTurnsDouble) { CheckFewTurns<double>(2); }
+
 TEST(NativeLoops, SumOfSquaresIsOne) {
   Loaded loaded = Build(UnaryLoop("float", "cos(x) * cos(x) + sin(x) * sin(x)"));
   std::vector<float> in(10000000), out(in.size());
