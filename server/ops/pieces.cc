@@ -46,7 +46,7 @@ bool IsArg(wire::ReduceCode::Combine combine) {
   return combine == wire::ReduceCode::COMBINE_ARGMIN || combine == wire::ReduceCode::COMBINE_ARGMAX;
 }
 
-// What is combined of a partial result: a number, or the moments' record (device/moments.h).
+// Whether a partial result is the record of moments (device/moments.h), not one number.
 bool HasRecords(const wire::ReduceCode& code) {
   return code.combine() == wire::ReduceCode::COMBINE_MOMENTS;
 }
