@@ -17,7 +17,7 @@ namespace stride::ops {
 struct PartialStep {
   v1::Operation operation;  // its outputs are the caller's business
   bool of_mask = false;     // its one input is the mask, broadcast to the shape of the input
-  // What is accumulated is wanted, not the result: see WithoutFinish.
+  // The part stores this input of its finish, not a result: see WithoutFinish.
   std::optional<int> accumulated;
 };
 

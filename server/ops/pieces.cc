@@ -42,7 +42,7 @@ bool HasIndex(const wire::Program& program) {
                      [](const auto& i) { return i.kind() == wire::Instruction::KIND_INDEX; });
 }
 
-// What is combined of a partial result: a number, or the moments' record (device/moments.h).
+// Whether a partial result is the record of moments (device/moments.h), not one number.
 bool HasRecords(const wire::ReduceCode& code) {
   return code.combine() == wire::ReduceCode::COMBINE_MOMENTS;
 }

@@ -26,7 +26,8 @@ struct Planned;
 
 // What a plan comes to where its arrays are spread over devices (sharded.cc): the same each time.
 struct SpreadPlans {
-  // Of a reduction, how it is split, and its plans without the last step, by what they store.
+  // A reduction: how it is split, and its plans without the last step, by the input that they
+  // store.
   std::shared_ptr<const ops::PartialResults> split;
   std::array<std::shared_ptr<const Planned>, ops::kMaxFinishInputs> without_finish;
   // How its partial results become the whole's, and of what: the latest of them.

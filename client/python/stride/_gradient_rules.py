@@ -317,7 +317,7 @@ def _reduction(call: _Call):
 
 
 def _of_variance(g: Array, deviation, x: Array, axes, mask, skipped: bool, correction: float) -> Array:
-    """Of the variance, or of the standard deviation `deviation`, where elements take part."""
+    """The gradient of the variance, or of the standard deviation where `deviation` is given."""
     taken = mask
     if skipped:
         taken = ~el.isnan(x) if mask is None else mp.broadcast_to(mask, x.shape) & ~el.isnan(x)

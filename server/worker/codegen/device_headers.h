@@ -10,7 +10,7 @@ extern const char kFloatsHeader[];
 extern const char kComplexHeader[];
 extern const char kGenericHeader[];
 extern const char kRandomHeader[];
-// Of variances, after the others.
+// The code of variances, after the others.
 extern const char kMomentsHeader[];
 // Of reductions on the CPU device, after the others.
 extern const char kLanesHeader[];

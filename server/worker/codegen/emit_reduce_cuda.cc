@@ -66,7 +66,7 @@ constexpr char kMomentsRest[] = R"(  for (; i < end; i += round) {
   return acc;
 )";
 
-// Of numbers: a round has the place of the extreme where its own extreme is better than those
+// Numbers: a round has the place of the extreme where its own extreme is better than those
 // before. The place is sought at the end, in that round alone.
 constexpr char kPlacesStart[] = R"(  Acc acc = st_identity();
 )";
@@ -122,7 +122,7 @@ ST_FN Pack<T, N> load_pack(const char* address) {
   return pack;
 }
 
-// What the thread `distance` lanes further in the warp has.
+// The accumulator of the thread `distance` lanes further in the warp.
 ST_FN Acc from_lane(const Acc& acc, int distance, int width) {
   struct Words {
     st_u32 word[(sizeof(Acc) + 3) / 4];
