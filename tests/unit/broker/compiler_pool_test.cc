@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
+#include "server/broker/content_key.h"
 #include "server/wire/exit_code.h"
 #include "tests/support/await.h"
 #include "tests/support/temporary_folder.h"
@@ -518,6 +519,30 @@ TEST_F(PrecompiledTest, TenantsShareCodeOfTheDaemonAlone) {
   }
   EXPECT_EQ(CompileIn(*pool_, kTenant, "fake:1", OwnCode(7)),
             CompileIn(*pool_, kOther, "fake:1", OwnCode(7)));
+}
+
+// Wherever a client's function may stand.
+TEST(ContentKeyTest, ClientTextIsFoundInEveryPlace) {
+  const auto has = [](auto set) {
+    wire::Code code;
+    set(code);
+    return HasClientText(code);
+  };
+  EXPECT_FALSE(has([](wire::Code& code) { code.mutable_block_loops(); }));
+  EXPECT_FALSE(has([](wire::Code& code) { code.mutable_reduce()->mutable_map(); }));
+  EXPECT_TRUE(has([](wire::Code& code) { code.mutable_source(); }));
+  EXPECT_TRUE(has(
+      [](wire::Code& code) { code.mutable_elementwise()->mutable_program()->add_functions(); }));
+  EXPECT_TRUE(has([](wire::Code& code) { code.mutable_reduce()->mutable_map()->add_functions(); }));
+  EXPECT_TRUE(has(
+      [](wire::Code& code) { code.mutable_reduce()->mutable_combine_program()->add_functions(); }));
+  EXPECT_TRUE(
+      has([](wire::Code& code) { code.mutable_reduce()->mutable_finish()->add_functions(); }));
+  EXPECT_TRUE(has([](wire::Code& code) { code.mutable_routine()->mutable_function(); }));
+  EXPECT_TRUE(has([](wire::Code& code) {
+    code.mutable_routine()->add_programs();
+    code.mutable_routine()->add_programs()->mutable_program()->add_functions();
+  }));
 }
 
 TEST_F(PrecompiledTest, CodeThatNothingWaitsForIsBounded) {

@@ -154,7 +154,8 @@ absl::StatusOr<CompiledCode> Describe(NvrtcResult result, const std::vector<std:
 }  // namespace
 
 CudaCompiler::CudaCompiler() : nvrtc_(Nvrtc::Load()) {
-  if (nvrtc_.ok()) {
+  // An empty kernel opens all that NVRTC needs too, but takes as long as a small one.
+  if (nvrtc_.ok() && !(*nvrtc_)->LoadBuiltins()) {
     (void)RunNvrtc(**nvrtc_, "__global__ void stride_warm() {}",
                    {absl::StrCat("--gpu-architecture=sm_", (*nvrtc_)->newest_arch)}, {});
   }

@@ -15,7 +15,7 @@ namespace stride::cuda {
 // binaries still pass and all else answers UNAVAILABLE.
 class CudaCompiler : public worker::CodeCompiler {
  public:
-  // Opens NVRTC and compiles an empty kernel, so that everything it loads is loaded before the
+  // Opens NVRTC and what it loads to compile, so that everything it loads is loaded before the
   // first request.
   CudaCompiler();
 

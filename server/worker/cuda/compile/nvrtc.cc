@@ -127,6 +127,15 @@ absl::StatusOr<std::unique_ptr<const Nvrtc>> Nvrtc::Load() {
   return nvrtc;
 }
 
+bool Nvrtc::LoadBuiltins() const {
+  const std::string path = DynamicLibrary::PathOf(reinterpret_cast<const void*>(version));
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) return false;
+  const std::string name =
+      absl::StrCat(path.substr(0, slash), "/libnvrtc-builtins.so.", version_text);
+  return DynamicLibrary::Open("NVRTC's built-in functions", {name.c_str()}).ok();
+}
+
 absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& source,
                                      const std::vector<std::string>& options,
                                      const std::vector<std::string>& name_expressions,

@@ -14,6 +14,8 @@ namespace stride::cuda {
 struct Nvrtc {
   // UNAVAILABLE when no toolkit is installed.
   static absl::StatusOr<std::unique_ptr<const Nvrtc>> Load();
+  // Opens the one library that NVRTC itself opens when it compiles. False: it is not next to NVRTC.
+  bool LoadBuiltins() const;
 
   decltype(&::nvrtcVersion) version = nullptr;
   decltype(&::nvrtcGetErrorString) error_string = nullptr;
