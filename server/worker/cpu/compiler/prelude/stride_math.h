@@ -679,7 +679,7 @@ STRIDE_DEVICE double acos_(double x) {
 
 // ---- hyperbolic functions
 
-// (sinh(x) - x) / x^3 of z = x^2 up to 1: Taylor's terms.
+// (sinh(x) - x) / x^3 of z = x^2 up to 1, of doubles up to 2.25: Taylor's terms.
 STRIDE_DEVICE float sinh_tail(float z) {
   float p = (float)(1 / 39916800.0);
   p = fused(p, z, (float)(1 / 362880.0));
@@ -703,7 +703,7 @@ STRIDE_DEVICE double sinh_(double x) {
   double a = absolute(x), z = a * a;
   double near_zero = fused(a * z, sinh_tail(z), a);
   double half = exp_times_(a, -1.0);
-  return with_sign(a < 1 ? near_zero : half - 0.25 / half, x);
+  return with_sign(a < 1.5 ? near_zero : half - 0.25 / half, x);
 }
 STRIDE_DEVICE float sinh_(float x) {
   float a = absolute(x), z = a * a;
