@@ -26,9 +26,6 @@ _MAX_ARRAYS = 63
 # Work from which on what is never fused into its readers is sent as soon as it is recorded (`record`), in bytes that a device moves: some 25 us of an H100,
 # which is what a message costs, so that the device is not left waiting for the next one.
 LONG_BYTES = 64 << 20
-# From here on it leaves with what follows within a moment, or with the wait (`Session._holds`): a quarter of that time,
-# for which no message pays alone.
-SOON_BYTES = 16 << 20
 # A product and its sum in float32 take as long as so many bytes of device memory: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's data sheet of the H200.
 _BYTES_PER_PRODUCT = 2 * 4.8 / 67
 # A sum to one element is not sent early below this: its number then comes back with the command, without a handle and a
@@ -450,7 +447,7 @@ def record(
     node = Node(session, shape, dtype, op, inputs, caller(3))
     session._record(node)
     # Most are far from it.
-    if num_elements * _MAX_ITEM_BYTES >= SOON_BYTES or depth and size * depth * _BYTES_PER_PRODUCT >= SOON_BYTES:
+    if num_elements * _MAX_ITEM_BYTES >= LONG_BYTES or depth and size * depth * _BYTES_PER_PRODUCT >= LONG_BYTES:
         inputs = (node, *inputs[1:]) if picks else inputs
         _send_if_long((node, *inputs), size * depth)
     return node
@@ -485,20 +482,12 @@ def _send_if_long(moved, num_products: int) -> None:
     """Sends the first of the nodes (and numbers) that it reads or writes where that is worth a message."""
     node = moved[0]
     num_bytes = sum(one.nbytes for one in moved if type(one) is Node)
-    cost = max(num_bytes, int(num_products * _BYTES_PER_PRODUCT))
-    if cost < LONG_BYTES and (cost < SOON_BYTES or node.nbytes <= INLINE_BYTES or _computes(node)):
-        return  # the last two may travel with their read, or with what they are fused with
+    if num_products * _BYTES_PER_PRODUCT < LONG_BYTES and num_bytes < LONG_BYTES:
+        return
     if not node.shape and num_bytes < _LONG_SUM_BYTES:
         return
-    if not _parts_long_expression(node, min(cost, LONG_BYTES)):
-        node.session._send_early(node, cost)
-
-
-def product_bytes(node: Node) -> int:
-    """The bytes that a device moves while it computes a product of matrices; 0 for another node."""
-    if type(node.op) is not Prepared or node.op.kind != "matmul":
-        return 0
-    return int(prod(node.shape) * node.inputs[0].shape[-1] * _BYTES_PER_PRODUCT)
+    if not _parts_long_expression(node):
+        node.session._send_early(node)
 
 
 def _is_returned(node: Node) -> bool:
@@ -517,10 +506,9 @@ def _computes(node: Node) -> bool:
     return type(node.op) is Prepared and node.op.computes
 
 
-def _parts_long_expression(node: Node, num_bytes: int) -> bool:
-    """Whether to compute `node` now would write out, for the array that holds it, an elementwise value below its
-    inputs for which a device moves `num_bytes` more: it is fused, if the array is gone by the time of a read, as those
-    of a function's local variables are."""
+def _parts_long_expression(node: Node) -> bool:
+    """Whether to compute `node` now would write out, for the array that holds it, a long elementwise value below its inputs: it is fused, if the array is gone
+    by the time of a read, as those of a function's local variables are."""
     below = {node} if _computes(node) else {one for one in node.inputs if type(one) is Node}
     seen = set(below)
     while below:
@@ -530,7 +518,7 @@ def _parts_long_expression(node: Node, num_bytes: int) -> bool:
             if type(one) is Node and one.op is not None:
                 fits = reduces or type(reader.op) is str and one.shape == reader.shape
                 could_fuse = fits and type(one.op) is str and one.held
-                if could_fuse and 2 * one.nbytes >= num_bytes:  # written and read once more
+                if could_fuse and 2 * one.nbytes >= LONG_BYTES:  # written and read once more
                     return True
                 if one not in seen:
                     below.add(one)
@@ -795,7 +783,6 @@ class Flush:
         self.num_launches = 0
         self.is_urgent = False  # has a command that others are not waited for with
         self.has_long = False  # has an operation that keeps the device at work
-        self.long_bytes = 0  # that a device moves for those that are not sent by a wait
         # In front: the arrays to come may have the memory of those that are gone.
         self._release([])
 
@@ -990,12 +977,11 @@ class Flush:
         self._add_view(handle, (view,), result, origin)
         return result
 
-    def note_long(self, num_bytes: int) -> None:
-        """Counts the last operation among the launches, as one that takes the device as long as to move so many bytes.
-        Operations after it may have the memory of arrays that are gone."""
+    def note_long(self) -> None:
+        """Counts the last operation among the launches, as one that takes the device some time. Operations after it may
+        have the memory of arrays that are gone."""
         self.num_launches += 1
         self.has_long = True
-        self.long_bytes += num_bytes
         self._release([])
 
     def finish(self) -> None:
@@ -1010,7 +996,7 @@ class Flush:
         self.commands = self.request.commands
         self.notes, self.pieces = {}, []
         self._begun = 0, 0, None, None
-        self.num_launches, self.is_urgent, self.has_long, self.long_bytes = 0, False, False, 0
+        self.num_launches, self.is_urgent, self.has_long = 0, False, False
         return taken
 
     def _release(self, handles: List[int]) -> None:

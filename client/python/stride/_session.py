@@ -14,11 +14,10 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _encoding, _errors, _graph, _local, _origin, _printed, _reach, _shared
-from stride import _transfer
+from stride import _address, _daemon, _dtypes, _encoding, _errors, _local, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
-from stride._graph import MAX_WEIGHT, Flush, Node, product_bytes, spec_of
+from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
 from stride._helpers import Helpers
 from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections
@@ -41,8 +40,6 @@ _HOLD_SECONDS = 1e-4
 # How long after a message long operations are held at most: the device may have nothing to do by then.
 _HOLD_LONG_SECONDS = 2e-4
 _MAX_HELD = 32
-# The work of long operations that is held at most, in bytes that a device moves.
-_MOST_LONG_BYTES = 1 << 30
 # Many values that are sent at once leave in parts of 1, 2, 4, 8, ... values where these have so many bytes each, which
 # an H100 moves in some 3 us with the other inputs: the device works while the rest is encoded, and messages are few.
 _PART_BYTES = 4 << 20
@@ -185,7 +182,6 @@ class Session:
     _held: Optional[Flush] = None  # commands that are to travel with the next ones
     _sent_launch = 0.0  # when a launch was sent or held last
     _sent_message = 0.0  # when a message with commands was sent last
-    _next_long_bytes = 0  # the work (`Flush.long_bytes`) that is held at most, while the device has as much
     _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
 
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
@@ -334,14 +330,13 @@ class Session:
             if len(left) > _SWEEP_AFTER // 2:
                 self._settle()
 
-    def _send_early(self, node: Node, num_bytes: int) -> None:
-        """Sends what computes a node that no read asks for yet, soon: it takes a device as long as to move so many
-        bytes. Raises nothing: a node that cannot be sent stays as it
+    def _send_early(self, node: Node) -> None:
+        """Sends what computes a node that no read asks for yet. Raises nothing: a node that cannot be sent stays as it
         is, and its read raises the error."""
         if self._is_trace:
             return
         try:
-            self._flush((node,), lambda flush: flush.note_long(num_bytes), may_hold=True)
+            self._flush((node,), Flush.note_long, may_hold=True)
         except Exception:
             pass  # also what builders raise
 
@@ -420,17 +415,9 @@ class Session:
         """Whether launches wait for those that follow. The session's lock is held."""
         now = time.monotonic()
         last, self._sent_launch = self._sent_launch, now
-        if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD:
+        if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD or now - last > _HOLD_SECONDS:
             return False
-        if flush.num_launches == 1 and 0 < flush.long_bytes < _graph.LONG_BYTES:
-            holds = True  # it pays no message alone
-        elif flush.has_long and now - self._sent_message > _HOLD_LONG_SECONDS:
-            holds = False
-        else:
-            # Each message has twice the work of the one before, which the device has then.
-            holds = now - last <= _HOLD_SECONDS and flush.long_bytes <= self._next_long_bytes
-        if not holds:
-            self._next_long_bytes = min(2 * flush.long_bytes, _MOST_LONG_BYTES)
+        if flush.has_long and now - self._sent_message > _HOLD_LONG_SECONDS:
             return False
         if not self._send_soon.is_set():
             if self._sender is None:
@@ -830,9 +817,8 @@ class Session:
 
 
 def _is_long(node: Node) -> bool:
-    """Whether a value is worth a message: it, or what is no elementwise function's first input, has many bytes, or it
-    is a product that takes as long."""
-    if node.nbytes >= _PART_BYTES or product_bytes(node) >= _PART_BYTES:
+    """Whether a value is worth a message: it, or what is no elementwise function's first input, has many bytes."""
+    if node.nbytes >= _PART_BYTES:
         return True
     return type(node.op) is not str and bool(node.inputs) and type(node.inputs[0]) is Node and \
         node.inputs[0].nbytes >= _PART_BYTES
