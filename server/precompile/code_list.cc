@@ -290,11 +290,15 @@ class CodeList {
       matmul.mutable_matmul()->mutable_right()->set_handle(2);
       Add(matmul, {Array(dtype, {20, 30}), Array(dtype, {30, 20})});
     }
-    // A vector by a vector is a reduction.
+    // A vector by a vector is a reduction, and one by a matrix may be.
     v1::Operation dot;
     dot.mutable_matmul()->mutable_left()->set_handle(1);
     dot.mutable_matmul()->mutable_right()->set_handle(2);
-    for (DType dtype : AllTypes()) Add(dot, {Array(dtype, kLine), Array(dtype, kLine)});
+    for (DType dtype : AllTypes()) {
+      Add(dot, {Array(dtype, kLine), Array(dtype, kLine)});
+      Add(dot, {Array(dtype, {20, 30}), Array(dtype, {30})});
+      Add(dot, {Array(dtype, {20}), Array(dtype, {20, 30})});
+    }
     for (DType left : {DType::kInt8, DType::kUInt8}) {
       for (DType right : {DType::kInt8, DType::kUInt8}) {
         v1::Operation matmul;

@@ -211,7 +211,22 @@ ST_FLOAT1(exp, expf, exp)
 ST_FLOAT1(exp2, exp2f, exp2)
 ST_FLOAT1(expm1, expm1f, expm1)
 ST_FLOAT1(log, logf, log)
+#if ST_CUDA
+ST_FN float st_log2(float a) { return log2f(a); }
+// CUDA's is a product with a rounded logarithm of e: log2(8) was 1 unit in the last place below 3.
+// A power of two is exact here, as in NumPy. frexp leaves 0, infinity and NaN as they are, with 0.
+ST_FN double st_log2(double a) {
+  int exponent;
+  double part = frexp(a, &exponent);  // in [0.5, 1)
+  if (part < 0x1.6a09e667f3bcdp-1) {  // sqrt(0.5)
+    part *= 2;
+    --exponent;
+  }
+  return exponent + log2(part);
+}
+#else
 ST_FLOAT1(log2, log2f, log2)
+#endif
 ST_FLOAT1(log10, log10f, log10)
 ST_FLOAT1(log1p, log1pf, log1p)
 ST_FLOAT1(cbrt, cbrtf, cbrt)
