@@ -12,6 +12,7 @@
 #include <string>
 
 #include "server/worker/cpu/device.h"
+#include "server/worker/cpu/lower/blas.h"
 #include "server/worker/cpu/machine.h"
 #include "server/worker/runtime/worker_main.h"
 
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && (std::strcmp(argv[1], "--list") == 0 || std::strcmp(argv[1], "--compile") == 0)) {
     return BecomeCompiler(argv);
   }
+  stride::cpu::ChooseBlasCore(argv);
   return stride::worker::WorkerMain(
       argc, argv,
       {.list = nullptr,

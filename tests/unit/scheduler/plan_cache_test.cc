@@ -81,7 +81,7 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
 
   v1::Operation sum;
   sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
-  std::vector<v1::Operation> sums(10, sum);
+  std::vector<v1::Operation> sums(11, sum);
   sums[0].mutable_reduction()->set_function(v1::Reduction::FUNCTION_MEAN);
   sums[1].mutable_reduction()->set_function_name("add");
   sums[2].mutable_reduction()->set_data_type(v1::DATA_TYPE_FLOAT64);
@@ -94,6 +94,7 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
   (*sums[8].mutable_reduction()->mutable_expression()->mutable_inputs())["x"].set_handle(1);
   sums[9] = sums[8];
   sums[9].mutable_reduction()->mutable_expression()->set_text("x - 1");
+  sums[10].mutable_reduction()->set_correction(1);
   for (const v1::Operation& other : sums) EXPECT_NE(Key(other), Key(sum)) << other.DebugString();
   EXPECT_NE(Key(sums[9]), Key(sums[8]));
 
@@ -127,7 +128,7 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
 TEST(PlanCacheTest, NoFieldIsForgotten) {
   EXPECT_EQ(v1::Ufunc::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Expression::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::Reduction::descriptor()->field_count(), 11);
+  EXPECT_EQ(v1::Reduction::descriptor()->field_count(), 12);
   EXPECT_EQ(v1::Matmul::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Copy::descriptor()->field_count(), 3);
 }

@@ -1,11 +1,16 @@
 #include "server/worker/cpu/lower/blas.h"
 
 #include <cblas.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <complex>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "server/worker/cpu/lower/scratch.h"
 
@@ -206,6 +211,35 @@ void SetBlasThreads(int num_threads) {
   if (openblas_get_parallel() != OPENBLAS_THREAD) num_threads = 1;
   // Setting it takes a lock and may start threads: only when it changes.
   if (openblas_get_num_threads() != num_threads) openblas_set_num_threads(num_threads);
+}
+
+std::string_view BetterBlasCore(std::string_view chosen, const VectorSets& sets) {
+  constexpr std::string_view kWithoutAvx2[] = {"Prescott",    "Core2",     "Penryn",  "Dunnington",
+                                               "Nehalem",     "Atom",      "Generic", "Unknown",
+                                               "Sandybridge", "Barcelona", "Opteron"};
+  const bool is_old =
+      std::find(std::begin(kWithoutAvx2), std::end(kWithoutAvx2), chosen) != std::end(kWithoutAvx2);
+  if (!is_old || !sets.avx2) return {};
+  return sets.avx512 ? "SkylakeX" : "Haswell";
+}
+
+void ChooseBlasCore(char** argv) {
+#if defined(__x86_64__)
+  constexpr char kVariable[] = "OPENBLAS_CORETYPE";
+  if (std::getenv(kVariable) != nullptr) return;
+  const VectorSets sets = {
+      .avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
+      .avx512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                __builtin_cpu_supports("avx512vl"),
+  };
+  const std::string_view core = BetterBlasCore(openblas_get_corename(), sets);
+  if (core.empty()) return;
+  setenv(kVariable, std::string(core).c_str(), /*overwrite=*/1);
+  execv("/proc/self/exe", argv);
+  unsetenv(kVariable);  // it goes on with slower kernels
+#else
+  (void)argv;
+#endif
 }
 
 }  // namespace stride::cpu

@@ -258,7 +258,7 @@ TEST_F(EmittedCodeTest, EveryMaskAndSort) {
     compress.mutable_compress()->set_count(5);
     compress.add_outputs()->set_handle(9);
     ExpectCompiles(compress, {Contiguous(dtype, {30, 40}), Contiguous(DType::kBool, {30})},
-                   {"stride_phase0", "stride_phase3"});
+                   {"stride_phase0", "stride_phase1"});
     v1::Operation nonzero;
     nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
     nonzero.mutable_nonzero()->set_count(5);

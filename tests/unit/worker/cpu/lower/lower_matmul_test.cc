@@ -7,6 +7,7 @@
 
 #include "server/base/memory_file.h"
 #include "server/store/dtype.h"
+#include "server/worker/cpu/lower/blas.h"
 #include "server/worker/cpu/lower/half_float.h"
 #include "server/worker/cpu/lower/lowering.h"
 
@@ -255,6 +256,17 @@ TEST_F(MatmulTest, OutOfBoundsIsRefused) {
   EXPECT_TRUE(LowerMatmul({&arenas_, &modules_, &pool_}, launch).ok());
   launch.set_m(-1);
   EXPECT_FALSE(LowerMatmul({&arenas_, &modules_, &pool_}, launch).ok());
+}
+
+// A model of 2023 that OpenBLAS 0.3.21 does not know ran the kernels of a Prescott.
+TEST(BlasCoreTest, UnknownModelsTakeKernelsOfTheirInstructions) {
+  const VectorSets none, avx2 = {.avx2 = true}, avx512 = {.avx2 = true, .avx512 = true};
+  EXPECT_EQ(BetterBlasCore("Prescott", avx512), "SkylakeX");
+  EXPECT_EQ(BetterBlasCore("Prescott", avx2), "Haswell");
+  EXPECT_EQ(BetterBlasCore("Nehalem", avx2), "Haswell");
+  EXPECT_EQ(BetterBlasCore("Prescott", none), "");
+  for (const char* known : {"Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids", "Later"})
+    EXPECT_EQ(BetterBlasCore(known, avx512), "") << known;
 }
 
 }  // namespace
