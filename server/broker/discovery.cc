@@ -100,8 +100,8 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
   return list;
 }
 
-// Of all executables at once: a driver takes some tenths of a second to begin, in which the others
-// list theirs.
+// All executables are asked at once: a driver takes some tenths of a second to begin, in which the
+// others list theirs.
 std::vector<absl::StatusOr<wire::DeviceList>> RunLists(const std::vector<Executable>& executables,
                                                        absl::Duration timeout,
                                                        const SandboxPolicy& sandbox,

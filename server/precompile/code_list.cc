@@ -243,7 +243,7 @@ class CodeList {
     }
   }
 
-  // Of arrays, and of one number.
+  // Arrays, and one number.
   void AddScatters(v1::Operation scatter, DType dtype) {
     const ops::Input line = Array(dtype, kLine), matrix = Array(dtype, kMatrix),
                      places = Array(DType::kInt64, kLine), number = Array(dtype, {});

@@ -78,8 +78,8 @@ std::shared_ptr<const Planned> NoPlan();
 // are called. It is made for every operation, and so takes no memory from elsewhere.
 class PlanKey {
  public:
-  // Of arrays that are not there (scalars, new outputs) null is given. `tenant`: whose operation it
-  // is. Only a key with a client's code depends on it: tenants do not share compiled code of
+  // Null stands for an array that is not there (a scalar, a new output). `tenant`: whose operation
+  // it is. Only a key with a client's code depends on it: tenants do not share compiled code of
   // theirs.
   PlanKey(const TenantId& tenant, const v1::Operation& operation,
           absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);

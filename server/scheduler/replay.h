@@ -52,7 +52,7 @@ struct Replay {
 
   // As devices of one target run it.
   struct Ready {
-    // Of graph.codes, and the block loops where steps run by blocks.
+    // Modules of graph.codes, and the block loops where steps run by blocks.
     std::vector<std::shared_ptr<const broker::CompiledModule>> modules;
     wire::Graph steps;          // with modules, arguments, and the graph's slots
     std::vector<bool> written;  // of the program's inputs, by kernels

@@ -146,7 +146,7 @@ st.log(st.exp(b).sum(axis=1))
 st.exp(b) / st.exp(b).sum(axis=1, keepdims=True)
 """.strip().splitlines()
 
-# Of `small`, an array of each of the less common types.
+# `small` is an array of each of the less common types.
 NARROW = """
 small.sum()
 small.sum(axis=0)

@@ -255,4 +255,5 @@ class LaunchTemplate:
         end = (_WAIT if wait else b"") + (_CODE_FROM if num_from else b"")
         size = varint(2 + num_id + len(operation_bytes) + operation_size + len(end) + num_from)
         before_arguments = b"".join((_OPERATION, operation_bytes, _KERNEL_LAUNCH, launch_bytes, code, self.head))
-        return b"%b".join(one.replace(b"%", b"%%") for one in (_COMMANDS + size + _ID, before_arguments, self.tail + end, b""))
+        parts = _COMMANDS + size + _ID, before_arguments, self.tail + end, b""
+        return b"%b".join(one.replace(b"%", b"%%") for one in parts)

@@ -16,7 +16,7 @@ NUMBERS = (int, float, complex, np.number, np.bool_)
 NUMBER_TYPES = frozenset((bool, int, float, complex, *[one.type for one in _dtypes.NUMBERS if one.kind in "biufc"]))
 
 
-# What a launch takes as it is.
+# Types that a launch takes as they are.
 PLAIN_TYPES = NUMBER_TYPES | {Array}
 
 

@@ -70,7 +70,7 @@ def _product_in(dtype: np.dtype) -> Prepared:
     return Prepared(pb.Operation(matmul=pb.Matmul(data_type=_dtypes.NUMBERS[dtype])), "matmul", ("left", "right"))
 
 
-# Of these sums in these types are formed without copies of the factors.
+# Sums in these types are formed without copies of the factors.
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 _SUMS_OF_BYTES = (np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.uint32))
 

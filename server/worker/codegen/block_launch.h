@@ -33,7 +33,7 @@ struct ElementRange {
 absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
                                         absl::Span<const uint64_t> addresses, ElementRange range,
                                         int num_multiprocessors);
-// Of all elements.
+// All elements.
 absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
                                         absl::Span<const uint64_t> addresses,
                                         int num_multiprocessors);

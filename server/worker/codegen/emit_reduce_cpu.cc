@@ -11,7 +11,7 @@
 namespace stride::codegen {
 namespace {
 
-// Of a run whose order does not matter: it stays in the first-level cache.
+// A run whose order does not matter stays in the first-level cache.
 constexpr size_t kLongRunBytes = 16384;
 
 constexpr char kCascade[] = R"(

@@ -166,7 +166,7 @@ v1::Operation SumOfFirst() {
   return sum;
 }
 
-// Of float32 elements along a row, as a GPU takes them.
+// Float32 elements along a row, as a GPU takes them.
 wire::Code PlainSum() {
   return ops::PlainReduceCode(wire::ReduceCode::COMBINE_ADD, static_cast<int>(DType::kFloat32),
                               /*columns=*/false,

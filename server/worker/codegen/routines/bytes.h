@@ -224,7 +224,7 @@ ST_FN int first_line(bool by_depth) {
 
 // The four words of a fragment with rows [first, first + 16) of a tile, multiples of 16, and bytes
 // [depth, depth + 32), a multiple of 32: these change bits of their own in what first_line returns.
-// Of the right factor: words 0 and 2 are the fragment of the even columns, 1 and 3 of the odd ones.
+// The right factor: words 0 and 2 are the fragment of the even columns, 1 and 3 of the odd ones.
 ST_FN void read_fragment(st_u32 (&words)[4], const char* tile, bool by_depth, int line, int first,
                          int depth) {
   if (by_depth) {
@@ -277,7 +277,7 @@ ST_FN void multiply_bytes(const Launch& launch, char* output, const Factor& left
   Chunk of_left[kHeld], of_right[kHeld];
   int used = 0;
   for (st_i64 start = -kDepth; start < launch.k; start += kDepth) {
-    // What the next round takes is on its way while this one computes.
+    // The next round's values are loaded while this one computes.
     const st_i64 next = start + kDepth;
     if (next < launch.k) {
 #pragma unroll

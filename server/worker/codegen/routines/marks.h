@@ -140,7 +140,7 @@ ST_FN void phase1(const Launch& launch, st_i64 tile) {
       if (lane == 0) words[k * kWarps + warp] = lanes;
     }
   }
-  // What is before this tile, and all.
+  // The counts before this tile, and of all.
   const st_u32 tiles = (st_u32)launch.pass[1], in_chunk = (st_u32)launch.pass[0];
   const st_u32 chunk = (st_u32)tile / in_chunk, chunks = (tiles + in_chunk - 1) / in_chunk;
   st_u64 before = 0, all = 0;

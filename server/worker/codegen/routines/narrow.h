@@ -1,6 +1,6 @@
 // The passes of seek.h on a GPU. As soon as few elements of a row begin with the digits found, a
 // pass that counts also collects them in the scratch memory, so that later passes read only these.
-// Of the k first in order (top.h), all elements up to them are collected.
+// For the k first in order (top.h), all elements up to them are collected.
 constexpr int kWarps = ST_THREADS / 32;
 constexpr int kCounters = kMostRanks * kBins > (1 << kFirstBits) ? kMostRanks* kBins
                                                                  : 1 << kFirstBits;
@@ -20,7 +20,7 @@ ST_FN st_i64 counts_of_row(const Launch& launch) {
 }
 ST_FN st_i64 room_of_row(const Launch& launch) { return launch.operand0.own_extents[0] / 4; }
 ST_FN char* seek_memory(const Launch& launch) {
-  // What top.h sorts at the end comes first.
+  // Elements that top.h sorts at the end come first.
   const st_i64 first = kTop ? launch.count * launch.ST_LAST.own_extents[0] * sizeof(Entry) : 0;
   return launch.scratch + (first + 15) / 16 * 16;
 }
@@ -38,7 +38,7 @@ ST_FN Entry* collected_of(const Launch& launch, st_i64 number) {
   return (Entry*)all + number * room_of_row(launch);
 }
 
-// Both zeros are one key where places tell equal elements apart.
+// Both zeros are one key where places order equal elements.
 ST_FN RadixKey seek_key(T0 x) {
   if constexpr (kTop) {
     return radix_key(x, kDescending);
@@ -210,7 +210,7 @@ ST_FN void seek_begin(const Launch& launch, st_i64 item) {
   counts_of(launch, 0, 0)[item] = 0;
 }
 
-// What a block reads of a row, or of what was collected of it.
+// The part of a row, or of its collected elements, that a block reads.
 struct Chunk {
   st_i64 number, begin, end;
   const Entry* collected;

@@ -67,7 +67,7 @@ ST_FN void multiply_tiles(const Launch& launch) {
         for (int j = 0; j < kEach; ++j) sums[i][j] = 0;
       }
       for (st_i64 start = -kDepth; start < launch.k; start += kDepth) {
-        // What the next round takes is on its way while this one computes.
+        // The next round's values are loaded while this one computes.
         const st_i64 next = start + kDepth;
         if (next < launch.k) {
           fetch<kEach>(of_left, left, left_strides[kRow], left_strides[kColumn], first_row, next,

@@ -57,7 +57,7 @@ ST_FN bool before_by_keys(const Launch& launch, const Row& row, const E& a, cons
     ST_MIDDLE(ST_KEY)
     return false;
   } else if constexpr (kTop) {
-    // What a GPU gathers is not in the order of its places (top.h).
+    // A GPU gathers elements in another order than that of their places (top.h).
     if (st_before(a.key, b.key, kDescending)) return true;
     return a.place < b.place && !st_before(b.key, a.key, kDescending);
   } else {

@@ -51,7 +51,7 @@ ST_FN Part combine_lanes(Part part) {
   }
   return part;
 }
-// What the threads before have, and what all have. `warps` is the block's, and free when all
+// The values of the threads before, and of all. `warps` is the block's, and free when all
 // threads have come to a barrier after this.
 ST_FN Part combine_threads(Part part, Part* total, Part* warps) {
   const int lane = ST_THREAD % kLane;

@@ -30,7 +30,7 @@ absl::Status LowerReduceByBlocks(const Lowering& lowering, KernelModule& plain, 
     if (!reserved.ok()) return reserved.status();
     scratch = *reserved;
   }
-  // One that is not the last tells of no end.
+  // A launch that is not the last marks no end.
   Lowering before = lowering;
   before.end = nullptr;
   const auto run = [&](codegen::BlocksStep& step) -> absl::Status {

@@ -76,7 +76,7 @@ STRIDE_DEVICE double tan_of_few(double x) {
   return absolute(x) < 0x1p-27 ? x : result;
 }
 
-// Of any argument, with the bits of the above where there are few turns.
+// For any argument, with the bits of the above where there are few turns.
 template <class T>
 STRIDE_DEVICE T sin_of_any(T x) {
   return of_few_turns(x) ? sin_of_few(x) : sin_(x);
