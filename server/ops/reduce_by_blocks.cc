@@ -83,25 +83,6 @@ std::optional<TakenAtOnce> TakenOf(const Code& code) {
   return of(code.input_dtypes(0), code.access(0));
 }
 
-wire::Code PlainCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
-                     uint32_t reduced_rank) {
-  wire::Code result;
-  Code& plain = *result.mutable_reduce();
-  plain.add_input_dtypes(accumulator_dtype);
-  *plain.mutable_map() = InputAlone(accumulator_dtype);
-  plain.set_combine(combine);
-  plain.set_accumulator_dtype(accumulator_dtype);
-  plain.set_output_dtype(AccumulatedType(combine, accumulator_dtype));
-  *plain.mutable_finish() = InputAlone(plain.output_dtype());
-  plain.set_kept_rank(columns ? 2 : 1);
-  plain.set_reduced_rank(reduced_rank);
-  const bool one_run = !columns && reduced_rank <= 1;
-  plain.add_access(one_run ? wire::Layout::ACCESS_CONTIGUOUS : wire::Layout::ACCESS_STRIDED);
-  plain.set_kept_contiguous(columns);
-  plain.set_index_32bit(true);  // the daemon bounds the values
-  return result;
-}
-
 int64_t Product(const Extents& extents, int count) {
   int64_t product = 1;
   for (int i = 0; i < count; ++i) product *= extents[i];
@@ -118,19 +99,10 @@ std::vector<int64_t> StridesOf(const Extents& extents, int64_t step) {
   return strides;
 }
 
-// One axis at least, as every elementwise launch has.
-void AddAxes(const Extents& extents, wire::ElementwiseLaunch* launch) {
-  launch->mutable_extents()->MergeFrom(extents);
-}
-
 void SetContiguous(const Extents& extents, int32_t dtype, wire::Operand* operand) {
   operand->set_dtype(dtype);
-  operand->mutable_strides()->Resize(extents.size(), 0);
-  int64_t step = ItemSize(static_cast<DType>(dtype));
-  for (int i = extents.size(); i-- > 0;) {
-    operand->set_strides(i, step);
-    step *= extents[i];
-  }
+  for (int64_t stride : StridesOf(extents, ItemSize(static_cast<DType>(dtype))))
+    operand->add_strides(stride);
 }
 
 // Strides of the axes [begin, end) of `from`.
@@ -160,12 +132,26 @@ std::optional<wire::Code> PlainReduceCode(const Code& code, Runs runs) {
 
 wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
                            uint32_t reduced_rank) {
-  return PlainCode(combine, accumulator_dtype, columns, reduced_rank);
+  wire::Code result;
+  Code& plain = *result.mutable_reduce();
+  plain.add_input_dtypes(accumulator_dtype);
+  *plain.mutable_map() = InputAlone(accumulator_dtype);
+  plain.set_combine(combine);
+  plain.set_accumulator_dtype(accumulator_dtype);
+  plain.set_output_dtype(AccumulatedType(combine, accumulator_dtype));
+  *plain.mutable_finish() = InputAlone(plain.output_dtype());
+  plain.set_kept_rank(columns ? 2 : 1);
+  plain.set_reduced_rank(reduced_rank);
+  const bool one_run = !columns && reduced_rank <= 1;
+  plain.add_access(one_run ? wire::Layout::ACCESS_CONTIGUOUS : wire::Layout::ACCESS_STRIDED);
+  plain.set_kept_contiguous(columns);
+  plain.set_index_32bit(true);  // the daemon bounds the values
+  return result;
 }
 
 wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, bool columns,
                            const TakenAtOnce& taken) {
-  wire::Code code = PlainCode(combine, accumulator_dtype, columns, 1);
+  wire::Code code = PlainReduceCode(combine, accumulator_dtype, columns, /*reduced_rank=*/1);
   if (!OrderMatters(combine, accumulator_dtype)) return code;
   const TakenAtOnce own = Canonical(taken, columns);
   Code::Computed& computed = *code.mutable_reduce()->mutable_computed();
@@ -210,10 +196,10 @@ wire::ReduceLaunch::ByBlocks ReduceByBlocks(const Code& code, uint64_t loops) {
 
 wire::ElementwiseLaunch MapLaunch(const wire::ReduceLaunch& launch, bool columns) {
   wire::ElementwiseLaunch map;
-  AddAxes(columns ? launch.reduced_extents() : launch.kept_extents(), &map);
-  AddAxes(columns ? launch.kept_extents() : launch.reduced_extents(), &map);
+  map.mutable_extents()->MergeFrom(columns ? launch.reduced_extents() : launch.kept_extents());
+  map.mutable_extents()->MergeFrom(columns ? launch.kept_extents() : launch.reduced_extents());
   const int kept = launch.kept_extents_size(), all = kept + launch.reduced_extents_size();
-  if (all == 0) map.add_extents(1);
+  if (all == 0) map.add_extents(1);  // an elementwise launch has one axis at least
   for (const wire::Operand& input : launch.inputs()) {
     wire::Operand* operand = map.add_inputs();
     operand->set_dtype(input.dtype());
@@ -269,7 +255,7 @@ wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, Runs runs
 
 wire::ElementwiseLaunch FinishLaunch(const wire::ReduceLaunch& launch) {
   wire::ElementwiseLaunch finish;
-  AddAxes(launch.kept_extents(), &finish);
+  *finish.mutable_extents() = launch.kept_extents();
   wire::Operand output = launch.output();
   if (launch.kept_extents().empty()) {
     finish.add_extents(1);

@@ -75,7 +75,8 @@ inline std::shared_ptr<Planned> MakePlanned(ops::Plan plan) {
 std::shared_ptr<const Planned> NoPlan();
 
 // What a plan depends on: the operation and how its arrays lie, never what is in them or what they
-// are called. It is made for every operation, and so takes no memory from elsewhere.
+// are called. It is made for every operation, and so takes no memory from elsewhere for the kinds
+// that are small and many; the others are copied (AddWhole).
 class PlanKey {
  public:
   // Null stands for an array that is not there (a scalar, a new output). `tenant`: whose operation

@@ -17,8 +17,8 @@ using Module = std::shared_ptr<const broker::CompiledModule>;
 bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
   const std::string& target = task->lane->description.target();
   if (auto found = task->replay->ready.find(target); found != task->replay->ready.end()) {
-    NoteReplayByBlocks(*task, target);
-    return TakeReplay(task, task->replay->ready.at(target));
+    NoteReplayByBlocks(*task, target, found->second->elements_by_blocks);
+    return TakeReplay(task, found->second);
   }
   if (std::exchange(task->compile_requested, true)) return false;
   task->compile_start = core_->Now();
@@ -93,8 +93,7 @@ ReplayTier Scheduler::TierOf(const Task& task, const std::string& target) const 
 }
 
 // A program that ran by blocks for long enough gets code of its own.
-void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target) {
-  const int64_t elements = task.replay->ready.at(target)->elements_by_blocks;
+void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target, int64_t elements) {
   if (elements == 0) return;
   Replay::ByBlocks& known = task.replay->by_blocks[target];
   known.elements += elements;

@@ -300,7 +300,7 @@ class Scheduler {
   bool HaveReplay(const std::shared_ptr<Task>& task);
   bool TakeReplay(const std::shared_ptr<Task>& task, std::shared_ptr<const Replay::Ready> ready);
   ReplayTier TierOf(const Task& task, const std::string& target) const;
-  void NoteReplayByBlocks(const Task& task, const std::string& target);
+  void NoteReplayByBlocks(const Task& task, const std::string& target, int64_t elements);
   // Calls `done` once, with the tenant's lock held, when all have ended: the modules, null where
   // `codes` has null, or the first error. `later`: nothing waits for them. `done` keeps the codes.
   using AllCompiled =

@@ -63,10 +63,6 @@ std::string IdentityText(Code::Combine combine, DType dtype) {
   }
 }
 
-bool IsArg(Code::Combine combine) {
-  return combine == Code::COMBINE_ARGMIN || combine == Code::COMBINE_ARGMAX;
-}
-
 // Where the map tells which elements take part: those that do are counted, and only they combine.
 std::string CountingText(const std::string& type, const std::string& identity,
                          const std::string& combined) {
@@ -126,7 +122,7 @@ std::string AccumulatorText(const Code& code, DType dtype, bool counts) {
                         absl::StrCat("  const ", type, " value = (", type, ")(",
                                      CombineText(code.combine(), type), ");\n"));
   }
-  if (!IsArg(code.combine())) {
+  if (!ops::IsArg(code.combine())) {
     return absl::StrCat("struct Acc {\n  ", type,
                         " value;\n};\nST_FN Acc st_identity() { return Acc{", identity, "}; }\n",
                         "ST_FN Acc st_combine(Acc a, Acc b) { return Acc{(", type, ")(",
@@ -268,7 +264,7 @@ absl::StatusOr<ReduceText> PrepareReduce(const Code& code, Target target) {
       code.finish().results_size() != 1)
     return Broken("results");
   const bool by_program = code.combine() == Code::COMBINE_PROGRAM;
-  text.finishes_index = IsArg(code.combine());
+  text.finishes_index = ops::IsArg(code.combine());
   text.is_moments = code.combine() == Code::COMBINE_MOMENTS;
   text.stores_accumulator = code.stores_accumulator();
   text.reads_accumulator = code.reads_accumulator();
