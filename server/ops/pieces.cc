@@ -28,9 +28,6 @@ int64_t Product(Extents extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
-// As kPartialBytes of codegen/reduce_constants.h: moments of complex128, the longest.
-constexpr int64_t kRecordBytes = 48;
-
 absl::Status NotCut(absl::string_view why) { return absl::UnimplementedError(why); }
 
 int64_t ItemOf(const wire::Operand& operand) {

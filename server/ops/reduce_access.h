@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "server/store/dtype.h"
 #include "server/wire/plan.pb.h"
 
@@ -9,6 +11,9 @@ namespace stride::ops {
 
 // Whether the result is the place of an extreme.
 bool IsArg(wire::ReduceCode::Combine combine);
+
+// Bytes of a partial result that is a record of moments: that of complex128, the longest.
+inline constexpr int64_t kRecordBytes = 48;
 
 // The type of input 0 of the code's `finish`.
 DType FinishedType(wire::ReduceCode::Combine combine, DType accumulator);

@@ -6,6 +6,8 @@
 #include "server/worker/codegen/reduce_constants.h"
 
 namespace stride::codegen {
+
+static_assert(kPartialBytes == ops::kRecordBytes);
 namespace {
 
 struct Counts {
