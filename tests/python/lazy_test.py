@@ -1,5 +1,6 @@
-"""What is sent, when, and where errors are told."""
+"""Commands that a session sends, their times, and the reports of errors."""
 
+import contextlib
 import functools
 import gc
 import itertools
@@ -657,10 +658,13 @@ class LazyTest(client_case.ClientCase):
         self.assertIn("ufunc", sent.kinds)
         self.same(x, np.full(3, 2.0))
 
-    # --- what is sent before anybody reads it ---
+    # --- operations that are sent before a read ---
 
+    @contextlib.contextmanager
     def long_from(self, num_bytes):
-        return unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes)
+        """Operations that move `num_bytes` are long; each travels alone, however soon it follows another one."""
+        with unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes), unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0):
+            yield
 
     def matrix(self, n):
         host = np.random.default_rng(n).normal(size=(n, n))

@@ -249,6 +249,9 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     const Error cut = put.error();
     const auto known = Describe(ways, name);
     if (known && !*known) return cut;  // no daemon returns
+    // The channel of control calls may be back while those of the data are in their backoff, where
+    // each call fails at once and the restarts would be used up.
+    if (!ways.channels.ConnectBulk(GrpcTimeAfter(kDaemonReturns))) return cut;
     auto missing = CutRanges(size, ways.channels.num_bulk());
     // An array that is overwritten says of its old content that it is ready.
     if (known && !options.overwrite) {

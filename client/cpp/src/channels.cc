@@ -108,6 +108,13 @@ std::shared_ptr<grpc::Channel> Channels::Bulk(int index) {
   return channel;
 }
 
+bool Channels::ConnectBulk(gpr_timespec deadline) {
+  for (int i = 0; i < num_bulk(); ++i) {
+    if (!Bulk(i)->WaitForConnected(deadline)) return false;
+  }
+  return true;
+}
+
 void Channels::DropBulk(int index, const std::shared_ptr<grpc::Channel>& channel) {
   std::lock_guard lock(mutex_);
   auto& slot = bulk_[index % bulk_.size()];

@@ -31,7 +31,10 @@ class Channels {
   int num_bulk() const { return static_cast<int>(bulk_.size()); }
   // Connects on first use.
   std::shared_ptr<grpc::Channel> Bulk(int index);
-  // The next Bulk(index) is a new connection; the old one closes when its last user lets go.
+  // Connects every bulk channel, also one that waits in its backoff after a failed attempt. Returns
+  // false if the daemon did not accept all of them before the deadline.
+  bool ConnectBulk(gpr_timespec deadline);
+  // The next Bulk(index) is a new connection; the old one closes with its last user.
   void DropBulk(int index, const std::shared_ptr<grpc::Channel>& channel);
 
  private:
