@@ -45,7 +45,7 @@ struct WorkerOptions {
 // A worker process and the thread that reads what it sends. The thread lives until the process is
 // reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
 // every callback can run on it.
-class WorkerProcess : public Worker {
+class WorkerProcess : public Worker, public ListedWorker {
  public:
   // Blocks until the process is ready for commands. The handle that is returned kills the process
   // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
@@ -87,7 +87,7 @@ class WorkerProcess : public Worker {
   void Shutdown() override;
 
   // The broker ends: kills it and lets the reader thread end though the worker may still be held.
-  void Retire();
+  void Retire() override;
 
  private:
   struct Parts {  // what Start makes before the object exists

@@ -2,20 +2,15 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace stride {
 
 enum class LogFormat { kAuto, kJson, kText };
 
-// Everything that can be chosen about a daemon. The defaults are here; option_table.cc tells what
-// each is for.
+// All options of a daemon with their defaults. option_table.cc has the help text of each.
 struct Config {
   std::vector<std::string> listen;  // empty: DefaultAddresses()
   bool insecure = false;
@@ -70,27 +65,7 @@ struct Config {
   LogFormat log_format = LogFormat::kAuto;
 };
 
-// What the command line asks for beside a configuration.
-enum class Command { kServe, kHelp, kVersion };
-
-struct Invocation {
-  Command command = Command::kServe;
-  Config config;
-};
-
-// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags
-// win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
-absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& arguments);
-
-// `key = value` lines; `#` starts a comment line. Returned in order, unchecked.
-using Assignments = std::vector<std::pair<std::string, std::string>>;
-absl::StatusOr<Assignments> ParseConfigFile(std::string_view text);
-
-absl::Status Assign(const Assignments& assignments, Config* config);
-
 // `unix:` in the runtime folder, and `tcp:127.0.0.1:7433`.
 std::vector<std::string> DefaultAddresses();
-
-std::string HelpText();
 
 }  // namespace stride

@@ -14,7 +14,7 @@
 #include "server/keeper/holder_keeper.h"
 #include "server/keeper/keeper.h"
 #include "server/keeper/systemd_keeper.h"
-#include "server/main/config.h"
+#include "server/main/command_line.h"
 #include "server/main/logging.h"
 #include "server/main/notifier.h"
 #include "server/main/process_limits.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/main/config.h"
+#include "server/main/command_line.h"
 #include "tests/fuzz/driver/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {

@@ -1,4 +1,4 @@
-#include "server/main/config.h"
+#include "server/main/command_line.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
-#include "server/worker/cpu/lower/fft_lines.h"
-#include "server/worker/cpu/lower/fft_plan.h"
+#include "server/worker/cpu/lower/fft_types.h"
 
 namespace stride::cpu {
 namespace {

@@ -5,15 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "server/worker/cpu/lower/fft_lines.h"
+#include "server/worker/cpu/lower/fft_types.h"
 
 namespace stride::cpu {
-
-// Without the checks for NaN that std::complex's product has.
-template <typename T>
-struct Complex {
-  T re{}, im{};
-};
 
 // The discrete Fourier transform of one length, forward and not scaled: y[k] = sum of
 // x[j] exp(-2 pi i j k / n). Passes of radix 4, 2, 3, 5 and other small primes between two buffers;
