@@ -8,7 +8,7 @@
 
 #include "bench/device/check.h"
 #include "server/wire/status_page.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/device_list.h"
 
 namespace stride::bench {

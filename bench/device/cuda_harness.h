@@ -13,11 +13,11 @@
 #include "absl/status/statusor.h"
 #include "server/base/memory_file.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cuda/arena.h"
 #include "server/worker/cuda/compile/cuda_compiler.h"
 #include "server/worker/cuda/cuda_device.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/arena.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::bench {
 

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/surroundings.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {

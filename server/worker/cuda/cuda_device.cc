@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
 #include "server/worker/codegen/launch_abi.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/module_image.h"
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/module_image.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 namespace stride::cuda {
 

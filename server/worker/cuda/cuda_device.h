@@ -11,12 +11,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/worker/cuda/arena_table.h"
 #include "server/worker/cuda/completion_poller.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/arena_table.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
+#include "server/worker/cuda/driver/kernel_module.h"
+#include "server/worker/cuda/driver/scratch.h"
+#include "server/worker/cuda/driver/texture_table.h"
 #include "server/worker/cuda/graph_table.h"
-#include "server/worker/cuda/handles.h"
-#include "server/worker/cuda/kernel_module.h"
 #include "server/worker/cuda/launch_batch.h"
 #include "server/worker/cuda/lower/fft.h"
 #include "server/worker/cuda/lower/gather.h"
@@ -24,9 +26,7 @@
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/matmul.h"
 #include "server/worker/cuda/region_copier.h"
-#include "server/worker/cuda/scratch.h"
 #include "server/worker/cuda/side_marks.h"
-#include "server/worker/cuda/texture_table.h"
 #include "server/worker/runtime/device.h"
 
 namespace stride::cuda {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/worker/cuda/cuda_device.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/elementwise.h"
 #include "server/worker/cuda/lower/kernel.h"
 #include "server/worker/cuda/lower/reduce.h"

@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/surroundings.h"
-#include "server/worker/cuda/arena.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/arena.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "server/wire/worker.pb.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 

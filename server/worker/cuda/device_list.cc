@@ -5,10 +5,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/arena.h"
-#include "server/worker/cuda/cuda_status.h"
 #include "server/worker/cuda/device_links.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/arena.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 namespace stride::cuda {
 namespace {

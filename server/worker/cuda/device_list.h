@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 

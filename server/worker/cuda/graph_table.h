@@ -16,9 +16,9 @@
 #include "server/ops/bind.h"
 #include "server/wire/worker.pb.h"
 #include "server/worker/codegen/routine_fault.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
-#include "server/worker/cuda/scratch.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
+#include "server/worker/cuda/driver/scratch.h"
 
 namespace stride::cuda {
 

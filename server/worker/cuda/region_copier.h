@@ -15,8 +15,8 @@
 #include "server/base/memory_file.h"
 #include "server/base/unique_fd.h"
 #include "server/worker/cuda/completion_poller.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::cuda {
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
-#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/driver/module_image.h"
 
 namespace stride::cuda {
 namespace {

@@ -21,7 +21,7 @@
 #include "server/worker/cuda/compile/parameter_layout.h"
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/compile/signature_query.h"
-#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/driver/module_image.h"
 #include "server/worker/runtime/unknown_entry.h"
 
 namespace stride::cuda {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/grid_barrier.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/element_types.h"
 #include "server/worker/cuda/lower/linalg_layout.h"
 

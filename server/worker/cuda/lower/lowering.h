@@ -1,12 +1,12 @@
 #pragma once
 
 #include "server/worker/codegen/launch_abi.h"
-#include "server/worker/cuda/arena_table.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/host_ring.h"
-#include "server/worker/cuda/kernel_module.h"
-#include "server/worker/cuda/scratch.h"
-#include "server/worker/cuda/texture_table.h"
+#include "server/worker/cuda/driver/arena_table.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/host_ring.h"
+#include "server/worker/cuda/driver/kernel_module.h"
+#include "server/worker/cuda/driver/scratch.h"
+#include "server/worker/cuda/driver/texture_table.h"
 
 namespace stride::cuda {
 

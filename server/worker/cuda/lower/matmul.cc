@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/store/dtype.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/emitted.h"
 #include "server/worker/cuda/lower/matmul_plan.h"
 

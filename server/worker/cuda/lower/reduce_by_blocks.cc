@@ -5,7 +5,7 @@
 #include "server/ops/block_loops.h"
 #include "server/store/dtype.h"
 #include "server/worker/codegen/reduce_by_blocks_cuda.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/emitted.h"
 
 namespace stride::cuda {

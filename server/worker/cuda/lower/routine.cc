@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/emitted.h"
 
 namespace stride::cuda {

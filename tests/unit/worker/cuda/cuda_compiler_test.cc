@@ -12,7 +12,7 @@
 #include "server/store/dtype.h"
 #include "server/worker/cuda/compile/cubin_info.h"
 #include "server/worker/cuda/compile/nvrtc.h"
-#include "server/worker/cuda/grid_barrier.h"
+#include "server/worker/cuda/driver/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {

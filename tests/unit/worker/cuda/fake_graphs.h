@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 

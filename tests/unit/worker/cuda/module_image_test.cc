@@ -1,4 +1,4 @@
-#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/driver/module_image.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Work memory of a CUDA worker, with a driver of fake functions.
-#include "server/worker/cuda/scratch.h"
+#include "server/worker/cuda/driver/scratch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A CUDA worker's texture objects, with a driver of fake functions.
-#include "server/worker/cuda/texture_table.h"
+#include "server/worker/cuda/driver/texture_table.h"
 
 #include <gtest/gtest.h>
 

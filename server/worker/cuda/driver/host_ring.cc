@@ -1,4 +1,4 @@
-#include "server/worker/cuda/host_ring.h"
+#include "server/worker/cuda/driver/host_ring.h"
 
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {

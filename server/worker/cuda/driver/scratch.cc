@@ -1,9 +1,9 @@
-#include "server/worker/cuda/scratch.h"
+#include "server/worker/cuda/driver/scratch.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/store/dtype.h"

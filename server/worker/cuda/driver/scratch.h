@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 

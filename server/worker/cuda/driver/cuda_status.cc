@@ -1,4 +1,4 @@
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 #include <string>
 

@@ -1,10 +1,10 @@
-#include "server/worker/cuda/texture_table.h"
+#include "server/worker/cuda/driver/texture_table.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/dtype.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {

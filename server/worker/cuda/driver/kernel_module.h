@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
-#include "server/worker/cuda/module_globals.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
+#include "server/worker/cuda/driver/module_globals.h"
 
 namespace stride::cuda {
 

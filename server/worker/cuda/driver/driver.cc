@@ -1,9 +1,9 @@
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 // The argument is macro-expanded on its way here, so that cuMemAlloc becomes "cuMemAlloc_v2" as
 // cuda.h says.

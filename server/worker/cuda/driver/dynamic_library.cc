@@ -1,4 +1,4 @@
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 #include <dlfcn.h>
 #include <glob.h>

@@ -1,9 +1,9 @@
-#include "server/worker/cuda/module_globals.h"
+#include "server/worker/cuda/driver/module_globals.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 

@@ -1,10 +1,10 @@
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/handles.h"
 
 #include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "server/base/memory_file.h"
 #include "server/base/unique_fd.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::cuda {
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/wire/plan.pb.h"
-#include "server/worker/cuda/arena.h"
+#include "server/worker/cuda/driver/arena.h"
 
 namespace stride::cuda {
 

@@ -1,7 +1,7 @@
-#include "server/worker/cuda/arena.h"
+#include "server/worker/cuda/driver/arena.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 

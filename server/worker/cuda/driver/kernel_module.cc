@@ -1,11 +1,11 @@
-#include "server/worker/cuda/kernel_module.h"
+#include "server/worker/cuda/driver/kernel_module.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/grid_barrier.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {

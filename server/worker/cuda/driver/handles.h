@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 // One owner for each kind of driver handle. All are movable; destruction ignores errors, since
 // after a fault every call fails and the process is about to end. The Driver must outlive them.

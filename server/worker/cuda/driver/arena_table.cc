@@ -1,9 +1,9 @@
-#include "server/worker/cuda/arena_table.h"
+#include "server/worker/cuda/driver/arena_table.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 namespace stride::cuda {
 
