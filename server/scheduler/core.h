@@ -94,7 +94,7 @@ inline constinit thread_local Section* current_section = nullptr;
 // What every part of the engine shares. Its things are guarded by stripes of locks, each for the
 // tenants that StripeOf gives it: a section has one of them and touches its tenants' things alone,
 // or has all. What belongs to no tenant changes only in sections of the second kind, or has a lock
-// of its own (docs/architecture.md, "Transactions"). "The engine's lock", wherever it is spoken of, is
+// of its own (docs/architecture.md, "Sections"). "The engine's lock", wherever it is spoken of, is
 // the stripe of the tenant whose things are meant, or all of them; where it must not be held, none
 // of them may be. Sections are short and never block on a worker, a file or a client.
 struct Core {
