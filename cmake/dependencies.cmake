@@ -38,7 +38,7 @@ add_library(stride_grpc_reflection INTERFACE)
 target_link_libraries(stride_grpc_reflection INTERFACE gRPC::grpc++_reflection)
 add_library(stride_blas INTERFACE)
 if(STRIDE_PORTABLE)
-  # Of Fortran's runtime its LAPACK needs one function, which is ours: server/worker/cpu/lower/fortran_runtime.cc.
+  # Its LAPACK needs one function of Fortran's runtime, which is ours: server/worker/cpu/lower/fortran_runtime.cc.
   find_library(STRIDE_OPENBLAS_ARCHIVE NAMES libopenblas.a PATH_SUFFIXES openblas-pthread REQUIRED)
   target_include_directories(stride_blas INTERFACE ${OPENBLAS_INCLUDE_DIRS})
   target_link_libraries(stride_blas INTERFACE ${STRIDE_OPENBLAS_ARCHIVE} Threads::Threads)

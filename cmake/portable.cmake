@@ -1,5 +1,5 @@
-# STRIDE_PORTABLE: every library but glibc comes from Debian's static archives, so that a stripped binary runs on any x86-64
-# Linux with glibc 2.36 or later. ci/check-portable proves it for the products.
+# STRIDE_PORTABLE: every library but glibc comes from Debian's static archives, so that a stripped binary runs on any
+# x86-64 Linux with glibc 2.36 or later. ci/check-portable proves it for the products.
 
 # Static flavours of the libraries that CMake's own find modules know how to choose. Call before find_package.
 macro(stride_prefer_archives)
@@ -8,7 +8,7 @@ macro(stride_prefer_archives)
   set(ZLIB_USE_STATIC_LIBS ON)
 endmacro()
 
-# Debian's CMake packages name only the shared libraries; the archives lie beside them under the same name.
+# Debian's CMake packages name only the shared libraries; the archives lie next to them under the same name.
 function(stride_link_archives)
   get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
   foreach(target ${targets})
