@@ -57,7 +57,9 @@ def main():
     with st.connect() as session:
         result.devices = models(session.devices())
         device = next(iter(result.devices))
-        print(f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of {options.repeats}")
+        print(
+            f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of {options.repeats}"
+        )
         x = st.asarray(host) + 0
         rows = []
         for i in range(options.repeats + 3):
@@ -70,10 +72,15 @@ def main():
             if i >= 3:
                 rows.append((programs, eager, row / options.ahead, eager_row / options.ahead, empty))
         columns = [[one * 1e-6 for one in column] for column in zip(*rows)]
-        for key, what, ours, theirs in (("call", "Python, jit's call and read", 0, 1), ("in_a_row", "Python, jit's calls in a row", 2, 3)):
+        for key, what, ours, theirs in (
+            ("call", "Python, jit's call and read", 0, 1),
+            ("in_a_row", "Python, jit's calls in a row", 2, 3),
+        ):
             title = f"{what}, an operation of {num_operations} on {options.size} float64"
             each = (Times.of(one / num_operations for one in columns[column]) for column in (ours, theirs))
-            result.rows.append(Row(f"python_program/{key}/{device}", title, next(each), "the same recorded", next(each)))
+            result.rows.append(
+                Row(f"python_program/{key}/{device}", title, next(each), "the same recorded", next(each))
+            )
         programs, eager, row, eager_row, empty = (statistics.median(column) for column in zip(*rows))
         print(f"{'':24}{'program':>12}{'operations':>12}{'ratio':>8}")
         print(f"{'call and read':24}{programs:12.1f}{eager:12.1f}{programs / eager:8.3f}")

@@ -57,9 +57,15 @@ def table(key, title, times, num_bytes, device):
     times = {count: Times.of(seconds) for count, seconds in times.items()}
     one = next(iter(times.values()))
     for count, of in times.items():
-        print(f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  {one.median_s / of.median_s:5.2f} times one  "
-              f"{num_bytes / of.median_s / 1e9:8.1f} GB/s")
-    return [Row(f"shards/{key}/{count}/{device}", f"{title}, on {count} devices", of, "1 device", one, num_bytes) for count, of in times.items() if count > 1]
+        print(
+            f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  {one.median_s / of.median_s:5.2f} times one  "
+            f"{num_bytes / of.median_s / 1e9:8.1f} GB/s"
+        )
+    return [
+        Row(f"shards/{key}/{count}/{device}", f"{title}, on {count} devices", of, "1 device", one, num_bytes)
+        for count, of in times.items()
+        if count > 1
+    ]
 
 
 @contextlib.contextmanager
@@ -112,8 +118,13 @@ def main():
         groups = {n: names[:n] for n in counts(names)}
 
         arrays = {n: made((arguments.elements,), 0, group, 1) for n, group in groups.items()}
-        result.rows += table("sum", "sum, float32", measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
-                             4 * arguments.elements, first)
+        result.rows += table(
+            "sum",
+            "sum, float32",
+            measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
+            4 * arguments.elements,
+            first,
+        )
 
         def row_of(operation):
             def turn():
@@ -123,7 +134,10 @@ def main():
 
             return turn
 
-        for key, title, function in (("trigonometric", "cos**2 + sin**2, float32", lambda x: st.cos(x) ** 2 + st.sin(x) ** 2), ("add", "x + x, float32", lambda x: x + x)):
+        for key, title, function in (
+            ("trigonometric", "cos**2 + sin**2, float32", lambda x: st.cos(x) ** 2 + st.sin(x) ** 2),
+            ("add", "x + x, float32", lambda x: x + x),
+        ):
             work = {n: row_of(lambda x=x: function(x)) for n, x in arrays.items()}
             result.rows += table(key, title, measure(work, arguments.repeats, _IN_A_ROW), 8 * arguments.elements, first)
             del work
@@ -136,7 +150,11 @@ def main():
             times = {}
             for n, group in groups.items():  # one matrix at a time: all of them may be more than a device has
                 matrix = made((arguments.rows, arguments.columns), axis, group, 3)
-                v = spread(vector, 0, group) if axis else st.asarray(vector, sharding=st.Sharding(devices=group, replicated=True))
+                v = (
+                    spread(vector, 0, group)
+                    if axis
+                    else st.asarray(vector, sharding=st.Sharding(devices=group, replicated=True))
+                )
                 times[n] = measure({n: row_of(lambda m=matrix, v=v: m @ v)}, arguments.repeats, _IN_A_ROW)[n]
                 del matrix
                 session.synchronize()

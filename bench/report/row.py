@@ -24,7 +24,12 @@ class Times:
     @classmethod
     def of(cls, seconds):
         ordered = sorted(seconds)
-        return cls(statistics.median(ordered), ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)], ordered[0], len(ordered))
+        return cls(
+            statistics.median(ordered),
+            ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)],
+            ordered[0],
+            len(ordered),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +99,11 @@ class Result:
 
     def write(self, path):
         with open(path, "w") as file:
-            json.dump({"devices": self.devices, "missing": self.missing, "rows": [row.as_json() for row in self.rows]}, file, indent=1)
+            json.dump(
+                {"devices": self.devices, "missing": self.missing, "rows": [row.as_json() for row in self.rows]},
+                file,
+                indent=1,
+            )
 
     @classmethod
     def read(cls, path):
@@ -103,7 +112,9 @@ class Result:
             content = json.load(file)
         if "benchmarks" in content:
             return cls(_google_rows(content["benchmarks"]))
-        return cls([Row.from_json(one) for one in content["rows"]], content.get("devices", {}), content.get("missing", []))
+        return cls(
+            [Row.from_json(one) for one in content["rows"]], content.get("devices", {}), content.get("missing", [])
+        )
 
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
@@ -115,4 +126,7 @@ def _google_rows(benchmarks):
     for one in benchmarks:
         if one.get("run_type") == "iteration":
             times.setdefault(one["run_name"], []).append(one["real_time"] * _SECONDS[one["time_unit"]])
-    return [Row(f"worker/{name.removesuffix('/real_time')}", name.removesuffix("/real_time"), Times.of(turns)) for name, turns in times.items()]
+    return [
+        Row(f"worker/{name.removesuffix('/real_time')}", name.removesuffix("/real_time"), Times.of(turns))
+        for name, turns in times.items()
+    ]

@@ -33,7 +33,10 @@ def table(rows, judge=True):
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     left = {0, 3, 7}
     return "\n".join(
-        "  ".join(cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in lines
     )
 
 

@@ -30,9 +30,15 @@ def _seconds(value):
 _NUMBERS = {
     "ratio": (lambda row: row.ratio, lambda bound: f"ratio <= {bound:.3g}"),
     "median": (lambda row: row.ours.median_s, lambda bound: f"<= {_seconds(bound)}"),
-    "added": (lambda row: row.ours.median_s - row.baseline.median_s if row.baseline else None, lambda bound: f"<= {_seconds(bound)} more"),
+    "added": (
+        lambda row: row.ours.median_s - row.baseline.median_s if row.baseline else None,
+        lambda bound: f"<= {_seconds(bound)} more",
+    ),
     "tail": (lambda row: row.ours.p99_s / row.ours.median_s, lambda bound: f"p99 <= {bound:g} medians"),
-    "limit": (lambda row: row.ours.median_s / row.limit_s if row.limit_s else None, lambda bound: f">= {1 / bound:.2g} of limit"),
+    "limit": (
+        lambda row: row.ours.median_s / row.limit_s if row.limit_s else None,
+        lambda bound: f">= {1 / bound:.2g} of limit",
+    ),
 }
 
 _GPU, _CPU, _ANY = r"cuda:\d+", r"cpu:\d+", r"\w+:\d+"
@@ -44,7 +50,9 @@ TARGETS = [
     Target(rf"program/{_SMALL}/{_ANY}", "median", 1.5e-6),
     Target(rf"stream_compute/{_SMALL}/{_ANY}", "added", 30e-6),
     Target(rf"(upload|download)/tcp/{_ANY}/\d+", "ratio", 1 / 0.8),
-    Target(rf"in_place_(up|down)_dma/{_GPU}", "ratio", 1 / 0.85),  # of an array in a region; one that the client copies there is held against memcpy
+    Target(
+        rf"in_place_(up|down)_dma/{_GPU}", "ratio", 1 / 0.85
+    ),  # of an array in a region; one that the client copies there is held against memcpy
     Target(rf"(compile|kernel)_cold/{_ANY}", "ratio", 1.15),
     Target(rf"(compile|kernel)_cached/{_ANY}", "median", 1e-3),
     Target(rf"clients/\d+/{_ANY}", "ratio", 1.0),

@@ -83,7 +83,9 @@ class GpuRun:
         test = self._test("cuda_device_conformance")
         environment = {**self.environment, **test.environment, "GTEST_FILTER": check.gtest_filter}
         name = f"{test.name}.{check.tool}"
-        ended = self.log.run(name, sanitizer.command(tool, check, test.command), environment, check.limit, self.unpacked)
+        ended = self.log.run(
+            name, sanitizer.command(tool, check, test.command), environment, check.limit, self.unpacked
+        )
         if why := ended.why_bad() or sanitizer.why_bad(ended.output):
             self.log.failed(name, why, ended)
         elif (passed := _gtest_count("PASSED", ended.output)) == 0:

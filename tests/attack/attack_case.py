@@ -30,8 +30,10 @@ RSS_SLACK = 1 << 40 if "STRIDE_TEST_SANITIZED" in os.environ else 300 << 20
 # gRPC keeps a few threads and descriptors of its own for a while.
 THREAD_SLACK = 12
 DESCRIPTOR_SLACK = 8
-FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200", "--max-connections=700",
-         "--max-connections-per-peer=256", "--max-threads=512"]
+FLAGS = [
+    "--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200",
+    "--max-connections=700", "--max-connections-per-peer=256", "--max-threads=512",
+]
 # Of the bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # Messages above the level of information that the daemon may log while it is attacked.
@@ -141,9 +143,12 @@ class AttackCase(unittest.TestCase):
             loud = self.calm.end()
             cpu = self.daemon.cpu_seconds() - cpu
             bound = max(2 * quiet["p99"], FLOOR_MS)
-            print(f"{self.id().split('.')[-1]}: quiet p50 {quiet['p50']:.1f} p99 {quiet['p99']:.1f} ms, under attack "
-                  f"p50 {loud['p50']:.1f} p99 {loud['p99']:.1f} max {loud['max']:.1f} ms of {loud['count']} calls, "
-                  f"daemon {cpu:.2f} s of processor in {elapsed:.2f} s, {self.daemon.rss_bytes() >> 20} MiB", flush=True)
+            print(
+                f"{self.id().split('.')[-1]}: quiet p50 {quiet['p50']:.1f} p99 {quiet['p99']:.1f} ms, under attack "
+                f"p50 {loud['p50']:.1f} p99 {loud['p99']:.1f} max {loud['max']:.1f} ms of {loud['count']} calls, "
+                f"daemon {cpu:.2f} s of processor in {elapsed:.2f} s, {self.daemon.rss_bytes() >> 20} MiB",
+                flush=True,
+            )
             self.assertEqual(loud["failures"], 0, loud["first_failure"])
             self.assertGreater(loud["count"], 0, "no call ended during the attack")
             if loud["p99"] < bound:
@@ -158,7 +163,9 @@ class AttackCase(unittest.TestCase):
         self.assert_settles(before)
         self.assert_unharmed()
         if late == ATTEMPTS:
-            self.fail(f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts")
+            self.fail(
+                f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts"
+            )
 
     # --- short forms ---
     def stub(self, service, channel=None):
@@ -176,7 +183,9 @@ class AttackCase(unittest.TestCase):
 
     def raw_code(self, method, *messages, **options):
         """The code of a call of `Service/Method` whose messages are these bytes."""
-        with grpc.insecure_channel(self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)], **options) as channel:
+        with grpc.insecure_channel(
+            self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)], **options
+        ) as channel:
             call = channel.stream_stream("/stride.v1." + method)
             return self.code_of(lambda: list(call(iter(messages), metadata=EVIL, timeout=60)))
 

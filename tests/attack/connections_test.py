@@ -58,8 +58,10 @@ class ConnectionsTest(AttackCase):
         """A connect and silence; a greeting and silence; half a frame."""
         def work(deadline):
             connections = []
-            for beginning in (b"", PREFACE[:9], PREFACE, PREFACE + frame(SETTINGS, 0, 0),
-                              PREFACE + frame(SETTINGS, 0, 0)[:5], PREFACE + frame(HEADERS, 4, 1, b"\0\x05", length=9000)):
+            for beginning in (
+                b"", PREFACE[:9], PREFACE, PREFACE + frame(SETTINGS, 0, 0), PREFACE + frame(SETTINGS, 0, 0)[:5],
+                PREFACE + frame(HEADERS, 4, 1, b"\0\x05", length=9000),
+            ):
                 for _ in range(30):
                     connection = Connection(self.daemon.port, hello=False)
                     connection.send(beginning)
@@ -105,7 +107,9 @@ class ConnectionsTest(AttackCase):
                 with Connection(self.daemon.port) as connection:
                     for _ in range(50):
                         payload = generator.randbytes(generator.randrange(0, 60))
-                        data = frame(generator.randrange(0, 12), generator.randrange(256), generator.randrange(0, 6), payload)
+                        data = frame(
+                            generator.randrange(0, 12), generator.randrange(256), generator.randrange(0, 6), payload
+                        )
                         if not connection.send(data):
                             break
         self.attack(work)

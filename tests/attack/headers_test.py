@@ -83,7 +83,9 @@ class HeadersTest(AttackCase):
                 codes = []
 
                 def messages(number):
-                    yield put.PutArrayRequest(header=put.PutArrayRequest.Header(parent=session, array_id=str(number), spec=spec))
+                    yield put.PutArrayRequest(
+                        header=put.PutArrayRequest.Header(parent=session, array_id=str(number), spec=spec)
+                    )
                     for _ in range(UPLOAD_BYTES // MIB):
                         yield put.PutArrayRequest(data=bytes(MIB))
 
@@ -96,7 +98,9 @@ class HeadersTest(AttackCase):
                     thread.start()
                 while any(thread.is_alive() for thread in threads):
                     request = sessions.RenewSessionRequest(name=session)
-                    self.assertEqual(self.code_of(lambda: service.RenewSession(request, metadata=EVIL, timeout=20)), "OK")
+                    self.assertEqual(
+                        self.code_of(lambda: service.RenewSession(request, metadata=EVIL, timeout=20)), "OK"
+                    )
                 self.assertEqual(codes, ["OK"] * UPLOADS)
                 request = sessions.DeleteSessionRequest(name=session)
                 self.assertEqual(self.code_of(lambda: service.DeleteSession(request, metadata=EVIL, timeout=30)), "OK")
@@ -109,9 +113,15 @@ class TlsHeadersTest(HeadersTest):
         cls._folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls._folder.cleanup)
         folder = pathlib.Path(cls._folder.name)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate"],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out",
+                folder / "certificate",
+            ],
+            check=True,
+            capture_output=True,
+        )
         cls.flags = [*attack_case.FLAGS, f"--tls-cert={folder}/certificate", f"--tls-key={folder}/key"]
         cls.certificate = (folder / "certificate").read_bytes()
         cls.tls = ssl.create_default_context(cadata=cls.certificate.decode())

@@ -84,8 +84,10 @@ class LocalTest(AttackCase):
     # --- attacks ---
     def test_frames_that_must_not_be(self):
         run = self.run_request()
-        bad = [frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF), b"\xff" * 64,
-               frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100)]
+        bad = [
+            frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF),
+            b"\xff" * 64, frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100),
+        ]
 
         def work(deadline):
             while time.monotonic() < deadline:
@@ -119,7 +121,10 @@ class LocalTest(AttackCase):
             held = []
             for i in range(MOST):
                 held.append(self.connect())
-                self.send(held[-1], (b"", frame(RUN)[:9], frame(RUN, size=16 << 20) + b"x" * 1000, frame(EXECUTE, size=100))[i % 4])
+                self.send(
+                    held[-1],
+                    (b"", frame(RUN)[:9], frame(RUN, size=16 << 20) + b"x" * 1000, frame(EXECUTE, size=100))[i % 4],
+                )
             self.assertEqual(self.code_of(self.connect), "RESOURCE_EXHAUSTED")
             time.sleep(max(0, deadline - time.monotonic()))
             for connection in held:
@@ -162,7 +167,13 @@ class LocalTest(AttackCase):
         def work(deadline):
             codes = set()
             while time.monotonic() < deadline:
-                codes.add(self.code_of(lambda: self.stub("LocalService").Connect(self.local.ConnectRequest(), metadata=EVIL, timeout=30)))
+                codes.add(
+                    self.code_of(
+                        lambda: self.stub("LocalService").Connect(
+                            self.local.ConnectRequest(), metadata=EVIL, timeout=30
+                        )
+                    )
+                )
             self.assertEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
 
         self.attack(work)

@@ -76,7 +76,9 @@ class RegionsTest(AttackCase):
 
     def messages(self, session, region, handle, size, *chunks):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[size])
-        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec, region=region)
+        header = self.array_service.PutArrayRequest.Header(
+            parent=session, array_id=str(handle), spec=spec, region=region
+        )
         yield self.array_service.PutArrayRequest(header=header)
         for offset, length in chunks:
             yield self.array_service.PutArrayRequest(chunk=self.regions.RegionRange(offset=offset, size=length))
@@ -90,13 +92,17 @@ class RegionsTest(AttackCase):
 
     def put_inline(self, session, handle, data, overwrite=False):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[len(data)])
-        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec, overwrite=overwrite)
+        header = self.array_service.PutArrayRequest.Header(
+            parent=session, array_id=str(handle), spec=spec, overwrite=overwrite
+        )
         messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=data)]
         self.stub("ArrayService").PutArray(iter(messages), metadata=EVIL, timeout=30)
         return f"{session}/arrays/{handle}"
 
     def delete(self, name):
-        self.stub("ArrayService").DeleteArray(self.array_service.DeleteArrayRequest(name=name), metadata=EVIL, timeout=30)
+        self.stub("ArrayService").DeleteArray(
+            self.array_service.DeleteArrayRequest(name=name), metadata=EVIL, timeout=30
+        )
 
     # --- attacks ---
     def test_memory_of_arrays_that_are_not_the_callers(self):
@@ -106,7 +112,9 @@ class RegionsTest(AttackCase):
             self.delete(gone)
             ended = self.put_inline(self.session(), 1, bytes(100))
             pb = stubs.module("session_service_pb2")
-            self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=ended.split("/arrays")[0]), metadata=EVIL)
+            self.stub("SessionService").DeleteSession(
+                pb.DeleteSessionRequest(name=ended.split("/arrays")[0]), metadata=EVIL
+            )
             while time.monotonic() < deadline:
                 for name in (gone, ended, f"{session}/arrays/77", "sessions/calm/arrays/1", "tenants/calm/arrays/x"):
                     for hand_over in (False, True):
@@ -129,7 +137,9 @@ class RegionsTest(AttackCase):
                 for hand_over in (False, True):
                     code = self.code_of(lambda: self.map(name, hand_over))
                     self.assertEqual(code, "FAILED_PRECONDITION" if hand_over else "RESOURCE_EXHAUSTED")
-            self.assertEqual(self.code_of(lambda: self.put_inline(session, 1, bytes(1000), True)), "FAILED_PRECONDITION")
+            self.assertEqual(
+                self.code_of(lambda: self.put_inline(session, 1, bytes(1000), True)), "FAILED_PRECONDITION"
+            )
             for connection in held:
                 connection.close()
 
@@ -281,7 +291,9 @@ class RegionsTest(AttackCase):
                 inside = 0 <= offset <= MIB and 0 <= size <= MIB - offset
                 code = self.code_of(lambda: self.put(session, mine, handle, MIB, (offset, size)))
                 self.assertEqual(code, "OK" if inside and size == MIB else "INVALID_ARGUMENT", (offset, size))
-                self.assertEqual(self.code_of(lambda: self.put(session, foreign, handle + (1 << 40), 16, (0, 16))), "NOT_FOUND")
+                self.assertEqual(
+                    self.code_of(lambda: self.put(session, foreign, handle + (1 << 40), 16, (0, 16))), "NOT_FOUND"
+                )
 
         self.attack(work)
 
@@ -311,7 +323,9 @@ class RegionsTest(AttackCase):
                 def slow():
                     yield from self.messages(session, made.region.name, 1, 8 * MIB, (0, 4 * MIB))
                     self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=session), metadata=EVIL)
-                    yield self.array_service.PutArrayRequest(chunk=self.regions.RegionRange(offset=4 * MIB, size=4 * MIB))
+                    yield self.array_service.PutArrayRequest(
+                        chunk=self.regions.RegionRange(offset=4 * MIB, size=4 * MIB)
+                    )
 
                 code = self.code_of(lambda: self.stub("ArrayService").PutArray(slow(), metadata=EVIL, timeout=30))
                 self.assertIn(code, ("OK", "CANCELLED", "NOT_FOUND"))

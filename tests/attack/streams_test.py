@@ -91,8 +91,10 @@ class StreamsTest(AttackCase):
 
     def test_silent_uploads(self):
         def work(deadline):
-            self.silent_streams(lambda channel, silence: self.stub("ArrayService", channel).PutArray.future(silence, metadata=EVIL),
-                                connections=1)(deadline)
+            self.silent_streams(
+                lambda channel, silence: self.stub("ArrayService", channel).PutArray.future(silence, metadata=EVIL),
+                connections=1,
+            )(deadline)
         self.attack(work)
 
     def test_silent_uploads_leave_room_for_others(self):
@@ -107,7 +109,9 @@ class StreamsTest(AttackCase):
         calls = [self.stub("ArrayService", channel).PutArray.future(silence(), metadata=EVIL) for _ in range(STREAMS)]
         time.sleep(0.5)
         calm = [("stride-tenant", "calm")]
-        session = self.stub("SessionService").CreateSession(self.sessions.CreateSessionRequest(), metadata=calm).session.name
+        session = (
+            self.stub("SessionService").CreateSession(self.sessions.CreateSessionRequest(), metadata=calm).session.name
+        )
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[4])
         header = self.array_service.PutArrayRequest.Header(parent=session, array_id="1", spec=spec)
         messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=b"abcd")]
@@ -122,7 +126,11 @@ class StreamsTest(AttackCase):
         request = self.devices.WatchDevicesRequest(interval={"nanos": 50000000})
         def work(deadline):
             channels = [self.new_channel() for _ in range(2)]
-            calls = [self.stub("DeviceService", channel).WatchDevices(request, metadata=EVIL) for channel in channels for _ in range(STREAMS)]
+            calls = [
+                self.stub("DeviceService", channel).WatchDevices(request, metadata=EVIL)
+                for channel in channels
+                for _ in range(STREAMS)
+            ]
             time.sleep(max(0, deadline - time.monotonic()))
             for channel in channels:
                 channel.close()
@@ -136,7 +144,11 @@ class StreamsTest(AttackCase):
 
         def work(deadline):
             if not names:
-                list(self.stub("ComputeService").Execute(iter([self.request(session, self.fill(1, 32 * MIB))]), metadata=EVIL))
+                list(
+                    self.stub("ComputeService").Execute(
+                        iter([self.request(session, self.fill(1, 32 * MIB))]), metadata=EVIL
+                    )
+                )
                 names.append(f"{session}/arrays/1")
             channels = [self.new_channel() for _ in range(4)]
             calls = []
@@ -175,14 +187,27 @@ class StreamsTest(AttackCase):
             handle = 0
             while time.monotonic() < deadline:
                 handle += 1
-                request = self.request(session, self.fill(3 * handle), self.add(3 * handle + 1, 3 * handle, 3 * handle), wait=True)
+                request = self.request(
+                    session, self.fill(3 * handle), self.add(3 * handle + 1, 3 * handle, 3 * handle), wait=True
+                )
                 spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[MIB])
-                header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(3 * handle + 2), spec=spec)
-                messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=bytes(MIB))]
-                calls = [compute.Execute(iter([request]), metadata=EVIL),
-                         compute.Run.future(self.compute.RunRequest(session=session, operation=self.fill(1000000 + handle)), metadata=EVIL),
-                         arrays.PutArray.future(iter(messages), metadata=EVIL),
-                         arrays.FetchArray(self.array_service.FetchArrayRequest(name=f"{session}/arrays/{3 * handle + 1}"), metadata=EVIL)]
+                header = self.array_service.PutArrayRequest.Header(
+                    parent=session, array_id=str(3 * handle + 2), spec=spec
+                )
+                messages = [
+                    self.array_service.PutArrayRequest(header=header),
+                    self.array_service.PutArrayRequest(data=bytes(MIB)),
+                ]
+                calls = [
+                    compute.Execute(iter([request]), metadata=EVIL),
+                    compute.Run.future(
+                        self.compute.RunRequest(session=session, operation=self.fill(1000000 + handle)), metadata=EVIL
+                    ),
+                    arrays.PutArray.future(iter(messages), metadata=EVIL),
+                    arrays.FetchArray(
+                        self.array_service.FetchArrayRequest(name=f"{session}/arrays/{3 * handle + 1}"), metadata=EVIL
+                    ),
+                ]
                 time.sleep(generator.choice((0, 0.0002, 0.001, 0.004)))
                 generator.shuffle(calls)
                 for a_call in calls:
@@ -216,17 +241,29 @@ class StreamsTest(AttackCase):
         def work(deadline):
             session = self.session()
             channels = [self.new_channel() for _ in range(4)]
-            calls = [self.stub("ComputeService", channel).Execute(iter([self.request(session, self.fill(1))]), metadata=EVIL)
-                     for channel in channels for _ in range(8)]
+            calls = [
+                self.stub("ComputeService", channel).Execute(iter([self.request(session, self.fill(1))]), metadata=EVIL)
+                for channel in channels
+                for _ in range(8)
+            ]
             codes = [reply.results[0].status.code for replies in calls for reply in replies]
             self.assertEqual(len(codes), 32)
             self.assertEqual(codes.count(0), 1)
             # And taken away while others use it.
-            release = self.compute.ExecuteRequest(session=session, commands=[
-                self.compute.Command(release=self.compute.Release(handles=[1])), self.compute.Command(operation=self.fill(1)),
-                self.compute.Command(operation=self.add(2)), self.compute.Command(release=self.compute.Release(handles=[2])),
-                self.compute.Command(fetch=self.compute.Fetch(handle=1))] * 20)
-            calls = [self.stub("ComputeService", channel).Execute(iter([release]), metadata=EVIL) for channel in channels]
+            release = self.compute.ExecuteRequest(
+                session=session,
+                commands=[
+                    self.compute.Command(release=self.compute.Release(handles=[1])),
+                    self.compute.Command(operation=self.fill(1)),
+                    self.compute.Command(operation=self.add(2)),
+                    self.compute.Command(release=self.compute.Release(handles=[2])),
+                    self.compute.Command(fetch=self.compute.Fetch(handle=1)),
+                ]
+                * 20,
+            )
+            calls = [
+                self.stub("ComputeService", channel).Execute(iter([release]), metadata=EVIL) for channel in channels
+            ]
             for replies in calls:
                 self.assertEqual(sum(len(reply.results) for reply in replies), 100)
             for channel in channels:
@@ -238,9 +275,13 @@ class StreamsTest(AttackCase):
         def work(deadline):
             while time.monotonic() < deadline:
                 session = self.session()
-                calls = [self.stub("ComputeService").Execute(
-                    iter([self.request(session, *[self.fill(100 * i + j) for j in range(1, 20)], wait=True)]), metadata=EVIL)
-                    for i in range(4)]
+                calls = [
+                    self.stub("ComputeService").Execute(
+                        iter([self.request(session, *[self.fill(100 * i + j) for j in range(1, 20)], wait=True)]),
+                        metadata=EVIL,
+                    )
+                    for i in range(4)
+                ]
                 self.close_session(session)
                 for replies in calls:
                     self.code_of(lambda: list(replies))

@@ -15,7 +15,9 @@ class ProgramCase(unittest.TestCase):
         """What it printed, and what it wrote as JSON."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
-            run = subprocess.run([self.program, *arguments, f"--json={path}"], capture_output=True, text=True, timeout=280)
+            run = subprocess.run(
+                [self.program, *arguments, f"--json={path}"], capture_output=True, text=True, timeout=280
+            )
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
             return run.stdout, json.loads(path.read_text())
 

@@ -26,7 +26,14 @@ _COMPARED = (
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
     + [f"{name}_cold/{{device}}" for name in ("compile", "kernel")]
 )  # fmt: skip
-_ALONE = [f"{name}/{{device}}" for name in ("compile_cached", "kernel_cached", *(f"run_{part}/{transport}" for part in ("before", "inside", "after") for transport in ("unix", "tcp")))]
+_ALONE = [
+    f"{name}/{{device}}"
+    for name in (
+        "compile_cached",
+        "kernel_cached",
+        *(f"run_{part}/{transport}" for part in ("before", "inside", "after") for transport in ("unix", "tcp")),
+    )
+]
 
 
 class ServiceBenchTest(unittest.TestCase):
@@ -42,7 +49,12 @@ class ServiceBenchTest(unittest.TestCase):
         self.assertTrue(devices, run.stdout)
         expected = {id.format(device=device) for id in _COMPARED + _ALONE for device in devices}
         # Two devices of one kind: this machine's, or CPU devices made for it.
-        expected |= {f"tenants/{who}/{device}" for who in ("one", "two") for device in ("cuda:0", "cpu:0") if f"tenants/two/{device}" in rows}
+        expected |= {
+            f"tenants/{who}/{device}"
+            for who in ("one", "two")
+            for device in ("cuda:0", "cpu:0")
+            if f"tenants/two/{device}" in rows
+        }
         self.assertTrue(any(id.startswith("tenants/two/") for id in rows))
         if any(id.startswith("shared_up_dma/") for id in rows):  # a GPU is here
             expected |= {id for id in rows if "_dma/" in id}

@@ -53,7 +53,9 @@ def rounded(value, dtype):
     if length + exponent > 1100:
         return -math.inf if sign else math.inf
     unit = max(length + exponent - bits, least)
-    units = round(fractions.Fraction(int(mantissa)) * fractions.Fraction(2) ** (exponent - unit))  # Python's rounds to even
+    units = round(
+        fractions.Fraction(int(mantissa)) * fractions.Fraction(2) ** (exponent - unit)
+    )  # Python's rounds to even
     exact = units * fractions.Fraction(2) ** unit
     result = math.inf if exact > float(np.finfo(dtype).max) else float(exact)
     return -result if sign else result
@@ -74,8 +76,13 @@ def points(dtype, low, high, count):
     smallest, largest = math.log2(float(info.smallest_subnormal)), math.log2(float(info.max))
     signs = RANDOM.choice([-1.0, 1.0], count)
     everywhere = signs * np.exp2(RANDOM.uniform(smallest, largest - 1e-3, count))
-    usual = np.concatenate([RANDOM.normal(0, 3, count // 2), RANDOM.uniform(-1, 1, count // 2), RANDOM.uniform(-90, 90, count // 4)])
-    turns = [0.5, 1, math.pi / 4, math.pi / 2, math.pi, 3 * math.pi, 22, math.log(float(info.max)), largest, math.log(float(info.tiny)), 1e5]
+    usual = np.concatenate(
+        [RANDOM.normal(0, 3, count // 2), RANDOM.uniform(-1, 1, count // 2), RANDOM.uniform(-90, 90, count // 4)]
+    )
+    turns = [
+        0.5, 1, math.pi / 4, math.pi / 2, math.pi, 3 * math.pi, 22, math.log(float(info.max)), largest,
+        math.log(float(info.tiny)), 1e5,
+    ]
     near = [step * turn * (1 + k * float(info.eps)) for turn in turns for k in (-2, 0, 1) for step in (-1, 1)]
     edges = [float(info.smallest_subnormal), float(info.tiny), float(info.tiny) * 0.75, float(info.max)]
     with np.errstate(over="ignore"):
@@ -96,7 +103,9 @@ def case(lines, name, dtype, arguments, values, ulp=None):
     lines.extend("in " + text(values) for values in arguments)
     lines.append("out " + text(results))
     if name not in ("sqrt", "divide"):
-        lines.append("rest " + " ".join(f"{rest_of(value, result, dtype):.3f}" for value, result in zip(values, results)))
+        lines.append(
+            "rest " + " ".join(f"{rest_of(value, result, dtype):.3f}" for value, result in zip(values, results))
+        )
     lines.append("")
 
 
@@ -112,7 +121,11 @@ def main():
             if name == "power":  # where results are not all zero or infinite
                 x = np.abs(x)
                 with np.errstate(all="ignore"):
-                    y[:180] = (RANDOM.uniform(-1.05, 1.05, 180) * math.log2(float(np.finfo(dtype).max)) / np.log2(x[:180].astype(np.float64))).astype(dtype)
+                    y[:180] = (
+                        RANDOM.uniform(-1.05, 1.05, 180)
+                        * math.log2(float(np.finfo(dtype).max))
+                        / np.log2(x[:180].astype(np.float64))
+                    ).astype(dtype)
                     keep = np.isfinite(y) & (np.abs(y.astype(np.float64) * np.log2(x.astype(np.float64))) < 3000)
                 x, y = x[keep], y[keep]
             if name == "hypot":  # of like size too
@@ -120,7 +133,9 @@ def main():
                     y[:120] = x[:120] * RANDOM.uniform(0.1, 2, 120).astype(dtype)
                 keep = np.isfinite(y)
                 x, y = x[keep], y[keep]
-            case(lines, name, dtype, [x, y], [function(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(x, y)])
+            case(
+                lines, name, dtype, [x, y], [function(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(x, y)]
+            )
     for name, (ulp, (low, high), found) in CLOSER.items():
         arguments = np.concatenate([np.linspace(low, high, 302)[1:-1], found, np.negative(found)])
         case(lines, name, "float64", [arguments], [UNARY[name][0](mpmath.mpf(float(x))) for x in arguments], ulp)

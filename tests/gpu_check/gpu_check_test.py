@@ -78,7 +78,9 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("2 tests skipped, none ran", summary)
 
     def test_finding_no_device_is_a_failure(self):
-        code, summary = self.run_tests({"blind": "echo 'no device of kind cuda here';" + _GTEST.format(total=2, passed=2)})
+        code, summary = self.run_tests(
+            {"blind": "echo 'no device of kind cuda here';" + _GTEST.format(total=2, passed=2)}
+        )
         self.assertEqual(code, 1)
         self.assertIn("blind: it found no device", summary)
 
@@ -122,7 +124,9 @@ class GpuCheckTest(unittest.TestCase):
     def test_sanitizer_finds_nothing(self):
         code, summary = self.sanitized("========= ERROR SUMMARY: 0 errors")
         self.assertEqual(code, 0, summary)
-        self.assertIn("PASS    stride-worker-cuda.memcheck: 1 tests of compute_test_cuda, 1 workers without errors", summary)
+        self.assertIn(
+            "PASS    stride-worker-cuda.memcheck: 1 tests of compute_test_cuda, 1 workers without errors", summary
+        )
         self.assertIn("gpu: PASS: 5 passed", summary)
 
     def test_sanitizer_finds_something(self):
@@ -146,12 +150,16 @@ class GpuCheckTest(unittest.TestCase):
         }
         self.assertEqual(said["--list"], "real --list\n")
         self.assertEqual(said["--compile"], "real --compile\n")
-        self.assertRegex(said["--serve"], rf"^tool --tool=memcheck .*--log-file={self.folder}/worker.%p.txt {real} --serve\n$")
+        self.assertRegex(
+            said["--serve"], rf"^tool --tool=memcheck .*--log-file={self.folder}/worker.%p.txt {real} --serve\n$"
+        )
 
     def test_manifest_is_of_no_machine(self):
         test = manifest.Test("t", ["@PYTHON@", "@SOURCE@/a.py", "@BUILD@/bin/b"], ["gpu"], 5, {"A": "@BUILD@"})
         manifest.save([test], self.folder / "manifest.json")
-        here = manifest.load(self.folder / "manifest.json")[0].located(pathlib.Path("/s"), pathlib.Path("/b"), sys.executable)
+        here = manifest.load(self.folder / "manifest.json")[0].located(
+            pathlib.Path("/s"), pathlib.Path("/b"), sys.executable
+        )
         self.assertEqual(here.command, [sys.executable, "/s/a.py", "/b/bin/b"])
         self.assertEqual(here.environment, {"A": "/b"})
 

@@ -21,7 +21,12 @@ from stride.v1 import array_service_pb2 as pb, local_service_pb2 as local_pb, re
 
 MIB = 1 << 20
 HEADER = struct.Struct("<IIQ")
-PUT, PUT_END, FETCH, STATUS = (local_pb.LOCAL_FRAME_PUT, local_pb.LOCAL_FRAME_PUT_END, local_pb.LOCAL_FRAME_FETCH, local_pb.LOCAL_FRAME_STATUS)
+PUT, PUT_END, FETCH, STATUS = (
+    local_pb.LOCAL_FRAME_PUT,
+    local_pb.LOCAL_FRAME_PUT_END,
+    local_pb.LOCAL_FRAME_FETCH,
+    local_pb.LOCAL_FRAME_STATUS,
+)
 
 
 def frame(kind, message) -> bytes:
@@ -65,8 +70,14 @@ class LocalCallerTest(unittest.TestCase):
 
     def test_an_upload(self):
         self.caller.put(self.upload(2.5), None)
-        self.assertEqual(self.frames(3), [(PUT, 2_500_000_000, pb.PutArrayRequest(data=b"x").SerializeToString()),
-                                          (PUT, 0, pb.PutArrayRequest(data=b"yz").SerializeToString()), (PUT_END, 0, b"")])
+        self.assertEqual(
+            self.frames(3),
+            [
+                (PUT, 2_500_000_000, pb.PutArrayRequest(data=b"x").SerializeToString()),
+                (PUT, 0, pb.PutArrayRequest(data=b"yz").SerializeToString()),
+                (PUT_END, 0, b""),
+            ],
+        )
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()))
         self.caller.finish(None)
         self.assertTrue(self.caller.is_quiet())
@@ -173,8 +184,12 @@ class LocalCallerTest(unittest.TestCase):
             there.close()
 
     def test_what_is_no_answer(self):
-        for bytes_ in (HEADER.pack(0, 77, 0), HEADER.pack(3, FETCH, 0) + b"\xff\xff\xff", frame(PUT, pb.PutArrayResponse()),
-                       HEADER.pack(1 << 31, STATUS, 0)):
+        for bytes_ in (
+            HEADER.pack(0, 77, 0),
+            HEADER.pack(3, FETCH, 0) + b"\xff\xff\xff",
+            frame(PUT, pb.PutArrayResponse()),
+            HEADER.pack(1 << 31, STATUS, 0),
+        ):
             here, there = socket.socketpair()
             caller = LocalCaller(here)
             there.sendall(bytes_)
@@ -199,7 +214,9 @@ class LocalCallerTest(unittest.TestCase):
 
     def test_calls_one_behind_the_other(self):
         first, second = self.fetch("a"), self.fetch("b")
-        self.assertEqual([pb.FetchArrayRequest.FromString(message).name for _, _, message in self.frames(2)], ["a", "b"])
+        self.assertEqual(
+            [pb.FetchArrayRequest.FromString(message).name for _, _, message in self.frames(2)], ["a", "b"]
+        )
         self.daemon.sendall(frame(FETCH, chunk(0, 1)) + status() + frame(FETCH, chunk(7, 1)) + status(13, "broken"))
         self.assertEqual(list(first), [chunk(0, 1)])
         self.assertEqual(next(second), chunk(7, 1))
@@ -397,8 +414,12 @@ class TransferTest(client_case.ClientCase):
         self.assertEqual(len(before), 4 if client_case.LOCAL else 0)
         for bounce in (True, False):
             region = self.own._shared._bounce
-            with mock.patch.object(_shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive), \
-                    mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):  # calls are still to come
+            with (
+                mock.patch.object(
+                    _shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive
+                ),
+                mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100),
+            ):  # calls are still to come
                 with self.assertRaises(KeyboardInterrupt):
                     self.own._read(array._node, stop)
             self.assertEqual(self.idle(), [])
@@ -425,7 +446,10 @@ class TransferTest(client_case.ClientCase):
                 daemon._process.wait()
 
             # Not all calls are under way when it is killed.
-            with mock.patch.object(_shared.SharedMemory, "receive", return_value=None), mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):
+            with (
+                mock.patch.object(_shared.SharedMemory, "receive", return_value=None),
+                mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100),
+            ):
                 with self.assertRaises(st.Unavailable):
                     self.array(values, progress=kill) if up else array.to_numpy(progress=kill)
             self.assertEqual(self.idle(), [])
@@ -441,7 +465,9 @@ class TransferTest(client_case.ClientCase):
         self.assertTrue((array.to_numpy() == 0).all())
 
     def test_a_transfer_that_is_late(self):
-        endless = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 27; ++i) x[0] += 1; }', "f")
+        endless = st.RawKernel(
+            'extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 27; ++i) x[0] += 1; }', "f"
+        )
         with client_case.current(self.own):
             out = st.zeros(MIB, dtype=st.float32)
             out.to_numpy()

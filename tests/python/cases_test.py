@@ -24,8 +24,10 @@ class CasesTest(client_case.ClientCase):
                 wrong = case.differences(actual)
                 if wrong.size:
                     at = wrong[0]
-                    self.fail(f"{case.op}({', '.join(repr(one[at]) for one in case.inputs)}) is {actual[at]!r}, not {case.expected[at]!r}; "
-                              f"{wrong.size} of {actual.size} are wrong")
+                    self.fail(
+                        f"{case.op}({', '.join(repr(one[at]) for one in case.inputs)}) is {actual[at]!r}, not {case.expected[at]!r}; "
+                        f"{wrong.size} of {actual.size} are wrong"
+                    )
 
     def test_every_function_and_type(self):
         self.check("ufunc.case", 700)

@@ -125,8 +125,15 @@ class ConnectionTest(client_case.ClientCase):
     def test_private_daemon_ends_with_its_program(self):
         program = ("import stride as st\nx = st.ones(3)\nprint(float(x.sum()))\n"
                    "print(st.current_session()._daemon._process.pid, st.current_session().address)\n")
-        environment = {**os.environ, "STRIDE_DAEMON": client_case.strided(), "XDG_RUNTIME_DIR": "", "STRIDE_ADDRESS": ""}
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+        environment = {
+            **os.environ,
+            "STRIDE_DAEMON": client_case.strided(),
+            "XDG_RUNTIME_DIR": "",
+            "STRIDE_ADDRESS": "",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         total, rest = done.stdout.split("\n")[:2]
         self.assertEqual(total, "3.0")
@@ -252,8 +259,10 @@ class ConnectionTest(client_case.ClientCase):
                 x = st.ones(3) + 1
                 self.same(x[1:], np.full(2, 2.0))
             self.assertEqual(x.device, "cpu:0")
-            self.assertEqual({c.operation.device for c in sent.commands if c.operation.WhichOneof("kind") in ("creation", "ufunc")},
-                             {"devices/cpu:0"})
+            self.assertEqual(
+                {c.operation.device for c in sent.commands if c.operation.WhichOneof("kind") in ("creation", "ufunc")},
+                {"devices/cpu:0"},
+            )
         moved = st.ones(3).to_device("cpu:0")
         self.assertEqual((moved.device, moved[0].device, st.asarray([1, 2], device="cpu:0").device), ("cpu:0",) * 3)
         self.same(moved, np.ones(3))
@@ -265,7 +274,9 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual(max(seen), (host.nbytes, host.nbytes))
         np.testing.assert_array_equal(np.asarray(array), host)
         seen.clear()
-        np.testing.assert_array_equal((array * 2).to_numpy(progress=lambda done, total: seen.append((done, total))), host * 2)
+        np.testing.assert_array_equal(
+            (array * 2).to_numpy(progress=lambda done, total: seen.append((done, total))), host * 2
+        )
         self.assertEqual(max(seen), (host.nbytes, host.nbytes))
         np.testing.assert_array_equal(np.asarray(array[::-1][:2_000_000]), host[::-1][:2_000_000])
         for size in (64 << 10, (64 << 10) + 1, 1 << 20, (1 << 20) + 1):
@@ -311,7 +322,11 @@ class ConnectionTest(client_case.ClientCase):
             parts = [st.asarray(np.full(8000, i)) for i in range(100)]
             session.synchronize()
             yield np.asarray(held[-1] + held[0]), np.asarray(sum(parts[:40]))
-            for wrong in (lambda: st.ones(3).to_device("cuda:7"), lambda: st.linalg.inv(st.zeros((2, 2))), lambda: launch_wrongly(out)):
+            for wrong in (
+                lambda: st.ones(3).to_device("cuda:7"),
+                lambda: st.linalg.inv(st.zeros((2, 2))),
+                lambda: launch_wrongly(out),
+            ):
                 try:
                     wrong().to_numpy()
                 except st.StrideError as error:
@@ -342,8 +357,11 @@ class ConnectionTest(client_case.ClientCase):
         address = f"unix:{folder}/s"
 
         def start():
-            daemon = subprocess.Popen([client_case.strided(), "--listen=" + address, f"--state-dir={folder}", *client_case.FLAGS],
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            daemon = subprocess.Popen(
+                [client_case.strided(), "--listen=" + address, f"--state-dir={folder}", *client_case.FLAGS],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
             self.addCleanup(daemon.wait)
             self.addCleanup(daemon.kill)
             return daemon
@@ -380,7 +398,12 @@ class ConnectionTest(client_case.ClientCase):
             if child == 0:
                 status = 1
                 try:
-                    for use in (lambda: x.to_numpy(), lambda: session.synchronize(), lambda: session.devices(), lambda: session.transport):
+                    for use in (
+                        lambda: x.to_numpy(),
+                        lambda: session.synchronize(),
+                        lambda: session.devices(),
+                        lambda: session.transport,
+                    ):
                         with self.assertRaisesRegex(st.FailedPrecondition, "forked"):
                             use()
                     self.assertNotIn(session, _session._default)
@@ -395,7 +418,9 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_a_late_result(self):
         with st.connect(self.daemon.address, local=client_case.LOCAL, timeout=0.05):
-            endless = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 29; ++i) x[0] += 1; }', "f")
+            endless = st.RawKernel(
+                'extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 29; ++i) x[0] += 1; }', "f"
+            )
             out = st.zeros(1, dtype=st.float32)
             endless(1, 1, (out,))
             with self.assertRaises(st.DeadlineExceeded) as raised:

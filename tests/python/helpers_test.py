@@ -39,8 +39,13 @@ class HelpersTest(unittest.TestCase):
                 self.helpers.run(self.work, list(range(num_callers)), list(range(num_parts)))
                 self.assertEqual(sorted(part for part, _, _ in self.taken), list(range(num_parts)))
                 # Each caller is one thread's, the first this one's.
-                self.assertEqual(len({(caller, thread) for _, caller, thread in self.taken}), len({caller for _, caller, _ in self.taken}))
-                self.assertTrue(all((thread == threading.get_ident()) == (caller == 0) for _, caller, thread in self.taken))
+                self.assertEqual(
+                    len({(caller, thread) for _, caller, thread in self.taken}),
+                    len({caller for _, caller, _ in self.taken}),
+                )
+                self.assertTrue(
+                    all((thread == threading.get_ident()) == (caller == 0) for _, caller, thread in self.taken)
+                )
 
     def test_all_take_part(self):
         together = threading.Barrier(4)

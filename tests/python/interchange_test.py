@@ -74,7 +74,13 @@ class _OnDevice:
     """What CuPy and PyTorch give."""
 
     def __init__(self, **interface):
-        self.__cuda_array_interface__ = {"shape": (2, 3), "typestr": "<f4", "data": (4096, False), "version": 3, **interface}
+        self.__cuda_array_interface__ = {
+            "shape": (2, 3),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "version": 3,
+            **interface,
+        }
 
 
 class _FakeDriver:
@@ -679,8 +685,13 @@ class MapSharedTest(unittest.TestCase):
         cuda = FakeCuda()
         mapped = _cuda_memory.Driver(cuda).map_shared(5, 1 << 21, self.UUID)
         self.assertEqual((mapped.ordinal, mapped.address), (1, 1 << 30))
-        self.assertEqual(cuda.calls[-7:], ["cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve",
-                                           "cuMemMap", "cuMemSetAccess", "cuMemRelease", "cuCtxPopCurrent_v2"])
+        self.assertEqual(
+            cuda.calls[-7:],
+            [
+                "cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap",
+                "cuMemSetAccess", "cuMemRelease", "cuCtxPopCurrent_v2",
+            ],
+        )
         cuda.calls.clear()
         mapped.close()
         mapped.close()
@@ -688,8 +699,11 @@ class MapSharedTest(unittest.TestCase):
                                       "cuCtxPopCurrent_v2"])
 
     def test_failures(self):
-        for fails in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2",
-                      "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"):
+        for fails in (
+            "cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "cuDevicePrimaryCtxRetain",
+            "cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap",
+            "cuMemSetAccess",
+        ):
             cuda = FakeCuda(fails)
             with self.assertRaises(st.FailedPrecondition):
                 _cuda_memory.Driver(cuda).map_shared(5, 1 << 21, self.UUID)

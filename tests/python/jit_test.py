@@ -48,12 +48,16 @@ class JitTest(client_case.ClientCase):
             return x
 
         for function, arguments in (
-                (lambda x: st.cos(x)**2 + st.sin(x)**2, (x,)), (lambda x: (x.sum(axis=0), st.argmax(x)), (x,)), (lambda x, m: x @ m + 1, (x, m)),
-                (lambda x: x @ weights, (x,)), (lambda x: x, (x,)), (lambda x: (x, x, x.T, x[1:]), (x,)), (lambda x: st.ones(3) + x[0, 0], (x,)),
-                (lambda x: st.concat([x, x[::-1]]), (x,)), (assigned, (x,)), (chained, (x,)), (lambda x: st.sort(x, axis=0)[st.argsort(x[:, 0])], (x,)),
-                (lambda x: st.divmod(x, 0.3), (x,)), (lambda x: st.cumulative_sum(x, axis=1).reshape(24), (x,)), (lambda x, n: x[n] * n, (x, 2)),
-                (lambda x: weights, (x,)), (lambda x: st.asarray(np.arange(3.0)), (x,)), (lambda x: st.add(x, 1, where=x > 0.5), (x,)),
-                (lambda x: st.random.Generator(key=3).normal(size=(4, 6)) + x, (x,))):
+            (lambda x: st.cos(x) ** 2 + st.sin(x) ** 2, (x,)), (lambda x: (x.sum(axis=0), st.argmax(x)), (x,)),
+            (lambda x, m: x @ m + 1, (x, m)), (lambda x: x @ weights, (x,)), (lambda x: x, (x,)),
+            (lambda x: (x, x, x.T, x[1:]), (x,)), (lambda x: st.ones(3) + x[0, 0], (x,)),
+            (lambda x: st.concat([x, x[::-1]]), (x,)), (assigned, (x,)), (chained, (x,)),
+            (lambda x: st.sort(x, axis=0)[st.argsort(x[:, 0])], (x,)), (lambda x: st.divmod(x, 0.3), (x,)),
+            (lambda x: st.cumulative_sum(x, axis=1).reshape(24), (x,)), (lambda x, n: x[n] * n, (x, 2)),
+            (lambda x: weights, (x,)), (lambda x: st.asarray(np.arange(3.0)), (x,)),
+            (lambda x: st.add(x, 1, where=x > 0.5), (x,)),
+            (lambda x: st.random.Generator(key=3).normal(size=(4, 6)) + x, (x,)),
+        ):
             self.check(function, *arguments)
 
     def test_signatures(self):
@@ -97,7 +101,9 @@ class JitTest(client_case.ClientCase):
 
     def programs(self, session):
         stub = program_service_pb2_grpc.ProgramServiceStub(session._channels.control)
-        return [one.name for one in session._call(stub.ListPrograms, program_service_pb2.ListProgramsRequest()).programs]
+        return [
+            one.name for one in session._call(stub.ListPrograms, program_service_pb2.ListProgramsRequest()).programs
+        ]
 
     def test_reductions_compute_their_elements(self):
         """The bits of a replay are those of single operations, in every layout."""
@@ -106,13 +112,18 @@ class JitTest(client_case.ClientCase):
         row, column = st.array(numbers.normal(size=70)), st.array(numbers.normal(size=(300, 1)).astype(np.float16))
         for axis in (None, 0, 1):
             def spread(x, y, row, column):
-                return (((x - y) ** 2).sum(axis), (x * row).mean(axis), abs(x - column).max(axis), (x.T[:, ::-1] + 1).sum(axis),
-                        st.argmin(y * column - row, axis), st.any(x > row, axis), st.var(x, axis), st.norm(x - y, axis=axis))
+                return (
+                    ((x - y) ** 2).sum(axis), (x * row).mean(axis), abs(x - column).max(axis),
+                    (x.T[:, ::-1] + 1).sum(axis), st.argmin(y * column - row, axis), st.any(x > row, axis),
+                    st.var(x, axis), st.norm(x - y, axis=axis),
+                )
 
             single = []
-            for make, reduce in ((lambda: (x - y) ** 2, st.sum), (lambda: x * row, st.mean), (lambda: abs(x - column), st.max),
-                                 (lambda: x.T[:, ::-1] + 1, st.sum), (lambda: y * column - row, st.argmin),
-                                 (lambda: x > row, st.any), (lambda: x + 0, st.var), (lambda: x - y, st.norm)):
+            for make, reduce in (
+                (lambda: (x - y) ** 2, st.sum), (lambda: x * row, st.mean), (lambda: abs(x - column), st.max),
+                (lambda: x.T[:, ::-1] + 1, st.sum), (lambda: y * column - row, st.argmin),
+                (lambda: x > row, st.any), (lambda: x + 0, st.var), (lambda: x - y, st.norm),
+            ):
                 elements = make()
                 single.append(reduce(elements, axis=axis).to_numpy())
             for replay in range(2):
@@ -211,8 +222,14 @@ class JitTest(client_case.ClientCase):
 
     def test_what_cannot_be_traced(self):
         x = st.ones(3)
-        for function in (lambda x: x if x[0] > 0 else -x, lambda x: float(x.sum()), lambda x: x[x > 0], lambda x: st.nonzero(x), lambda x: np.asarray(x),
-                         lambda x: st.unique_values(x)):
+        for function in (
+            lambda x: x if x[0] > 0 else -x,
+            lambda x: float(x.sum()),
+            lambda x: x[x > 0],
+            lambda x: st.nonzero(x),
+            lambda x: np.asarray(x),
+            lambda x: st.unique_values(x),
+        ):
             with self.assertRaises(st.TracingError) as raised:
                 st.jit(function)(x)
             self.assertIn("jit_test.py", raised.exception.origin)

@@ -89,8 +89,13 @@ class KernelTest(client_case.ClientCase):
         x, y = st.ones(10, dtype=st.float32), st.ones(10, dtype=st.float32)
         axpy(1, 10, (1, x, y, 10))
         # Neither with the code at hand nor without it is a mistake lost, and what did not run changed nothing.
-        for launch in (lambda: axpy(1, 2048, (1, x, y, 10)), lambda: axpy(1, 10, (1, st.ones(10), y, 10)), lambda: axpy(1, 10, (1, x, y)),
-                       lambda: st.RawKernel(AXPY + "//", "other")(1, 1, (y,)), lambda: axpy(1, 10, (1, x[::2], y, 10))):
+        for launch in (
+            lambda: axpy(1, 2048, (1, x, y, 10)),
+            lambda: axpy(1, 10, (1, st.ones(10), y, 10)),
+            lambda: axpy(1, 10, (1, x, y)),
+            lambda: st.RawKernel(AXPY + "//", "other")(1, 1, (y,)),
+            lambda: axpy(1, 10, (1, x[::2], y, 10)),
+        ):
             launch()
             with self.assertRaises(st.StrideError) as raised:
                 y.to_numpy()
@@ -165,17 +170,25 @@ class KernelTest(client_case.ClientCase):
         self.same(shown(), np.array([11, 12, 13, 14], np.float32))
         self.same(shown(constants={"ns::table": np.float32([100])}), np.array([110, 12, 13, 14], np.float32))
         self.same(shown(constants={"bias": np.int32(-1)}), np.array([0, 1, 2, 3], np.float32))
-        self.same(shown(constants={"pair": st.Struct(np.int32(5), np.float32(0.5))}), np.array([11.5, 12.5, 13.5, 14.5], np.float32))
+        self.same(
+            shown(constants={"pair": st.Struct(np.int32(5), np.float32(0.5))}),
+            np.array([11.5, 12.5, 13.5, 14.5], np.float32),
+        )
         self.same(table, np.array([10, 12, 14, 16], np.float32))
 
     def test_constants_that_do_not_fit(self):
         show = st.RawKernel(TABLE, "show")
         for constants, kind, field in (
-                ({"nothing": 1}, st.CompileError, "kernel_launch.globals[0].name"),
-                ({"ns::table": st.zeros(4, dtype=st.float64)}, st.DataTypeMismatch, "kernel_launch.globals[0].array"),
-                ({"bias": 2.5}, st.DataTypeMismatch, "kernel_launch.globals[0].scalar"),
-                ({"bias": 1, "ns::table": st.zeros(5, dtype=st.float32)}, st.InvalidArgument, "kernel_launch.globals[1].array"),
-                ({"ns::table": st.zeros(8, dtype=st.float32)[::2]}, st.InvalidArgument, "kernel_launch.globals[0].array")):
+            ({"nothing": 1}, st.CompileError, "kernel_launch.globals[0].name"),
+            ({"ns::table": st.zeros(4, dtype=st.float64)}, st.DataTypeMismatch, "kernel_launch.globals[0].array"),
+            ({"bias": 2.5}, st.DataTypeMismatch, "kernel_launch.globals[0].scalar"),
+            (
+                {"bias": 1, "ns::table": st.zeros(5, dtype=st.float32)},
+                st.InvalidArgument,
+                "kernel_launch.globals[1].array",
+            ),
+            ({"ns::table": st.zeros(8, dtype=st.float32)[::2]}, st.InvalidArgument, "kernel_launch.globals[0].array"),
+        ):
             out = st.zeros(4, dtype=st.float32)
             show(1, 4, (out,), constants=constants)
             with self.assertRaises(kind) as raised:
@@ -190,8 +203,14 @@ class KernelTest(client_case.ClientCase):
     def test_module(self):
         module = st.RawModule(TABLE, globals=["ns::table", "bias", "calls"])
         infos = module.get_globals()
-        self.assertEqual({(one.name, one.nbytes, one.constant, one.dtype) for one in infos},
-                         {("ns::table", 16, True, np.dtype(np.float32)), ("bias", 4, True, np.dtype(np.int32)), ("calls", 4, False, np.dtype(np.int32))})
+        self.assertEqual(
+            {(one.name, one.nbytes, one.constant, one.dtype) for one in infos},
+            {
+                ("ns::table", 16, True, np.dtype(np.float32)),
+                ("bias", 4, True, np.dtype(np.int32)),
+                ("calls", 4, False, np.dtype(np.int32)),
+            },
+        )
         self.assertEqual([one.nbytes for one in module.get_globals("bias")], [4] * (len(infos) // 3))
         show, count = module.get_function("show"), module.get_function("count")
         out, seen = st.zeros(4, dtype=st.float32), st.zeros(1, dtype=st.int32)
@@ -267,7 +286,9 @@ class KernelTest(client_case.ClientCase):
     def test_expression(self):
         selu = st.vectorize("1.05 * where(x > 0, x, a * exp(x) - a)")
         host = np.linspace(-2, 2, 9)
-        self.same(selu(a=1.67, x=st.asarray(host)), 1.05 * np.where(host > 0, host, 1.67 * np.exp(host) - 1.67), rtol=1e-14)
+        self.same(
+            selu(a=1.67, x=st.asarray(host)), 1.05 * np.where(host > 0, host, 1.67 * np.exp(host) - 1.67), rtol=1e-14
+        )
         self.same(st.vectorize("-x ** 2 + 2 * pi")(st.asarray(host)), -host ** 2 + 2 * np.pi, rtol=1e-14)
         with self.assertRaises(st.ExpressionError):
             st.vectorize("x +")
@@ -281,7 +302,10 @@ class KernelTest(client_case.ClientCase):
         with client_case.Sent(self.session) as sent:
             self.same(clipped(st.asarray(host)), expected, rtol=1e-15)
         self.assertLessEqual(sent.kinds.count("expression"), 3)
-        self.same(clipped(st.asarray(host), -10), np.where(y < -10, -10, np.where((y <= 9) & (host != 1), np.sqrt(np.abs(y)), -y)))
+        self.same(
+            clipped(st.asarray(host), -10),
+            np.where(y < -10, -10, np.where((y <= 9) & (host != 1), np.sqrt(np.abs(y)), -y)),
+        )
         self.assertEqual(clipped.__name__, "clipped")
 
     def test_signatures(self):

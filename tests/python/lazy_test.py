@@ -354,8 +354,12 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(float(total), 10)  # the host knows it
             self.assertEqual(float(st.max(x) * 2), 8)
             self.assertTrue(total == 10)
-        returned = [command.operation.outputs[0].inline_result for command in sent.commands if command.HasField("operation")]
-        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"])  # the last has the known number in it
+        returned = [
+            command.operation.outputs[0].inline_result for command in sent.commands if command.HasField("operation")
+        ]
+        self.assertEqual(
+            sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"]
+        )  # the last has the known number in it
         self.assertEqual(returned, [True, False, True, True])
         self.assertFalse(any(command.HasField("fetch") for command in sent.commands))
         # It is an array as any other all the same: the service has it when it needs it.
@@ -371,7 +375,10 @@ class LazyTest(client_case.ClientCase):
 
     def test_small_arrays_of_the_host_travel_with_what_reads_them(self):
         host = np.arange(1000, dtype=np.float32)
-        for make in (lambda: st.asarray(host) + st.asarray(host), lambda: st.asarray(host) * 2 + st.cos(st.asarray(host))):
+        for make in (
+            lambda: st.asarray(host) + st.asarray(host),
+            lambda: st.asarray(host) * 2 + st.cos(st.asarray(host)),
+        ):
             with Sent(self.session) as sent:
                 values = make().to_numpy()
             self.assertEqual((sent.num_messages, len(sent.kinds)), (1, 1))
@@ -663,7 +670,10 @@ class LazyTest(client_case.ClientCase):
     @contextlib.contextmanager
     def long_from(self, num_bytes):
         """Operations that move `num_bytes` are long; each travels alone, however soon it follows another one."""
-        with unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes), unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0):
+        with (
+            unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes),
+            unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0),
+        ):
             yield
 
     def matrix(self, n):
@@ -681,7 +691,12 @@ class LazyTest(client_case.ClientCase):
             st.fft.fft(x)
             self.assertEqual(sent.kinds, ["matmul", "reduction", "accumulation", "linalg", "fft"])
             self.assertEqual(sent.num_messages, 5)
-        for ours, numpys in ((product, host @ host), (total, host.sum(0)), (running, host.cumsum(0)), (q, np.linalg.qr(host)[0])):
+        for ours, numpys in (
+            (product, host @ host),
+            (total, host.sum(0)),
+            (running, host.cumsum(0)),
+            (q, np.linalg.qr(host)[0]),
+        ):
             self.same(ours, numpys, rtol=1e-10)
 
     def test_it_runs_though_nobody_reads(self):
@@ -707,7 +722,11 @@ class LazyTest(client_case.ClientCase):
         with self.long_from(moved + 1), Sent(self.session) as sent:
             product = x @ x
             self.assertEqual(sent.num_messages, 0)
-        with self.long_from(moved + 1), unittest.mock.patch.object(_graph, "_BYTES_PER_PRODUCT", 1), Sent(self.session) as sent:
+        with (
+            self.long_from(moved + 1),
+            unittest.mock.patch.object(_graph, "_BYTES_PER_PRODUCT", 1),
+            Sent(self.session) as sent,
+        ):
             other = x @ x
             st.linalg.inv(x)
             self.assertEqual(sent.kinds, ["matmul", "linalg"])

@@ -262,7 +262,13 @@ class NamesTest(NamesCase):
     def test_strided_layouts_are_copies_for_reading(self):
         values = np.arange(12.0).reshape(3, 4)
         for array, host in ((st.asarray(values), values), (st.asarray(values).T.copy(), values.T.copy())):
-            for shape, strides in (((2, 2, 2), (8, 16, 8)), ((4,), (24,)), ((5, 2), (0, 8)), ((0, 3), (8, 8)), ((), ())):
+            for shape, strides in (
+                ((2, 2, 2), (8, 16, 8)),
+                ((4,), (24,)),
+                ((5, 2), (0, 8)),
+                ((0, 3), (8, 8)),
+                ((), ()),
+            ):
                 ours = st.lib.stride_tricks.as_strided(array, shape, strides)
                 self.same(ours, np.lib.stride_tricks.as_strided(host, shape, strides))
                 self.assertFalse(ours.flags.writeable)

@@ -289,7 +289,9 @@ class NumpyRules(client_case.ClientCase):
 
     def test_floating_point_errors_that_are_asked_for(self):
         z = {library: library.asarray([0.0, 1.0]) for library in (np, st)}
-        for modes in ("all='raise'", "divide='raise'", "over='raise'", "invalid='raise'", "under='raise'", "all='ignore'"):
+        for modes in (
+            "all='raise'", "divide='raise'", "over='raise'", "invalid='raise'", "under='raise'", "all='ignore'",
+        ):
             for text in FLOAT_ERRORS:
                 with self.subTest(modes=modes, text=text):
                     found = []

@@ -369,7 +369,10 @@ class RandomTest(client_case.ClientCase):
     def test_parameters_below_the_normal_range(self):
         n = 4000
         rng = st.random.Generator(6)
-        for a, b in ((5e-324, 5e-324), (1e-310, 1e-310), (1e-310, 3e-310), (1e-308, 1e-308), (1e-310, 1.0), (2.0, 1e-320)):
+        for a, b in (
+            (5e-324, 5e-324), (1e-310, 1e-310), (1e-310, 3e-310), (1e-308, 1e-308), (1e-310, 1.0),
+            (2.0, 1e-320),
+        ):
             with self.subTest(a=a, b=b):
                 values = rng.beta(a, b, n).to_numpy()
                 self.assertTrue(((values == 0) | (values == 1)).all())
@@ -707,7 +710,9 @@ class RandomTest(client_case.ClientCase):
         rng, alone = st.random.Generator(4), st.random.Generator(4)
         alone._ahead.number = lambda kind, state, single, *_: single()
         with client_case.Sent(self.session) as sent:  # other parameters each time read the same words
-            values = [(rng.integers(-i, i + 1), rng.uniform(-i, 2.0 * i), rng.normal(i, 1.0 + i)) for i in range(1, 200)]
+            values = [
+                (rng.integers(-i, i + 1), rng.uniform(-i, 2.0 * i), rng.normal(i, 1.0 + i)) for i in range(1, 200)
+            ]
         self.assertLess(sent.num_messages, 8)
         for i, ours in enumerate(values, 1):
             expected = alone.integers(-i, i + 1), alone.uniform(-i, 2.0 * i), alone.normal(i, 1.0 + i)

@@ -149,7 +149,10 @@ class RegionTest(client_case.ClientCase):
         def stop(done, total):
             raise KeyboardInterrupt
 
-        with self.assertRaises(KeyboardInterrupt), mock.patch.object(_shared.SharedMemory, "receive", return_value=None):
+        with (
+            self.assertRaises(KeyboardInterrupt),
+            mock.patch.object(_shared.SharedMemory, "receive", return_value=None),
+        ):
             self.own._read(array._node, stop)
         self.assertIsNot(self.own._shared._bounce, region)
         self.round_trip(np.full(9 * MIB, 3, np.uint8))

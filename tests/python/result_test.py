@@ -21,7 +21,9 @@ MIB = 1 << 20
 class ResultTest(client_case.ClientCase):
     def setUp(self):
         self.own = self.connect(self.daemon)
-        pays = mock.patch.object(_region_pool.RegionPool, "_pays", lambda pool, size: len(pool._lent) < _region_pool.MAX_REGIONS)
+        pays = mock.patch.object(
+            _region_pool.RegionPool, "_pays", lambda pool, size: len(pool._lent) < _region_pool.MAX_REGIONS
+        )
         pays.start()
         self.addCleanup(pays.stop)
 
@@ -48,8 +50,12 @@ class ResultTest(client_case.ClientCase):
         values = np.random.default_rng(1).random((600, 1000))
         array = self.array(values)
         # np.array copies what the array interface gives into memory of its own.
-        for in_region, read in ((True, array.to_numpy), (True, lambda: np.asarray(array)), (False, lambda: np.array(array)),
-                                (True, lambda: np.from_dlpack(array))):
+        for in_region, read in (
+            (True, array.to_numpy),
+            (True, lambda: np.asarray(array)),
+            (False, lambda: np.array(array)),
+            (True, lambda: np.from_dlpack(array)),
+        ):
             got = read()
             np.testing.assert_array_equal(got, values)
             self.assertEqual(self.place(got) is not None, in_region)
@@ -183,7 +189,9 @@ class ResultTest(client_case.ClientCase):
         got = self.array(values).to_numpy()
         in_place = []
         put = _transfer._put_shared
-        with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (in_place.append(arguments[-2:]), put(*arguments))):
+        with mock.patch.object(
+            _transfer, "_put_shared", lambda *arguments: (in_place.append(arguments[-2:]), put(*arguments))
+        ):
             up = self.array(got)
             part = self.array(got[1000:500_000])
             small = self.array(got[5:200_000])

@@ -111,7 +111,10 @@ class SortTest(ClientCase):
 
     def test_rows_and_columns(self):
         random = np.random.default_rng(7)
-        for shape in ((1000, 7), (7, 1000), (33, 257), (2000, 20), (5, 20_000), (3, 40_001), (2, 3, 100), (30, 50, 17), (0, 4), (4, 0)):
+        for shape in (
+            (1000, 7), (7, 1000), (33, 257), (2000, 20), (5, 20_000), (3, 40_001), (2, 3, 100), (30, 50, 17),
+            (0, 4), (4, 0),
+        ):
             for dtype in (np.float32, np.int64, np.uint8):
                 for axis in range(len(shape)):
                     with self.subTest(shape=shape, dtype=dtype, axis=axis):

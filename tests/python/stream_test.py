@@ -209,7 +209,11 @@ class ReceivingTest(unittest.TestCase):
             self.take()
 
     def test_what_is_no_frame(self):
-        for bytes_ in (HEADER.pack(0, 77, 0), HEADER.pack(3, EXECUTE, 0) + b"\xff\xff\xff", HEADER.pack(1 << 31, EXECUTE, 0)):
+        for bytes_ in (
+            HEADER.pack(0, 77, 0),
+            HEADER.pack(3, EXECUTE, 0) + b"\xff\xff\xff",
+            HEADER.pack(1 << 31, EXECUTE, 0),
+        ):
             here, there = socket.socketpair()
             there.sendall(bytes_)
             connection = LocalConnection(here)
@@ -506,7 +510,9 @@ class StreamTest(unittest.TestCase):
 
         def one_only(there, requests):
             request = next(requests)
-            there.sendall(frame(response(request.commands[0].id)) + frame(status_pb2.Status(code=4, message="idle"), STATUS))
+            there.sendall(
+                frame(response(request.commands[0].id)) + frame(status_pb2.Status(code=4, message="idle"), STATUS)
+            )
             ended.set()
             list(requests)  # goes on reading, as the contract has it
 
@@ -602,10 +608,16 @@ class _Refused(grpc.RpcError):
 class OpeningTest(unittest.TestCase):
     def test_a_daemon_that_has_none_is_not_asked_each_time(self):
         channels = mock.Mock(target="unix:/nowhere/s")
-        for code, num_asked in ((grpc.StatusCode.UNIMPLEMENTED, 1), (grpc.StatusCode.RESOURCE_EXHAUSTED, 1), (grpc.StatusCode.UNAVAILABLE, 2),
-                                (None, 1)):
+        for code, num_asked in (
+            (grpc.StatusCode.UNIMPLEMENTED, 1),
+            (grpc.StatusCode.RESOURCE_EXHAUSTED, 1),
+            (grpc.StatusCode.UNAVAILABLE, 2),
+            (None, 1),
+        ):
             connections = LocalConnections(channels)
-            connect = mock.Mock(return_value=local_service_pb2.ConnectResponse(socket_path="/nowhere/s.regions", ticket=b"x"))
+            connect = mock.Mock(
+                return_value=local_service_pb2.ConnectResponse(socket_path="/nowhere/s.regions", ticket=b"x")
+            )
             if code is not None:
                 connect.side_effect = _Refused(code)
             connections._stub = mock.Mock(Connect=connect)

@@ -834,7 +834,9 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     """The array becomes `result`, in its own type. Views see it too."""
     _indexing.check_writable(array)
     if result.shape != array.shape:
-        raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
+        raise _errors.ShapeMismatch(
+            f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place"
+        )
     if not np.can_cast(result.dtype, array.dtype, casting):
         raise _errors.DataTypeMismatch(f"an array of {array.dtype} cannot take a result of {result.dtype} in place")
     if result.dtype != array.dtype:
@@ -843,7 +845,12 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     _graph.check_isolated(node)
     is_seen = node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts)
     # The new elements would lie in C order.
-    if is_seen or type(node.strides) is PartStrides or node.strides and not _manipulation.is_contiguous(node.shape, node.strides):
+    if (
+        is_seen
+        or type(node.strides) is PartStrides
+        or node.strides
+        and not _manipulation.is_contiguous(node.shape, node.strides)
+    ):
         _indexing.write(array, result)
         return array
     # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
@@ -921,9 +928,10 @@ def _operators(elementwise, name: str):
 
 
 for _method, _function in {
-        "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
-        "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
-        "rshift": "right_shift"}.items():
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+    "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "left_shift", "rshift": "right_shift",
+}.items():
     for _prefix, _operator in zip(("__", "__r", "__i"), _binary(_function)):
         _operator.__name__ = f"{_prefix}{_method}__"
         _operator.__qualname__ = f"Array.{_operator.__name__}"
@@ -944,7 +952,8 @@ def _compared(name: str):
 
 
 for _method, _function in {
-        "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}.items():
     _operator = _compared(_function) if _method in ("eq", "ne") else _binary(_function)[0]
     _operator.__name__ = f"__{_method}__"
     setattr(Array, _operator.__name__, _operator)

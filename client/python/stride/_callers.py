@@ -257,10 +257,20 @@ class Callers:
     @contextlib.contextmanager
     def crew(self, size: int) -> Iterator[Crew]:
         """Those that move `size` bytes, for as long as the block lasts."""
-        local = self._take(len(cut_ranges(size, self._num_threads, _MIN_LOCAL_PART_BYTES))) if self._local is not None else []
+        local = (
+            self._take(len(cut_ranges(size, self._num_threads, _MIN_LOCAL_PART_BYTES)))
+            if self._local is not None
+            else []
+        )
         if not local:
             ranges = cut_ranges(size, min(self._channels.num_bulk, _MAX_GRPC_THREADS), _MIN_GRPC_PART_BYTES)
-            yield Crew([GrpcCaller(array_service_pb2_grpc.ArrayServiceStub(self._channels.bulk(i))) for i in range(len(ranges))], ranges)
+            yield Crew(
+                [
+                    GrpcCaller(array_service_pb2_grpc.ArrayServiceStub(self._channels.bulk(i)))
+                    for i in range(len(ranges))
+                ],
+                ranges,
+            )
             return
         try:
             yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES))
@@ -281,7 +291,11 @@ class Callers:
             taken, self._idle = self._idle[first:], self._idle[:first]
         quiet = [caller for caller in taken if caller.is_quiet()]
         self._close(caller for caller in taken if caller not in quiet)
-        while len(quiet) < count and len(self._open) < _MAX_CONNECTIONS and (connected := self._local.connect()) is not None:
+        while (
+            len(quiet) < count
+            and len(self._open) < _MAX_CONNECTIONS
+            and (connected := self._local.connect()) is not None
+        ):
             quiet.append(LocalCaller(connected))
             with self._lock:
                 self._open.add(quiet[-1])

@@ -62,16 +62,22 @@ def make_credentials(target: str, token: Optional[str], tls_ca: Optional[str], t
         kind = grpc.LocalConnectionType.UDS if is_unix(target) else grpc.LocalConnectionType.LOCAL_TCP
         channel = grpc.local_channel_credentials(kind)
     else:
-        raise InvalidArgument(f"The token would travel to {target} unencrypted; use TLS (tls_ca), or leave the token away")
+        raise InvalidArgument(
+            f"The token would travel to {target} unencrypted; use TLS (tls_ca), or leave the token away"
+        )
     if token:
-        channel = grpc.composite_channel_credentials(channel, grpc.metadata_call_credentials(_Bearer(token), "stride-token"))
+        channel = grpc.composite_channel_credentials(
+            channel, grpc.metadata_call_credentials(_Bearer(token), "stride-token")
+        )
     return channel
 
 
 class Channels:
     """Thread-safe. The bulk connections are opened by their first use."""
 
-    def __init__(self, target: str, credentials: Optional[grpc.ChannelCredentials], server_name: Optional[str], num_bulk: int):
+    def __init__(
+        self, target: str, credentials: Optional[grpc.ChannelCredentials], server_name: Optional[str], num_bulk: int
+    ):
         self._target, self._credentials, self._server_name = target, credentials, server_name
         self._lock = threading.Lock()
         self._bulk: List[Optional[grpc.Channel]] = [None] * num_bulk

@@ -389,8 +389,11 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         raise _errors.Unimplemented("a range of complex numbers is not there; make one of real numbers and multiply it",
                                     reason="NOT_IMPLEMENTED", metadata={"feature": "arange of complex numbers"})
     start, stop, step = (one.item() if isinstance(one, np.generic) else one for one in (start, stop, step))
-    count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
-        range(start, stop, step))
+    count = (
+        max(0, math.ceil((stop - start) / step))
+        if not all(isinstance(one, int) for one in (start, stop, step))
+        else len(range(start, stop, step))
+    )
     if dtype.kind in "iu":  # as NumPy, which makes the first two and goes on from them
         for one in (start, start + step)[:count]:
             number_as(one, dtype)

@@ -92,7 +92,10 @@ class Driver:
         self._check(library.cuInit(0), "cuInit")
         context = ctypes.c_void_p()
         attribute_context = 1
-        self._check(library.cuPointerGetAttribute(ctypes.byref(context), attribute_context, ctypes.c_uint64(pointer)), "finding the array's context")
+        self._check(
+            library.cuPointerGetAttribute(ctypes.byref(context), attribute_context, ctypes.c_uint64(pointer)),
+            "finding the array's context",
+        )
         if not context:
             context = self._primary_context(pointer)
         self._check(library.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
@@ -100,7 +103,9 @@ class Driver:
             self._check(library.cuCtxSynchronize(), "cuCtxSynchronize")
             target = bytearray(num_bytes)
             buffer = (ctypes.c_char * num_bytes).from_buffer(target)
-            self._check(library.cuMemcpyDtoH_v2(buffer, ctypes.c_uint64(pointer), ctypes.c_size_t(num_bytes)), "cuMemcpyDtoH")
+            self._check(
+                library.cuMemcpyDtoH_v2(buffer, ctypes.c_uint64(pointer), ctypes.c_size_t(num_bytes)), "cuMemcpyDtoH"
+            )
             return target
         finally:
             library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
@@ -161,7 +166,11 @@ def load_driver() -> Optional[Driver]:
 def read(interface: Dict[str, Any], driver: Optional[Driver] = None) -> np.ndarray:
     """The elements, on the host."""
     if interface.get("mask") is not None:
-        raise _errors.Unimplemented("masked arrays of the CUDA array interface are not there", reason="NOT_IMPLEMENTED", metadata={"feature": "mask"})
+        raise _errors.Unimplemented(
+            "masked arrays of the CUDA array interface are not there",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": "mask"},
+        )
     try:
         dtype = _dtypes.dtype_of(interface["typestr"])
     except TypeError:
@@ -171,8 +180,10 @@ def read(interface: Dict[str, Any], driver: Optional[Driver] = None) -> np.ndarr
         return np.empty(shape, dtype)
     driver = driver or load_driver()
     if driver is None:
-        raise _errors.Unavailable("An array on a GPU of this machine can be read only through its CUDA driver, and none (libcuda) can be loaded here; "
-                                  "pass a NumPy array")
+        raise _errors.Unavailable(
+            "An array on a GPU of this machine can be read only through its CUDA driver, and none (libcuda) can be loaded here; "
+            "pass a NumPy array"
+        )
     strides = interface.get("strides")
     if strides is None:
         strides = (stride * dtype.itemsize for stride in _inference.contiguous_strides(tuple(shape)))

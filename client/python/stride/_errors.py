@@ -413,9 +413,10 @@ _BY_CODE = {kind.code: kind for kind in (
     InvalidArgument, NotFound, AlreadyExists, FailedPrecondition, ResourceExhausted, Unavailable, Aborted, Cancelled,
     DeadlineExceeded, OutOfRange, Unimplemented, Unauthenticated, PermissionDenied, DataLoss, Internal)}
 _BY_REASON = {
-    "SHAPE_MISMATCH": ShapeMismatch, "DATA_TYPE_MISMATCH": DataTypeMismatch, "EXPRESSION_SYNTAX": ExpressionError,
-    "UNKNOWN_FUNCTION": ExpressionError, "COMPILE_FAILED": CompileError, "UNKNOWN_ENTRY": CompileError,
-    "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError, "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
+    "SHAPE_MISMATCH": ShapeMismatch, "DATA_TYPE_MISMATCH": DataTypeMismatch,
+    "EXPRESSION_SYNTAX": ExpressionError, "UNKNOWN_FUNCTION": ExpressionError, "COMPILE_FAILED": CompileError,
+    "UNKNOWN_ENTRY": CompileError, "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError,
+    "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
 }
 _HINTS = {
     "SESSION_NOT_FOUND": ". The daemon has been restarted, or the session was idle for too long: its arrays are lost. "

@@ -33,7 +33,9 @@ class _Loop(NamedTuple):
 
 
 def _loop(signature: str) -> _Loop:
-    groups = [tuple(_dtypes.dtype_of(np.dtype(one.strip())) for one in group.split(",")) for group in signature.split("->")]
+    groups = [
+        tuple(_dtypes.dtype_of(np.dtype(one.strip())) for one in group.split(",")) for group in signature.split("->")
+    ]
     if len(groups) not in (2, 3):
         raise ValueError(f"a signature is written as float32,float32->float32, not {signature!r}")
     return _Loop(groups[0], groups[-1])
@@ -60,10 +62,16 @@ class _Defined:
             return
         stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
         try:
-            session._call(stub.CreateFunction, proto.CreateFunctionRequest(function_id=self.__name__, function=self._definition,
-                                                                           device_kind=self._device_kind))
+            session._call(
+                stub.CreateFunction,
+                proto.CreateFunctionRequest(
+                    function_id=self.__name__, function=self._definition, device_kind=self._device_kind
+                ),
+            )
         except _errors.AlreadyExists:
-            there = session._call(stub.GetFunction, proto.GetFunctionRequest(name=_full(session, self.__name__, "functions"))).function
+            there = session._call(
+                stub.GetFunction, proto.GetFunctionRequest(name=_full(session, self.__name__, "functions"))
+            ).function
             there.ClearField("name")
             there.ClearField("create_time")
             if there != self._definition:
@@ -77,12 +85,20 @@ class _Defined:
         for loop in self._loops:
             if dtype is not None and loop.outputs[0] != dtype or len(loop.inputs) != len(types):
                 continue
-            if all(np.can_cast(one, to, casting) if isinstance(one, np.dtype) else np.can_cast(_inference.promote(*exact, one), to, "same_kind")
-                   for one, to in zip(types, loop.inputs)):
+            if all(
+                (
+                    np.can_cast(one, to, casting)
+                    if isinstance(one, np.dtype)
+                    else np.can_cast(_inference.promote(*exact, one), to, "same_kind")
+                )
+                for one, to in zip(types, loop.inputs)
+            ):
                 return loop
         wanted = "" if dtype is None else f" and gives {dtype}"
         names = ", ".join(getattr(one, "name", None) or one.__name__ for one in types)
-        raise _errors.DataTypeMismatch(f"none of the signatures of {self.__name__} takes these types{wanted}: {names}", reason="DATA_TYPE_MISMATCH")
+        raise _errors.DataTypeMismatch(
+            f"none of the signatures of {self.__name__} takes these types{wanted}: {names}", reason="DATA_TYPE_MISMATCH"
+        )
 
 
 def _prepared(function: _Defined, inputs: tuple):
@@ -124,7 +140,9 @@ class Ufunc(_Defined):
     def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
         return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims, initial, where), out, None, "same_kind")
 
-    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None, reverse: bool = False, exclusive: bool = False) -> Array:
+    def accumulate(
+        self, x, axis: int = 0, out: Optional[Array] = None, reverse: bool = False, exclusive: bool = False
+    ) -> Array:
         array, dtype, (axis,) = self._one(x, axis)
 
         def build(flush, node, operands):
@@ -138,7 +156,11 @@ class Ufunc(_Defined):
         places = node_of(indices, array.session)
 
         def build(flush, node, operands):
-            flush.operation(node.handle, node.origin, reduce_at=pb.ReduceAt(function=self.__name__, input=operands[0], indices=operands[1], axis=axis))
+            flush.operation(
+                node.handle,
+                node.origin,
+                reduce_at=pb.ReduceAt(function=self.__name__, input=operands[0], indices=operands[1], axis=axis),
+            )
 
         shape = (*array.shape[:axis], places.shape[0], *array.shape[axis + 1:])
         return _give(wrap(record(array.session, shape, dtype, build, (array._node, places))), out, None, "same_kind")
@@ -167,13 +189,17 @@ class Ufunc(_Defined):
 
 def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool, initial, where) -> Array:
     axes = tuple(range(array.ndim)) if axes is None else axes
-    return _reductions.reduce_by(name, array._node, axes, keepdims, dtype, None, where, initial, tuple(one._node for one in more))
+    return _reductions.reduce_by(
+        name, array._node, axes, keepdims, dtype, None, where, initial, tuple(one._node for one in more)
+    )
 
 
 class Reduction(_Defined):
     """finish(combine over the axes of map(inputs)); in any order and grouping."""
 
-    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
+    def __call__(
+        self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True
+    ) -> Array:
         arrays = [one if isinstance(one, Array) else wrap(node_of(one)) for one in inputs]
         operands, types, _ = _prepared(self, tuple(arrays))
         loop = self._choose(types, None)
@@ -181,7 +207,12 @@ class Reduction(_Defined):
         axes = None if axis is None else _inference.normal_axes(axis, rank)
         if axes is None:
             axes = tuple(range(rank))
-        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims, initial, where), out, None, "same_kind")
+        return _give(
+            _reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims, initial, where),
+            out,
+            None,
+            "same_kind",
+        )
 
 
 class Gufunc(_Defined):
@@ -190,7 +221,10 @@ class Gufunc(_Defined):
     def __init__(self, name, layout, signatures, definition, device_kind=""):
         super().__init__(name, signatures, definition, device_kind)
         left, right = ("".join(layout.split())).split("->")
-        self._inputs, self._outputs = ([[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)] for side in (left, right))
+        self._inputs, self._outputs = (
+            [[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)]
+            for side in (left, right)
+        )
 
     def __call__(self, *inputs, axes=None, axis: Optional[int] = None, keepdims: bool = False):
         """`axes`, `axis` and `keepdims` are NumPy's: where the layout's axes are in each input and output, instead of last."""
@@ -226,11 +260,16 @@ class Gufunc(_Defined):
         counts = [len([word for word in words if word not in absent]) for words in every]
         for words, shape, count in zip(every, shapes, counts):
             if len(shape) < count:
-                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(words)})", reason="SHAPE_MISMATCH")
+                raise _errors.ShapeMismatch(
+                    f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(words)})",
+                    reason="SHAPE_MISMATCH",
+                )
         loop = max(len(shape) - count for shape, count in zip(shapes, counts))
         if axis is not None or keepdims:
             if any(len(words) > 1 for words in every) or len({word for words in every for word in words}) != 1:
-                raise ValueError(f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the same for all, or none")
+                raise ValueError(
+                    f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the same for all, or none"
+                )
             if keepdims and any(self._outputs):
                 raise ValueError(f"{self.__name__}: keepdims= is for layouts whose outputs have no axis")
         if keepdims:
@@ -243,7 +282,12 @@ class Gufunc(_Defined):
             given = [(axis,) * count for count in counts]
         elif axes is not None:
             given = [one if isinstance(one, (tuple, list)) else (one,) for one in axes]
-            if len(given) not in (len(every), len(shapes)) or len(given) < len(every) and any(counts[len(shapes):]) and not keepdims:
+            if (
+                len(given) not in (len(every), len(shapes))
+                or len(given) < len(every)
+                and any(counts[len(shapes) :])
+                and not keepdims
+            ):
                 raise ValueError(f"{self.__name__}: axes= has an entry for each input and output")
             for one in given:
                 message.axes.add(axes=one)
@@ -256,22 +300,36 @@ class Gufunc(_Defined):
         return [_inference.normal_axes(one, rank) for one, rank in zip(given, ranks)]
 
     def _absent(self, shapes) -> set:
-        return {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+        return {
+            word
+            for words, shape in zip(self._inputs, shapes)
+            if len(shape) < len(words)
+            for word in words
+            if word.endswith("?")
+        }
 
     def _sizes(self, shapes):
         """Sizes of the core dimensions (an optional one that an operand is too short for is absent) and the loop's shape."""
-        sizes: Dict[str, int] = {word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()}
+        sizes: Dict[str, int] = {
+            word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()
+        }
         absent = self._absent(shapes)
         outers = []
         for words, shape in zip(self._inputs, shapes):
             core = [word for word in words if word not in absent]
             if len(shape) < len(core):
-                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(core)})", reason="SHAPE_MISMATCH")
+                raise _errors.ShapeMismatch(
+                    f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(core)})",
+                    reason="SHAPE_MISMATCH",
+                )
             split = len(shape) - len(core)
             outers.append(shape[:split])
             for word, size in zip(core, shape[split:]):
                 if sizes.setdefault(word, size) != size:
-                    raise _errors.ShapeMismatch(f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}", reason="SHAPE_MISMATCH")
+                    raise _errors.ShapeMismatch(
+                        f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}",
+                        reason="SHAPE_MISMATCH",
+                    )
         return sizes, _inference.broadcast(*outers)
 
 
@@ -289,8 +347,15 @@ class _BuiltInGufunc(Gufunc):
         return _Loop((common, common), (common,))
 
 
-BUILT_IN_GUFUNCS = {name: _BuiltInGufunc(name, layout) for name, layout in (
-    ("matmul", "(m?,n),(n,p?)->(m?,p?)"), ("vecdot", "(n),(n)->()"), ("matvec", "(m,n),(n)->(m)"), ("vecmat", "(n),(n,m)->(m)"))}
+BUILT_IN_GUFUNCS = {
+    name: _BuiltInGufunc(name, layout)
+    for name, layout in (
+        ("matmul", "(m?,n),(n,p?)->(m?,p?)"),
+        ("vecdot", "(n),(n)->()"),
+        ("matvec", "(m,n),(n)->(m)"),
+        ("vecmat", "(n),(n,m)->(m)"),
+    )
+}
 
 
 def _last(shape: tuple, axes: tuple) -> tuple:
@@ -306,12 +371,16 @@ def _placed(shape: tuple, axes: tuple) -> tuple:
     return tuple(core[i] if i in core else next(rest) for i in range(len(shape)))
 
 
-def _body(name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]) -> proto.FunctionBody:
+def _body(
+    name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]
+) -> proto.FunctionBody:
     if (expression is None) == (source is None):
         raise ValueError("a function is an expression or the source of a device function: give one of them")
     if source is not None:
         return proto.FunctionBody(device_function=proto.DeviceFunctionBody(source=source, entry=entry or name))
-    return proto.FunctionBody(expression=proto.ExpressionBody(text=expression, parameters=list(_PARAMETERS[:num_inputs])))
+    return proto.FunctionBody(
+        expression=proto.ExpressionBody(text=expression, parameters=list(_PARAMETERS[:num_inputs]))
+    )
 
 
 def _identity(value):
@@ -320,8 +389,11 @@ def _identity(value):
     return None if value is None else Number(value).to_proto()
 
 
-def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None, source: Optional[str] = None,
-                 entry: Optional[str] = None, identity=None, associative: bool = False, device_kind: str = "") -> Ufunc:
+def define_ufunc(
+    name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None,
+    source: Optional[str] = None, entry: Optional[str] = None, identity=None, associative: bool = False,
+    device_kind: str = "",
+) -> Ufunc:
     """Defines an elementwise function; the daemon keeps the function for all of the tenant's sessions.
 
     Parameters
@@ -357,8 +429,17 @@ def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression
     return Ufunc(name, given, proto.Function(ufunc=definition), device_kind)
 
 
-def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combine: str, map: Optional[str] = None,  # noqa: A002
-                     finish: Optional[str] = None, identity=None, source: Optional[str] = None, device_kind: str = "") -> Reduction:
+def define_reduction(
+    name: str,
+    signatures: Union[str, Sequence[str]],
+    *,
+    combine: str,
+    map: Optional[str] = None,  # noqa: A002
+    finish: Optional[str] = None,
+    identity=None,
+    source: Optional[str] = None,
+    device_kind: str = "",
+) -> Reduction:
     """Defines a reduction of arrays along axes; the daemon keeps the reduction for all of the tenant's sessions.
 
     Parameters
@@ -386,15 +467,26 @@ def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combin
     def part(text, num_inputs):
         if text is None:
             return None
-        return _body(name, num_inputs, None, source, text) if source is not None else _body(name, num_inputs, text, None, None)
+        return (
+            _body(name, num_inputs, None, source, text)
+            if source is not None
+            else _body(name, num_inputs, text, None, None)
+        )
 
-    definition = proto.ReductionDefinition(signatures=given, map=part(map, count), combine=part(combine, 2), finish=part(finish, 1),
-                                           identity=_identity(identity))
+    definition = proto.ReductionDefinition(
+        signatures=given,
+        map=part(map, count),
+        combine=part(combine, 2),
+        finish=part(finish, 1),
+        identity=_identity(identity),
+    )
     return Reduction(name, given, proto.Function(reduction=definition), device_kind)
 
 
-def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None,
-                  device_kind: str = "") -> Gufunc:
+def define_gufunc(
+    name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None,
+    device_kind: str = "",
+) -> Gufunc:
     """Defines a function of arrays with common axes in front; the daemon keeps the function for all of the tenant's
     sessions.
 
@@ -422,7 +514,13 @@ def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]],
     """
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     body = proto.DeviceFunctionBody(source=source, entry=entry or name)
-    return Gufunc(name, layout, given, proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)), device_kind)
+    return Gufunc(
+        name,
+        layout,
+        given,
+        proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)),
+        device_kind,
+    )
 
 
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:

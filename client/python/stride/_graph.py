@@ -269,8 +269,10 @@ class Node:
     `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any.
     `count`, how many elements are not zero and the version of the buffer then, is set once that was asked for."""
 
-    __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "offset", "num_inline", "count", "__weakref__")
+    __slots__ = (
+        "session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin",
+        "host", "host_version", "buffer", "device", "offset", "num_inline", "count", "__weakref__",
+    )
 
     def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, Assembly, None], inputs: tuple,
                  origin):
@@ -557,7 +559,11 @@ def elementwise(name: str, inputs: tuple) -> Node:
     if session._weak:
         return _weakly(name, inputs, types, session, shape)
     loop, dtype = _inference.elementwise(name, *types)
-    if has_local and check_floats is None and (made := _local.elementwise(session, name, inputs, shape, dtype)) is not None:
+    if (
+        has_local
+        and check_floats is None
+        and (made := _local.elementwise(session, name, inputs, shape, dtype)) is not None
+    ):
         return made
     if has_integers:
         inputs = tuple(
@@ -612,8 +618,14 @@ def floor_divide(inputs: tuple) -> Node:
     quotient = elementwise("floor_divide", inputs)
     if quotient.dtype.kind != "f":
         return quotient
-    infinite = [_inference.is_infinite(one.value) if type(one) is Number else elementwise("isinf", (one,)) if types[i].kind == "f" else False
-                for i, one in enumerate(inputs)]
+    infinite = [
+        (
+            _inference.is_infinite(one.value)
+            if type(one) is Number
+            else elementwise("isinf", (one,)) if types[i].kind == "f" else False
+        )
+        for i, one in enumerate(inputs)
+    ]
     first, second = infinite
     if type(first) is bool and type(second) is bool:
         if first == second:
@@ -1294,7 +1306,11 @@ class Flush:
     @staticmethod
     def _number(number: Number, names, inputs) -> str:
         """The name of a scalar input; one for equal ones, but zeros have signs, and so have the parts of complex numbers."""
-        key = (number.type, number.value) if number.value and not isinstance(number.value, (complex, np.complexfloating)) else None
+        key = (
+            (number.type, number.value)
+            if number.value and not isinstance(number.value, (complex, np.complexfloating))
+            else None
+        )
         name = names.get(key) if key is not None else None
         if name is None:
             name = f"s{len(inputs)}"

@@ -18,7 +18,9 @@ class Helpers:
         self._lock = threading.Lock()
         self._queues: List[queue.SimpleQueue] = []
 
-    def run(self, work: Callable[[Caller, Iterator[Part]], None], callers: Sequence[Caller], parts: Sequence[Part]) -> None:
+    def run(
+        self, work: Callable[[Caller, Iterator[Part]], None], callers: Sequence[Caller], parts: Sequence[Part]
+    ) -> None:
         """Calls `work(caller, parts)` for the first caller here and for each other in a helper; all take parts from the same iterator, so that who comes late
         finds less to do, or nothing. Returns when nobody is at work any more, also after an interrupt, unless there comes a second one. After an exception
         of one nobody takes another part; it is raised here, this thread's own first."""

@@ -26,7 +26,9 @@ def broadcast(*shapes: Shape) -> Shape:
         for i, extent in enumerate(shape, rank - len(shape)):
             if extent != 1:
                 if result[i] not in (1, extent):
-                    raise _errors.ShapeMismatch("Shapes do not broadcast: " + ", ".join(map(str, shapes)), reason="SHAPE_MISMATCH")
+                    raise _errors.ShapeMismatch(
+                        "Shapes do not broadcast: " + ", ".join(map(str, shapes)), reason="SHAPE_MISMATCH"
+                    )
                 result[i] = extent
     return tuple(result)
 

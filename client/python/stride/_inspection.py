@@ -12,7 +12,8 @@ from stride._session import current_session
 __all__ = ["__array_namespace_info__", "finfo", "iinfo", "isdtype"]
 
 _KINDS = {
-    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f", "complex floating": "c",
+    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+    "complex floating": "c",
     "numeric": "iufc",
 }
 
@@ -47,7 +48,9 @@ def finfo(type, /) -> FloatInfo:  # noqa: A002
         32
     """
     info = np.finfo(type.dtype if isinstance(type, Array) else type)
-    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype)
+    return FloatInfo(
+        info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype
+    )
 
 
 def iinfo(type, /):  # noqa: A002

@@ -68,7 +68,9 @@ class RawKernel:
         [2.0, 2.0]
     """
 
-    def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
+    def __init__(
+        self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""
+    ):
         """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
         self.source, self.name, self.options = source, name, tuple(options)
         _printed.note_code(source)
@@ -80,8 +82,11 @@ class RawKernel:
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
 
-    def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
-                 constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
+    def __call__(
+        self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
+        constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None,
+        device: Optional[str] = None,
+    ) -> None:
         written = []
         for one in arguments:
             kind = type(one)
@@ -109,8 +114,11 @@ class RawKernel:
         """Those of every launch."""
         return None
 
-    def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0,
-               constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
+    def launch(
+        self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *,
+        shared_memory_bytes: int = 0, constants: Optional[Mapping[str, object]] = None,
+        cooperative: bool = False, session=None, device: Optional[str] = None,
+    ) -> None:
         """Launches the kernel with arrays of the service only, where the arrays that it may write are known.
 
         Parameters
@@ -200,11 +208,16 @@ class RawKernel:
         return template
 
 
-_BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
-           ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "left_shift",
-           ast.RShift: "right_shift"}
+_BINARY = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift",
+}
 _UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
-_COMPARED = {ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal"}
+_COMPARED = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+}
 _CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan}
 
 
@@ -215,8 +228,10 @@ class _Translation(ast.NodeVisitor):
         self._values, self._name, self._lookup = dict(values), name, lookup
 
     def generic_visit(self, node):
-        raise _errors.ExpressionError(f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
-                                      "there are arithmetic, comparisons, and/or/not, if-else, calls of stride's functions and assignments")
+        raise _errors.ExpressionError(
+            f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
+            "there are arithmetic, comparisons, and/or/not, if-else, calls of stride's functions and assignments"
+        )
 
     def _apply(self, name: str, *arguments):
         if all(type(one) is Number for one in arguments):
@@ -228,7 +243,11 @@ class _Translation(ast.NodeVisitor):
         for statement in statements:
             if isinstance(statement, ast.Return) and statement.value is not None:
                 return self.visit(statement.value)
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+            if (
+                isinstance(statement, ast.Assign)
+                and len(statement.targets) == 1
+                and isinstance(statement.targets[0], ast.Name)
+            ):
                 self._values[statement.targets[0].id] = self.visit(statement.value)
             elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
                 self._values[statement.target.id] = self._apply(
@@ -284,10 +303,16 @@ class _Translation(ast.NodeVisitor):
 
     def visit_Call(self, node):  # noqa: N802
         # The last name: `cos`, `math.cos` and `np.cos` are one function.
-        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        name = (
+            node.func.id
+            if isinstance(node.func, ast.Name)
+            else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        )
         function = _SERVICE_NAMES.get(name)
         if function is None or node.keywords:
-            raise _errors.ExpressionError(f"{self._name}: no function {name or 'here'} is known to the service", reason="UNKNOWN_FUNCTION")
+            raise _errors.ExpressionError(
+                f"{self._name}: no function {name or 'here'} is known to the service", reason="UNKNOWN_FUNCTION"
+            )
         return self._apply(function, *map(self.visit, node.args))
 
     def visit_Attribute(self, node):  # noqa: N802
@@ -296,7 +321,9 @@ class _Translation(ast.NodeVisitor):
         return self.generic_visit(node)
 
 
-_SERVICE_NAMES = {"where": "where", "real": "real", "imag": "imag", "abs": "absolute", "min": "minimum", "max": "maximum"}
+_SERVICE_NAMES = {
+    "where": "where", "real": "real", "imag": "imag", "abs": "absolute", "min": "minimum", "max": "maximum",
+}
 for _table in (_elementwise.UNARY, _elementwise.BINARY):
     for _name, _public in _table.items():
         _SERVICE_NAMES[_name] = _name
@@ -308,8 +335,12 @@ def _is_expression(statements) -> bool:
     """Whether a body is assignments and a return, with nothing but functions of the service in them."""
     for i, statement in enumerate(statements):
         is_last = i == len(statements) - 1
-        if not (isinstance(statement, ast.Return) if is_last else isinstance(statement, (ast.Assign, ast.AugAssign)) or (
-                isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))):
+        if not (
+            isinstance(statement, ast.Return)
+            if is_last
+            else isinstance(statement, (ast.Assign, ast.AugAssign))
+            or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        ):
             return False
         for node in ast.walk(statement):
             if isinstance(node, ast.Call):
@@ -341,9 +372,13 @@ def _with_signatures(function: Callable, signatures) -> Callable:
         kinds = [one.dtype if type(one) is Node else one.type for one in operands]
         for result, wanted in parsed:
             if len(wanted) == len(kinds) and all(
-                    np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
-                    for kind, want in zip(kinds, wanted)):
-                cast = [wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value) for one, want in zip(operands, wanted)]
+                np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
+                for kind, want in zip(kinds, wanted)
+            ):
+                cast = [
+                    wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value)
+                    for one, want in zip(operands, wanted)
+                ]
                 made = call(*cast)
                 return made if result is None else made.astype(result, copy=False)
         names = ", ".join(getattr(kind, "name", None) or kind.__name__ for kind in kinds)
@@ -413,13 +448,20 @@ def compiled(function: Union[str, Callable]) -> Callable:
         try:
             tree = ast.parse(function.strip(), mode="eval")
         except SyntaxError as error:
-            raise _errors.ExpressionError(f"{error.msg} at byte {(error.offset or 1) - 1}: {function}", reason="EXPRESSION_SYNTAX",
-                                          metadata={"position": str((error.offset or 1) - 1)}) from None
+            raise _errors.ExpressionError(
+                f"{error.msg} at byte {(error.offset or 1) - 1}: {function}",
+                reason="EXPRESSION_SYNTAX",
+                metadata={"position": str((error.offset or 1) - 1)},
+            ) from None
         statements: list = [ast.Return(value=tree.body)]
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
         names = sorted(used - called - set(_CONSTANTS))
-        signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        signature = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        )
         title, wrapped, lookup = function, lambda *_: None, None
     else:
         source = _python_kernel.Source(function)
@@ -436,8 +478,11 @@ def compiled(function: Union[str, Callable]) -> Callable:
         if not simple:
             return _python_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
         result = _Translation(zip(bound.arguments, operands), title, lookup).run(statements)
-        return wrap(result if type(result) is Node and not result.held else node_of(np.asarray(result.value)) if type(result) is Number
-                    else elementwise("positive", (result,)))
+        return wrap(
+            result
+            if type(result) is Node and not result.held
+            else node_of(np.asarray(result.value)) if type(result) is Number else elementwise("positive", (result,))
+        )
 
     call.__name__ = getattr(wrapped, "__name__", "expression") if wrapped.__name__ != "<lambda>" else "expression"
     return call

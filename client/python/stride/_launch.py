@@ -65,10 +65,14 @@ class Struct:
         elif isinstance(member, (bytes, bytearray)):
             size, alignment, parts = len(member), 1, [(0, bytes(member))]
         else:
-            raise TypeError(f"a struct's member is an array, a NumPy scalar, which has a size, bytes or a Struct, not {type(member).__name__}")
+            raise TypeError(
+                f"a struct's member is an array, a NumPy scalar, which has a size, bytes or a Struct, not {type(member).__name__}"
+            )
         start = -(-end // alignment) * alignment
         self.alignment = max(self.alignment, alignment)
-        self.members += [(start + offset, part) for offset, part in parts if len(part) > 0 or not isinstance(part, bytes)]
+        self.members += [
+            (start + offset, part) for offset, part in parts if len(part) > 0 or not isinstance(part, bytes)
+        ]
         return start + size
 
     def arrays(self) -> list:
@@ -185,7 +189,9 @@ def global_value(flush, name: str, value) -> pb.GlobalVariable:
         return pb.GlobalVariable(name=name, array=flush.operand(value._node))
     if isinstance(value, Struct):
         if value.arrays():
-            raise TypeError(f"{name}: a variable's value has no arrays in it; nothing would keep their memory once the launch has ended")
+            raise TypeError(
+                f"{name}: a variable's value has no arrays in it; nothing would keep their memory once the launch has ended"
+            )
         data = bytearray(value.size)
         for offset, part in value.members:
             data[offset:offset + len(part)] = part

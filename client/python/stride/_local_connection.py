@@ -102,7 +102,9 @@ class LocalConnection:
         buffer = self._buffer
         return buffer.begin != sum(buffer.counts) or bool(self._news.poll(0))
 
-    def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> Optional[compute_service_pb2.ExecuteResponse]:
+    def receive(
+        self, deadline: Optional[float] = None, or_room: bool = False
+    ) -> Optional[compute_service_pb2.ExecuteResponse]:
         """The next answer, again and again until `advance`. None when there is none by `deadline` (of time.monotonic(); 0: does not wait), or
         with `or_room` when there is room to send. Raises the StrideError that ended the call."""
         while True:

@@ -126,7 +126,9 @@ class MappedArray:
         [0, 1, 2]
     """
 
-    def __init__(self, memory: _Memory, reply: pb.MapArrayResponse, dtype: np.dtype, shape: Tuple[int, ...], read_only: bool):
+    def __init__(
+        self, memory: _Memory, reply: pb.MapArrayResponse, dtype: np.dtype, shape: Tuple[int, ...], read_only: bool
+    ):
         self._memory: Optional[_Memory] = memory
         self._place = memory.address + reply.offset
         self.device: str = reply.device
@@ -191,7 +193,9 @@ class MappedArray:
     def __dlpack_device__(self) -> Tuple[int, int]:
         return self._open().device
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         """A capsule of the memory. The service has written it before it was mapped: no stream has to wait."""
         memory = self._open()
         if dl_device is not None and tuple(dl_device) != memory.device:

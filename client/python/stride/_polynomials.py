@@ -10,7 +10,10 @@ from stride._array import Array, array_of
 from stride._calculus import convolve
 from stride._manipulation import concat, reshape
 
-__all__ = ["poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+__all__ = [
+    "poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
+    "roots",
+]
 
 
 def _coefficients(*given: Any):

@@ -71,7 +71,9 @@ def plan(template, device: str) -> Optional[Plan]:
         elif _has_inline(operation) or any(one.existing and one.handle not in made for one in operation.outputs):
             return None
         made.update(output.handle for output in operation.outputs)
-        made.update(one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array"))
+        made.update(
+            one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array")
+        )
         operations.append(operation)
     if not set(outputs) <= made:
         return None
@@ -159,7 +161,9 @@ class Programs:
         if made.id not in self._known:
             self._sweep()
             try:
-                session._call(self._service().CreateProgram, proto.CreateProgramRequest(program_id=name, program=made.program))
+                session._call(
+                    self._service().CreateProgram, proto.CreateProgramRequest(program_id=name, program=made.program)
+                )
             except _errors.AlreadyExists:
                 pass  # ours: the name tells session and content
         self._known[made.id] = self._known.get(made.id, 0) + 1
@@ -190,7 +194,10 @@ class Programs:
     def _delete(self, content: str) -> None:
         self._known.pop(content, None)
         try:
-            self._session._call(self._service().DeleteProgram, proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")))
+            self._session._call(
+                self._service().DeleteProgram,
+                proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")),
+            )
         except _errors.StrideError:
             pass
 

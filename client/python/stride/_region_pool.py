@@ -82,7 +82,11 @@ class RegionPool:
         with self._locked():
             for name, held in self._lent.items():
                 loan = held()
-                if loan is not None and loan.region.address <= address and address + size <= loan.region.address + loan.region.size:
+                if (
+                    loan is not None
+                    and loan.region.address <= address
+                    and address + size <= loan.region.address + loan.region.size
+                ):
                     return name, address - loan.region.address
         return None
 
@@ -176,7 +180,10 @@ class RegionPool:
                 continue  # the daemon's no more
             (self._idle if reusable else gone).append(region)
         # Several threads at once may have made more than there should be.
-        while self._idle and (sum(region.size for region in self._idle) > MAX_IDLE_BYTES or len(self._lent) + len(self._idle) > MAX_REGIONS):
+        while self._idle and (
+            sum(region.size for region in self._idle) > MAX_IDLE_BYTES
+            or len(self._lent) + len(self._idle) > MAX_REGIONS
+        ):
             gone.append(self._idle.pop(0))
         return gone
 

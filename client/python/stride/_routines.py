@@ -240,7 +240,10 @@ def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
 
 # --- running results ---
 
-def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool, reverse: bool, exclusive: bool, name: str) -> Array:
+
+def _running(
+    function: str, x, axis: Optional[int], dtype, include_initial: bool, reverse: bool, exclusive: bool, name: str
+) -> Array:
     array = _array(x)
     if axis is None:
         if array.ndim > 1:
@@ -248,7 +251,9 @@ def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool
         axis = 0
     if not array.ndim:
         array = _manipulation.reshape(array, (1,))
-    return _ufunc.accumulate(function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive)
+    return _ufunc.accumulate(
+        function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive
+    )
 
 
 def cumulative_sum(
@@ -365,7 +370,11 @@ def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, 
     if along_axis:
         shape = _along_axis(x, indices[0], axis)[1]
     else:
-        shape = (*x.shape[:axis], *_inference.broadcast(*(index.shape for index in indices)), *x.shape[axis + len(indices):])
+        shape = (
+            *x.shape[:axis],
+            *_inference.broadcast(*(index.shape for index in indices)),
+            *x.shape[axis + len(indices) :],
+        )
     def host(values, *places):
         return values[(*(slice(None),) * axis, *places)]
 
@@ -509,7 +518,9 @@ def nonzero(a) -> Tuple[Array, ...]:
     return tuple(map(wrap, record_several(x.session, [((count,), _dtypes.int64)] * x.ndim, build, (x._node,))))
 
 
-def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
+def scatter(
+    target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise"
+) -> None:
     """`target[..., i, j] = values`, in place; among equal indices the last counts. The caller ensures that the values
     broadcast to the shape of the indices."""
     from stride import _indexing
@@ -882,7 +893,9 @@ def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 
         axis = _inference.normal_axis(axis, len(value.shape))
         shape, kind = (*value.shape[:axis], num_groups, *value.shape[axis + 1:]), value.dtype
         if groups.shape != (value.shape[axis],):
-            raise _errors.ShapeMismatch(f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH"
+            )
     kind = _ufunc.accumulated_type(function, kind) if dtype is None else _dtypes.dtype_of(dtype)
     message = pb.GroupReduce(function=function, num_groups=num_groups, axis=axis, data_type=_dtypes.NUMBERS[kind])
     nodes: Tuple[Node, ...] = (groups._node,)
@@ -1021,5 +1034,9 @@ def group_sum(keys, values, /) -> Tuple[Array, Array]:
     if groups.inverse_indices.shape != values.shape:
         raise _errors.ShapeMismatch(f"keys of {groups.inverse_indices.shape} group values of {values.shape}")
     size = (values.size,)
-    return groups.values, group_reduce("add", _manipulation.reshape(values, size), _manipulation.reshape(groups.inverse_indices, size),
-                                       groups.values.size)
+    return groups.values, group_reduce(
+        "add",
+        _manipulation.reshape(values, size),
+        _manipulation.reshape(groups.inverse_indices, size),
+        groups.values.size,
+    )

@@ -66,9 +66,12 @@ _tracing = _Tracing()
 _live: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 
-def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
-            tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
-            device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0, local: bool = True) -> "Session":
+def connect(
+    address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
+    tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
+    device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0,
+    local: bool = True,
+) -> "Session":
     """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's
     socket, else a private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
 
@@ -222,9 +225,15 @@ class Session:
             raise
         connections = LocalConnections(channels) if local and _address.is_unix(channels.target) else None
         self._shared = _shared.SharedMemory(channels, self.name, connections)
-        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections)
-        threading.Thread(target=_renew, args=(weakref.ref(self), self._closed, self._sessions, self.name), name="stride-renewal",
-                         daemon=True).start()
+        self._stream = CommandStream(
+            compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections
+        )
+        threading.Thread(
+            target=_renew,
+            args=(weakref.ref(self), self._closed, self._sessions, self.name),
+            name="stride-renewal",
+            daemon=True,
+        ).start()
         _live.add(self)
 
     # --- lifetime ---
@@ -449,8 +458,10 @@ class Session:
     def _foreign(self, node: Node) -> int:
         """The handle of another session's node: there is none."""
         if node.session._is_trace:
-            raise _errors.TracingError("an array of a function that is traced (by jit or vmap) cannot be used outside it",
-                                       origin=_origin.describe(node.origin))
+            raise _errors.TracingError(
+                "an array of a function that is traced (by jit or vmap) cannot be used outside it",
+                origin=_origin.describe(node.origin),
+            )
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
@@ -623,7 +634,13 @@ class Session:
             self._check_open()
             copy = node.buffer.copy if node.buffer is not None else None
             is_old = copy is not None and copy.dirty
-            if node.session is self and node.handle and not is_old and self._held is None and self._stream.all_answered():
+            if (
+                node.session is self
+                and node.handle
+                and not is_old
+                and self._held is None
+                and self._stream.all_answered()
+            ):
                 return
             self._flush((node,), add)
         self._wait(answer)
@@ -651,7 +668,9 @@ class Session:
             error = _errors.from_status(failure.status)
             # As in the errors that arrays carry, fields are the operation's.
             prefix = "operation."
-            error.fields = [(path[len(prefix):] if path.startswith(prefix) else path, text) for path, text in error.fields]
+            error.fields = [
+                (path[len(prefix) :] if path.startswith(prefix) else path, text) for path, text in error.fields
+            ]
             error.origin = _origin.describe(failure.origin)
             raise error
 
@@ -661,7 +680,9 @@ class Session:
     def _check_open(self) -> None:
         if self._closed.is_set():
             if self._inherited:
-                raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
+                raise _errors.FailedPrecondition(
+                    "The session is that of the process which this one was forked from; connect anew"
+                )
             raise _errors.Cancelled("The session is closed; make another with stride.connect()")
 
     # --- bytes in ---
@@ -686,8 +707,11 @@ class Session:
             # A program that only uploads sends nothing else, and this array may have the memory of the last.
             self._flush(())
         handle = self._next_id()
-        _transfer.put(self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values, device=device,
-                      progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())
+        _transfer.put(
+            self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values,
+            device=device, progress=progress, timeout=self.timeout,
+            sharding=None if sharding is None else sharding.to_proto(),
+        )
         node.handle = handle
         node.device = device
         return node
@@ -741,7 +765,9 @@ class Session:
             self._gpu = any(device.kind != "cpu" for device in self.devices())
         return self._gpu
 
-    def watch_devices(self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0) -> Iterator[List[DeviceSample]]:
+    def watch_devices(
+        self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0
+    ) -> Iterator[List[DeviceSample]]:
         """Samples of every device, the first at once; ends after `max_samples`, or when the iterator is closed.
 
         Parameters
@@ -799,8 +825,16 @@ class Session:
             True
         """
         replies = self._pages(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=parent or self.name))
-        return [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
-                for reply in replies for a in reply.arrays]
+        return [
+            {
+                "name": a.name,
+                "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None,
+                "shape": tuple(a.shape),
+                "nbytes": a.size_bytes,
+            }
+            for reply in replies
+            for a in reply.arrays
+        ]
 
     def _pages(self, method, request):
         """The replies of a listing, one a page."""

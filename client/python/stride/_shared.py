@@ -83,7 +83,9 @@ class SharedMemory:
             if not self._may_bounce():
                 return False
             with self._callers.crew(values.size) as crew:
-                region = self._bounce_region(min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD))
+                region = self._bounce_region(
+                    min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD)
+                )
                 if region is None:
                     return False
                 move(crew, region.name, None, region.values)
@@ -175,7 +177,9 @@ class SharedMemory:
         return self._make(size, hold)
 
     def _make(self, size: int, hold: bool) -> Region:
-        made = self._stub.CreateRegion(pb.CreateRegionRequest(parent=self._session, size_bytes=size), timeout=_CALL_SECONDS)
+        made = self._stub.CreateRegion(
+            pb.CreateRegionRequest(parent=self._session, size_bytes=size), timeout=_CALL_SECONDS
+        )
         try:
             return open_region(self._channels.target, made, hold)
         except BaseException:

@@ -217,7 +217,9 @@ class CommandStream:
         while True:
             connection = self._connection
             if connection is not None and not connection.reading and connection.has_news():
-                self._until(_never, _AT_ONCE)  # answers that nobody reads must not pile up, nor a call's end be overlooked
+                self._until(
+                    _never, _AT_ONCE
+                )  # answers that nobody reads must not pile up, nor a call's end be overlooked
             if len(self._waiting) >= _MAX_IN_FLIGHT:
                 self._until(lambda: len(self._waiting) <= _FEW_IN_FLIGHT or self._closed)
             connection = self._connection or self._open()

@@ -81,7 +81,10 @@ class Trace(_session.Session):
     def _foreign(self, node: Node) -> int:
         """The handle of an array from outside, which is the same at every replay."""
         if node.session._is_trace and node.session.closed:
-            raise _errors.TracingError("an array of a function that was traced before is used outside that function", origin=_origin.describe(node.origin))
+            raise _errors.TracingError(
+                "an array of a function that was traced before is used outside that function",
+                origin=_origin.describe(node.origin),
+            )
         known = self.captured.get(id(node))
         if known is None:
             known = self.captured[id(node)] = node, self._next_id()
@@ -90,8 +93,10 @@ class Trace(_session.Session):
 
     def check_written(self, node: Node) -> None:
         if any(one is node or one.buffer is not None and one.buffer is node.buffer for one in self.inputs):
-            raise _errors.TracingError("a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
-                                       origin=_origin.describe(_origin.caller()))
+            raise _errors.TracingError(
+                "a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
+                origin=_origin.describe(_origin.caller()),
+            )
 
     def _upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
         if values.nbytes <= _session.INLINE_BYTES and not device and not self.device and sharding is None:
@@ -99,8 +104,11 @@ class Trace(_session.Session):
         return self.outer._upload(values, device, progress, sharding)
 
     def _unknown(self, *_, **__):
-        raise _errors.TracingError("the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "
-                                   "what is computed or how large it is", origin=_origin.describe(_origin.caller()))
+        raise _errors.TracingError(
+            "the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "
+            "what is computed or how large it is",
+            origin=_origin.describe(_origin.caller()),
+        )
 
     _fetch_future = synchronize = _unknown
 
@@ -135,7 +143,11 @@ def handles_in(message, path: Path = ()):
         if field.message_type is None:
             continue
         if field.message_type.GetOptions().map_entry:
-            parts = [((*path, field.name, key), part) for key, part in value.items()] if hasattr(value, "GetEntryClass") else []
+            parts = (
+                [((*path, field.name, key), part) for key, part in value.items()]
+                if hasattr(value, "GetEntryClass")
+                else []
+            )
         elif isinstance(value, collections.abc.Sequence) or hasattr(value, "add"):
             parts = [((*path, field.name, i), part) for i, part in enumerate(value)]
         else:
@@ -152,7 +164,9 @@ def handles_in(message, path: Path = ()):
 
 def at(message, path: Path):
     for step in path:
-        message = getattr(message, step) if type(step) is str and hasattr(type(message), "DESCRIPTOR") else message[step]
+        message = (
+            getattr(message, step) if type(step) is str and hasattr(type(message), "DESCRIPTOR") else message[step]
+        )
     return message
 
 
@@ -171,7 +185,10 @@ class _Registered(NamedTuple):
 class Template:
     """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
 
-    def __init__(self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec], specs: Dict[int, tuple], bodies: Optional[dict] = None):
+    def __init__(
+        self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec],
+        specs: Dict[int, tuple], bodies: Optional[dict] = None,
+    ):
         self.bodies: Dict[bytes, Dict[int, tuple]] = {} if bodies is None else bodies
         self.inputs, self.captured, self.outputs, self.specs = inputs, captured, outputs, specs
         kept = {*inputs, *(handle for _, handle in captured), *(one.handle for one in outputs)}
@@ -258,10 +275,16 @@ class Template:
                         flush.commands.add(id=next_id()).release.handles.extend([names[one] for one in gone])
 
             inputs = (*inputs, *(one._node for one in program.arrays))
-            return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)]
+            return [
+                wrap(node)
+                for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)
+            ]
 
         def build(flush, operands, handles, origin):
-            names = {name: operand.handle for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)}
+            names = {
+                name: operand.handle
+                for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)
+            }
             names.update(zip((one.handle for one in self.outputs), handles))
             next_id = flush.session._next_id
             for operation, paths, origin in self.commands:
@@ -278,9 +301,14 @@ class Template:
                 flush.notes[command.id] = Note(None, origin, command.operation)
             if flush.session._is_trace:
                 flush.session.bodies.update(self.bodies)
-                flush.session.specs.update((name, self.specs[handle]) for handle, name in names.items() if handle in self.specs)
+                flush.session.specs.update(
+                    (name, self.specs[handle]) for handle, name in names.items() if handle in self.specs
+                )
 
-        return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)]
+        return [
+            wrap(node)
+            for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)
+        ]
 
 
 # --- arguments and results ---
@@ -398,7 +426,14 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
         for leaf in leaves:
             node = node_of(leaf, tracer)
             # Results are arrays of their own: views of arguments would be written through.
-            if node.session is not tracer or node in tracer.inputs or node in nodes or node.buffer is not None or not node.deferred and not node.handle:
+            if (
+                node.session is not tracer
+                or node in tracer.inputs
+                or node in nodes
+                or node.buffer is not None
+                or not node.deferred
+                and not node.handle
+            ):
                 node = _copied(tracer, node)
             nodes.append(node)
         del result, arrays, arguments, kwargs, leaves
@@ -407,7 +442,14 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
         tracer._flush(nodes)
         _fill_specs(tracer)
         outputs = [Spec(node.handle, node.shape, node.dtype) for node in nodes]
-        template = Template(tracer.commands, [node.handle for node in tracer.inputs], list(tracer.captured.values()), outputs, tracer.specs, tracer.bodies)
+        template = Template(
+            tracer.commands,
+            [node.handle for node in tracer.inputs],
+            list(tracer.captured.values()),
+            outputs,
+            tracer.specs,
+            tracer.bodies,
+        )
         for node in (*nodes, *tracer.inputs):
             node.handle = 0
         return template, result_structure
@@ -422,7 +464,9 @@ def _copied(tracer: Trace, node: Node) -> Node:
     from stride._graph import record
 
     def build(flush, result, operands):
-        flush.operation(result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=_dtypes.NUMBERS[node.dtype]))
+        flush.operation(
+            result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=_dtypes.NUMBERS[node.dtype])
+        )
 
     return record(tracer, node.shape, node.dtype, build, (node,))
 
@@ -448,7 +492,9 @@ def shape_of_view(shape: tuple, steps) -> tuple:
             if one.index:
                 shape = shape[:axis] + shape[axis + 1:]
             else:
-                part = slice(*(getattr(one, name) if one.HasField(name) else None for name in ("start", "stop", "step")))
+                part = slice(
+                    *(getattr(one, name) if one.HasField(name) else None for name in ("start", "stop", "step"))
+                )
                 shape = (*shape[:axis], len(range(*part.indices(shape[axis]))), *shape[axis + 1:])
         elif kind == "transpose":
             axes = list(step.transpose.axes) or range(len(shape) - 1, -1, -1)

@@ -84,7 +84,11 @@ def _put_shared(crew: Crew, helpers, header, source, count, timeout, region, in_
     for base, until in cut_into(0, len(source), len(bounce)):
         parts = cut_into(base, until, crew.upload_bytes(len(source)))
         deadline = deadline_of(timeout)
-        helpers.run(copy_in, crew.callers, [(begin, end, begin - base, upload(begin, end, begin - base)) for begin, end in parts])
+        helpers.run(
+            copy_in,
+            crew.callers,
+            [(begin, end, begin - base, upload(begin, end, begin - base)) for begin, end in parts],
+        )
         for caller in crew.callers:
             caller.finish(deadline)
 
@@ -114,7 +118,9 @@ def _fetch_shared(crew: Crew, helpers, name, target, count, timeout, region, in_
         return finish
 
     if bounce is None:
-        for finish in [start(caller, begin, end, in_place + begin) for caller, (begin, end) in zip(crew.callers, crew.ranges)]:
+        for finish in [
+            start(caller, begin, end, in_place + begin) for caller, (begin, end) in zip(crew.callers, crew.ranges)
+        ]:
             finish()
         return
 
@@ -136,14 +142,18 @@ def _fetch_shared(crew: Crew, helpers, name, target, count, timeout, region, in_
 # --- either way ---
 
 
-def put(channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
-        overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None,
-        sharding: Optional[array_pb2.Sharding] = None) -> None:
+def put(
+    channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *,
+    device: str = "", overwrite: bool = False, progress: Optional[Progress] = None,
+    timeout: Optional[float] = None, sharding: Optional[array_pb2.Sharding] = None,
+) -> None:
     """Uploads C-contiguous `values`, which must not change until this returns."""
     source = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     view = memoryview(source)
     count = _Count(len(view), progress)
-    common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding)
+    common = pb.PutArrayRequest.Header(
+        parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding
+    )
     if shared.use(source, lambda crew, *region: _put_shared(crew, helpers, common, source, count, timeout, *region)):
         return
 
@@ -158,11 +168,15 @@ def put(channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.A
             yield pb.PutArrayRequest(data=chunk)
             count.add(len(chunk))
 
-    _each_part(channels, helpers, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout))
+    _each_part(
+        channels, helpers, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout)
+    )
 
 
-def fetch(channels, shared, helpers, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
-          timeout: Optional[float] = None) -> np.ndarray:
+def fetch(
+    channels, shared, helpers, name: str, dtype: np.dtype, shape: Tuple[int, ...], *,
+    progress: Optional[Progress] = None, timeout: Optional[float] = None,
+) -> np.ndarray:
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
     size = math.prod(shape) * dtype.itemsize
     count = _Count(size, progress)

@@ -89,7 +89,10 @@ def numba_array(x: _Values) -> list:
         9
     """
     strides = [x.dtype.itemsize * math.prod(x.shape[axis + 1:]) for axis in range(x.ndim)]
-    return [null_pointer(), null_pointer(), np.int64(math.prod(x.shape)), np.int64(x.dtype.itemsize), x, *map(np.int64, x.shape), *map(np.int64, strides)]
+    return [
+        null_pointer(), null_pointer(), np.int64(math.prod(x.shape)), np.int64(x.dtype.itemsize), x,
+        *map(np.int64, x.shape), *map(np.int64, strides),
+    ]
 
 
 def julia_array(x: _Values) -> Struct:
@@ -159,5 +162,7 @@ def triton_arguments(ptx: str, name: str, arguments: Sequence) -> list:
     """
     num_hidden = num_parameters(ptx, name) - len(arguments)
     if not 0 <= num_hidden <= 2:
-        raise ValueError(f"{name} takes {num_parameters(ptx, name)} parameters, with up to two of scratch memory among them; given: {len(arguments)}")
+        raise ValueError(
+            f"{name} takes {num_parameters(ptx, name)} parameters, with up to two of scratch memory among them; given: {len(arguments)}"
+        )
     return [*arguments, *(null_pointer() for _ in range(num_hidden))]
