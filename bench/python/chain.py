@@ -75,7 +75,8 @@ def main():
         result.devices = models(session.devices())
         device = next(iter(result.devices))
         print(
-            f"{options.length} operations on {options.size} float64; {', '.join(result.devices)}; beside {name} {xp.__version__}; us an operation, "
+            f"{options.length} operations on {options.size} float64; {', '.join(result.devices)}; beside {name} "
+            f"{xp.__version__}; us an operation, "
             f"medians of {options.repeats}"
         )
         print(f"{'':24}{'record':>10}{'with read':>12}{name + ' record':>16}{name + ' read':>14}{'ratio':>8}")

@@ -58,7 +58,8 @@ def main():
         result.devices = models(session.devices())
         device = next(iter(result.devices))
         print(
-            f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of {options.repeats}"
+            f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of "
+            f"{options.repeats}"
         )
         x = st.asarray(host) + 0
         rows = []

@@ -58,7 +58,8 @@ def table(key, title, times, num_bytes, device):
     one = next(iter(times.values()))
     for count, of in times.items():
         print(
-            f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  {one.median_s / of.median_s:5.2f} times one  "
+            f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  "
+            f"{one.median_s / of.median_s:5.2f} times one  "
             f"{num_bytes / of.median_s / 1e9:8.1f} GB/s"
         )
     return [

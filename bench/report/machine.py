@@ -45,6 +45,7 @@ def describe(root, daemon):
 def line(machine):
     gpus = ", ".join(machine["gpus"]) or "no GPU"
     return (
-        f"{machine['version'] or 'stride'} ({machine['commit'] or 'no git'}), {machine['date']}: {machine['processor']}, {machine['cores']} cores, "
+        f"{machine['version'] or 'stride'} ({machine['commit'] or 'no git'}), {machine['date']}: "
+        f"{machine['processor']}, {machine['cores']} cores, "
         f"{gpus}, Linux {machine['kernel']}, load {machine['load_before']}"
     )

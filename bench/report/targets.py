@@ -50,9 +50,8 @@ TARGETS = [
     Target(rf"program/{_SMALL}/{_ANY}", "median", 1.5e-6),
     Target(rf"stream_compute/{_SMALL}/{_ANY}", "added", 30e-6),
     Target(rf"(upload|download)/tcp/{_ANY}/\d+", "ratio", 1 / 0.8),
-    Target(
-        rf"in_place_(up|down)_dma/{_GPU}", "ratio", 1 / 0.85
-    ),  # of an array in a region; one that the client copies there is held against memcpy
+    # For an array in a region. An upload that the client copies there is compared with memcpy.
+    Target(rf"in_place_(up|down)_dma/{_GPU}", "ratio", 1 / 0.85),
     Target(rf"(compile|kernel)_cold/{_ANY}", "ratio", 1.15),
     Target(rf"(compile|kernel)_cached/{_ANY}", "median", 1e-3),
     Target(rf"clients/\d+/{_ANY}", "ratio", 1.0),

@@ -231,7 +231,7 @@ class _Stub:
             yield "from stride._python_kernel import Kernel"
 
     def _imports(self, body: str) -> Iterator[str]:
-        """What the annotations that this module adds need."""
+        """Imports for the annotations that this module adds."""
         used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
         names = [one for one in _GENERICS if one in used and one not in self._names]
         if names:
@@ -542,7 +542,7 @@ def _is_generator(node) -> bool:
     return any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(node))
 
 
-# --- what modules export ---
+# --- exported names ---
 
 
 def exported(package: pathlib.Path, module: str) -> Set[str]:

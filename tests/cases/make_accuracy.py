@@ -53,9 +53,8 @@ def rounded(value, dtype):
     if length + exponent > 1100:
         return -math.inf if sign else math.inf
     unit = max(length + exponent - bits, least)
-    units = round(
-        fractions.Fraction(int(mantissa)) * fractions.Fraction(2) ** (exponent - unit)
-    )  # Python's rounds to even
+    # Python's round() rounds ties to even.
+    units = round(fractions.Fraction(int(mantissa)) * fractions.Fraction(2) ** (exponent - unit))
     exact = units * fractions.Fraction(2) ** unit
     result = math.inf if exact > float(np.finfo(dtype).max) else float(exact)
     return -result if sign else result

@@ -145,9 +145,8 @@ def add_cases(lines, name):
         want = expected(function, arguments, np.dtype(result).name)
         keep = np.ones(want.shape, bool)
         if dtypes[0] in COMPLEX and tolerance(name, dtypes, np.dtype(result).name):
-            keep = np.isfinite(want) & (
-                np.abs(want) < 1e30
-            )  # special values of complex functions differ between C libraries
+            # Special values of complex functions differ between C libraries.
+            keep = np.isfinite(want) & (np.abs(want) < 1e30)
         if name in ("maximum", "minimum", "fmax", "fmin"):  # which zero wins is not said
             keep &= ~((arguments[0] == 0) & (arguments[1] == 0))
         case(lines, name, [a[keep] for a in arguments], want[keep], tolerance(name, dtypes, np.dtype(result).name))

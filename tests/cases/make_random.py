@@ -210,10 +210,13 @@ def main():
                     f" {key:#x}u, {counter:#x}u, {high:#x}u,\n     {{" + ", ".join(f"{a:#x}u" for a in answers) + "}},"
                 )
     text = (
-        "#pragma once\n\n#include <cstdint>\n#include <vector>\n\n#include \"server/store/dtype.h\"\n\n// Made by tests/cases/make_random.py.\n"
-        "namespace stride::conformance {\n\nstruct RandomAnswer {\n  const char* generator;\n  const char* distribution;\n  DType dtype;\n"
+        "#pragma once\n\n#include <cstdint>\n#include <vector>\n\n#include \"server/store/dtype.h\"\n\n// Made "
+        "by tests/cases/make_random.py.\n"
+        "namespace stride::conformance "
+        "{\n\nstruct RandomAnswer {\n  const char* generator;\n  const char* distribution;\n  DType dtype;\n"
         "  uint64_t key, counter, counter_high;\n  std::vector<uint64_t> bits;  // of the first elements\n};\n\n"
-        "// clang-format off\ninline const std::vector<RandomAnswer>& RandomAnswers() {\n  static const auto& answers = *new std::vector<RandomAnswer>{\n"
+        "// clang-format off\ninline const std::vector<RandomAnswer>& RandomAnswers() "
+        "{\n  static const auto& answers = *new std::vector<RandomAnswer>{\n"
         + "\n".join(cases)
         + "\n  };\n  return answers;\n}\n// clang-format on\n\n}  // namespace stride::conformance\n"
     )

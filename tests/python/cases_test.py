@@ -25,7 +25,8 @@ class CasesTest(client_case.ClientCase):
                 if wrong.size:
                     at = wrong[0]
                     self.fail(
-                        f"{case.op}({', '.join(repr(one[at]) for one in case.inputs)}) is {actual[at]!r}, not {case.expected[at]!r}; "
+                        f"{case.op}({', '.join(repr(one[at]) for one in case.inputs)}) is {actual[at]!r}, not "
+                        f"{case.expected[at]!r}; "
                         f"{wrong.size} of {actual.size} are wrong"
                     )
 

@@ -357,9 +357,8 @@ class LazyTest(client_case.ClientCase):
         returned = [
             command.operation.outputs[0].inline_result for command in sent.commands if command.HasField("operation")
         ]
-        self.assertEqual(
-            sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"]
-        )  # the last has the known number in it
+        # The last one contains the known number.
+        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"])
         self.assertEqual(returned, [True, False, True, True])
         self.assertFalse(any(command.HasField("fetch") for command in sent.commands))
         # It is an array as any other all the same: the service has it when it needs it.

@@ -34,9 +34,8 @@ class ShardingTest(client_case.ClientCase):
         cls.devices = [device.name.replace("devices/", "") for device in cls.session.devices()
                        if device.kind == client_case.DEVICE_KIND]
         if len(cls.devices) < 2:
-            print(
-                f"no device of kind {client_case.DEVICE_KIND} here beside the first"
-            )  # ctest and ci/gpu look for this
+            # ctest and ci/gpu search for this text.
+            print(f"no device of kind {client_case.DEVICE_KIND} here beside the first")
             raise unittest.SkipTest("one device has nothing to spread over")
 
     def spread(self, host, axis=0, count=None, replicated=False):
@@ -560,9 +559,8 @@ class ShardingTest(client_case.ClientCase):
         self.assertGreater(bytes_now() - before, 31 << 20)
         del x
         deadline = time.monotonic() + 20
-        while (
-            bytes_now() - before > 1 << 20
-        ):  # a release is sent with what comes next, and blocks are freed when somebody asks for one
+        # A release is sent with the next command, and blocks are freed at the next allocation.
+        while bytes_now() - before > 1 << 20:
             self.assertLess(time.monotonic(), deadline)
             self.session.synchronize()
 

@@ -118,7 +118,8 @@ class Writer:
         for _ in range(5):
             self.statement(1, 2)
         self.lines.append(
-            f"    return {self.choose(self.integer, self.real)(2)} + (c + d) * {self.choose('1', '1.0')} + z * {self.choose('0', '1')}"
+            f"    return {self.choose(self.integer, self.real)(2)} + (c + d) * {self.choose('1', '1.0')} + z * "
+            f"{self.choose('0', '1')}"
         )
         return "\n".join(self.lines) + "\n"
 

@@ -35,7 +35,8 @@ LEAST_RISE = {
     "arena bytes": 16 << 20,
 }
 KERNEL = (
-    'extern "C" __global__ void axpy(float a, const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; '
+    'extern "C" __global__ void axpy(float a, const float* x, float* y, int n) '
+    '{ int i = blockIdx.x * blockDim.x + threadIdx.x; '
     'if (i < n) y[i] = a * x[i] + 1.0f; }'
 )
 

@@ -1,4 +1,5 @@
-"""CUDA.jl's multi-GPU examples: a matrix times a vector by blocks of columns, a large sum, and slices of one array on several devices.
+"""CUDA.jl's multi-GPU examples: a matrix times a vector by blocks of columns, a large sum, and slices of one
+array on several devices.
 
     python3 julia_workloads.py [ROWS COLUMNS]      (the original: 10000 300000, which is 12 GB)"""
 

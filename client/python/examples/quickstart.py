@@ -124,7 +124,7 @@ class Session:
 
 
 def describe(status):
-    """One line for a google.rpc.Status, with what its details tell."""
+    """One line for a google.rpc.Status and its details."""
     parts = [status.message]
     for detail in status.details:
         info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()

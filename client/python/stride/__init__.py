@@ -183,7 +183,7 @@ _ON_USE = {
 
 
 def __getattr__(name: str):
-    """What is imported on its first use, one of NumPy's modules, or an error that says which name to use."""
+    """Imports a module on first use, or one of NumPy's. Raises AttributeError with the name to use instead."""
     module = _ON_USE.get(name)
     if module is None:
         return _numpy_names.missing(name)

@@ -164,7 +164,7 @@ def shares_memory(a: Any, b: Any, /, max_work: int = -1) -> bool:
 
 
 class _Span:
-    """An array of the host at an address that nobody reads, with the strides of a view."""
+    """An array interface with the strides of a view, at an address that is never read."""
 
     def __init__(self, array: Array):
         item = array.dtype.itemsize

@@ -38,10 +38,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends
-    what is needed in one round trip. What is never read is never computed, but for long operations that fuse
-    with nothing (products, reductions, copies of some 256 MiB): they are sent as they are recorded, and run
-    meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change
-    what views see.
+    what is needed in one round trip. Values that are never read are never computed, except long operations
+    that do not fuse (products, reductions, copies of about 256 MiB): they are sent when they are recorded and
+    run asynchronously. Slices, transposes and reshapes are views, as in NumPy. In-place operators and
+    assignment change what views see.
 
     Parameters
         shape: the extents.
@@ -84,7 +84,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         except (AttributeError, _errors.ArrayDeleted):
             pass  # it was never given a node, or has given it up
 
-    # --- what it is ---
+    # --- attributes ---
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -394,8 +394,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over; of others
-        on a CPU device of this machine the mapped memory, for reading. With a GPU as `dl_device`: the mapped memory of an array there."""
+        """A DLPack capsule of a copy on the host. `copy=False`: the cached elements of a small array, which
+        the consumer then owns; the mapped memory of an array on a CPU device of this machine, for reading.
+        `dl_device` a GPU: the mapped memory of an array there."""
         from stride import _interchange
 
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -748,7 +749,7 @@ def wrap(node: Node, base: Any = None) -> Array:
 
 
 def _operand(array: Array, other):
-    """What an operator of `array` takes `other` for: a node, a Number, or NotImplemented."""
+    """The operand of an operator of `array`: a node, a Number, or NotImplemented."""
     kind = type(other)
     if kind is Array:
         return other._node
@@ -853,7 +854,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     ):
         _indexing.write(array, result)
         return array
-    # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
+    # No other array has these elements: the name moves to the new ones, which may still be fused.
     new = result._node
     result._node = node
     array._node = new

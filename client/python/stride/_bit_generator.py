@@ -1,5 +1,4 @@
-"""What a generator reads its words from: a key and the number of the next block. NumPy's names of such things are here
-too."""
+"""Sources of random words: a key and the number of the next block, with NumPy's names."""
 
 import threading
 from typing import Any, Dict, List, Optional, Tuple
@@ -46,7 +45,7 @@ class BitGenerator:
             if value is not None and not 0 <= value <= MASK:
                 raise ValueError(f"{name} is a number of 64 bits: {value}")
         self.stream = stream
-        self.counter = counter  # of the next block
+        self.counter = counter  # number of the next block
         self._key = key
         self._sequence: Any = None if seed is None else _sequence(seed)
         self._lock = threading.Lock()
@@ -58,7 +57,7 @@ class BitGenerator:
 
     @property
     def key(self) -> int:
-        """The 64 bits that the numbers depend on beside the counter.
+        """The key, 64 bits: with the counter it determines the numbers.
 
         Example
             >>> st.random.Philox(key=5).key

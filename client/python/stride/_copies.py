@@ -133,7 +133,7 @@ class HostCopy:
         self.host = _for_reading(self.values)
         self.memory = self.values
         self._dismiss()
-        buffer.version += 1  # what other values of the buffer have on the host is separate memory
+        buffer.version += 1  # other values of the buffer have their own memory on the host
         owner.host, owner.host_version = self.host, buffer.version
         return True
 

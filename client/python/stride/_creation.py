@@ -85,7 +85,7 @@ def number_of(value, name: str):
     return value
 
 
-_PLAIN = frozenset((bool, int, float, complex))  # what is in most lists
+_PLAIN = frozenset((bool, int, float, complex))  # the types in most lists
 
 
 def number_as(value, dtype: np.dtype) -> np.generic:

@@ -181,7 +181,8 @@ def read(interface: Dict[str, Any], driver: Optional[Driver] = None) -> np.ndarr
     driver = driver or load_driver()
     if driver is None:
         raise _errors.Unavailable(
-            "An array on a GPU of this machine can be read only through its CUDA driver, and none (libcuda) can be loaded here; "
+            "An array on a GPU of this machine can be read only through its CUDA driver, and none (libcuda) can "
+            "be loaded here; "
             "pass a NumPy array"
         )
     strides = interface.get("strides")

@@ -62,7 +62,7 @@ def _read(text: str) -> Tuple[Tuple[_Term, ...], Optional[_Term]]:
 
 
 def _text(sublist) -> str:
-    """Of integers and an Ellipsis."""
+    """Subscripts, as text, of a list of integers and an Ellipsis."""
     text = ""
     for one in sublist:
         if one is Ellipsis:
@@ -243,8 +243,8 @@ def _reduced(x: Array, labels: Tuple[Label, ...], keep: set) -> Tuple[Array, Tup
 
 
 class _Meeting(NamedTuple):
-    """What is done with two operands, by their labels and shapes: axes to remove and to sum, the order and the shape
-    that they meet in (None where they have it), and the product's labels and shape."""
+    """A contraction of two operands, by their labels and shapes: axes to remove and to sum, the order and the
+    shape to bring them to (None: unchanged), and the product's labels and shape."""
 
     removed: Tuple[tuple, tuple]
     summed: Tuple[tuple, tuple]
@@ -257,7 +257,7 @@ class _Meeting(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _meeting(left: Tuple[Label, ...], a: tuple, right: Tuple[Label, ...], b: tuple, keep: frozenset) -> _Meeting:
-    """Of operands of the shapes `a` and `b`, whose product is summed over what is in `keep` no more."""
+    """The contraction of operands of shapes `a` and `b`. The product is summed over labels that are not in `keep`."""
     # An axis of one element that meets a longer one counts as none.
     sizes_a, sizes_b = dict(zip(left, a)), dict(zip(right, b))
     short_a = {one for one in left if sizes_a[one] == 1 and sizes_b.get(one, 1) != 1}

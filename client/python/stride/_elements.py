@@ -24,17 +24,17 @@ from stride._graph import Buffer, FrozenStrides, Node, PartStrides, check_isolat
 from stride._origin import caller
 from stride._stream import Answer
 
-MAX_BYTES = 16 << 20  # of an array that has a copy
-# Beyond, the elements travel by other connections, or in parts.
+MAX_BYTES = 16 << 20  # largest array with a copy
+# Larger ones travel on other connections, or in parts.
 _INLINE_BYTES = PART_BYTES
-# Up to here a copy is uploaded within a command, at no more cost than a write of one element.
+# Up to this size an upload of the copy, within a command, costs no more than a write of one element.
 _CHEAP_BYTES = 64 << 10
 # Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them. Where the
 # elements take longer than the round trip, one more for so many bytes each.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
 _MAX_HELD = 16
-_MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
+_MAX_PLACES = 256  # places in programs that wait for numbers or assign arrays
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -78,8 +78,8 @@ def _whole_of(node: Node) -> Node:
 
 
 def _fetched(node: Node) -> Optional[np.ndarray]:
-    """The elements, read for the sake of reads and writes to come. None where that fails: the next read of the array
-    raises the error."""
+    """Reads the elements ahead of later reads and writes. None on failure: the next read of the array raises
+    the error."""
     session, answer = node.session, Answer()
     if node.nbytes > _INLINE_BYTES:
         try:
@@ -107,8 +107,8 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
 
 
 def _copy_of(node: Node, whole: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:
-    """The buffer's copy, with the elements of `node` in it; made where there is none. `fetched`: the elements of
-    `whole` as they were at a version of the buffer. With the session's lock."""
+    """The buffer's copy, created if missing, with the elements of `node`. `fetched`: the elements of `whole`
+    at a version of the buffer. Caller holds the session's lock."""
     copy = _copy_of_whole(whole, fetched, version)
     return copy if whole is node or copy is not None and node.cached() is not None else None
 
@@ -177,7 +177,7 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
 
 
 def _join(array: Array, copy: HostCopy, host: np.ndarray) -> None:
-    """The array reads from the copy. With the session's lock."""
+    """Makes the array read from the copy. Caller holds the session's lock."""
     if type(array) is not Array:
         return
     array._copy, array._home, array._target, array._host = copy, copy.home, None, host  # type: ignore[attr-defined]
@@ -222,7 +222,8 @@ def _as_plain(key: Any) -> Any:
 
 
 def _value_for(value: Any, numbers: frozenset) -> Any:
-    """What NumPy assigns; None where the host does not know it, or where assignment has rules of its own here."""
+    """The value that NumPy would assign. None: the host does not know it, or stride's assignment differs from
+    NumPy's."""
     kind = type(value)
     if kind is Element:
         value = value._host
@@ -378,7 +379,7 @@ def write(array: Array, key: Any, value: Any) -> bool:
     check_isolated(node)
     buffer = node.own_buffer()
     if buffer.parts and _have_readers(buffer):
-        return False  # who sees a part of the elements sees the write
+        return False  # arrays of a part of the elements must see the write
     value = _value_for(_settled_value(value, buffer), NUMBERS if node.dtype.kind == "c" else REALS)
     if value is None:
         return False
@@ -496,7 +497,7 @@ class LocalArray(Array):
         del self._node  # the slot, now that it is a plain Array
 
     def _leave(self) -> None:
-        """Has nothing to do with a copy any more."""
+        """Detaches the array from its copy."""
         self._target = self._host = self._copy = None  # type: ignore[attr-defined]
         self.__class__ = Array
 

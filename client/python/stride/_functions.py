@@ -1,12 +1,15 @@
-"""Functions of one's own that the daemon keeps by name (FunctionService) and that then work as built-in ones do.
+"""User-defined functions that the daemon stores by name (FunctionService). They work as built-in ones do.
 
-    hypot3 = st.define_ufunc("hypot3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)")
+    hypot3 = st.define_ufunc(
+        "hypot3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)"
+    )
     y = hypot3(x, 1.5) * 2          # fuses with what is around it
     st.define_reduction("sumsq", ["float32->float64->float32"], map="a*a", combine="a + b", identity=0)(x, axis=0)
     st.define_gufunc("scale", "(n),()->(n)", ["float64,float64->float64"], source=...)
 
-A text is CUDA C++ with a `__device__` function of the function's name, or of `entry`'s. Names belong to the tenant and stay until they are deleted; the same
-definition may be made again, by any program, another one of that name is refused (AlreadyExists)."""
+A text is CUDA C++ with a `__device__` function of the function's name, or of `entry`'s. Names belong to the
+tenant and stay until they are deleted. Any program may repeat the same definition; a different one under that
+name raises AlreadyExists."""
 
 import re
 import weakref
@@ -42,7 +45,7 @@ def _loop(signature: str) -> _Loop:
 
 
 class _Defined:
-    """A definition, made known to each daemon before its first use there."""
+    """A definition, registered with each daemon before its first use there."""
 
     def __init__(self, name: str, signatures: Sequence[str], definition: proto.Function, device_kind: str = ""):
         self.__name__ = name
@@ -79,7 +82,8 @@ class _Defined:
         self._known.add(session)
 
     def _choose(self, types: Sequence, dtype: Optional[np.dtype]) -> _Loop:
-        """The first loop that takes the types, as the daemon chooses; a Python number goes where its kind goes."""
+        """The first loop that accepts the types, as the daemon selects it; a Python number fits any type of
+        its kind."""
         exact = [one for one in types if isinstance(one, np.dtype)]
         casting = "safe" if dtype is None else "same_kind"
         for loop in self._loops:
@@ -113,10 +117,11 @@ def _prepared(function: _Defined, inputs: tuple):
 
 
 class Ufunc(_Defined):
-    """A function of elements. Of two inputs also `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as NumPy's ufuncs have them."""
+    """A function of elements. With two inputs it has `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as
+    NumPy's ufuncs do."""
 
     def __call__(self, *inputs, out=None, where=True, casting: str = "same_kind", dtype=None):
-        """An array, or of a function with several results a tuple of them."""
+        """Returns an array, or a tuple of arrays for a function with several results."""
         operands, types, session = _prepared(self, inputs)
         dtype = None if dtype is None else _dtypes.dtype_of(dtype)
         loop = self._choose(types, dtype)
@@ -170,7 +175,8 @@ class Ufunc(_Defined):
         return self(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b)
 
     def at(self, a: Array, indices, b=None) -> None:
-        """`a[indices] = function(a[indices], b)` in the order of the indices; one that is there twice counts twice. Of one input: without `b`."""
+        """`a[indices] = function(a[indices], b)` in the order of the indices; a repeated index counts each
+        time. A function of one input takes no `b`."""
         if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at changes a stride array, not {type(a).__name__}")
         self._register(a.session)
@@ -227,7 +233,8 @@ class Gufunc(_Defined):
         )
 
     def __call__(self, *inputs, axes=None, axis: Optional[int] = None, keepdims: bool = False):
-        """`axes`, `axis` and `keepdims` are NumPy's: where the layout's axes are in each input and output, instead of last."""
+        """`axes`, `axis` and `keepdims` as in NumPy: the positions of the layout's axes in each input and
+        output, by default last."""
         if len(inputs) != len(self._inputs):
             raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(inputs)}")
         if all(isinstance(one, _SCALARS) for one in inputs):
@@ -254,7 +261,7 @@ class Gufunc(_Defined):
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _places(self, shapes, axes, axis, keepdims, message) -> list:
-        """For each operand where its core's axes are, from 0; they are put into the message too."""
+        """For each operand the positions of its core axes, from 0. Also sets them in the message."""
         absent = self._absent(shapes)
         every = [*self._inputs, *self._outputs]
         counts = [len([word for word in words if word not in absent]) for words in every]
@@ -268,7 +275,8 @@ class Gufunc(_Defined):
         if axis is not None or keepdims:
             if any(len(words) > 1 for words in every) or len({word for words in every for word in words}) != 1:
                 raise ValueError(
-                    f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the same for all, or none"
+                    f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the "
+                    "same for all, or none"
                 )
             if keepdims and any(self._outputs):
                 raise ValueError(f"{self.__name__}: keepdims= is for layouts whose outputs have no axis")
@@ -309,7 +317,7 @@ class Gufunc(_Defined):
         }
 
     def _sizes(self, shapes):
-        """Sizes of the core dimensions (an optional one that an operand is too short for is absent) and the loop's shape."""
+        """Sizes of the core dimensions, without optional ones that an operand lacks, and the loop's shape."""
         sizes: Dict[str, int] = {
             word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()
         }
@@ -334,7 +342,7 @@ class Gufunc(_Defined):
 
 
 class _BuiltInGufunc(Gufunc):
-    """One that every daemon has, of any types."""
+    """A gufunc that every daemon has, for any types."""
 
     def __init__(self, name: str, layout: str):
         super().__init__(name, layout, "float64,float64->float64", proto.Function())

@@ -30,7 +30,7 @@ from stride.v1 import array_pb2, operation_pb2 as pb
 
 _Random = pb.Creation.Random
 _NONE = type(None)
-_MOST_INTEGER = 2**62  # of bounds that need no check
+_MOST_INTEGER = 2**62  # greatest bound that needs no check
 # NumPy's bounds of counts that a double still distinguishes.
 _MOST_POISSON = 9223372006484771072.0
 
@@ -74,11 +74,11 @@ class Generator:
     def __repr__(self) -> str:
         return f"<stride.random.{type(self).__name__} {self.generator} key={self.key:#x} counter={self.counter}>"
 
-    # --- where the words come from ---
+    # --- the source of words ---
 
     @property
     def bit_generator(self) -> BitGenerator:
-        """What the words are read from; its `state` can be read and assigned.
+        """The source of the words. Its `state` can be read and assigned.
 
         >>> stride.random.Generator(7).bit_generator.state["bit_generator"]
         'Philox'
@@ -372,7 +372,7 @@ class Generator:
         )
 
     def _integers_between(self, low, high, size, dtype: np.dtype, endpoint: bool) -> Array:
-        """Of bounds in arrays of Python's integers."""
+        """Uniform integers between bounds in arrays of Python's integers."""
         least, greatest = (0, 1) if dtype == _dtypes.bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         last = high if endpoint else np.subtract(high, 1, dtype=object)
         if np.any(np.greater(low, last)):
@@ -841,7 +841,7 @@ class Generator:
         name = "hypergeometric_small" if type(draws) is float and draws <= 10 else "hypergeometric"
         return self._sample(name, size, _dtypes.int64, good, bad, draws)
 
-    # --- of several numbers each ---
+    # --- multivariate distributions ---
 
     def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
         """Rows of numbers that add up to 1.

@@ -18,22 +18,26 @@ if TYPE_CHECKING:
     from stride._elements import HostCopy
     from stride._parts import Part
 
-# Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
+# Longest chain that is recorded before it is sent: expressions have at most 100 levels, and the device should
+# not idle.
 MAX_WEIGHT = 64
-# Of one kernel: the daemon's limit for input arrays and the result together is 64 (numbers have one of their own, which a chain of MAX_WEIGHT cannot
-# reach).
+# Input arrays of one kernel: the daemon's limit is 64 with the result. The limit of numbers is separate, and
+# a chain of MAX_WEIGHT cannot reach it.
 _MAX_ARRAYS = 63
-# Work from which on what is never fused into its readers is sent as soon as it is recorded (`record`), in bytes that a device moves: some 25 us of an H100,
-# which is what a message costs, so that the device is not left waiting for the next one.
+# Work, in bytes that a device moves, from which an operation that never fuses into its readers is sent when
+# it is recorded (`record`). An H100 takes about 25 us for it, the cost of a message, so that the device does
+# not idle.
 LONG_BYTES = 64 << 20
-# A product and its sum in float32 take as long as so many bytes of device memory: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's data sheet of the H200.
+# Bytes of device memory that take as long as a multiply-add in float32: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's
+# data sheet of the H200.
 _BYTES_PER_PRODUCT = 2 * 4.8 / 67
-# A sum to one element is not sent early below this: its number then comes back with the command, without a handle and a
-# Fetch, which saves more than the time by which the device begins sooner.
+# A reduction to one element is not sent early below this size: its number then returns with the command,
+# without a handle and a Fetch, which saves more than an earlier start.
 _LONG_SUM_BYTES = 1 << 30
-# Up to here elements travel within the command that reads or makes them, which the daemon copies at once.
+# Up to this size elements travel within the command that reads or makes them, and the daemon copies them at
+# once.
 INLINE_BYTES = 16 << 10
-# Commands that a value of the host travels with, before it is uploaded for those to come.
+# Number of commands that carry a value of the host before it is uploaded for later ones.
 _MAX_INLINE_USES = 2
 # Launches of several codes, and other serialised commands, travel as one piece up to this size.
 _MAX_LAUNCH_BYTES = 256 << 10
@@ -47,12 +51,13 @@ _MAX_REPEATED_WEIGHT = 2
 
 
 class Buffer:
-    """What views share: how many values stand on it, how often it was written, the array that views were made of
-    first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
-    `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
-    name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
-    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`). `is_local`: a loop
-    of the host uses the elements, so that small operations on them are the host's (`_local.py`)."""
+    """State that an array shares with its views: the number of values, the number of writes, the array that
+    views were first made of (a weak reference), and the copy of elements on the host (`_elements.py`).
+    `touches` counts reads and writes of single elements without a copy. `is_shared`: other clients use the
+    elements by a name, so that the host caches none. `loans`: mappings of its memory (`_mapping.py`), which
+    is not written until they end. `parts`: the parts of the elements that have arrays of their own
+    (`_parts.py`). `is_local`: a loop of the host uses the elements, so that small operations on them are the
+    host's (`_local.py`)."""
 
     __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts", "is_local")
 
@@ -68,7 +73,7 @@ class Buffer:
         self.is_local = False
 
     def end_copy(self) -> None:
-        """The elements change elsewhere, or others are read: the copy is not to be used any more."""
+        """Ends the copy, because the elements change elsewhere or others are read."""
         copy, self.copy = self.copy, None
         if copy is not None:
             copy.end()
@@ -260,7 +265,8 @@ class Assembly(NamedTuple):
 
 
 class Node:
-    """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
+    """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer
+    was not written since.
 
     A thread that records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's
     arrays are.
@@ -372,7 +378,8 @@ class Node:
                 self.buffer.end_copy()
 
     def returned(self, host: np.ndarray) -> None:
-        """Its elements came back from the command that computed it: the service has it no more than an array that is yet to be uploaded."""
+        """The elements returned with the command that computed them; the service has no array, as for one
+        that is not uploaded yet."""
         self.keep(host)
         self.op = None
         self._let_go_of_inputs()
@@ -456,8 +463,8 @@ def record(
 
 
 def record_several(session, results, build, inputs: tuple, num_products: int = 0) -> List[Node]:
-    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles, origin)` adds the command. Sent at once
-    where `record` would; `num_products`: of the whole operation."""
+    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles,
+    origin)` adds the command. Sends at once where `record` would. `num_products`: of the whole operation."""
     group: List[weakref.ref] = []
 
     def build_group(flush, node, operands):
@@ -509,8 +516,9 @@ def _computes(node: Node) -> bool:
 
 
 def _parts_long_expression(node: Node) -> bool:
-    """Whether to compute `node` now would write out, for the array that holds it, a long elementwise value below its inputs: it is fused, if the array is gone
-    by the time of a read, as those of a function's local variables are."""
+    """Whether computing `node` now would materialise a long elementwise value below its inputs, for the array
+    that holds it. That value is fused if the array is deleted before a read, as a function's local variables
+    are."""
     below = {node} if _computes(node) else {one for one in node.inputs if type(one) is Node}
     seen = set(below)
     while below:
@@ -612,7 +620,8 @@ def _converted(node: Node, dtype: np.dtype) -> Node:
 
 
 def floor_divide(inputs: tuple) -> Node:
-    """The standard's, which differs from NumPy's where one side alone is infinite: that is the quotient, not NaN or -1."""
+    """The array API's floor_divide. It differs from NumPy's where one operand is infinite: the result is the
+    quotient, not NaN or -1."""
     left, right = inputs
     types = [one.dtype if type(one) is Node else one.type for one in inputs]
     quotient = elementwise("floor_divide", inputs)
@@ -724,7 +733,8 @@ def isolated(session) -> Iterator[None]:
 
 
 def check_isolated(node: Node) -> None:
-    """Raises for a write that a branch would make whether or not it is taken, and for one into memory that is mapped."""
+    """Raises for a write in a branch, which would happen whether or not the branch is taken, and for a write
+    into mapped memory."""
     if node.buffer is not None and node.buffer.loans:
         from stride import _mapping
 
@@ -755,7 +765,7 @@ def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
         node.written()  # with the lock: another thread's write into a copy on the host is repeated
 
     session._launch(add)
-    node.origin = origin  # of what its next read may raise
+    node.origin = origin  # origin of an error that its next read may raise
     passed_on(node)
 
 
@@ -773,33 +783,33 @@ def _empty(data_type: int, shape: Tuple[int, ...], is_zeroed: bool) -> "Prepared
 
 
 class Flush:
-    """One pass that makes commands of nodes, in an order in which each finds its inputs. The session's lock is held."""
+    """One pass that makes commands of nodes, inputs first. Caller holds the session's lock."""
 
     def __init__(self, session):
         self.session = session
-        # What is sent is this message itself: each copy of a command costs more than to write it.
+        # The message that is sent: copying a command costs more than writing it.
         self.request = compute_service_pb2.ExecuteRequest()
         self.commands = self.request.commands
         self.notes = {}
-        # The last that `begin` added: how many there were with it, the handle that it makes, its output and its note.
+        # The last command of `begin`: the number of commands up to it, its handle, its output and its note.
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
-        # Serialised commands that follow the pieces and one another, their bytes, and for each kernel's code among them
-        # the place of the launch that has it: they travel in one message.
+        # Serialised commands after the pieces, their bytes, and for each kernel's code the position of the
+        # launch that has it. They travel in one message.
         self._serialised: List[bytes] = []
         self._serialised_bytes = 0
         self._code_places: Dict[bytes, int] = {}
         # Whether operations are added as messages: a trace keeps these, and a read changes the last.
         self._as_messages = session._is_trace
         self.num_launches = 0
-        self.is_urgent = False  # has a command that others are not waited for with
+        self.is_urgent = False  # has a command that must not be held
         self.has_long = False  # has an operation that keeps the device at work
-        # In front: the arrays to come may have the memory of those that are gone.
+        # First, so that new arrays may reuse the memory of deleted ones.
         self._release([])
 
     def __bool__(self) -> bool:
-        """Whether there is something to send."""
+        """True if there are commands to send."""
         return bool(self.pieces or self._serialised or self.commands)
 
     def seal(self) -> None:
@@ -1002,7 +1012,8 @@ class Flush:
         self._end_serialised()
 
     def take(self) -> Tuple[compute_service_pb2.ExecuteRequest, Dict[int, Note], List[Piece]]:
-        """What is to be sent after `finish`, for CommandStream.send. The flush is empty then and may go on."""
+        """Removes and returns the commands after `finish`, for CommandStream.send. The flush is then empty
+        and reusable."""
         taken = self.request, self.notes, self.pieces
         self.request = compute_service_pb2.ExecuteRequest()
         self.commands = self.request.commands
@@ -1110,7 +1121,7 @@ class Flush:
             for source, part in zip(sources, op.parts):
                 self._fill_part(source, self.view(handle, part, origin), origin)
         except BaseException:
-            self._scratch.append(handle)  # what there is of it is sent, and of no use
+            self._scratch.append(handle)  # already sent in part, and of no use
             raise
 
     def make_empty(self, node: Node, handle: int, is_zeroed: bool = False) -> None:
@@ -1265,7 +1276,8 @@ class Flush:
         return self._text(node, node, {}, inputs, origins, True), inputs, origins
 
     def _split(self, node: Node, root: Node) -> set:
-        """Materialises parts of what is fused with `root` below `node` until that reads no more arrays than one kernel may: their handles."""
+        """Materialises parts of the expression of `root` below `node` until it reads no more arrays than one
+        kernel may. Returns their handles."""
         parts = []
         for one in node.inputs:
             if type(one) is Node:
@@ -1305,7 +1317,8 @@ class Flush:
 
     @staticmethod
     def _number(number: Number, names, inputs) -> str:
-        """The name of a scalar input; one for equal ones, but zeros have signs, and so have the parts of complex numbers."""
+        """The name of a scalar input. Equal scalars share a name; zeros with different signs do not, also as
+        parts of complex numbers."""
         key = (
             (number.type, number.value)
             if number.value and not isinstance(number.value, (complex, np.complexfloating))

@@ -1,9 +1,9 @@
 """Small arrays of a loop of the host, without nodes: results that NumPy computed, and views of arrays with a copy.
 
-`_local.py` says which operations are the host's. Here are their short ways, for operands whose classes tell that their
-elements are here: a **HostArray** is a result, whose memory nothing else has; a **LocalView** is a view of a LocalArray
-(`_elements.py`) and reads and writes the memory of its copy. Both are Arrays with a node as soon as something asks for
-that. Until then a LocalView counts among the values of its buffer."""
+`_local.py` decides which operations the host computes. This module has fast paths for operands whose class
+implies that their elements are on the host. A **HostArray** is a result with memory of its own. A
+**LocalView** is a view of a LocalArray (`_elements.py`) and uses the memory of its copy. Both become Arrays
+with a node at the first access to the node. Until then a LocalView counts among the values of its buffer."""
 
 import math
 import operator

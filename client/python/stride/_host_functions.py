@@ -43,7 +43,7 @@ class _NotHere(Exception):
     """The service is to compute."""
 
 
-# --- what NumPy makes ---
+# --- arrays that NumPy makes ---
 
 
 def _shape_of(shape: Any) -> int:

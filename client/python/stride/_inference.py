@@ -132,7 +132,8 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def reshaped_strides(shape: Shape, strides: Shape, new: Shape):
-    """Strides of a view with the new shape, or None where only a copy has it: old and new axes are matched in runs of equal size."""
+    """Strides of a view with the new shape, or None where only a copy has it: old and new axes are matched in
+    runs of equal size."""
     old = [(n, s) for n, s in zip(shape, strides) if n != 1]
     result = [1] * len(new)
     i = j = 0

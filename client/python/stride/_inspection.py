@@ -1,4 +1,4 @@
-"""What the namespace says about itself and its types."""
+"""Information about the namespace and its types."""
 
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Tuple
@@ -125,7 +125,7 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
-    """What the array API standard asks of a namespace: its devices, types and abilities.
+    """The array API standard's description of a namespace: devices, types and capabilities.
 
     Returns
         An object with the methods `capabilities`, `default_device`, `default_dtypes`, `devices` and `dtypes`.

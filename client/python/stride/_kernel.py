@@ -31,7 +31,7 @@ def _hashable(extents: Extents) -> Extents:
     return tuple(extents) if isinstance(extents, list) else extents
 
 
-_MAX_TEMPLATES = 64  # of a kernel: grids, mostly
+_MAX_TEMPLATES = 64  # per kernel, mostly for grids
 _NO_VARIABLES: Mapping[str, object] = {}
 
 
@@ -41,12 +41,12 @@ class RawKernel:
         add = stride.RawKernel(source, "add")
         add((30,), (128,), (x, y, out, np.int32(n)))
 
-    Arguments: arrays (pointers; their type must be the parameter's, and what is behind a pointer to non-const is
-    taken as written), NumPy arrays (uploaded, not brought back), numbers (converted to the parameter's type where
-    that loses nothing), `bytes` (a struct), stride.Struct (one with arrays in it). `constants` sets variables of the
-    source, `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`: all
-    blocks run at once and may meet (`cooperative_groups::this_grid().sync()`); a grid too large for that is refused.
-    A fault is told by the arrays that it was to write, when they are read.
+    Arguments: arrays (pointers of the parameter's type; a pointer to non-const counts as a write), NumPy
+    arrays (uploaded, not downloaded), numbers (converted to the parameter's type if that is exact), `bytes`
+    (a struct), stride.Struct (one with arrays in it). `constants` sets variables of the source,
+    `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`: all blocks
+    run at once and may synchronize (`cooperative_groups::this_grid().sync()`); a grid too large for that is
+    refused. After a fault, reads of the arrays that the kernel may write raise it.
 
     Parameters
         source: CUDA C++, or with `ptx` the text of PTX; empty with `module`.
@@ -71,7 +71,8 @@ class RawKernel:
     def __init__(
         self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""
     ):
-        """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
+        """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one,
+        it is not used."""
         self.source, self.name, self.options = source, name, tuple(options)
         _printed.note_code(source)
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
@@ -95,7 +96,7 @@ class RawKernel:
             elif kind not in _launch.NUMBER_TYPES and not isinstance(one, _launch.NUMBERS):
                 arguments, written = self._prepared_arguments(arguments, session)
                 break
-        # Which of the arrays it writes, only the service finds out.
+        # Only the service knows which of the arrays the kernel writes.
         self.launch(grid, block, arguments, written, shared_memory_bytes=shared_memory_bytes, constants=constants,
                     cooperative=cooperative, session=written[0].session if written else session, device=device)
 
@@ -179,7 +180,7 @@ class RawKernel:
 
     def _template(self, session, grid: Extents, block: Extents, shared_memory_bytes: int, cooperative: bool,
                   device: Optional[str]) -> _encoding.LaunchTemplate:
-        """What this launch has in common with others, which is made once."""
+        """The common part of this launch and others like it, made once."""
         code = self._code if self._kind != "module" else self._code_for(session)
         device = session.device if device is None else _device_name(device) or session.device
         if type(grid) is list or type(block) is list:
@@ -194,7 +195,7 @@ class RawKernel:
                 shared_memory_bytes=shared_memory_bytes,
                 cooperative=cooperative,
             )
-            code_bytes = self._code_bytes.get(code)  # one object for all grids: to compare it takes no time
+            code_bytes = self._code_bytes.get(code)  # one object for all grids, so that comparing it is fast
             if code_bytes is None:
                 with_code = pb.KernelLaunch(options=self.options)
                 setattr(with_code, self._kind, code)

@@ -177,7 +177,7 @@ def _converting(data_type: int) -> Prepared:
 def copy(x: Array) -> Array:
     result = _copy(x._node)
     if not x.ndim and x._node.strides is not None:
-        result._node.strides = ()  # of an array without axes, not of a number
+        result._node.strides = ()  # marks an array without axes, not a number
     return result
 
 

@@ -1,8 +1,8 @@
 """The memory of the service's arrays, mapped into this process: no copy, and no byte by a socket.
 
-The daemon lends the memory of one array (RegionService.MapArray) and gives its descriptor for a ticket. On a CPU device
-that is a file of memory; on a GPU it is a handle that the CUDA driver maps. The loan lasts as long as the connection
-that the descriptor came by, and that as long as anything here uses the memory."""
+The daemon lends the memory of one array (RegionService.MapArray) and gives its descriptor for a ticket. On a
+CPU device that is a file of memory; on a GPU it is a handle that the CUDA driver maps. The loan lasts as long
+as the connection that delivered the descriptor, which stays open while this process uses the memory."""
 
 import mmap
 import os
@@ -71,7 +71,8 @@ class _DeviceMemory:
         driver = driver or _cuda_memory.load_driver()
         if driver is None:
             raise _errors.Unavailable(
-                "The memory of a GPU is mapped by its CUDA driver, and none (libcuda) can be loaded here; read the array "
+                "The memory of a GPU is mapped by its CUDA driver, and none (libcuda) can be loaded here; read "
+                "the array "
                 "by to_numpy()"
             )
         self._mapped = driver.map_shared(descriptor, reply.memory_bytes, reply.device[len("devices/"):])
@@ -85,7 +86,7 @@ class _DeviceMemory:
 
 
 class _Memory:
-    """What all views of the memory keep."""
+    """The state that all views of the memory share."""
 
     def __init__(self, memory: Any, loan: _Loan):
         self._memory, self._loan = memory, loan
@@ -145,7 +146,7 @@ class MappedArray:
         return self._memory
 
     def close(self) -> None:
-        """Gives up this object's hold: the loan ends once no array that was made of it is left.
+        """Releases this object's reference. The loan ends once no array made of it is left.
 
         Returns
             None.
@@ -228,9 +229,9 @@ def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_m
     if session._is_trace:
         raise _errors.TracingError("the memory of an array cannot be mapped inside a function that is traced")
     if hand_over:
-        session._settle()  # what was recorded reads the array while it is the service's
+        session._settle()  # recorded operations read the array while the service has it
         session._flush((node,))
-        session.synchronize()  # and what has been released is no other user of its memory
+        session.synchronize()  # and released arrays no longer use its memory
     session._await_acceptance(node)
     session._tell(session._stream.take_failure(node.buffer))
     request = pb.MapArrayRequest(name=f"{session.name}/arrays/{node.handle}", hand_over=hand_over)

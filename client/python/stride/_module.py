@@ -14,7 +14,7 @@ __all__ = ["Global", "RawModule"]
 
 
 class Global(NamedTuple):
-    """A variable of a module on one device kind; `dtype` is None where the compiler does not tell it.
+    """A variable of a module on one device kind; `dtype` is None where the compiler does not report it.
 
     Parameters
         name: the variable's name in the source.
@@ -129,7 +129,7 @@ class RawModule:
         return _ModuleKernel(self, name)
 
     def get_globals(self, name: Optional[str] = None, *, session: Optional[Session] = None) -> List[Global]:
-        """What the compilers say of the variables, of each device kind; all, or the one of that name.
+        """The compiled variables of each device kind: all, or the one of that name.
 
         Parameters
             name: the variable's name; None for all of `globals`.

@@ -1,4 +1,4 @@
-"""What outlives a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
+"""Resources that outlive a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
 
 import os
 import uuid

@@ -302,7 +302,7 @@ def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
 
 def _nan_mean(array: Array, axis, keepdims: bool, kind: np.dtype, where) -> Array:
     result = _skipping(_F.FUNCTION_MEAN, array, axis, keepdims, kind, None, where)
-    if result is None:  # of single elements
+    if result is None:  # each slice is one element
         result = _reductions._plain_mean(array, _inference.normal_axes(axis, array.ndim), keepdims, where)
     return result
 

@@ -324,7 +324,8 @@ _ONCE: Dict[str, str] = {
 
 
 def missing(name: str) -> Any:
-    """What the module gives for a name that it lacks: one of NumPy's modules, or an error that says what to use."""
+    """Looks up a name that the module lacks: returns one of NumPy's modules, or raises AttributeError with
+    the alternative."""
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name in REFUSED:
@@ -339,7 +340,7 @@ def missing(name: str) -> Any:
 
 
 def missing_in(module: str, name: str) -> Any:
-    """What a submodule gives for a name that it lacks: an error that says what to use."""
+    """Raises AttributeError, with the alternative, for a name that a submodule lacks."""
     if not name.startswith("_"):
         if hasattr(getattr(np, module), name):
             raise AttributeError(

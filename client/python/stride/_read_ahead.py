@@ -8,18 +8,19 @@ from stride._array import Array
 from stride._elements import number_of
 from stride._session import current_session
 
-# A call belongs to a loop if the last one of its kind was at most so many blocks ago: loops draw several kinds.
+# A call belongs to a loop if the last one of its kind was at most this many blocks ago: loops draw several
+# kinds.
 _NEAR = 256
 # Numbers of the first round trip; each further one has four times as many, up to the last.
 _FIRST, _LAST = 64, 4096
-# Kinds that are remembered: a loop whose parameters change has ever new ones.
+# Number of kinds kept: a loop whose parameters change has a new kind in each iteration.
 _MAX_KINDS = 64
 # Arrays that a loop of the host draws: elements of one of them, and of the longest read.
 MAX_ELEMENTS, _MAX_READ = 1024, 1 << 14
 
 
 class _Kind:
-    """What is known of calls of one distribution, parameters and type."""
+    """State of calls with one distribution, parameters and type."""
 
     def __init__(self, place: int):
         self.last = place

@@ -63,7 +63,8 @@ def reduce_by(
     function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None,
     where=True, initial=None, more: tuple = (), skip_nan: bool = False, correction: float = 0.0,
 ) -> Array:
-    """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
+    """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the
+    result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
     if _graph.check_reduction is not None:
         _graph.check_reduction(function, node, axes, data_type)
@@ -153,7 +154,7 @@ def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type:
 
 
 def _of_one(array: Array, name: str, where, initial) -> Array:
-    """Of no axes: each element is reduced by itself."""
+    """Reduction along no axes: each element by itself."""
     from stride import _ufunc
 
     return array if where is True and initial is None else _ufunc.of_each(name, array, initial, where)

@@ -156,8 +156,8 @@ def argsort(
 
 
 def ranked(x: Array, ranks: Array, axis: int) -> Array:
-    """The elements along an axis that a sort would put at these places, without a sort of the others: integers of one
-    axis, or for each slice its own. NaN comes last. A place outside is told when the result is read."""
+    """The elements of given ranks along an axis, as a sort would order them. `ranks`: integers of one axis,
+    or for each slice. NaN comes last. A read of the result raises for a rank out of range."""
     shape = list(x.shape)
     shape[axis] = ranks.shape[0 if ranks.ndim == 1 else axis]
     return _record(_prepared("select", ("input", "ranks"), axis=axis), shape, x.dtype, (x._node, ranks._node))
@@ -365,7 +365,7 @@ def cumprod(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
 # --- by indices ---
 
 def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, mode: str = "raise") -> Array:
-    """`x[..., i, j]` with the indices from `axis` on. One that is out of range is told when the result is read."""
+    """`x[..., i, j]` with the indices from `axis` on. A read of the result raises for an index out of range."""
     nodes = (x._node, *(index._node for index in indices))
     if along_axis:
         shape = _along_axis(x, indices[0], axis)[1]

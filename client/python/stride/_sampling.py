@@ -20,7 +20,9 @@ __device__ bool is_rejected(long long x) { return x == -0x7FFFFFFFFFFFFFFFll - 1
 __device__ void store(double* to, double x, bool ok) { *to = ok ? x : __longlong_as_double(0x7FF8000000000BADll); }
 __device__ void store(double* to, double x) { *to = x; }
 // A number beyond the range is the greatest count, as in NumPy.
-__device__ void store(long long* to, double x) { *to = x < 9223372036854775808.0 ? (long long)x : 0x7FFFFFFFFFFFFFFFll; }
+__device__ void store(long long* to, double x) {
+  *to = x < 9223372036854775808.0 ? (long long)x : 0x7FFFFFFFFFFFFFFFll;
+}
 __device__ void store(long long* to, double x, bool ok) { *to = ok ? (long long)x : -0x7FFFFFFFFFFFFFFFll - 1; }
 """
 _LOOP = (

@@ -469,8 +469,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
 
 
 def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """What a function gives for each slice of one axis. It is called for every one of them: a function of whole arrays
-    is faster.
+    """The results of a function for each slice along one axis. It is called once per slice: a function of
+    whole arrays is faster.
 
     Parameters
         func1d: a function of an array of one axis.
@@ -500,7 +500,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
 
 
 def apply_over_axes(func: Callable, a: Any, axes: Any) -> Array:
-    """What a function of an array and an axis gives for one axis after another; axes that it drops come back.
+    """Applies a function of an array and an axis to one axis after another, and restores axes that it drops.
 
     Parameters
         func: a function of an array and an axis.

@@ -267,9 +267,10 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
 class _Between(NamedTuple):
     """Where the quantiles are among the elements in order."""
 
-    shape: tuple  # of the quantiles
-    ranks: Tuple[int, ...]  # of the elements before, after them (unless `share` is None), and with `has_last` the last
-    share: Optional[np.ndarray]  # of the element after
+    shape: tuple  # the quantiles' shape
+    # ranks of the elements before and after (unless `share` is None), and with `has_last` the last
+    ranks: Tuple[int, ...]
+    share: Optional[np.ndarray]  # weight of the element after
 
 
 @functools.lru_cache(maxsize=256)
@@ -403,8 +404,8 @@ def quantile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -437,8 +438,8 @@ def percentile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -471,8 +472,8 @@ def nanquantile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -508,8 +509,8 @@ def nanpercentile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises

@@ -1,9 +1,9 @@
-"""What gradients stand on: a **Tape** is a session that a differentiated function's operations become commands of.
+"""The basis of gradients. A **Tape** is a session that records the operations of a differentiated function as commands.
 
-Each command is carried out in the session around the tape as soon as a value is needed, and at the latest when the
-function returns, and is kept with its inputs. Values are immutable on a tape: a write into an array makes another
-value, so that each command can be read backwards. Since the commands run in the session around it, values can be read
-and branched on, tapes nest, and a tape within `jit` is part of what is traced."""
+Each command runs in the session around the tape when a value is needed, at the latest when the function
+returns, and stays on the tape with its inputs. Values on a tape are immutable: a write into an array makes
+another value, so that each command can be traversed backwards. Since the commands run in the session around
+it, values can be read and branched on, tapes nest, and a tape within `jit` is part of what is traced."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -95,7 +95,7 @@ class Tape(Trace):
         return wrap(node)
 
     def known(self, node: Node) -> Value:
-        """What a node of the tape, or one of a session around it, is."""
+        """The tape's value of a node, which may belong to a session around the tape."""
         if node.session is not self:
             return self.value(alias(node), False)
         if not node.handle:
@@ -142,7 +142,7 @@ class Tape(Trace):
         place = traces.index(self) if self in traces else None
         inner = traces[place:] if place is not None else []
         if place is not None:
-            del traces[place:]  # what follows is the outer session's work
+            del traces[place:]  # the outer session records the rest
         try:
             _fill_specs(self)
             while self.commands:

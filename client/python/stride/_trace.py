@@ -1,8 +1,9 @@
-"""Functions recorded once and replayed: what stride.jit and stride.vmap stand on.
+"""Functions recorded once and replayed: the basis of stride.jit and stride.vmap.
 
-A **Trace** is a session that talks to nobody: it collects the commands that a function's operations become. A **Template** is these commands, with
-the handles that stand for inputs, outputs and captured arrays. A replay copies them under new handles, as one deferred operation of the session, or
-of the trace, that its arguments belong to; so jit and vmap nest."""
+A **Trace** is a session without a daemon: it collects the commands of a function's operations. A **Template**
+is these commands, with the handles that stand for inputs, outputs and captured arrays. A replay copies them
+under new handles, as one deferred operation of the session, or of the trace, that its arguments belong to; so
+jit and vmap nest."""
 
 import collections.abc
 import inspect
@@ -34,7 +35,7 @@ class _TraceFlush(Flush):
 
 
 class Trace(_session.Session):
-    """Stands in for a session while a function is traced. Its values cannot be read."""
+    """Takes the place of a session while a function is traced. Its values cannot be read."""
 
     _is_trace = True
     _flush_type = _TraceFlush
@@ -94,7 +95,8 @@ class Trace(_session.Session):
     def check_written(self, node: Node) -> None:
         if any(one is node or one.buffer is not None and one.buffer is node.buffer for one in self.inputs):
             raise _errors.TracingError(
-                "a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
+                "a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; "
+                "copy them first",
                 origin=_origin.describe(_origin.caller()),
             )
 
@@ -105,7 +107,8 @@ class Trace(_session.Session):
 
     def _unknown(self, *_, **__):
         raise _errors.TracingError(
-            "the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "
+            "the elements of an array are not known while its function is traced (by jit or vmap): they cannot "
+            "be read, nor decide "
             "what is computed or how large it is",
             origin=_origin.describe(_origin.caller()),
         )
@@ -183,7 +186,8 @@ class _Registered(NamedTuple):
 
 
 class Template:
-    """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
+    """Commands with local handles. `inputs` and `captured` are handles of existing arrays; all others are
+    made, and released unless they are outputs."""
 
     def __init__(
         self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec],
@@ -315,7 +319,7 @@ class Template:
 
 
 class Structure(NamedTuple):
-    """A pytree without its arrays: `slots` has for each leaf the class Array, or what is not an array."""
+    """A pytree without its arrays: `slots` has for each leaf the class Array, or the value that is not an array."""
 
     tree: tree_util.PyTreeDef
     slots: tuple
@@ -549,7 +553,7 @@ def prepared(leaf, session) -> Node:
 
 
 def root(session) -> tuple:
-    """What tells sessions apart, for as long as there are any."""
+    """The identity of a session, unique among those that exist."""
     while session._is_trace:
         session = session.outer
     return session.address, session.name

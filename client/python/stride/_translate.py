@@ -140,9 +140,8 @@ class Function(Expressions, Calls, Loops):
         self.depth = 1
         self.num_loops = 0
         self.calls_itself = self.done = False
-        self.loops: List[Optional[str]] = (
-            []
-        )  # of each loop around the statement: the flag that a break sets, when it has an else
+        # For each enclosing loop: the flag that a break sets, if the loop has an else.
+        self.loops: List[Optional[str]] = []
         self.conditional = 0  # within what C++ may evaluate later or not at all
 
     # --- the whole ---

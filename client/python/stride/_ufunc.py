@@ -1,4 +1,5 @@
-"""What NumPy's ufuncs have beside a plain call: `out`, `where`, `dtype`, `casting`, two results, and the methods."""
+"""Features of NumPy's ufuncs other than a plain call: `out`, `where`, `dtype`, `casting`, two results, and
+the methods."""
 
 import functools
 from typing import List, Optional
@@ -29,7 +30,7 @@ def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tu
         )
     options = {}
     if dtype is not None:
-        # Of two results the second may be of another type: there it is the inputs' type.
+        # With two results the second may have another type, so that `dtype` is the inputs' type.
         options["signature"] = (
             (None,) * ufunc.nin + (dtype,) if ufunc.nout == 1 else (dtype,) * ufunc.nin + (None, None)
         )
@@ -321,7 +322,8 @@ def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = N
 
 
 def of_each(name: str, array: Array, initial, where) -> Array:
-    """A reduction of no axes: each element with the initial value; where the mask says no, that or the identity alone."""
+    """A reduction along no axes: each element combined with the initial value. Where the mask is false: the
+    initial value, or the identity."""
     from stride import _elementwise
 
     identity = getattr(np, name).identity
@@ -610,7 +612,7 @@ def add_methods(function, name: str) -> None:
 
 
 def add_attributes(function, ufunc: np.ufunc) -> None:
-    """What NumPy's function says of itself; of its loops those whose types the service has."""
+    """Copies the attributes of NumPy's ufunc, with the loops whose types the service has."""
     there = [one for one in ufunc.types if not set(one) & _OTHER_TYPES]
     function.nin, function.nout, function.nargs = ufunc.nin, ufunc.nout, ufunc.nargs
     function.identity, function.signature = ufunc.identity, ufunc.signature

@@ -1,6 +1,8 @@
-"""A function of single items, mapped over an axis of many: batching rules over the commands that the function was traced into.
+"""A function of single items, mapped over an axis of many: batching rules over the commands that the function
+was traced into.
 
-Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are batched."""
+Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are
+batched."""
 
 import functools
 import operator
@@ -19,7 +21,8 @@ from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
 
 class _Batcher:
-    """Rewrites the commands of a template. `batched` are the handles whose arrays have the new axis; `template.specs` the shapes without it."""
+    """Rewrites the commands of a template. `batched` are the handles whose arrays have the new axis;
+    `template.specs` the shapes without it."""
 
     def __init__(self, template: Template, size: int, batched_inputs: Set[int]):
         self.template, self.size = template, size
@@ -542,7 +545,8 @@ def vmap(
     fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None, axis_size: Optional[int] = None,
     spmd_axis_name: Any = None,
 ) -> Callable:
-    """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one after another.
+    """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one
+    after another.
 
         batched = stride.vmap(lambda m, v: m @ v, in_axes=(None, 0))
 

@@ -163,6 +163,7 @@ def triton_arguments(ptx: str, name: str, arguments: Sequence) -> list:
     num_hidden = num_parameters(ptx, name) - len(arguments)
     if not 0 <= num_hidden <= 2:
         raise ValueError(
-            f"{name} takes {num_parameters(ptx, name)} parameters, with up to two of scratch memory among them; given: {len(arguments)}"
+            f"{name} takes {num_parameters(ptx, name)} parameters, with up to two of scratch memory among them; "
+            f"given: {len(arguments)}"
         )
     return [*arguments, *(null_pointer() for _ in range(num_hidden))]

@@ -193,7 +193,7 @@ def matrix_power(a, n: int) -> Array:
 
 
 def _tolerance(values: Array, shape, dtype, rtol) -> Array:
-    """What counts as zero among the singular values of matrices of this shape."""
+    """The bound below which singular values of matrices of this shape count as zero."""
     if rtol is None:
         rtol = max(shape[-2:]) * float(np.finfo(dtype).eps)
     elif np.ndim(rtol):

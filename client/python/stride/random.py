@@ -123,7 +123,7 @@ _state = RandomState()
 
 
 def get_bit_generator() -> BitGenerator:
-    """What the module's functions read from.
+    """The bit generator of the module's functions.
 
     Returns
         A BitGenerator.

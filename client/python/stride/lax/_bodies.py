@@ -111,7 +111,7 @@ def body_of(where: str, template: Template, session=None) -> Body:
 
 
 def key_of(message: pb.Body) -> bytes:
-    """What a trace knows a body's shapes by."""
+    """The key of a body's shapes in a trace."""
     return message.SerializeToString(deterministic=True)
 
 

@@ -28,7 +28,7 @@ _STEPS = 32
 _HOST_BYTES = 64 << 10
 
 
-# --- what is known ---
+# --- known values ---
 
 
 def _is_unknown(value: Any) -> bool:
@@ -367,7 +367,7 @@ class _Carry:
     def __init__(self, where: str, init: Any, first: int = 0):
         self._where = where
         self._first = first  # leaves that are the loop's own, which paths in errors leave out
-        self._kinds: Optional["_LoopKinds"] = None  # of a traced loop
+        self._kinds: Optional["_LoopKinds"] = None  # set for a traced loop
         leaves, self._structure = tree_util.tree_flatten(init)
         for path, leaf in tree_util.tree_leaves_with_path(init):
             if not _is_value(leaf):
@@ -663,7 +663,7 @@ class _LoopKinds:
         ]
 
     def settled(self, trace_body: Callable) -> Any:
-        """What `trace_body` returns once no type changes."""
+        """Repeats `trace_body` until no type changes, and returns its result."""
         while True:
             try:
                 return trace_body()
@@ -802,7 +802,7 @@ class _Ys:
     def __init__(self, reverse: bool):
         self._reverse = reverse
         self._structure: Optional[tree_util.PyTreeDef] = None
-        self._group: List[list] = []  # of each leaf
+        self._group: List[list] = []  # one list for each leaf
         self._groups: List[List[Array]] = []
 
     def add(self, y: Any) -> None:
