@@ -1,9 +1,12 @@
-"""A chain of 1,000 small operations, eager-looking, in Stride beside the same chain in this process: CuPy where it has a GPU, else NumPy.
+"""A chain of 1,000 small eager operations in Stride, compared with the same chain in this process: in CuPy if
+it has a GPU, else in NumPy.
 
-    PYTHONPATH=build/release/python:. python bench/python/chain.py [--length 1000] [--size 1000] [--repeats 9] [--profile] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/chain.py
+        [--length 1000] [--size 1000] [--repeats 9] [--profile] [--json FILE]
 
-Prints microseconds an operation, medians over the repeats: to record them (what the program's thread pays), and with the read of the result at the
-end; and the ratio to the other library, measured alternately in the same run. Kernels are compiled before. Connects as stride.connect does."""
+Prints microseconds per operation, medians over the repeats: to record it (the cost to the program's thread),
+and with the read of the result at the end; then the ratio to the other library, measured alternately in the
+same run. Kernels are compiled before. Connects as stride.connect does."""
 
 import argparse
 import cProfile

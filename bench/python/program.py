@@ -1,10 +1,13 @@
-"""A chain of small operations as a program: stride.jit's replay beside the same chain sent operation by operation, and beside an empty command.
+"""A chain of small operations as a program: stride.jit's replay, compared with the same chain sent operation
+by operation, and with an empty command.
 
-    PYTHONPATH=build/release/python:. python bench/python/program.py [--length 100] [--size 1000] [--repeats 30] [--ahead 20] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/program.py
+        [--length 100] [--size 1000] [--repeats 30] [--ahead 20] [--json FILE]
 
-The chain is one that no expression takes in as a whole: every fourth operation is a cumulative sum. Prints microseconds, medians over the repeats,
-measured alternately in the same run: a call with the read of its result, an operation of it, calls in a row (`--ahead` of them, then one read), and the
-round trip of a synchronization, which is what any answer costs. Connects as stride.connect does."""
+The chain does not fuse to one expression: every fourth operation is a cumulative sum. Prints microseconds,
+medians over the repeats, measured alternately in the same run: a call with the read of its result, one of its
+operations, calls in a row (`--ahead` of them, then one read), and the round trip of a synchronization, the
+least cost of any answer. Connects as stride.connect does."""
 
 import argparse
 import statistics

@@ -28,7 +28,7 @@ def _field(path, name):
 
 
 def describe(root, daemon):
-    """Everything that a reader of the rows needs to know beside them."""
+    """Facts about the machine and the build that a reader of the rows needs."""
     return {
         "date": date(),
         "version": _output(str(daemon), "--version"),

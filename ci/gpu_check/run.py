@@ -19,7 +19,8 @@ _KILLS = os.environ.get("STRIDE_TEST_KILLS", "100")
 _MEASURED = "measured: "
 # For the tests that are Python programs.
 _PYTHON_NEEDS = ("numpy", "grpc", "google")
-# What a suite says when it skips all of its tests, which GoogleTest counts as passed, and a benchmark that has nothing to measure.
+# Output of a suite that skips all of its tests, which GoogleTest counts as passed, and of a benchmark without
+# anything to measure.
 _NO_DEVICE = "no device of kind"
 _FOUND_NONE = "it found no device on a machine with a GPU"
 

@@ -1,4 +1,4 @@
-"""What every attack must leave true: nobody else is hurt, nothing stays behind, the daemon lives.
+"""Invariants of every attack: other clients are unaffected, resources are released, the daemon survives.
 
 Usage of each suite: python NAME_test.py STRIDED [unittest's arguments]
 """
@@ -21,7 +21,8 @@ QUIET_SECONDS = 0.5
 # A machine with other things to do delays calls by itself: below this no delay is laid at an attack's door.
 FLOOR_MS = 50
 ATTEMPTS = 4
-# Processors that other programs may take during an attempt that is to be believed, and how many more are made for one that is not.
+# Processors that other programs may use during a valid attempt, and the number of repetitions of an invalid
+# one.
 BUSY_PROCESSORS = 0.25
 MORE_ATTEMPTS = 8
 SETTLE_SECONDS = 15
@@ -34,7 +35,7 @@ FLAGS = [
     "--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200",
     "--max-connections=700", "--max-connections-per-peer=256", "--max-threads=512",
 ]
-# Of the bystander's call in progress: three blocks of the smallest size.
+# The bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # Messages above the level of information that the daemon may log while it is attacked.
 EXPECTED_LOG = re.compile(
@@ -47,7 +48,7 @@ STRIDED = ""
 
 
 def other_cpu_seconds():
-    """Processor time since the start that neither this process nor those it started took: of other programs, and stolen."""
+    """Processor time since the start of other programs, and stolen time, without this process and its children."""
     tick = os.sysconf("SC_CLK_TCK")
     fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields
@@ -108,7 +109,7 @@ class AttackCase(unittest.TestCase):
 
     @staticmethod
     def excess(before, now):
-        """What is more than it was."""
+        """The resources that have grown beyond their slack, with both values."""
         slack = {"descriptors": DESCRIPTOR_SLACK, "threads": THREAD_SLACK, "rss": RSS_SLACK, "array_bytes": CALM_BYTES}
         return {key: (before[key], now[key]) for key in slack if now[key] > before[key] + slack[key]}
 

@@ -75,7 +75,8 @@ class FramesTest(AttackCase):
         self.attack(work)
 
     def test_header_tables(self):
-        """Fields of 4,000 bytes that go into the decoder's table, then references to them: small frames, large headers."""
+        """Fields of 4,000 bytes that enter the decoder's table, then references to them: small frames, large
+        headers."""
         grow = b"\x40" + integer(2, 7) + b"xx" + integer(4000, 7) + b"q" * 4000
         opening = frame(HEADERS, 0, 1, request_headers(LIST) + grow)
         piece = frame(CONTINUATION, 0, 1, b"\xbe" * 1000)
@@ -111,7 +112,7 @@ class FramesTest(AttackCase):
         self.assertIn("connection ended: too many cancelled calls", self.daemon.log())
 
     def test_five_hundred_calls_cancelled_at_once_are_fine(self):
-        """By a daemon with as many threads as it has where nobody says otherwise."""
+        """With the daemon's default number of threads."""
         daemon = DaemonProcess(attack_case.STRIDED, ["--cpu-devices=1x1", "--trust-tenant-header"])
         self.addCleanup(daemon.stop)
         headers = request_headers(LIST)

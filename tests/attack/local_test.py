@@ -1,4 +1,4 @@
-"""Attacks with local connections: frames that are none, silence, answers that nobody reads, calls left in the middle."""
+"""Attacks with local connections: invalid frames, silence, unread answers, abandoned calls."""
 
 import os
 import random

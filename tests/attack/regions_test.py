@@ -1,4 +1,5 @@
-"""Attacks with regions: floods of their socket, tickets guessed and used twice, memory kept or changed under the daemon's hands."""
+"""Attacks with regions: floods of their socket, tickets guessed or used twice, memory kept, or changed while
+the daemon uses it."""
 
 import itertools
 import mmap
@@ -206,7 +207,7 @@ class RegionsTest(AttackCase):
                     pass  # its backlog is full, or it has closed us
                 if len(silent) > SILENT:
                     silent.pop(random.randrange(SILENT)).close()
-            # Who has a ticket is served in the middle of it.
+            # A client with a ticket is served during the flood.
             fd = self.redeem(self.create(self.session()).ticket)
             self.assertIsNotNone(fd)
             os.close(fd)

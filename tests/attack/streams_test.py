@@ -233,7 +233,7 @@ class StreamsTest(AttackCase):
                 client.send_signal(signal.SIGKILL)
                 client.wait()
                 client.stdout.close()
-        # Nobody deletes their sessions: these expire, and what had arrived goes with them.
+        # No client deletes the sessions: they expire with their partial uploads.
         self.attack(work)
 
     def test_a_handle_made_by_many(self):

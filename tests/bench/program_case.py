@@ -12,7 +12,7 @@ class ProgramCase(unittest.TestCase):
     program = ""
 
     def run_program(self, *arguments):
-        """What it printed, and what it wrote as JSON."""
+        """Returns the program's output and its JSON."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
             run = subprocess.run(

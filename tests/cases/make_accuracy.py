@@ -1,7 +1,8 @@
-"""Writes accuracy.case: elementary functions over the whole range of their types, beside values that mpmath computed to as many bits as it takes.
-Run by hand; README.md has the format. Needs numpy and mpmath.
+"""Writes accuracy.case: elementary functions over the whole range of their types, with values that mpmath
+computed to as many bits as needed. Run by hand; README.md has the format. Needs numpy and mpmath.
 
-The bounds are what is promised: 4 units in the last place of the true value for float32, 2 for float64; float16 is computed in float32.
+The bounds are the documented ones: 4 units in the last place for float32, 2 for float64; float16 is computed
+in float32.
 """
 import fractions
 import math
@@ -61,7 +62,7 @@ def rounded(value, dtype):
 
 
 def rest_of(value, result, dtype):
-    """What rounding took, in units in the last place of the result."""
+    """The rounding error, in units in the last place of the result."""
     if math.isinf(result):
         return 0.0
     bits, least = PRECISION[dtype]
@@ -70,7 +71,7 @@ def rest_of(value, result, dtype):
 
 
 def points(dtype, low, high, count):
-    """Every magnitude that the type has, denormals too, then the usual ones, then the neighbours of where functions turn."""
+    """Every magnitude of the type, including denormals, then common values, then the neighbours of critical points."""
     info = np.finfo(dtype)
     smallest, largest = math.log2(float(info.smallest_subnormal)), math.log2(float(info.max))
     signs = RANDOM.choice([-1.0, 1.0], count)
@@ -127,7 +128,7 @@ def main():
                     ).astype(dtype)
                     keep = np.isfinite(y) & (np.abs(y.astype(np.float64) * np.log2(x.astype(np.float64))) < 3000)
                 x, y = x[keep], y[keep]
-            if name == "hypot":  # of like size too
+            if name == "hypot":  # also operands of similar size
                 with np.errstate(over="ignore"):
                     y[:120] = x[:120] * RANDOM.uniform(0.1, 2, 120).astype(dtype)
                 keep = np.isfinite(y)

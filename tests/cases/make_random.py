@@ -1,8 +1,8 @@
-"""Writes tests/conformance/device/random_answers.h: random numbers as the contract defines them, step by step in Python.
+"""Writes tests/conformance/device/random_answers.h: random numbers as the contract defines them, step by step
+in Python.
 
-The generators are checked against their authors' known answers, and the normal quantiles against the standard library's.
-Run by hand:
-python3 tests/cases/make_random.py
+The generators are checked against their authors' known answers, and the normal quantiles against the standard
+library's. Run by hand: python3 tests/cases/make_random.py
 """
 
 import math
@@ -129,7 +129,7 @@ def numbers(distribution, dtype, source):
     """Each element's bits."""
     if distribution == "bits":
         yield from source if dtype == "uint32" else pairs(source)
-    elif distribution == "integers":  # of [-5, 1000)
+    elif distribution == "integers":  # in [-5, 1000)
         for x in pairs(source):
             yield bits_of(-5 + (x * 1005 >> 64), dtype)
     elif distribution == "uniform":

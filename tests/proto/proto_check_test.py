@@ -1,4 +1,4 @@
-"""Each way to break a client, and each style rule, is noticed; what breaks nobody is not."""
+"""Each breaking change and each violated style rule is reported; compatible changes are not."""
 
 import pathlib
 import tempfile

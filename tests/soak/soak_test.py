@@ -1,4 +1,4 @@
-"""Mixed load of several tenants on a real daemon, while the memory, descriptors and threads of the daemon and its workers are watched.
+"""Mixed load of several tenants on a daemon, whose memory, descriptors and threads, and its workers', are monitored.
 
 Usage: soak_test.py STRIDED; $STRIDE_SOAK_SECONDS (60) is how long. Where something grows, the load goes on for up to
 PERIODS periods: caches and pools of a slow machine fill late, and a leak grows in every period.
