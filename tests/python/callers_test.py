@@ -1,4 +1,4 @@
-"""The calls of large transfers over local connections: against a daemon's side that the test plays itself, and against a daemon."""
+"""The calls of large transfers over local connections, against a simulated daemon and a real one."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ class LocalCallerTest(unittest.TestCase):
         self.addCleanup(self.daemon.close)
 
     def frames(self, count):
-        """What the caller sent: (kind, timeout, message)."""
+        """The frames that the caller sent: (kind, timeout, message)."""
         def exactly(size):
             bytes_ = self.daemon.recv(size, socket.MSG_WAITALL) if size else b""
             self.assertEqual(len(bytes_), size)
@@ -445,7 +445,7 @@ class TransferTest(client_case.ClientCase):
                 daemon._process.send_signal(signal.SIGKILL)
                 daemon._process.wait()
 
-            # Not all calls are under way when it is killed.
+            # Some calls have not started when the daemon is killed.
             with (
                 mock.patch.object(_shared.SharedMemory, "receive", return_value=None),
                 mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100),
@@ -493,7 +493,7 @@ class TransferTest(client_case.ClientCase):
         values = np.zeros(3 * MIB, np.uint8)
         for _ in range(30):
             self.array(values)
-        for _ in range(1000):  # what was released is not waited for
+        for _ in range(1000):  # releases are asynchronous
             held = sum(one["nbytes"] for one in self.own.list_arrays())
             if held <= 2 * values.nbytes:
                 break

@@ -1,4 +1,5 @@
-"""The op cases, through NumPy's own functions: those of the namespace follow the array API where it differs (`floor_divide` of infinities)."""
+"""The op cases, through NumPy's functions. The namespace's own follow the array API where it differs
+(`floor_divide` of infinities)."""
 
 import numpy as np
 

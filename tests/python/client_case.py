@@ -1,4 +1,4 @@
-"""What every test of the Python client needs: a daemon of the test's own and a session on it.
+"""The base of all tests of the Python client: a private daemon and a session on it.
 
 Each test file is run as `name_test.py STRIDED`, with the built package on PYTHONPATH."""
 
@@ -20,9 +20,9 @@ from stride.v1 import compute_service_pb2
 DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype is not _dtypes.bfloat16]
 # As in the integration tests: which kind of device the suites run on.
 DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
-# Whether commands are to travel by local connections.
+# Whether commands travel by local connections.
 LOCAL = os.environ.get("STRIDE_TEST_TRANSPORT", "local") == "local"
-# Of a daemon with such devices.
+# Flags of a daemon with such devices.
 FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}[DEVICE_KIND]
 
 

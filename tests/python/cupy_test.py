@@ -352,7 +352,7 @@ class ArraysTest(client_case.ClientCase):
 
 
 class CuPysOwnArgumentsTest(client_case.ClientCase):
-    """What CuPy's functions take beside NumPy's arguments."""
+    """Arguments of CuPy's functions that NumPy's lack."""
 
     def test_the_shared_random_state_is_replaced(self):
         first = cp.random.get_random_state()

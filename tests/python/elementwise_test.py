@@ -1,4 +1,4 @@
-"""Every elementwise function on every type that NumPy has a loop for, beside NumPy."""
+"""Every elementwise function on every type that NumPy has a loop for, compared with NumPy."""
 
 import operator
 import unittest
@@ -197,7 +197,8 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.asarray(x) << 2, x << 2)
 
     def test_turns_of_blocks_with_and_without_large_arguments(self):
-        # 256 elements make a block on the CPU device; results in the place of the input may not change what a block reads.
+        # The CPU device computes blocks of 256 elements: results written over the input must not change what
+        # a block reads.
         for dtype, units in ((np.float32, 4), (np.float64, 2)):
             x = np.linspace(-300, 300, 3000).astype(dtype)
             x[[5, 700]], x[[1100, 1101, 1102, 1103]] = 1e10, [np.inf, np.nan, 0.0, -0.0]

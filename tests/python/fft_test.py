@@ -1,4 +1,4 @@
-"""Fourier transforms beside numpy.fft."""
+"""Fourier transforms, compared with numpy.fft."""
 
 import inspect
 import unittest
@@ -120,7 +120,7 @@ class FftTest(client_case.ClientCase):
         self.near(np.fft.fft(x), np.fft.fft(np.ones((3, 4))))
 
     def both(self, name, value, *arguments, **options):
-        """Ours, by the module and by NumPy's function, beside NumPy's."""
+        """Compares our result, by the module and by NumPy's function, with NumPy's."""
         expected = getattr(np.fft, name)(value, *arguments, **options)
         for module in (st, np):
             self.near(getattr(module.fft, name)(st.asarray(value), *arguments, **options), expected)

@@ -194,7 +194,7 @@ class FirstUseTest(unittest.TestCase):
             before = self.compiled()
             try:
                 np.asarray(eval(line, variables()))
-                self.session.synchronize()  # what changes an array in place gives no result
+                self.session.synchronize()  # an operation in place returns no array
             except Exception as error:
                 raise AssertionError(line) from error
             if self.compiled() != before:

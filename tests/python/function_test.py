@@ -1,4 +1,4 @@
-"""Functions of one's own that the daemon keeps, beside NumPy."""
+"""User-defined functions, compared with NumPy."""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""Random programs, run by Stride and by NumPy: views, assignments, reductions, indices and chains of functions on arrays that share memory.
+"""Random programs, run by Stride and NumPy: views, assignments, reductions, indices and chains of functions
+on arrays that share memory.
 
 Seeds are fixed; STRIDE_FUZZ_PROGRAMS runs more of them, from STRIDE_FUZZ_SEED on. A failure prints the program."""
 
@@ -23,7 +24,8 @@ UNARY = ["negative", "absolute", "square", "logical_not", "sign", "isfinite"]
 
 
 class Program:
-    """Variables by number, each an array of Stride and its double of NumPy; each step is a line of text that `run` understands for both."""
+    """Numbered variables, each an array of Stride and its twin in NumPy. Each step is a line of text that
+    `run` executes for both."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)

@@ -211,7 +211,7 @@ class HostLoopTest(client_case.ClientCase):
                     self.assertEqual(sent.num_messages, 0)
 
     def test_norms(self):
-        """Of zeros they are the host's; those whose squares leave the range are the service's."""
+        """The host computes norms of zeros; the service those whose squares leave the range."""
         for host, count in (([[0.0, 0], [3, 4]], 0), ([[0.0, 0], [0, 0]], 0), ([[1e-170, 0], [3, 4]], 1)):
             x = local(np.array(host))
             for axis in (0, 1):
@@ -259,7 +259,8 @@ class HostLoopTest(client_case.ClientCase):
         np.testing.assert_allclose(second, run(np, 60), rtol=1e-12)
 
     def test_reads_of_small_arrays_in_a_loop(self):
-        """What is read at one place, whole or element by element, is computed on the host after some passes."""
+        """Values read at one place of a program, whole or by element, are computed on the host after some
+        iterations."""
         def grids(xp, steps):
             return [xp.dstack(xp.mgrid[i:i + 3, 0:2]).reshape(6, 2).tolist() for i in range(steps)]
 
@@ -362,7 +363,7 @@ class HostLoopTest(client_case.ClientCase):
         a[1, 2] = 7
         row[3] = 8
         self.assertEqual((row.tolist(), a[1].tolist()), ([5, 0, 7, 8], [5, 0, 7, 8]))
-        recorded = st.sort(row) + 0  # of the service
+        recorded = st.sort(row) + 0  # computed by the service
         row[0] = 100
         self.assertEqual(recorded.tolist(), [0, 5, 7, 8])
         st.add.at(a, 1, 1)  # the service writes

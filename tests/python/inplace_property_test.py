@@ -60,7 +60,7 @@ class Case:
             return x[1:]
         return x
 
-    # --- what is drawn ---
+    # --- random choices ---
 
     def index_array(self, extent, shape=None):
         """An array of integers; sometimes one is out of range."""

@@ -71,7 +71,7 @@ class _OldExporter(_Exporter):
 
 
 class _OnDevice:
-    """What CuPy and PyTorch give."""
+    """An array on a device, as CuPy and PyTorch export it."""
 
     def __init__(self, **interface):
         self.__cuda_array_interface__ = {
@@ -677,7 +677,7 @@ class FakeCuda:
 
 
 class MapSharedTest(unittest.TestCase):
-    """What of it needs no GPU: the order of calls, and what becomes of what was taken when one fails."""
+    """The part that needs no GPU: the order of driver calls, and the release of resources when one fails."""
 
     UUID = "GPU-01010101-0101-0101-0101-010101010101"
 

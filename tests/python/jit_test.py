@@ -1,4 +1,4 @@
-"""Functions traced once and replayed, beside the same functions run directly."""
+"""Functions traced once and replayed, compared with the same functions run directly."""
 
 import collections
 import functools
@@ -250,7 +250,7 @@ class JitTest(client_case.ClientCase):
             (x + escaped[0]).to_numpy()
         with self.assertRaises(st.TracingError):
             st.jit(lambda x, y: x)(x, {1, 2})
-        # An error leaves nothing behind.
+        # An error leaves no trace active.
         self.assertIs(st.current_session(), self.session)
         self.same(st.jit(lambda x: x + 1)(x), np.full(3, 2.0))
 
@@ -431,7 +431,7 @@ class JitTest(client_case.ClientCase):
             self.same(scaled(st.ones(3)), np.full(3, 5.0))
 
     def test_more_arrays_than_a_kernel_may_read(self):
-        for count in (64, 100, 300):  # of more than 256 it is no program
+        for count in (64, 100, 300):  # with more than 256 inputs it is not a program
             arrays = [st.asarray(self.rng.normal(size=1000)) for _ in range(count)]
             self.check(lambda *arrays: functools.reduce(operator.add, arrays), *arrays)
             total = functools.reduce(operator.add, map(np.asarray, arrays))

@@ -88,7 +88,8 @@ class KernelTest(client_case.ClientCase):
         axpy = st.RawKernel(AXPY, "axpy")
         x, y = st.ones(10, dtype=st.float32), st.ones(10, dtype=st.float32)
         axpy(1, 10, (1, x, y, 10))
-        # Neither with the code at hand nor without it is a mistake lost, and what did not run changed nothing.
+        # Errors are reported both with cached code and without, and a launch that did not run changes no
+        # array.
         for launch in (
             lambda: axpy(1, 2048, (1, x, y, 10)),
             lambda: axpy(1, 10, (1, st.ones(10), y, 10)),
@@ -375,7 +376,7 @@ class KernelTest(client_case.ClientCase):
                 self.assertEqual(pb.Operand.FromString(message).handle, number)
 
     def test_launches_between_other_commands_keep_their_order(self):
-        """What a launch reads was recorded before it, and what is recorded after it sees its result."""
+        """A launch reads the values recorded before it; commands recorded later see its result."""
         axpy = st.RawKernel(AXPY, "axpy")
         x, y = np.arange(10, dtype=np.float32), st.zeros(10, st.float32)
         expected = np.zeros(10, np.float32)
@@ -478,7 +479,7 @@ class KernelTest(client_case.ClientCase):
         self.same(x, np.full(3, 5, np.int32))
 
     def test_code_from_another_launch(self):
-        """What a message may say of it; each refusal is of the command alone."""
+        """The valid uses of `code_from`. A refusal affects only its command."""
         x = st.zeros(4, st.int32).block_until_ready()
 
         def launch(place, code_from=0, **code):
@@ -528,7 +529,7 @@ class KernelTest(client_case.ClientCase):
         self.same(x, np.array([14, 2, 2, 2], np.int32))  # those with code ran
 
     def test_a_kernel_with_other_types_is_waited_for_again(self):
-        """What was launched once is known by its arguments' types, and by the session."""
+        """Known launches are identified by the types of their arguments and the session."""
         fill = st.RawKernel('extern "C" __global__ void fill(float* x, float a) { x[0] = a; }', "fill")
         x = st.zeros(1, st.float32)
 

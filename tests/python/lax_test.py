@@ -505,7 +505,7 @@ class LoopTest(LaxCase):
         self.same(result["n"], np.asarray(newton(st.asarray(x))["n"]))
 
     def test_while_loop_of_known_condition(self):
-        # Of Python's numbers alone: the steps are recorded, and many of them are a loop.
+        # With Python's numbers alone the iterations are recorded, and many of them become a loop.
         for count in (5, 400):
 
             def loop(x):

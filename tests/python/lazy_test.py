@@ -527,12 +527,12 @@ class LazyTest(client_case.ClientCase):
         line = line_of("this line")
         self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line}")
         self.assertIn(f"lazy_test.py:{line}", str(raised.exception))
-        # The same mistake made elsewhere is told of there, whoever is read first.
+        # The same mistake on another line reports that line, whichever array is read first.
         again = far.to_device("cuda:5")[1:]  # that line
         with self.assertRaises(st.NotFound) as raised:
             (again + x[0]).to_numpy()
         self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line_of('that line')}")
-        # Others go on, and the same error is told again.
+        # Other arrays are unaffected, and a second read reports the same error.
         self.same(x + 1, np.ones(10, np.float32))
         with self.assertRaises(st.NotFound):
             wrong.to_numpy()

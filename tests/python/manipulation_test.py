@@ -1,4 +1,4 @@
-"""Creation, shapes and indexing, beside NumPy."""
+"""Creation, shapes and indexing, compared with NumPy."""
 
 import warnings
 

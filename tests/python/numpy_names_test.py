@@ -1,5 +1,5 @@
-"""NumPy's functions by name: each beside NumPy's own, over types, shapes, axes, NaN and signed zeros, by position and
-by keyword; and that no public name of NumPy is forgotten."""
+"""NumPy's functions by name: each compared with NumPy's, over types, shapes, axes, NaN and signed zeros, by
+position and by keyword. Also checks that no public name of NumPy is missing."""
 
 import doctest
 import inspect
@@ -46,7 +46,7 @@ def run(expression, names):
 
 
 def read(value):
-    """What is deferred is computed, so that its error comes here."""
+    """Computes deferred values, so that their errors are raised here."""
     if isinstance(value, st.Array):
         value.to_numpy()
     elif isinstance(value, (tuple, list)):

@@ -187,7 +187,7 @@ KEYWORDS = (
     "np.asarray(a=X(A))",
 )
 
-# What raises where a kind of floating-point error is to be raised.
+# Expressions that raise where a kind of floating-point error is set to raise.
 FLOAT_ERRORS = (
     "1 / z", "np.log(z)", "np.sqrt(z - 1)", "np.exp(z * 1000)", "np.exp(z * -1000 - 1000)", "z * 1e308 * 10",
     "np.sum(z * 1e308 + 1.7e308)", "np.divmod(z, 0)[0]", "np.power(z, -1.0)", "(z / 1).astype('i4')",
@@ -212,7 +212,7 @@ SLICES = (
 
 class NumpyRules(client_case.ClientCase):
     def _asked(self, text: str, library, **names):
-        """What the text gives, or the error."""
+        """The value of the text, or its error."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

@@ -1,4 +1,5 @@
-"""Kernels, elementwise functions and generalised ufuncs written in Python, beside the same functions run by Python itself."""
+"""Kernels, elementwise functions and generalised ufuncs written in Python, compared with the same functions
+run by Python."""
 
 import math
 import unittest

@@ -55,14 +55,14 @@ def running(density, x):
 
 
 def of_positive(log_density):
-    """Of a density on positive numbers, integrated over their logarithms."""
+    """The distribution function of a density on positive numbers, integrated over their logarithms."""
     y = np.log(POSITIVE)
     inner = running(np.exp(log_density(POSITIVE) + y), y)
     return lambda x: inner(np.log(np.maximum(x, 1e-300)))
 
 
 def of_real(log_density):
-    """Of a density on all numbers, integrated over their inverse hyperbolic sines."""
+    """The distribution function of a density on all numbers, integrated over their inverse hyperbolic sines."""
     y = np.linspace(-30, 30, 400_001)
     x = np.sinh(y)
     inner = running(np.exp(log_density(x)) * np.cosh(y), y)
@@ -299,7 +299,7 @@ class RandomTest(client_case.ClientCase):
                 st.random.Generator(**wrong)
 
     def test_continuous_distributions(self):
-        """Kolmogorov's and Smirnov's statistic beside the distribution function; above 2 it is once in 1,500
+        """The Kolmogorov-Smirnov statistic against the distribution function. It exceeds 2 in one of 1,500
         samples."""
         n = 50_000
         for number, (name, arguments, function) in enumerate(CONTINUOUS):
@@ -499,7 +499,7 @@ class RandomTest(client_case.ClientCase):
         self.assertGreater(float(view[0]), 0)
 
     def test_errors_are_numpys(self):
-        """What NumPy refuses is refused, by the same kind of error, and what it takes is taken."""
+        """Arguments that NumPy refuses raise the same kind of error; arguments that NumPy accepts are accepted."""
         ours, theirs = st.random.Generator(1), np.random.default_rng(1)
         for name, arguments in EDGES:
             with self.subTest(name=name, arguments=arguments):
@@ -679,7 +679,7 @@ class RandomTest(client_case.ClientCase):
         self.assertLess(((seen[seen > 0] - 100.0) ** 2 / 100).sum(), 20.5)  # once in a thousand
 
     def test_numbers_drawn_one_by_one(self):
-        """What is read ahead are the numbers that each call makes by itself, in fewer messages."""
+        """Numbers that are read ahead equal those of single calls, with fewer messages."""
         for generator in ("philox", "threefry"):
             for name, arguments in (("random", ()), ("random", (None, np.float32)), ("standard_normal", ()),
                                     ("uniform", (2.0, 3.0)), ("normal", (2.0, 3.0)), ("integers", (5, 90)),

@@ -1,4 +1,4 @@
-"""Reductions and matrix products, beside NumPy."""
+"""Reductions and matrix products, compared with NumPy."""
 
 import pickle
 import warnings
@@ -97,7 +97,8 @@ class ReductionTest(client_case.ClientCase):
         self.assertEqual(int(st.sum(st.arange(100000))), 4999950000)
 
     def test_none_is_taken_for_another(self):
-        # Operations are copies of such as were made before: these differ in one thing each, and all are recorded before the first is sent.
+        # Operations are copies of cached ones: these differ in one field each, and all are recorded before
+        # the first is sent.
         hosts = [self.values(np.dtype(np.int32), (2, 3)) + i for i in range(2)]
         arrays = [st.asarray(host) + 0 for host in hosts]
         asked = [

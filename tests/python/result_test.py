@@ -216,7 +216,7 @@ class ResultTest(client_case.ClientCase):
         self.assertEqual(self.place(source.to_numpy()), None)  # not asked again so soon
         with mock.patch.object(self.own._shared, "_next_result", 0.0):
             self.assertEqual(self.place(source.to_numpy())[0], name)
-        # What is idle gives way.
+        # Idle regions are released for a new one.
         self.own.empty_shared(5 * MIB, np.uint8)
         self.assertEqual(self.idle(), [])
 

@@ -1,4 +1,4 @@
-"""Indices, order, running results and sets, beside NumPy."""
+"""Indices, order, running results and sets, compared with NumPy."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Arrays spread over several devices, beside NumPy."""
+"""Arrays spread over several devices, compared with NumPy."""
 
 import itertools
 import os
@@ -235,7 +235,7 @@ class ShardingTest(client_case.ClientCase):
         ufunc = pb.Ufunc(function="multiply", inputs=[pb.Operand(handle=handles[0])] * 2)
         self.run_operation((), self.operation(handles[0], existing=True, ufunc=ufunc))
         self.assertEqual(x.to_numpy().tolist(), (a * a).tolist())
-        # Of an array in one piece, a whole one is the output of a reduction.
+        # The output of a reduction is a whole array on one device.
         total = st.zeros((), dtype=st.float64)
         reduction = pb.Reduction(function=pb.Reduction.FUNCTION_SUM, input=pb.Operand(handle=handles[0]))
         self.run_operation((total._node,), self.operation(self.handle_of(total), existing=True, reduction=reduction))
@@ -488,7 +488,7 @@ class ShardingTest(client_case.ClientCase):
         self.assertEqual(array.sharding.axis, 0)
         self.assertEqual(self.fetch(array.name, 0, 120), bytes(120))
 
-    # --- what is refused, and what goes wrong ---
+    # --- refusals and failures ---
 
     def test_refused(self):
         x = self.spread(np.arange(12.0).reshape(4, 3))

@@ -183,7 +183,7 @@ class ReceivingTest(unittest.TestCase):
     def test_the_status_at_the_end(self):
         self.daemon.sendall(frame(response(1)) + frame(status_pb2.Status(code=5, message="no such session"), STATUS))
         self.assertEqual(ids_of(self.take()), [1])
-        for _ in range(2):  # told as often as asked
+        for _ in range(2):  # every call reports it
             with self.assertRaisesRegex(st.NotFound, "no such session"):
                 self.take()
 
@@ -225,7 +225,8 @@ class ReceivingTest(unittest.TestCase):
 
 
 class FakeDaemon:
-    """Gives connections to a CommandStream; `serve(socket, requests)` is the other side of each, in a thread of its own."""
+    """Opens connections for a CommandStream. `serve(socket, requests)` is the daemon's side of each, in a
+    separate thread."""
 
     def __init__(self, serve):
         self._serve = serve
@@ -458,7 +459,7 @@ class StreamTest(unittest.TestCase):
         stream = self.serve(serve)
         self.assertTrue(stream.all_answered())
         self.send(stream, 1)
-        while not stream.all_answered():  # nobody else reads
+        while not stream.all_answered():  # no other thread reads
             pass
         answer = self.send(stream, 2)
         self.assertFalse(stream.all_answered())

@@ -1,4 +1,4 @@
-"""What editors and type checkers read: docstrings and their examples, signatures, lists of names, and stubs."""
+"""The input of editors and type checkers: docstrings with examples, signatures, lists of names, and stubs."""
 
 import ast
 import doctest

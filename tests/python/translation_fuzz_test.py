@@ -1,4 +1,5 @@
-"""Random Python functions as kernels, beside Python running them: whole numbers exactly, floats to the last bit (there are only basic operations).
+"""Random Python functions as kernels, compared with Python: integers exactly, floats to the last bit (only
+basic operations occur).
 
 Seeds are fixed; STRIDE_FUZZ_FUNCTIONS runs more of them, from STRIDE_FUZZ_SEED on. A failure prints the function."""
 

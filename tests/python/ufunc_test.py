@@ -1,4 +1,4 @@
-"""What ufuncs have beside a plain call: out, where, dtype, casting, two results, methods; beside NumPy."""
+"""Features of ufuncs other than a plain call, compared with NumPy: out, where, dtype, casting, two results, methods."""
 
 import unittest
 
@@ -174,7 +174,7 @@ class UfuncTest(client_case.ClientCase):
             st.add.at(ours, ([5], [0]), 1)
         with self.assertRaises(IndexError):
             st.add.at(ours, st.asarray([7]), 1)
-        # What only the device knows is told where the array is read.
+        # Errors that only the device detects are raised when the array is read.
         st.add.at(ours, st.asarray([7]) + 0, 1)
         with self.assertRaises(IndexError):
             ours.to_numpy()

@@ -1,4 +1,4 @@
-"""Mapped functions, beside the same functions applied to one item after another."""
+"""Mapped functions, compared with the same functions applied to one item after another."""
 
 import unittest
 
