@@ -38,7 +38,7 @@ class ConnectionsTest(AttackCase):
     def test_flood_by_unix_socket(self):
         self.attack(lambda deadline: self.flood(self.daemon.unix_path, deadline))
 
-    def test_a_flood_by_tcp_keeps_nobody_from_the_unix_socket(self):
+    def test_flood_by_tcp_leaves_the_unix_socket_available(self):
         sockets = open_sockets(400, self.daemon.port)
         with grpc.insecure_channel(self.daemon.unix) as channel:
             grpc.channel_ready_future(channel).result(timeout=20)
@@ -47,7 +47,7 @@ class ConnectionsTest(AttackCase):
         with grpc.insecure_channel(self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
             grpc.channel_ready_future(channel).result(timeout=20)
 
-    def test_connect_and_hang_up(self):
+    def test_connect_and_disconnect(self):
         def work(deadline):
             while time.monotonic() < deadline:
                 Connection(self.daemon.port, hello=False).close()
@@ -71,7 +71,7 @@ class ConnectionsTest(AttackCase):
                 connection.close()
         self.attack(work)
 
-    def test_who_greets_nobody_is_hung_up_on(self):
+    def test_connection_without_greeting_is_closed_after_ten_seconds(self):
         """Ten seconds after the connect; who has greeted stays."""
         silent = [Connection(self.daemon.port, hello=False) for _ in range(3)]
         polite = Connection(self.daemon.port)

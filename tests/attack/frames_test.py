@@ -43,7 +43,7 @@ class FramesTest(AttackCase):
             connection.send(call(1, *arguments, **named))
             return connection.status()
 
-    def test_the_handmade_client_can_call(self):
+    def test_handmade_client_completes_a_call(self):
         self.assertEqual(self.one_call(LIST, message(b"")), 0)
 
     # --- headers ---
@@ -56,7 +56,7 @@ class FramesTest(AttackCase):
         opening = frame(HEADERS, 0, 1, request_headers(LIST))
         self.attack(self.repeat(frame(CONTINUATION, 0, 1) * 200, opening, pause=0.002))
 
-    def test_one_header_without_end(self):
+    def test_endless_header_closes_the_connection(self):
         """Its length is declared as 256 MiB and it comes in small pieces (CVE-2023-33953)."""
         opening = frame(HEADERS, 0, 1, request_headers(LIST) + b"\0" + integer(4, 7) + b"long" + integer(1 << 28, 7))
         self.attack(self.repeat(frame(CONTINUATION, 0, 1, b"z" * 1000) * 4, opening, pause=0.01))
@@ -99,7 +99,7 @@ class FramesTest(AttackCase):
                         time.sleep(0.01)
         self.attack(work)
 
-    def test_resets_end_the_connection(self):
+    def test_many_resets_close_the_connection(self):
         headers = request_headers(LIST)
         with Connection(self.daemon.port) as connection:
             connection.send(
@@ -111,7 +111,7 @@ class FramesTest(AttackCase):
             self.assertTrue(connection.closed())
         self.assertIn("connection ended: too many cancelled calls", self.daemon.log())
 
-    def test_five_hundred_calls_cancelled_at_once_are_fine(self):
+    def test_five_hundred_calls_cancelled_at_once_are_accepted(self):
         """With the daemon's default number of threads."""
         daemon = DaemonProcess(attack_case.STRIDED, ["--cpu-devices=1x1", "--trust-tenant-header"])
         self.addCleanup(daemon.stop)
@@ -154,7 +154,7 @@ class FramesTest(AttackCase):
                 opening = frame(HEADERS, END_HEADERS, 1, request_headers(EXECUTE)) if name == "empty data" else b""
                 self.attack(self.repeat(data * 50, opening, pause=0.003), seconds=0.6)
 
-    def test_frames_that_must_not_be(self):
+    def test_invalid_frames_close_the_connection(self):
         """The connection ends, or the call does; never more."""
         headers = frame(HEADERS, END_HEADERS, 1, request_headers(EXECUTE))
         wrong = [

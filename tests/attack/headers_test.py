@@ -70,7 +70,7 @@ class HeadersTest(AttackCase):
     def test_headers_begun_again(self):
         self.assert_ended(OPENING, OPENING)
 
-    def test_large_uploads_are_let_through(self):
+    def test_large_uploads_are_accepted(self):
         """Over one connection, with calls in between."""
         array, put = stubs.module("array_pb2"), stubs.module("array_service_pb2")
         sessions = stubs.module("session_service_pb2")

@@ -82,7 +82,7 @@ class LocalTest(AttackCase):
             pass  # it has closed us: shows in what comes back
 
     # --- attacks ---
-    def test_frames_that_must_not_be(self):
+    def test_invalid_frames(self):
         run = self.run_request()
         bad = [
             frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF),
@@ -132,7 +132,7 @@ class LocalTest(AttackCase):
 
         self.attack(work)
 
-    def test_answers_that_nobody_reads(self):
+    def test_unread_answers(self):
         def work(deadline):
             session = self.session()
             connections = [self.connect() for _ in range(8)]
@@ -150,7 +150,7 @@ class LocalTest(AttackCase):
 
         self.attack(work)
 
-    def test_calls_left_in_the_middle(self):
+    def test_abandoned_calls(self):
         def work(deadline):
             session = self.session()
             while time.monotonic() < deadline:
@@ -163,7 +163,7 @@ class LocalTest(AttackCase):
 
         self.attack(work)
 
-    def test_tickets_that_nobody_uses(self):
+    def test_unused_tickets(self):
         def work(deadline):
             codes = set()
             while time.monotonic() < deadline:

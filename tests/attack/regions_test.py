@@ -106,7 +106,7 @@ class RegionsTest(AttackCase):
         )
 
     # --- attacks ---
-    def test_memory_of_arrays_that_are_not_the_callers(self):
+    def test_map_array_of_another_tenant(self):
         def work(deadline):
             session = self.session()
             gone = self.put_inline(session, 1, bytes(100))
@@ -158,7 +158,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_memory_kept_after_its_loan(self):
+    def test_mapped_memory_used_after_its_loan(self):
         def work(deadline):
             kept = []
             session = self.session()
@@ -226,7 +226,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_memory_kept_after_its_region(self):
+    def test_region_memory_used_after_delete(self):
         def work(deadline):
             kept = []
             session = self.session()
@@ -298,7 +298,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_more_than_there_is(self):
+    def test_regions_larger_than_memory(self):
         def work(deadline):
             session = self.session()
             while time.monotonic() < deadline:
@@ -314,7 +314,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_sessions_that_end_under_their_calls(self):
+    def test_sessions_deleted_during_calls(self):
         def work(deadline):
             pb = stubs.module("session_service_pb2")
             while time.monotonic() < deadline:

@@ -97,7 +97,7 @@ class StreamsTest(AttackCase):
             )(deadline)
         self.attack(work)
 
-    def test_silent_uploads_leave_room_for_others(self):
+    def test_idle_uploads_leave_streams_for_other_clients(self):
         done = threading.Event()
 
         def silence():
@@ -122,7 +122,7 @@ class StreamsTest(AttackCase):
         del calls
         self.stub("SessionService").DeleteSession(self.sessions.DeleteSessionRequest(name=session), metadata=calm)
 
-    def test_watches_that_nobody_reads(self):
+    def test_unread_device_watches(self):
         request = self.devices.WatchDevicesRequest(interval={"nanos": 50000000})
         def work(deadline):
             channels = [self.new_channel() for _ in range(2)]
@@ -138,7 +138,7 @@ class StreamsTest(AttackCase):
         self.attack(work)
 
     # --- slow ---
-    def test_downloads_that_nobody_reads(self):
+    def test_unread_downloads(self):
         session = self.session(ttl={"seconds": 300})
         names = []
 
@@ -219,7 +219,7 @@ class StreamsTest(AttackCase):
             self.close_session(session)
         self.attack(work)
 
-    def test_clients_that_are_killed(self):
+    def test_killed_clients(self):
         def work(deadline):
             sessions = [self.session() for _ in range(2)]
             support = os.path.dirname(stubs.__file__)
@@ -236,7 +236,7 @@ class StreamsTest(AttackCase):
         # No client deletes the sessions: they expire with their partial uploads.
         self.attack(work)
 
-    def test_a_handle_made_by_many(self):
+    def test_concurrent_creation_of_one_handle(self):
         """One of all streams that want it gets it."""
         def work(deadline):
             session = self.session()
@@ -287,7 +287,7 @@ class StreamsTest(AttackCase):
                     self.code_of(lambda: list(replies))
         self.attack(work)
 
-    def test_jobs_watched_by_nobody(self):
+    def test_unread_job_watches(self):
         def work(deadline):
             jobs = self.stub("JobService")
             names = []

@@ -55,7 +55,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("PASS    later", summary)
         self.assertIn("gpu: FAIL: 1 passed, 1 failed, 0 skipped", summary)
 
-    def test_hung_program_is_killed_with_what_it_started(self):
+    def test_hung_program_is_killed_with_its_process_group(self):
         mark = self.folder / "mark"
         begin = time.monotonic()
         code, summary = self.run_tests({"hung": f"(sleep 3; touch {mark}) & sleep 100"}, timeout=1.0)
@@ -96,7 +96,7 @@ class GpuCheckTest(unittest.TestCase):
         _, summary = self.run_tests({"measures": "echo 'measured: 5 ms'"})
         self.assertIn("measured: 5 ms", summary)
 
-    def test_no_sanitizer_is_told_loudly(self):
+    def test_missing_sanitizer_is_reported_in_the_summary(self):
         with mock.patch.object(machine, "compute_sanitizer", return_value=None):
             code, summary = self.run_tests({}, part="sanitize")
         self.assertEqual(code, 0)
@@ -139,7 +139,7 @@ class GpuCheckTest(unittest.TestCase):
         (self.folder / "worker.2.txt").write_text("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n")
         self.assertEqual(sanitizer.worker_reports(self.folder, 0), (1, ["worker.1.txt: errors"]))
 
-    def test_only_what_serves_runs_under_the_sanitizer(self):
+    def test_only_the_serving_mode_runs_under_the_sanitizer(self):
         real = self.program("real", 'echo "real $@"')
         tool = self.program("tool", 'echo "tool $@"')
         sanitizer.wrapped_worker(self.folder / "workers", tool, pathlib.Path(real), self.folder)
@@ -154,7 +154,7 @@ class GpuCheckTest(unittest.TestCase):
             said["--serve"], rf"^tool --tool=memcheck .*--log-file={self.folder}/worker.%p.txt {real} --serve\n$"
         )
 
-    def test_manifest_is_of_no_machine(self):
+    def test_manifest_has_no_machine_paths(self):
         test = manifest.Test("t", ["@PYTHON@", "@SOURCE@/a.py", "@BUILD@/bin/b"], ["gpu"], 5, {"A": "@BUILD@"})
         manifest.save([test], self.folder / "manifest.json")
         here = manifest.load(self.folder / "manifest.json")[0].located(

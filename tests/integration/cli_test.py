@@ -135,7 +135,7 @@ class CliTest(unittest.TestCase):
                     "out:int32[4096]", "4096:int32", "-o", "c.npy")
         np.testing.assert_array_equal(self.load("c"), self.a + self.b)
 
-    def test_kernel_with_globals_and_a_grid_that_meets(self):
+    def test_kernel_with_globals_and_cooperative_grid(self):
         (self.folder / "shift.cu").write_text(_SHIFT)
         self.save(table=np.arange(4, dtype=np.int32) * 10)
         self.stride(
@@ -163,7 +163,7 @@ class CliTest(unittest.TestCase):
     def test_doctor(self):
         self.assertIn("file descriptors open", self.stride("doctor").stdout)
 
-    def test_bench_measures_all_it_promises(self):
+    def test_bench_reports_every_measurement(self):
         options = (
             "--clients", "1,3", "--duration", "150ms", "--rounds", "2", "--calls", "60", "--mib", "1",
             "--streams", "2", "--device",
@@ -187,7 +187,7 @@ class CliTest(unittest.TestCase):
         self.assertGreaterEqual(fair["ratio"], 1)
         self.assertLessEqual(fair["jain_index"], 1.0000001)
 
-    def test_bench_tells_which_limit_a_client_meets(self):
+    def test_bench_reports_the_limit_that_a_client_reaches(self):
         daemon = pathlib.Path(_STRIDE).parent / "strided"
         socket = f"unix:{self.folder}/s"
         command = [
@@ -216,7 +216,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual(done.returncode, 8, done.stderr)
         self.assertIn("500 clients need 628 open files, and this process may have 400 (ulimit -Hn)", done.stderr)
 
-    def test_bench_refuses_what_is_no_measurement(self):
+    def test_bench_refuses_invalid_options(self):
         self.assertIn("Did you mean clients", self.stride("bench", "client", code=3).stderr)
         for option, value in (
             ("--clients", "1,x"),
@@ -297,7 +297,7 @@ class CliTest(unittest.TestCase):
             time.sleep(0.05)
         return process, address
 
-    def test_usage_counts_on_after_a_restart(self):
+    def test_usage_continues_after_a_restart(self):
         process, address = self.serve()
         self.stride("put", "a.npy", "a", "--address", address)
         self.stride("jobs", "submit", "ufunc", "a + 1", "a=@a", "--to", "b", "--wait", "--address", address)

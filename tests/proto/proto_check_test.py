@@ -156,7 +156,7 @@ class ProtoCheckTest(unittest.TestCase):
                 problems = lint(_compile(_edited(old, new)))
                 self.assertTrue(any(expected in problem for problem in problems), problems)
 
-    def test_what_does_not_compile_is_an_error(self):
+    def test_invalid_proto_raises_value_error(self):
         with self.assertRaises(ValueError):
             _compile("not a proto")
 

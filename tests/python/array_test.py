@@ -218,7 +218,7 @@ class ArrayTest(client_case.ClientCase):
         self.assertTrue(np.allclose(x, host))
 
     @unittest.skipIf("sort" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has them")
-    def test_what_is_missing_names_itself(self):
+    def test_unimplemented_functions_are_named_in_the_error(self):
         for name in ("sort", "cumulative_sum", "take_along_axis", "unique_values"):
             with self.assertRaises(NotImplementedError) as raised:
                 getattr(st, name)(*(st.ones(3),) * (2 if name == "take_along_axis" else 1))

@@ -93,32 +93,32 @@ class LocalCallerTest(unittest.TestCase):
             sender.join()
             self.assertTrue(self.caller.is_quiet())
 
-    def test_an_upload_that_is_refused(self):
+    def test_refused_upload_raises_the_status(self):
         for _ in range(2):
             self.caller.put(self.upload(), None)
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()) + status(8, "no room"))
         with self.assertRaisesRegex(st.ResourceExhausted, "no room"):
             self.caller.finish(None)
 
-    def test_an_answer_to_an_upload_that_is_none(self):
+    def test_invalid_answer_to_an_upload_is_an_error(self):
         self.caller.put(self.upload(), None)
         self.daemon.sendall(frame(FETCH, chunk(0, 5)))
         with self.assertRaises(st.Internal):
             self.caller.finish(None)
 
-    def test_an_upload_whose_end_does_not_come_in_time(self):
+    def test_upload_without_an_answer_raises_deadline_exceeded(self):
         self.caller.put(self.upload(), None)
         with self.assertRaises(st.DeadlineExceeded):
             self.caller.finish(time.monotonic() + 0.01)
 
-    def test_a_daemon_that_ends_during_an_upload_has_said_why(self):
+    def test_upload_raises_the_status_sent_before_the_daemon_closed(self):
         self.caller.put(self.upload(), None)
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()) + status(5, "no such session"))
         self.daemon.shutdown(socket.SHUT_RDWR)
         with self.assertRaisesRegex(st.NotFound, "no such session"):
             self.caller.put(self.upload(), None)
 
-    def test_a_daemon_that_ends_during_an_upload_without_a_word(self):
+    def test_upload_raises_unavailable_when_the_daemon_closes(self):
         self.caller.put(self.upload(), None)
         self.daemon.close()
         with self.assertRaises(st.Unavailable):
@@ -148,7 +148,7 @@ class LocalCallerTest(unittest.TestCase):
             sender.join()
         self.assertTrue(self.caller.is_quiet())
 
-    def test_many_frames_in_one_piece(self):
+    def test_many_frames_in_one_read(self):
         answers = [chunk(i, i + 1) for i in range(5000)]
         bytes_ = b"".join(frame(FETCH, one) for one in answers) + status()
         self.assertGreater(len(bytes_), 4 * _callers._BUFFER_BYTES)
@@ -183,7 +183,7 @@ class LocalCallerTest(unittest.TestCase):
             caller.close()
             there.close()
 
-    def test_what_is_no_answer(self):
+    def test_invalid_answers_raise(self):
         for bytes_ in (
             HEADER.pack(0, 77, 0),
             HEADER.pack(3, FETCH, 0) + b"\xff\xff\xff",
@@ -198,7 +198,7 @@ class LocalCallerTest(unittest.TestCase):
             caller.close()
             there.close()
 
-    def test_answers_that_do_not_come_in_time(self):
+    def test_late_answers_raise_deadline_exceeded(self):
         replies = self.fetch(timeout=0.02)
         self.assertEqual(self.frames(1)[0][:2], (FETCH, 20_000_000))
         self.daemon.sendall(frame(FETCH, chunk(0, 5)) + b"1234")
@@ -206,13 +206,13 @@ class LocalCallerTest(unittest.TestCase):
         with self.assertRaises(st.DeadlineExceeded):
             next(replies)
 
-    def test_requests_that_nobody_takes_in_time(self):
+    def test_unread_requests_raise_deadline_exceeded(self):
         for timeout in (0.02, 0, -1.0):
             with self.assertRaises(st.DeadlineExceeded):
                 large = pb.PutArrayRequest(data=bytes(1_000_000))
                 self.caller.put(LocalCaller.upload(large, large, timeout), time.monotonic() + timeout)
 
-    def test_calls_one_behind_the_other(self):
+    def test_calls_in_sequence_on_one_connection(self):
         first, second = self.fetch("a"), self.fetch("b")
         self.assertEqual(
             [pb.FetchArrayRequest.FromString(message).name for _, _, message in self.frames(2)], ["a", "b"]
@@ -293,7 +293,7 @@ class CallersTest(unittest.TestCase):
         with Callers(callers._channels, None).crew(40 * MIB) as crew:
             self.check(crew, 40 * MIB, 2, GrpcCaller)
 
-    def test_no_more_than_a_sessions_share(self):
+    def test_connections_are_limited_per_session(self):
         callers = self.callers(num_threads=8)
         with callers.crew(100 * MIB) as one, callers.crew(100 * MIB) as two:
             with callers.crew(100 * MIB) as three:
@@ -307,7 +307,7 @@ class CallersTest(unittest.TestCase):
             self.check(crew, 100 * MIB, 8)
         self.assertEqual(len(self.connections.daemons), 24)
 
-    def test_idle_ones_are_used_again(self):
+    def test_idle_connections_are_reused(self):
         callers = self.callers()
         with callers.crew(40 * MIB) as first, callers.crew(4 * MIB) as other:
             self.assertEqual(len({*first.callers, *other.callers}), 5)
@@ -316,7 +316,7 @@ class CallersTest(unittest.TestCase):
                 self.assertLessEqual({*again.callers}, {*first.callers, *other.callers})
         self.assertEqual(len(self.connections.daemons), 5)
 
-    def test_dead_ones_and_loud_ones_are_not(self):
+    def test_closed_or_unexpectedly_readable_connections_are_not_reused(self):
         callers = self.callers()
         with callers.crew(12 * MIB):
             pass
@@ -329,7 +329,7 @@ class CallersTest(unittest.TestCase):
         with callers.crew(12 * MIB):
             self.assertEqual(len(self.connections.daemons), 5)
 
-    def test_none_is_used_after_an_exception(self):
+    def test_connection_is_not_reused_after_an_exception(self):
         callers = self.callers()
         for kind in (ValueError, KeyboardInterrupt):
             with callers.crew(4 * MIB):  # another transfer's
@@ -346,7 +346,7 @@ class CallersTest(unittest.TestCase):
             self.assertEqual([is_open(one) for one in self.connections.daemons], [True] + [False] * 3)
             self.assertTrue(busy.callers[0].is_quiet())
 
-    def test_what_is_in_use_at_the_end_is_closed_after_that(self):
+    def test_connection_in_use_at_close_is_closed_after_use(self):
         callers = self.callers()
         with callers.crew(4 * MIB) as busy:
             with callers.crew(8 * MIB):
@@ -404,7 +404,7 @@ class TransferTest(client_case.ClientCase):
             self.assertEqual(len(connects), 5)  # the stream's, and four
             self.assertEqual(len(self.idle()), 4)
 
-    def test_an_interrupted_transfer_gives_up_its_connections(self):
+    def test_interrupted_transfer_closes_its_connections(self):
         def stop(done, total):
             raise KeyboardInterrupt
 
@@ -433,7 +433,7 @@ class TransferTest(client_case.ClientCase):
         self.assertEqual(self.idle(), [])
         np.testing.assert_array_equal(self.array(values).to_numpy(), values)
 
-    def test_a_daemon_that_is_killed_amid_a_transfer(self):
+    def test_daemon_killed_during_a_transfer(self):
         values = np.zeros(100 * MIB, np.uint8)
         for up in (True, False):
             daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
@@ -464,7 +464,7 @@ class TransferTest(client_case.ClientCase):
             array._node.handle = handle
         self.assertTrue((array.to_numpy() == 0).all())
 
-    def test_a_transfer_that_is_late(self):
+    def test_transfer_past_its_deadline(self):
         endless = st.RawKernel(
             'extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 27; ++i) x[0] += 1; }', "f"
         )
@@ -478,7 +478,7 @@ class TransferTest(client_case.ClientCase):
             out.to_numpy()
         self.assertEqual(out.to_numpy().shape, (MIB,))
 
-    def test_a_forked_child_leaves_them_to_its_parent(self):
+    def test_forked_child_leaves_connections_to_its_parent(self):
         values = np.random.default_rng(2).integers(0, 256, 40 * MIB, np.uint8)
         array = self.array(values)
         before = self.idle()
@@ -489,7 +489,7 @@ class TransferTest(client_case.ClientCase):
         np.testing.assert_array_equal(array.to_numpy(), values)
         self.assertEqual(set(self.idle()), set(before))
 
-    def test_a_program_that_only_uploads_gives_back_what_it_let_go_of(self):
+    def test_uploads_release_the_memory_of_deleted_arrays(self):
         values = np.zeros(3 * MIB, np.uint8)
         for _ in range(30):
             self.array(values)

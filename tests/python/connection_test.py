@@ -41,7 +41,7 @@ class ConnectionTest(client_case.ClientCase):
             st.connect("unix:/nonexistent/socket")
         self.assertIsInstance(raised.exception, ConnectionError)
 
-    def test_each_cause_has_its_sentence(self):
+    def test_each_connection_failure_has_its_message(self):
         with mock.patch.object(_session, "_CONNECT_SECONDS", 0.2), tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(st.Unavailable, "there is no socket"):
                 st.connect(f"unix:{folder}/none")
@@ -217,7 +217,7 @@ class ConnectionTest(client_case.ClientCase):
     def test_devices_of_the_current_session(self):
         self.assertEqual(st.devices(), self.session.devices())
 
-    def test_a_session_shows_what_is_documented_and_nothing_else(self):
+    def test_session_has_only_documented_attributes(self):
         documented = {
             "address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name",
             "synchronize", "tenant", "timeout", "transport", "watch_devices",
@@ -246,14 +246,14 @@ class ConnectionTest(client_case.ClientCase):
         next(watch)
         watch.close()
 
-    def test_a_device_that_is_not_there(self):
+    def test_unknown_device_is_refused(self):
         with self.assertRaises(st.NotFound) as raised:
             np.asarray(st.ones(3).to_device("cuda:7"))
         self.assertEqual(raised.exception.reason, "DEVICE_NOT_FOUND")
         self.assertIn("connection_test.py", raised.exception.origin)
         self.assertIsInstance(raised.exception, LookupError)
 
-    def test_a_device_asked_for(self):
+    def test_connect_with_a_device(self):
         with st.connect(self.daemon.address, local=client_case.LOCAL, device="cpu:0"):
             with client_case.Sent(st.current_session()) as sent:
                 x = st.ones(3) + 1
@@ -302,7 +302,7 @@ class ConnectionTest(client_case.ClientCase):
             thread.join()
         self.assertEqual(failures, [])
 
-    def test_both_transports_do_the_same(self):
+    def test_both_transports_give_equal_results(self):
         """Also what fails, in the same words at the same line."""
         def program(session):
             yield np.asarray(st.arange(1000.0) * 2 + 1)
@@ -470,7 +470,7 @@ class ConnectionTest(client_case.ClientCase):
 
         asyncio.run(both())
 
-    def test_errors_have_nothing_of_grpc_with_them(self):
+    def test_errors_have_no_grpc_context(self):
         """Pickles include an error's context, and calls cannot be pickled."""
         def failing(use):
             with self.assertRaises(st.StrideError) as raised:

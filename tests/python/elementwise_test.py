@@ -341,7 +341,7 @@ class ElementwiseTest(client_case.ClientCase):
             with self.assertRaises((TypeError, ValueError)):
                 call()
 
-    def test_functions_of_numbers_alone_ask_the_service_nothing(self):
+    def test_functions_of_numbers_alone_send_no_commands(self):
         """A loop over pixels computes with numbers: each would be a round trip."""
         session = st.current_session()
         with client_case.Sent(session) as sent:

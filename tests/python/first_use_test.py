@@ -273,7 +273,7 @@ class FirstUseTest(unittest.TestCase):
             self.assertEqual(float(((x - 3) ** 2).sum()), 4 * 4500 * 4096)
             np.testing.assert_array_equal(((x * 0.5).sum(axis=1)).to_numpy(), np.full(4500, 2048, np.float32))
 
-    def test_what_is_used_much_gets_code_of_its_own(self):
+    def test_frequent_expression_gets_compiled_code(self):
         """Results stay the same to the bit while the compiler runs."""
         x = st.array(np.linspace(0.5, 3, 1 << 20).astype(np.float32))
         first = np.asarray(st.sin(x) * x + 3)

@@ -189,7 +189,7 @@ __device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<co
         with self.assertRaisesRegex(st.ShapeMismatch, "dimension n is 4 and 3"):
             scaled(st.asarray(x), st.asarray(np.ones(3)))
 
-    def test_names_are_the_tenants(self):
+    def test_names_belong_to_the_tenant(self):
         one = st.define_ufunc("twice", "float64->float64", expression="a * 2")
         self.same(one(st.asarray(np.ones(2))), np.full(2, 2.0))
         # Again, by another program that defines the same.
@@ -203,7 +203,7 @@ __device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<co
         st.delete_function("twice")
         self.assertNotIn("twice", [one.name.rsplit("/", 1)[1] for one in st.functions()])
 
-    def test_what_is_wrong_is_told(self):
+    def test_invalid_definitions_raise(self):
         wrong = st.define_ufunc(
             "wrong", "float64->float64", source="__device__ double wrong(double a) {\n  return b;\n}"
         )

@@ -73,7 +73,7 @@ class HostLoopTest(client_case.ClientCase):
             ours[1:3] = theirs[1:3] = 7
             self.same(base, expected)
 
-    def test_binary_functions_are_the_services(self):
+    def test_host_results_of_binary_functions_equal_the_services(self):
         """Local arrays and others give the same bits, types and shapes, or the same error."""
         shapes = ((), (1,), (0,), (5,), (2, 5), (2, 1))
         for name in EXACT:
@@ -220,7 +220,7 @@ class HostLoopTest(client_case.ClientCase):
                 self.assertEqual(sent.num_messages, count if axis else 0)
                 np.testing.assert_allclose(ours, np.linalg.norm(np.array(host), axis=axis), rtol=1e-15)
 
-    def test_functions_of_others_are_the_services(self):
+    def test_functions_of_other_arrays_are_sent_to_the_service(self):
         x = local(np.arange(300.0))
         with client_case.Sent(self.session) as sent:
             large = [st.outer(x, x), st.tile(x, 1000), st.repeat(x, 1000), st.pad(x, 100_000), st.diag(x)]

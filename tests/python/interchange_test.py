@@ -162,7 +162,7 @@ class InterchangeTest(client_case.ClientCase):
         with self.assertRaisesRegex(BufferError, "device type 10"):
             st.from_dlpack(_Exporter(host, (10, 0)))
 
-    def test_dlpack_that_is_refused(self):
+    def test_invalid_dlpack_is_refused(self):
         host = np.arange(4, dtype=np.int32)
 
         def lanes(tensor):
@@ -334,7 +334,7 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.FailedPrecondition, "without elements"):
             st.zeros((0, 3)).map_memory()
 
-    def test_result_of_recorded_work_is_mapped_when_it_is_there(self):
+    def test_pending_result_is_mapped_when_ready(self):
         x = st.arange(1000, dtype=st.float64)
         for _ in range(20):
             x = x * 1.5 - 1
@@ -381,7 +381,7 @@ class MappedMemoryTest(client_case.ClientCase):
         x[0] = 7
         self.same(x, np.array([7, 1, 2, 3, 4, 5.0]))
 
-    def test_service_refuses_what_the_client_lets_through(self):
+    def test_service_refuses_writes_to_mapped_memory(self):
         x = st.asarray(np.arange(6.0)) + 0
         mapping = x.map_memory()
         loans, x._node.buffer.loans = x._node.buffer.loans, None
@@ -391,7 +391,7 @@ class MappedMemoryTest(client_case.ClientCase):
         self.assertEqual(read_back(mapping)[0], 0)
         x._node.buffer.loans = loans
 
-    def test_elements_written_one_by_one_come_before(self):
+    def test_element_writes_precede_the_mapping(self):
         x = st.zeros(8)
         for _ in range(3):
             for i in range(8):
@@ -428,7 +428,7 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaisesRegex(ValueError, "closed"):
             mapping.__dlpack__()
 
-    def test_capsules_keep_the_memory_and_give_it_back(self):
+    def test_capsules_hold_and_release_the_memory(self):
         x = st.asarray(np.arange(6.0)) + 0
         before = len(_dlpack._given)
         capsules = [x.map_memory().__dlpack__(max_version=version) for version in (None, (1, 0), (0, 8))]
@@ -477,7 +477,7 @@ class MappedMemoryTest(client_case.ClientCase):
         np.testing.assert_array_equal(read_back(mapping), np.arange(6.0) * 2)
         np.testing.assert_array_equal(read_back(moved), np.arange(6.0) * 2 + 1)
 
-    def test_worker_that_dies_loses_nothing(self):
+    def test_mapped_memory_survives_the_worker(self):
         x = st.asarray(np.arange(1 << 16, dtype=np.float64)) * 2
         mapping = x.map_memory()
         workers = workers_of(self.daemon)
@@ -490,7 +490,7 @@ class MappedMemoryTest(client_case.ClientCase):
         self.same(x + 1, np.arange(1 << 16) * 2.0 + 1)
         np.testing.assert_array_equal(read_back(mapping), np.arange(1 << 16) * 2.0)
 
-    def test_client_that_dies_gives_back(self):
+    def test_memory_is_released_when_the_client_dies(self):
         name = st.save("mapped_elsewhere", st.zeros(1000))
         command = [sys.executable, "-c", _MAPS_AND_WAITS, self.daemon.address, name]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -517,7 +517,7 @@ class MappedMemoryTest(client_case.ClientCase):
         return True
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
-    def test_forked_child_gives_back_nothing(self):
+    def test_forked_child_does_not_release_the_memory(self):
         x, other = st.zeros(8) + 0, st.zeros(8) + 0
         mapping = x.map_memory()
         child = os.fork()
@@ -548,7 +548,7 @@ class MappedMemoryTest(client_case.ClientCase):
         x[0] = 3  # once the daemon knows that all have ended
         x.map_memory().close()
 
-    def test_names_that_are_not_the_callers(self):
+    def test_map_of_another_tenants_array_is_refused(self):
         stub = self.session._shared.stub
         x = (st.ones(4) + 0).block_until_ready()
         name = f"{self.session.name}/arrays/{x._node.handle}"
@@ -564,7 +564,7 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaises(st.NotFound):
             self.session._call(stub.MapArray, region_service_pb2.MapArrayRequest(name=name))
 
-    def test_ticket_is_good_once(self):
+    def test_ticket_is_valid_once(self):
         x = (st.ones(4) + 0).block_until_ready()
         stub = self.session._shared.stub
         request = region_service_pb2.MapArrayRequest(name=f"{self.session.name}/arrays/{x._node.handle}")

@@ -220,7 +220,7 @@ class JitTest(client_case.ClientCase):
 
         self.check(lambda x: steps(x * 100) + 1, np.arange(5.0))
 
-    def test_what_cannot_be_traced(self):
+    def test_untraceable_functions_raise_tracing_error(self):
         x = st.ones(3)
         for function in (
             lambda x: x if x[0] > 0 else -x,

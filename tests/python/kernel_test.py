@@ -399,7 +399,7 @@ class KernelTest(client_case.ClientCase):
         self.same(y, np.ones(10, np.float32))
         return y, launch
 
-    def test_what_is_held_goes_with_every_wait(self):
+    def test_held_launches_are_sent_by_every_wait(self):
         """The last launches of a burst wait for no timer where the program waits for anything."""
         y, launch = self.launched()
         stream = _execution.Stream()
@@ -418,7 +418,7 @@ class KernelTest(client_case.ClientCase):
                     self.assertIsNone(self.session._held)
                     self.assertEqual(float(y[0]), before + 5)
 
-    def test_the_timer_cuts_no_burst(self):
+    def test_timer_does_not_split_a_burst(self):
         """While launches follow one another it leaves them to travel together; then it sends the last."""
         y, launch = self.launched()
         with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
@@ -437,7 +437,7 @@ class KernelTest(client_case.ClientCase):
                 time.sleep(0.01)
         self.same(y, np.full(10, 1 + launches, np.float32))
 
-    def test_launches_that_travel_together_have_their_code_once(self):
+    def test_launches_in_one_message_share_their_code(self):
         body = 'extern "C" __global__ void f(int* x, int n) { x[n] += %d; } // ' + 3000 * "x"
         sources = [body % (i + 1) for i in range(2)]
         kernels = [st.RawKernel(source, "f") for source in sources]
@@ -464,7 +464,7 @@ class KernelTest(client_case.ClientCase):
             expected[i] += i % 2 + 1
         self.same(x, expected)
 
-    def test_large_codes_travel_apart(self):
+    def test_large_codes_travel_in_separate_messages(self):
         """A message has a limit, so that not all launches that were held are in one."""
         sources = [f'extern "C" __global__ void f(int* x) {{ x[{i}] += 1; }} // {"x" * 200_000}' for i in range(3)]
         kernels = [st.RawKernel(source, "f") for source in sources]
@@ -528,7 +528,7 @@ class KernelTest(client_case.ClientCase):
         x._node.host = None
         self.same(x, np.array([14, 2, 2, 2], np.int32))  # those with code ran
 
-    def test_a_kernel_with_other_types_is_waited_for_again(self):
+    def test_first_launch_with_other_types_waits_again(self):
         """Known launches are identified by the types of their arguments and the session."""
         fill = st.RawKernel('extern "C" __global__ void fill(float* x, float a) { x[0] = a; }', "fill")
         x = st.zeros(1, st.float32)

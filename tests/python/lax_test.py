@@ -160,7 +160,7 @@ class ControlTest(LaxCase):
                     lambda r: lax.scan(body, {"c": st.zeros(3)}, r, reverse=reverse), expected, rows[:count], rtol=1e-14
                 )
 
-    def test_scan_of_what_is_no_array(self):
+    def test_scan_of_numbers_and_none(self):
         self.check(lambda: lax.scan(lambda c, _: (c * 2, c), 1, length=5), (np.asarray(32), np.array([1, 2, 4, 8, 16])))
         x = self.rng.random(4)
         # A number that a float is added to is a float from the first step on.
@@ -357,7 +357,7 @@ class ProgramTest(LaxCase):
         self.assertGreater(len(released), 1)
         self.assertGreaterEqual(sum(map(len, released)), len(between))
 
-    def test_writes_are_not_parted(self):
+    def test_write_and_its_array_stay_in_one_program(self):
         def loop(x):
             y = st.zeros(5) + 0
             for i in range(400):  # each writes the one array
@@ -410,7 +410,7 @@ class ProgramTest(LaxCase):
         self.assertEqual(*same)
         self.assertNotEqual(same[0], _program._part([operation(3, 1, 2)], [1, 2], [3]).id)
 
-    def test_too_long_a_loop(self):
+    def test_loop_beyond_the_limit(self):
         with mock.patch.object(_control, "MAX_OPERATIONS", 500):
             with self.assertRaisesRegex(
                 st.Unimplemented, "fori_loop of 1000 steps with more than 500 operations.*jit its body"
@@ -513,7 +513,7 @@ class LoopTest(LaxCase):
 
             self.check(loop, np.array([1.0, 2.0]) + 2 * count, np.array([1.0, 2.0]))
 
-    def test_numbers_take_the_type_of_what_they_meet(self):
+    def test_numbers_are_weakly_typed_in_loops(self):
         x = np.array([1.0, 2.0], np.float32)
         expected = x + np.float32(sum(range(400))) * x
         self.check(lambda x: lax.fori_loop(0, 400, lambda i, v: v + i * x, x), expected, x)
@@ -607,7 +607,7 @@ class LoopTest(LaxCase):
         for p, expected in ((True, (np.sort(x), np.asarray(1.0), None)), (False, (x, x.sum(), None))):
             self.leaves_equal(pair(st.asarray(p), st.asarray(x)), expected)
 
-    def test_a_failing_trip_fails_the_loop(self):
+    def test_failing_iteration_fails_the_loop(self):
         def loop(x):
             step = lambda c: (c[0] + 1, c[1] + st.take(x, c[0]))  # noqa: E731
             return lax.while_loop(lambda c: c[0] < 100, step, (st.asarray(0), 0.0))
@@ -615,7 +615,7 @@ class LoopTest(LaxCase):
         with self.assertRaises(st.StrideError):
             st.jit(loop)(st.ones(5))[1].to_numpy()
 
-    def test_what_a_body_cannot_do(self):
+    def test_invalid_bodies_raise_tracing_error(self):
         outside = st.zeros(3)
 
         def write(v):

@@ -443,7 +443,7 @@ class LinalgTest(client_case.ClientCase):
                 with self.assertRaises(TypeError):
                     getattr(module.linalg, name)(module.ones((2, 2), dtype=np.float16))
 
-    def test_least_squares_beside_numpys(self):
+    def test_least_squares_equal_numpys(self):
         for shape in ((5, 3), (3, 5), (4, 4), (5, 0), (0, 3)):
             x = self.matrix(shape, np.float64)
             for right in (self.matrix((shape[0],), np.float64), self.matrix((shape[0], 2), np.float64)):

@@ -261,7 +261,7 @@ class ManipulationTest(client_case.ClientCase):
         ):
             self.assertIsInstance(result, tuple)
 
-    def test_results_that_were_lists(self):
+    def test_results_that_numpy_once_returned_as_lists(self):
         """Versions of the array API before 2025.12 have lists of arrays and devices."""
         x = st.arange(3)
         for version in ("2021.12", "2022.12", "2023.12", "2024.12"):

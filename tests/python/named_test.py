@@ -20,7 +20,7 @@ template <class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }
 
 
 class NamedTest(client_case.ClientCase):
-    def test_a_private_daemon_keeps_nothing_and_says_so(self):
+    def test_private_daemon_warns_that_named_arrays_end_with_it(self):
         environment = {
             "STRIDE_DAEMON": client_case.strided(),
             "STRIDE_ADDRESS": "",

@@ -305,7 +305,7 @@ class NamesTest(NamesCase):
 class ClosedTest(NamesCase):
     """No public name of NumPy is forgotten, and what is there is documented."""
 
-    def test_every_name_is_there_or_refused(self):
+    def test_every_name_exists_or_is_refused(self):
         public = {name for name in dir(np) if not name.startswith("_")}
         there = {name for name in public if name in _numpy_names._MODULES or hasattr(st, name)}
         forgotten = public - there - set(_numpy_names.REFUSED)
@@ -438,7 +438,7 @@ class ClosedTest(NamesCase):
                 self.assertEqual((caught[0].filename, caught[0].lineno), (__file__, call.__code__.co_firstlineno))
                 self.assertIn(name.rpartition(".")[2], str(caught[0].message))
 
-    def test_missing_names_say_what_to_use(self):
+    def test_missing_names_raise_with_the_alternative(self):
         for name in _numpy_names.REFUSED:
             with self.assertRaisesRegex(AttributeError, rf"stride has no '{name}'.*(\buse\b|write|x\.flat|numpy\.)"):
                 getattr(st, name)
@@ -455,7 +455,7 @@ class ClosedTest(NamesCase):
             with self.assertRaisesRegex(AttributeError, f"module 'stride.{module}' has no attribute 'invented'"):
                 getattr(st, module).invented
 
-    def test_what_would_write_a_downloaded_array_is_refused(self):
+    def test_write_to_a_downloaded_array_is_refused(self):
         table = _numpy_protocol._table()
         ours = table.pop(np.fill_diagonal)
         self.addCleanup(table.__setitem__, np.fill_diagonal, ours)
@@ -480,7 +480,7 @@ class ClosedTest(NamesCase):
         with self.assertRaises(st.DataTypeMismatch):
             st.genfromtxt(["a 1"], dtype=None, encoding="utf-8")
 
-    def test_what_is_refused(self):
+    def test_unsupported_arguments_are_refused(self):
         x = st.ones(2)
         for call in (
             lambda: st.array(x, subok=True),
@@ -571,7 +571,7 @@ class ClosedTest(NamesCase):
     def test_a_buffer_of_an_array(self):
         np.testing.assert_array_equal(st.ndarray((2,), buffer=st.array([1, 2, 3]), offset=8, dtype=int), [2, 3])
 
-    def test_vectorize_of_what_is_not_translated(self):
+    def test_vectorize_of_an_untranslatable_function(self):
         values = {0.1: 5, 0.5: 6, 1.0: 7}
         calls = []
 

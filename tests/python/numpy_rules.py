@@ -259,7 +259,7 @@ class NumpyRules(client_case.ClientCase):
         for text in KEYWORDS:
             self._alike(text, 1e-6, A=rng.random((2, 3, 4)), V=rng.random(4))
 
-    def test_every_keyword_of_numpys_is_there(self):
+    def test_every_keyword_of_numpy_is_accepted(self):
         elementwise = {"out", "where", "casting", "order", "dtype", "subok", "signature"}
         products = elementwise - {"where"} | {"axes", "axis", "keepdims"}
         spaces = ((np, st), (np.linalg, st.linalg), (np.fft, st.fft), (np.random, st.random))
@@ -287,7 +287,7 @@ class NumpyRules(client_case.ClientCase):
                 num_checked += 1
         self.assertGreater(num_checked, 450)
 
-    def test_floating_point_errors_that_are_asked_for(self):
+    def test_floating_point_errors_that_are_set_to_raise(self):
         z = {library: library.asarray([0.0, 1.0]) for library in (np, st)}
         for modes in (
             "all='raise'", "divide='raise'", "over='raise'", "invalid='raise'", "under='raise'", "all='ignore'",
@@ -347,7 +347,7 @@ class NumpyRules(client_case.ClientCase):
         for place, (ours, theirs) in enumerate(zip(seen[st], seen[np])):
             self.assertEqual(ours, theirs, f"after write {place}")
 
-    def test_what_is_written_into_a_part_that_the_service_wrote(self):
+    def test_write_into_a_part_of_a_service_result(self):
         z = st.array([1 + 2j, 3 + 4j]) * 1
         z.real[...] = st.arange(2.0) * 1
         self.same(z, np.array([2j, 1 + 4j]))

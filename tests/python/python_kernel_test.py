@@ -386,7 +386,7 @@ class PythonKernelTest(client_case.ClientCase):
         self.assertRegex(str(raised.exception), r"python_kernel_test\.py:\d+: ")
         return int(str(raised.exception).split("python_kernel_test.py:")[1].split(":")[0])
 
-    def test_what_is_outside_the_subset(self):
+    def test_code_outside_the_subset_is_refused(self):
         def with_try(x):
             try:
                 x[0] = 1

@@ -96,7 +96,7 @@ class ReductionTest(client_case.ClientCase):
         self.check("sum", np.array([1.5, 2.5]), dtype=np.int64)
         self.assertEqual(int(st.sum(st.arange(100000))), 4999950000)
 
-    def test_none_is_taken_for_another(self):
+    def test_cached_operations_are_not_confused(self):
         # Operations are copies of cached ones: these differ in one field each, and all are recorded before
         # the first is sent.
         hosts = [self.values(np.dtype(np.int32), (2, 3)) + i for i in range(2)]
@@ -204,7 +204,7 @@ class ReductionTest(client_case.ClientCase):
         self.same(st.squeeze(ours, axis=0), np.squeeze(theirs, axis=0))
         self.same(st.take(ours, 0, axis=0), np.take(theirs, 0, axis=0))
 
-    def test_axes_that_are_not_there(self):
+    def test_invalid_axes_raise(self):
         x = st.ones((2, 3))
         for use in (
             lambda: st.sum(x, axis=2),

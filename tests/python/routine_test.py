@@ -169,7 +169,7 @@ class RoutineTest(client_case.ClientCase):
         self.same(st.count_nonzero(st.asarray(host % 2), axis=0), np.asarray(np.count_nonzero(host % 2)))
         self.same(st.count_nonzero(self.array > 30, axis=(0, 2)), np.count_nonzero(self.host > 30, axis=(0, 2)))
 
-    def test_histograms_beside_numpy(self):
+    def test_histograms_equal_numpys(self):
         rng = np.random.default_rng(5)
         for dtype in (np.float16, np.float32, np.float64, np.int8, np.uint64, np.bool_):
             for shape in ((0,), (1,), (1000,), (40, 50)):
@@ -191,7 +191,7 @@ class RoutineTest(client_case.ClientCase):
         first, second = (st.histogram(st.asarray(x), 50, weights=x)[0].to_numpy() for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
-    def test_groups_beside_numpy(self):
+    def test_groups_equal_numpys(self):
         rng = np.random.default_rng(6)
         for n, groups in ((0, 3), (50, 7), (20000, 3), (20000, 15000)):
             which = rng.integers(0, groups, n)

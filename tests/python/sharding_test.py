@@ -158,7 +158,7 @@ class ShardingTest(client_case.ClientCase):
         self.put(handle, host, 0, 20, st.Sharding(0, self.devices))
         refused(invalid, st.Sharding(0, self.devices[:1]), handle)
 
-    def test_small_ones_travel_with_commands(self):
+    def test_small_arrays_travel_in_commands(self):
         host = np.arange(6, dtype=np.float32)
         x = self.spread(host)
         self.assertEqual((x + 1).tolist(), (host + 1).tolist())  # read inline
@@ -608,7 +608,7 @@ class ShardingTest(client_case.ClientCase):
         name = "tenants/default/arrays/spread_elsewhere"
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=name))
 
-    def test_large_ones_travel_by_shared_memory_too(self):
+    def test_large_arrays_travel_through_shared_memory(self):
         x = np.random.default_rng(3).random((1201, 1003))
         for axis in (0, 1):
             spread = self.spread(x, axis)
@@ -684,7 +684,7 @@ class RestartTest(unittest.TestCase):
         operation.outputs.add(handle=output)
         self.patiently(self.compute.Run, compute_service_pb2.RunRequest(session=self.session, operation=operation))
 
-    def test_they_are_whole_afterwards(self):
+    def test_arrays_are_whole_after_recovery(self):
         host = np.arange(3 << 18, dtype=np.float32)
         split = array_pb2.Sharding(axis=0)
         self.put("1", host, 0, host.nbytes, split)

@@ -101,7 +101,7 @@ class SortTest(ClientCase):
                 with self.subTest(dtype=dtype, kind=kind):
                     self.check(elements(random, dtype, 1_000_003, kind))
 
-    def test_orders_that_are_there_already(self):
+    def test_sorted_and_reversed_inputs(self):
         n = 100_000
         rows = [np.arange(n), np.arange(n)[::-1], np.zeros(n), np.arange(n) % 2, np.abs(np.arange(n) - n // 2)]
         rows += [np.repeat([0, 1], n // 2), np.r_[np.arange(n - 1), 0], np.full(n, np.iinfo(np.int64).max)]

@@ -76,7 +76,7 @@ class ReceivingTest(unittest.TestCase):
             self.daemon.sendall(bytes([byte]))
         self.assertEqual(ids_of(self.take(0.0)), [7])
 
-    def test_many_in_one_piece(self):
+    def test_many_frames_in_one_read(self):
         # More than the buffer holds, so that one lies across its end.
         bytes_ = b"".join(frame(response(i, data=bytes(i % 50))) for i in range(5000))
         self.assertGreater(len(bytes_), 2 * _local_connection._BUFFER_BYTES)
@@ -102,7 +102,7 @@ class ReceivingTest(unittest.TestCase):
         self.daemon.sendall(bytes_[50_000:])
         self.assertEqual(self.take(time.monotonic() + 60).results[0].results[0].inline_array.data, b"z" * 100_000)
 
-    def test_what_was_not_taken_comes_again(self):
+    def test_answer_repeats_until_advance(self):
         self.daemon.sendall(frame(response(1)) + frame(response(2)))
         self.assertEqual(ids_of(self.connection.receive()), [1])
         self.assertEqual(ids_of(self.take()), [1])
@@ -140,7 +140,7 @@ class ReceivingTest(unittest.TestCase):
         player.join()
         self.assertEqual(interrupts, rounds)
 
-    def test_what_has_gone_goes_once(self):
+    def test_sent_bytes_are_not_sent_again(self):
         # As an interrupt leaves it that came between the call of the system and the end of `flush`.
         sent = [pb.ExecuteRequest(session=name).SerializeToString() for name in ("first", "second")]
         self.connection.put(sent[0])
@@ -172,7 +172,7 @@ class ReceivingTest(unittest.TestCase):
             watching.receive()
         watching.close()
 
-    def test_asking_for_news_while_another_waits(self):
+    def test_has_news_while_another_thread_waits(self):
         waiting = threading.Thread(target=lambda: self.assertIsNone(self.take(time.monotonic() + 0.05)))
         waiting.start()
         while waiting.is_alive():
@@ -208,7 +208,7 @@ class ReceivingTest(unittest.TestCase):
         with self.assertRaisesRegex(st.Unavailable, "ended the command stream"):
             self.take()
 
-    def test_what_is_no_frame(self):
+    def test_invalid_frames_raise(self):
         for bytes_ in (
             HEADER.pack(0, 77, 0),
             HEADER.pack(3, EXECUTE, 0) + b"\xff\xff\xff",
@@ -339,7 +339,7 @@ class StreamTest(unittest.TestCase):
         self.assertEqual(failures, [])
         self.assertEqual(stream._waiting, {})
 
-    def test_another_takes_over_from_who_read(self):
+    def test_another_thread_reads_after_the_reader_returns(self):
         second = threading.Event()
 
         def in_two_steps(there, requests):
@@ -377,7 +377,7 @@ class StreamTest(unittest.TestCase):
             for thread in threads:
                 thread.join()
 
-    def test_another_takes_over_from_who_waits_no_longer(self):
+    def test_another_thread_reads_after_the_reader_times_out(self):
         go = threading.Event()
 
         def serve(there, requests):
@@ -431,7 +431,7 @@ class StreamTest(unittest.TestCase):
         waiting.join()
         self.assertTrue(stream.wait(answers[-1], 60))
 
-    def test_answers_that_nobody_waits_for_are_taken(self):
+    def test_answers_without_waiters_are_processed(self):
         answered = threading.Semaphore(0)
 
         def serve(there, requests):
@@ -489,7 +489,7 @@ class StreamTest(unittest.TestCase):
                 self.send(stream, i)
             self.assertEqual(outstanding[:9], [100] * 9)
 
-    def test_an_end_is_told_to_all_that_wait_and_the_next_send_opens_anew(self):
+    def test_end_is_reported_to_all_waiters_and_the_next_send_reopens(self):
         def fails(there, requests):
             if self.daemon.num_opened > 1:
                 return answer_all(there, requests)
@@ -506,7 +506,7 @@ class StreamTest(unittest.TestCase):
         self.assertEqual(again.result.id, 4)
         self.assertEqual(self.daemon.num_opened, 2)
 
-    def test_an_end_while_nobody_reads(self):
+    def test_end_while_no_thread_reads(self):
         ended = threading.Event()
 
         def one_only(there, requests):
@@ -607,7 +607,7 @@ class _Refused(grpc.RpcError):
 
 
 class OpeningTest(unittest.TestCase):
-    def test_a_daemon_that_has_none_is_not_asked_each_time(self):
+    def test_refused_local_connection_is_not_retried_at_once(self):
         channels = mock.Mock(target="unix:/nowhere/s")
         for code, num_asked in (
             (grpc.StatusCode.UNIMPLEMENTED, 1),

@@ -39,7 +39,7 @@ INTERNAL = {
 
 
 class DocstringsTest(client_case.ClientCase):
-    def test_each_has_its_parts(self):
+    def test_each_docstring_has_its_sections(self):
         found = public_names.names()
         self.assertGreater(len(found), 1200)
         for name in found:
@@ -154,7 +154,7 @@ class StubsTest(unittest.TestCase):
         if not (PACKAGE / "__init__.pyi").exists():
             raise unittest.SkipTest("the package is not a built one: wheel_test.py checks that builds have stubs")
 
-    def test_every_public_name_is_there(self):
+    def test_every_public_name_is_in_the_stubs(self):
         for name in (*public_names.MODULES, *public_names.ALIASES):
             if name in ("stride.testing", "stride.dtypes"):
                 continue  # NumPy's stubs list the names

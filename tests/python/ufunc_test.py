@@ -213,7 +213,7 @@ class UfuncTest(client_case.ClientCase):
                         getattr(st, name).at(ours, [0, 1, 0], st.asarray(values))
                         self.same(ours, theirs)
 
-    def test_at_beside_numpy(self):
+    def test_at_equals_numpys(self):
         rng = np.random.default_rng(7)
         for dtype in (np.int8, np.int64, np.float16, np.float32, np.float64, np.complex64):
             for shape, keys in (

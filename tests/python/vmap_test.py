@@ -340,7 +340,7 @@ class VmapTest(client_case.ClientCase):
             mapped(x, x).to_numpy()
         self.assertEqual(sent.num_messages, 1)
 
-    def test_what_has_no_rule(self):
+    def test_operations_without_a_batching_rule_raise(self):
         @st.vectorize
         def steps(x):
             while x > 1:
