@@ -154,7 +154,7 @@ class FramesTest(AttackCase):
                 opening = frame(HEADERS, END_HEADERS, 1, request_headers(EXECUTE)) if name == "empty data" else b""
                 self.attack(self.repeat(data * 50, opening, pause=0.003), seconds=0.6)
 
-    def test_invalid_frames_close_the_connection(self):
+    def test_invalid_frames_end_the_connection_or_the_call(self):
         """The connection ends, or the call does; never more."""
         headers = frame(HEADERS, END_HEADERS, 1, request_headers(EXECUTE))
         wrong = [
