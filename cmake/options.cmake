@@ -28,11 +28,13 @@ if(STRIDE_SANITIZE)
   add_compile_options(-fsanitize=${STRIDE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${STRIDE_SANITIZE})
   if(STRIDE_SANITIZE MATCHES "thread")
-    # Protobuf's headers give a map another layout where the compiler's macro is defined, and the library at hand was built without it.
+    # Protobuf's headers give a map another layout where the compiler's macro is defined, and the library at
+    # hand was built without it.
     add_compile_options(-U__SANITIZE_THREAD__ -DSTRIDE_THREAD_SANITIZER)
   endif()
   if(STRIDE_SANITIZE MATCHES "undefined")
-    # null: the address sanitizer stops at the access itself. vptr: needs the type information that LLVM is built without.
+    # null: the address sanitizer stops at the access itself. vptr: needs the type information that LLVM is
+    # built without.
     add_compile_options(-fno-sanitize=null,vptr -fno-sanitize-recover=undefined)
   endif()
 endif()

@@ -1,5 +1,5 @@
-# STRIDE_PORTABLE: every library but glibc comes from Debian's static archives, so that a stripped binary runs on any x86-64
-# Linux with glibc 2.36 or later. ci/check-portable proves it for the products.
+# STRIDE_PORTABLE: every library but glibc comes from Debian's static archives, so that a stripped binary runs
+# on any x86-64 Linux with glibc 2.36 or later. ci/check-portable proves it for the products.
 
 # Static flavours of the libraries that CMake's own find modules know how to choose. Call before find_package.
 macro(stride_prefer_archives)

@@ -1,6 +1,7 @@
 # What a sanitized build needs beyond the compiler's flags (cmake/options.cmake).
 
-# stride_unsanitized(): the calling folder's code is compiled as in the dev preset, and so comes out of the compiler cache.
+# stride_unsanitized(): the calling folder's code is compiled as in the dev preset, and so comes out of the
+# compiler cache.
 macro(stride_unsanitized)
   if(STRIDE_SANITIZE)
     set_directory_properties(PROPERTIES COMPILE_OPTIONS "${STRIDE_PLAIN_OPTIONS}")
