@@ -97,7 +97,8 @@ def main():
                     rows.append((*row[0][:2], *row[1][:2]))
             record, total, other_record, other_total = (statistics.median(column) for column in zip(*rows))
             print(
-                f"{title:24}{record:10.2f}{total:12.2f}{other_record:16.2f}{other_total:14.2f}{total / other_total:8.2f}"
+                f"{title:24}{record:10.2f}{total:12.2f}{other_record:16.2f}{other_total:14.2f}"
+                f"{total / other_total:8.2f}"
             )
             ours_read, theirs_read = (Times.of(row[column] * 1e-6 for row in rows) for column in (1, 3))
             key = "".join(letter if letter.isalnum() else "_" for letter in title)

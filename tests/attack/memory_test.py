@@ -301,9 +301,9 @@ class LocalMemoryTest(MemoryTest):
     """The tests over local connections, which only a tenant has."""
 
     # The base class has the tests without credentials.
-    test_large_objects_of_unauthenticated_clients = test_large_objects_for_health_checks = test_unfinished_messages_of_unauthenticated_clients = (
-        None
-    )
+    test_large_objects_of_unauthenticated_clients = None
+    test_large_objects_for_health_checks = None
+    test_unfinished_messages_of_unauthenticated_clients = None
     test_objects_that_are_just_small_enough = None
 
     def connect(self):

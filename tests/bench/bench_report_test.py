@@ -251,7 +251,10 @@ class RunTest(unittest.TestCase):
         path = build / "bench" / "bench.json"
         return code, output.getvalue(), json.loads(path.read_text()) if path.exists() else None
 
-    ROW = """printf '{"devices": {"cpu:0": "p"}, "rows": [{"id": "%s/cpu:0", "what": "%s", "ours": {"median_s": 1e-3, "p99_s": 2e-3, "min_s": 1e-3, "count": 3}}]}' $0 $2 > $1"""
+    ROW = (
+        """printf '{"devices": {"cpu:0": "p"}, "rows": [{"id": "%s/cpu:0", "what": "%s", """
+        """"ours": {"median_s": 1e-3, "p99_s": 2e-3, "min_s": 1e-3, "count": 3}}]}' $0 $2 > $1"""
+    )
 
     def test_rows_of_all_parts_come_together(self):
         code, said, content = self.run_report([part("one", self.ROW), part("two", self.ROW)])

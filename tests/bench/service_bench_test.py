@@ -8,7 +8,11 @@ import tempfile
 import unittest
 
 _COMPARED = (
-    [f"{name}/{transport}/{{device}}" for name in ("run", "chain", "program", "program_call", "stream_compute", "stream_fetch") for transport in ("unix", "tcp")]
+    [
+        f"{name}/{transport}/{{device}}"
+        for name in ("run", "chain", "program", "program_call", "stream_compute", "stream_fetch")
+        for transport in ("unix", "tcp")
+    ]
     + [
         f"{name}/{transport}/{{device}}/{streams}"
         for name in ("upload", "download", "upload_memcpy", "download_memcpy")
@@ -22,7 +26,10 @@ _COMPARED = (
         for way in ("up", "down")
         for against in againsts
     ]
-    + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet", "fair_quiet_two", "fair_cost", "fair_quiet_rush", "fair_quiet_uploads", "fair_quiet_jobs")]
+    + [
+        f"fair_{name}/{{device}}"
+        for name in ("throughput", "part", "quiet", "quiet_two", "cost", "quiet_rush", "quiet_uploads", "quiet_jobs")
+    ]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
     + [f"{name}_cold/{{device}}" for name in ("compile", "kernel")]
 )  # fmt: skip

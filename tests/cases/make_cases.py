@@ -1,6 +1,8 @@
-"""Writes ufunc.case: expected results of every ufunc with one output, from NumPy. Run by hand; README.md has the format.
+"""Writes ufunc.case: expected results of every ufunc with one output, from NumPy. Run by hand; README.md has the
+format.
 
-Real functions that are not exact are evaluated in the next wider type, so that NumPy's own last-place errors do not count.
+Real functions that are not exact are evaluated in the next wider type, so that NumPy's own last-place errors do not
+count.
 """
 import pathlib
 import warnings
@@ -16,8 +18,9 @@ SKIPPED = {"divmod", "frexp", "modf", "isnat", "matmul", "matvec", "vecdot", "ve
 # Units in the last place beyond which a result is wrong. Not named: exact.
 INEXACT = {
     name: 3
-    for name in "arccos arccosh arcsin arcsinh arctan arctanh cos cosh exp exp2 expm1 log log10 log1p log2 sin sinh tan tanh "
-    "cbrt power float_power arctan2 hypot logaddexp logaddexp2 degrees radians deg2rad rad2deg".split()
+    for name in "arccos arccosh arcsin arcsinh arctan arctanh cos cosh exp exp2 expm1 log log10 log1p log2 "
+    "sin sinh tan tanh cbrt power float_power arctan2 hypot logaddexp logaddexp2 degrees radians deg2rad "
+    "rad2deg".split()
 }
 INEXACT.update(logaddexp=16, logaddexp2=16)  # near zero the logarithm cancels the larger argument
 COMPLEX_INEXACT = dict(

@@ -205,8 +205,9 @@ def main():
             ]:
                 made = numbers(distribution, dtype, stream(generator, key, counter, high))
                 answers = [next(made) for _ in range(12)]
+                name = dtype.replace("uint", "UInt") if dtype.startswith("uint") else dtype.capitalize()
                 cases.append(
-                    f'    {{"{generator}", "{distribution}", DType::k{dtype.replace("uint", "UInt").replace("float", "Float").replace("int", "Int") if not dtype.startswith("uint") else dtype.replace("uint", "UInt")},'
+                    f'    {{"{generator}", "{distribution}", DType::k{name},'
                     f" {key:#x}u, {counter:#x}u, {high:#x}u,\n     {{" + ", ".join(f"{a:#x}u" for a in answers) + "}},"
                 )
     text = (

@@ -927,7 +927,10 @@ class TextureTest(client_case.ClientCase):
             cp.RawKernel(code, "f").compile()
 
     def test_printf_goes_to_the_standard_output(self):
-        code = r'extern "C" __global__ void f(float* x, int n) { for (int i = 0; i < n; ++i) printf("%d: %.2f\n", i, x[0]); x[0] = 2; }'
+        code = r'''extern "C" __global__ void f(float* x, int n) {
+            for (int i = 0; i < n; ++i) printf("%d: %.2f\n", i, x[0]);
+            x[0] = 2;
+        }'''
         x = cp.ones(1, cp.float32)
         kernel = cp.RawKernel(code, "f")
         with contextlib.redirect_stdout(io.StringIO()) as printed:

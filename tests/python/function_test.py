@@ -147,7 +147,8 @@ __device__ void own_dot(stride_view<const double, 1> a, stride_view<const double
         with self.assertRaises(ValueError):
             scaled(st.asarray(a), st.asarray(b), axes=[(2, 0), 1, (0, 1)])
         half = st.define_gufunc("own_scale", "(n),()->(n)", "float16,float16->float16", source="""
-__device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<const stride_float16, 0> s, stride_view<stride_float16, 1> y) {
+__device__ void own_scale(
+    stride_view<const stride_float16, 1> x, stride_view<const stride_float16, 0> s, stride_view<stride_float16, 1> y) {
   for (long long i = 0; i < x.size(0); ++i) y(i) = x(i) * s();
 }
 """)

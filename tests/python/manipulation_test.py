@@ -230,9 +230,11 @@ class ManipulationTest(client_case.ClientCase):
 
     def test_ravel_shares_elements_where_numpys_does(self):
         views = {
-            "whole": lambda x: x, "steps": lambda x: x[::2], "a column": lambda x: x[:, 0], "backwards": lambda x: x[::-1],
+            "whole": lambda x: x, "steps": lambda x: x[::2], "a column": lambda x: x[:, 0],
+            "backwards": lambda x: x[::-1],
             "reversed elements": lambda x: x[0, 0, ::-1], "transposed": lambda x: x.T, "a plane": lambda x: x[:, :, 1],
-            "a row": lambda x: x[1, 2], "a part": lambda x: x[1:], "turned": lambda x: x[0].T, "axes": lambda x: x[None],
+            "a row": lambda x: x[1, 2], "a part": lambda x: x[1:], "turned": lambda x: x[0].T,
+            "axes": lambda x: x[None],
         }  # fmt: skip
         for name, view in views.items():
             for order in "CFAK":
@@ -297,8 +299,10 @@ class ManipulationTest(client_case.ClientCase):
             "full_like of an array": lambda m, x, order: m.full_like(x, x, order=order),
         }  # fmt: skip
         new = {
-            "zeros": lambda m, order: m.zeros((2, 3), order=order), "ones": lambda m, order: m.ones((2, 3), order=order),
-            "full": lambda m, order: m.full((4, 2, 3), 2, order=order), "number": lambda m, order: m.zeros((), order=order),
+            "zeros": lambda m, order: m.zeros((2, 3), order=order),
+            "ones": lambda m, order: m.ones((2, 3), order=order),
+            "full": lambda m, order: m.full((4, 2, 3), 2, order=order),
+            "number": lambda m, order: m.zeros((), order=order),
             "eye": lambda m, order: m.eye(3, 4, order=order), "vector": lambda m, order: m.ones(3, order=order),
             "list": lambda m, order: m.array([[1.0, 2, 3], [4, 5, 6]], order=order),
             "host": lambda m, order: m.asarray(np.arange(6.0).reshape(2, 3), order=order),
