@@ -10,7 +10,8 @@ import grpc
 from stride._address import is_local, is_unix
 from stride._errors import InvalidArgument
 
-# Retries calls that change nothing or carry a request id, and only when the daemon says that it did not take them.
+# Retries calls that are idempotent or carry a request id, and only if the daemon reports that it did not
+# accept them.
 _RETRIED = [
     {"service": "stride.v1.DeviceService"},
     {"service": "stride.v1.ArrayService", "method": "GetArray"},

@@ -124,7 +124,7 @@ class MappedMemory:
         return self._reserved.value
 
     def map(self, handle: ctypes.c_uint64, device: int) -> None:
-        """With the context current."""
+        """Caller has made the context current."""
         library, check = self._driver._library, self._driver._check
         none = ctypes.c_uint64()
         check(

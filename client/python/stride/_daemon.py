@@ -1,4 +1,4 @@
-"""A daemon of one's own, where none was named: as the command line starts one."""
+"""A private daemon, started if no address was given, as by the command line."""
 
 import os
 import pathlib

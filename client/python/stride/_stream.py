@@ -34,7 +34,7 @@ _CLOSE_SECONDS = 5
 
 
 class Answer:
-    """To a command, once it is `done`: a CommandResult, or why there is none."""
+    """The answer to a command: once `done`, a CommandResult or the error."""
 
     __slots__ = ("done", "result", "error", "future", "origin")
 
@@ -64,11 +64,11 @@ class Note:
         self._operation = operation  # its serialised command, where that was encoded from a template
         self.launch = launch  # key in CommandStream.launched once it is done
         self.written = written  # buffers of a launch's arrays
-        self.thread = threading.get_ident() if written else 0  # that launched
+        self.thread = threading.get_ident() if written else 0  # the launching thread
 
     @property
     def operation(self) -> Optional[operation_pb2.Operation]:
-        """Parsed for an error alone."""
+        """Parsed only for an error."""
         operation = self._operation
         if isinstance(operation, bytes):
             return pb.ExecuteRequest.FromString(operation).commands[0].operation
@@ -92,7 +92,7 @@ class LaunchFailure:
 
 
 def _handles(message) -> Iterator[int]:
-    """Every handle that an operation reads or writes in place."""
+    """All handles that an operation reads or writes in place."""
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
@@ -113,7 +113,7 @@ def has_arrays(operation: operation_pb2.Operation) -> bool:
 
 
 def cut(request: pb.ExecuteRequest) -> List[Piece]:
-    """The request's commands, serialised in pieces that are each within a message's limits."""
+    """The request's commands, serialised in pieces within the limits of a message."""
     commands = request.commands
     if not commands:
         return []
@@ -154,17 +154,17 @@ class CommandStream:
         self._lock = threading.Lock()  # guards the following members
         # signals answers, the end of the call, and that no thread reads
         self._changed = threading.Condition(self._lock)
-        self._num_waiting = 0  # threads, for that
+        self._num_waiting = 0  # threads that wait for it
         self._connection: Union[LocalConnection, GrpcConnection, None] = None
         self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
         # Launches that have completed: code, variables, types of arguments. The daemon checks a further
         # launch of one of these at once.
         self.launched: set = set()
-        self._failures: List[LaunchFailure] = []  # that no read has raised yet
+        self._failures: List[LaunchFailure] = []  # not yet raised by a read
         self._closed = False
         self._watched: Set[Answer] = set()  # outstanding, with futures
-        self._told: Deque[Answer] = deque()  # with futures that are to be resolved
+        self._told: Deque[Answer] = deque()  # with futures to resolve
         self._watcher: Optional[threading.Thread] = None
         self._to_watch: queue.SimpleQueue = queue.SimpleQueue()  # wakes it
 
@@ -177,8 +177,8 @@ class CommandStream:
     # --- sending ---
 
     def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note], pieces: Sequence[Piece] = ()) -> None:
-        """`notes` are by command id; commands without one want no answer. The request is the stream's from now on.
-        `pieces`: serialised commands that come before it."""
+        """`notes` are by command id; a command without one expects no answer. The stream takes ownership of
+        the request. `pieces`: serialised commands to send before it."""
         with self._writing:
             connection = self._put(self._joined(pieces, request) if pieces else self._messages(request), notes)
             try:
@@ -198,7 +198,7 @@ class CommandStream:
             return not self._waiting
 
     def _joined(self, pieces: Sequence[Piece], request: pb.ExecuteRequest) -> List[bytes]:
-        # Messages one after another are one message.
+        # Consecutive messages are joined into one.
         messages, parts, num_commands, size = [], [self._prefix], 0, 0
         for piece, num in (*pieces, *cut(request)):
             if num_commands and (num_commands + num > _MAX_COMMANDS or size + len(piece) > _MAX_BYTES):
@@ -219,7 +219,8 @@ class CommandStream:
         return self._joined(cut(request), pb.ExecuteRequest())
 
     def _put(self, messages: List[bytes], notes: Dict[int, Note]):
-        """Returns the connection that sends the messages and will receive the notes' answers. Caller holds `_turn`."""
+        """Returns the connection that sends the messages and will receive the notes' answers. Caller holds
+        `_writing`."""
         while True:
             connection = self._connection
             if connection is not None and not connection.reading and connection.has_news():
@@ -238,7 +239,7 @@ class CommandStream:
                     return connection
 
     def _open(self):
-        """It is this thread's turn to send."""
+        """Opens the call. Caller holds `_writing`."""
         if self._closed:
             raise _errors.Cancelled("The session is closed")
         connection = self._local.open() if self._local is not None else None
@@ -297,7 +298,7 @@ class CommandStream:
                             return False
                         self._wait_for_change(_ROOM_SECONDS if or_room else left)
                         continue
-                    # Nothing is called between these, so that no signal's handler runs there.
+                    # No call stands between these, so that no signal handler runs there.
                     connection = self._connection
                     connection.reading = True
                 if self._read(connection, ready, deadline, or_room):
@@ -311,7 +312,7 @@ class CommandStream:
                 return ready()
 
     def _wait_for_change(self, seconds: Optional[float]) -> None:
-        # The lock is held.
+        # Caller holds the lock.
         self._num_waiting += 1
         try:
             self._changed.wait(seconds)
@@ -319,7 +320,7 @@ class CommandStream:
             self._num_waiting -= 1
 
     def _notify(self) -> None:
-        # The lock is held.
+        # Caller holds the lock.
         if self._num_waiting:
             self._changed.notify_all()
 
@@ -345,7 +346,7 @@ class CommandStream:
             return False
 
     def _break(self, connection, error: _errors.StrideError) -> None:
-        """It is this thread's turn to read."""
+        """Ends the connection with this error. Caller is the reading thread."""
         connection.end()
         with self._lock:
             if self._connection is connection:
@@ -362,7 +363,7 @@ class CommandStream:
             connection.close()
 
     def _take(self, response) -> None:
-        # The lock is held. Idempotent, so that an interrupted thread may process an answer again.
+        # Caller holds the lock. Idempotent, so that an interrupted thread may process an answer again.
         waiting = self._waiting
         for result in response.results:
             command_id = result.id
@@ -380,19 +381,19 @@ class CommandStream:
             else:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
-                    if note.written or not has_arrays(note.operation):  # else its new arrays carry the error
+                    if note.written or not has_arrays(note.operation):  # otherwise its new arrays carry the error
                         self._failures.append(LaunchFailure(result.status, note))
             del waiting[command_id]
 
     def _done(self, answer: Answer, result, error) -> None:
-        # The lock is held.
+        # Caller holds the lock.
         answer.result, answer.error = result, error
         answer.done = True
         if answer.future is not None:
             self._told.append(answer)
 
     def _tell(self) -> None:
-        """Resolves futures; without the lock, since that calls others' code."""
+        """Resolves futures. Caller must not hold the lock, because callbacks of users run here."""
         while self._told:
             try:
                 answer = self._told.popleft()
@@ -411,7 +412,7 @@ class CommandStream:
     # --- errors from answers ---
 
     def _remember(self, note: Note) -> None:
-        # The lock is held. An operation refused because of an operand carries that operand's error.
+        # Caller holds the lock. An operation refused because of an operand carries that operand's error.
         operands = list(_handles(note.operation))
         origin = self._origin_of_failure(note, operands)
         written = operands if note.operation.HasField("kernel_launch") else []
@@ -421,7 +422,7 @@ class CommandStream:
             del self._refused[next(iter(self._refused))]
 
     def _origin_of_failure(self, note: Note, operands) -> object:
-        # The lock is held.
+        # Caller holds the lock.
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, buffer: object = None, any_: bool = False) -> Optional["LaunchFailure"]:
@@ -457,7 +458,7 @@ class CommandStream:
             self._until(lambda: self._connection is not connection, time.monotonic() + _CLOSE_SECONDS)
 
     def leave_to_parent(self) -> None:
-        """In a forked child: the call is the parent's."""
+        """In a forked child: the call belongs to the parent."""
         # may have been held by threads that do not exist in the child
         self._writing, self._lock = threading.RLock(), threading.Lock()
         self._changed = threading.Condition(self._lock)

@@ -25,7 +25,7 @@ class _UnfusedFlush(_TraceFlush):
 
 
 class Alias(Array):
-    """An array that another holds too, and longer: its end changes nothing."""
+    """An array whose node another object holds longer, so that its end has no effect."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class _View(NamedTuple):
 
 
 class Tape(Trace):
-    """Stands in for a session while a function is differentiated."""
+    """Takes the place of a session while a function is differentiated."""
 
     _flush_type = _UnfusedFlush
 
@@ -134,7 +134,7 @@ class Tape(Trace):
     # --- commands ---
 
     def _advance(self) -> None:
-        """Carries out what was recorded."""
+        """Runs the recorded commands."""
         if self._is_running:
             return
         self._is_running = True

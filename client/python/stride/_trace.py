@@ -80,7 +80,7 @@ class Trace(_session.Session):
         return node
 
     def _foreign(self, node: Node) -> int:
-        """The handle of an array from outside, which is the same at every replay."""
+        """The handle of a captured array, which is the same in every replay."""
         if node.session._is_trace and node.session.closed:
             raise _errors.TracingError(
                 "an array of a function that was traced before is used outside that function",
@@ -160,7 +160,7 @@ def handles_in(message, path: Path = ()):
                 if part.handle:
                     yield where, part.handle
             elif isinstance(part, pb.Body):
-                pass  # its handles are numbers of its own
+                pass  # its handles are local
             elif hasattr(part, "ListFields"):
                 yield from handles_in(part, where)
 
@@ -174,7 +174,7 @@ def at(message, path: Path):
 
 
 class _Registered(NamedTuple):
-    """The programs that a template has become in a session, and the arrays of their constants there. `given`: the
+    """The programs of a template in a session, and the arrays of their constants. `given`: the
     template's handles of inputs, captured arrays and constants."""
 
     names: List[str]
@@ -226,7 +226,7 @@ class Template:
             program.programs.dead.extend(part.id for part in program.parts)
 
     def _register(self, session) -> "Optional[_Registered]":
-        """The template as programs of the daemon; None where it cannot be some."""
+        """The template as programs of the daemon; None if that is not possible."""
         with self._lock:
             if self._program is None and self._programmable:
                 made = _program.plan(self, session.device)
@@ -249,7 +249,7 @@ class Template:
                         given = (*self.inputs, *captured, *(one.handle for one in made.constants))
                         self._program = _Registered(names, made.parts, programs, given, made.releases, constants)
                     except _errors.StrideError:
-                        # Replayed command by command; the error is raised with the line that is to blame then.
+                        # Replays command by command, so that the error names the line at fault.
                         programs.dead.extend(part.id for _, part in registered)
                         if self.has_bodies:
                             raise
@@ -325,7 +325,7 @@ class Structure(NamedTuple):
     slots: tuple
 
     def snapshot(self) -> "Structure":
-        """An equal one that the program does not change."""
+        """An equal pytree that the program does not change."""
         return Structure(self.tree._snapshot(), self.slots)
 
 
@@ -429,7 +429,7 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
         nodes = []
         for leaf in leaves:
             node = node_of(leaf, tracer)
-            # Results are arrays of their own: views of arguments would be written through.
+            # Results are separate arrays: a write to a view of an argument would change the argument.
             if (
                 node.session is not tracer
                 or node in tracer.inputs
@@ -463,7 +463,7 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
 
 
 def _copied(tracer: Trace, node: Node) -> Node:
-    """A copy that belongs to the trace, whosever the node is."""
+    """A copy that belongs to the trace, for a node of any session."""
     from stride import _dtypes
     from stride._graph import record
 
@@ -476,7 +476,7 @@ def _copied(tracer: Trace, node: Node) -> Node:
 
 
 def _fill_specs(tracer: Trace) -> None:
-    """Shapes of views that no node stands for."""
+    """Shapes of views without a node."""
     for command, _ in tracer.commands:
         view = command.operation.view if command.HasField("operation") and command.operation.HasField("view") else None
         if view is not None:
@@ -515,7 +515,7 @@ def shape_of_view(shape: tuple, steps) -> tuple:
 
 
 class Cache:
-    """Templates by signature; the least recently used go."""
+    """Templates by signature; the least recently used are dropped."""
 
     def __init__(self):
         self._templates: "OrderedDict[tuple, tuple]" = OrderedDict()
