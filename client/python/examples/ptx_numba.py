@@ -63,7 +63,7 @@ def scaled_sum(x, y, factor):
 
 
 def made_by_numba():
-    """PTX by Numba, or None where it cannot be had."""
+    """PTX by Numba, or None if Numba is not available."""
     try:
         from numba import cuda, float32
 

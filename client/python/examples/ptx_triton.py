@@ -66,13 +66,13 @@ PTX = """
 
 
 def made_by_triton():
-    """PTX, the kernel's name, warps and shared memory, by Triton; None where it cannot be had."""
+    """PTX, the kernel's name, warps and shared memory, by Triton; None if Triton is not available."""
     try:
         import triton
         import triton.language as tl
         from triton.backends.compiler import GPUTarget
 
-        # In a namespace of its own, as Triton reads the names that a kernel uses from its module.
+        # In a separate namespace, because Triton reads the names that a kernel uses from its module.
         globals().update(tl=tl)
 
         @triton.jit

@@ -126,7 +126,7 @@ def isfortran(a: Any) -> bool:
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: int = 0) -> bool:
-    """Whether arrays may have elements in common: whether what they span overlaps.
+    """Whether arrays may have elements in common: whether their spans overlap.
 
     Parameters
         a: an array.
@@ -189,7 +189,7 @@ def _overlaps(a: Any, b: Any, function: Any, max_work: int) -> bool:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """A view with an axis in front of another; `moveaxis` says it more plainly.
+    """A view with an axis moved before another; `moveaxis` is the clearer form.
 
     Parameters
         a: an array.

@@ -38,10 +38,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends
-    what is needed in one round trip. Values that are never read are never computed, except long operations
-    that do not fuse (products, reductions, copies of about 256 MiB): they are sent when they are recorded and
-    run asynchronously. Slices, transposes and reshapes are views, as in NumPy. In-place operators and
-    assignment change what views see.
+    the operations that it needs in one round trip. Values that are never read are never computed, except long
+    operations that do not fuse (products, reductions, copies of about 256 MiB): they are sent when they are
+    recorded and run asynchronously. Slices, transposes and reshapes are views, as in NumPy. In-place
+    operators and assignment change what views see.
 
     Parameters
         shape: the extents.
@@ -135,8 +135,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def base(self) -> Optional["Array"]:
-        """The array that this is a view of. None where it has elements of its own, and once that array is gone: its
-        views then have them alone.
+        """The array that this is a view of. None if the array owns its elements, and once the base is
+        deleted: its views then own them.
 
         Example
             >>> x = st.arange(4)
@@ -723,7 +723,7 @@ def _text(array: Array, separator: str, prefix: str) -> str:
         return np.array2string(array._read(), separator=separator, prefix=prefix)
     edges = array
     for axis, extent in enumerate(array.shape):
-        if extent > 2 * edge + 1:  # one more stands for what is left out
+        if extent > 2 * edge + 1:  # one more marks the omitted elements
             before = (slice(None),) * axis
             edges = _manipulation.concat(
                 [edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis
@@ -732,12 +732,12 @@ def _text(array: Array, separator: str, prefix: str) -> str:
 
 
 _new = object.__new__
-# The slot itself: arrays with a copy on the host notice who asks for their nodes.
+# The slot itself: arrays with a copy on the host override the access to their nodes.
 get_node, set_node = Array.__dict__["_node"].__get__, Array.__dict__["_node"].__set__
 
 
 def wrap(node: Node, base: Any = None) -> Array:
-    """An array for a node that no array has; `base`, where it is an array, is what it is a view of."""
+    """A new array for a node without an array; `base` is the array that it is a view of, or None."""
     array = _new(Array)
     array._node = node
     node.held = True
@@ -780,7 +780,7 @@ def host_array(anything) -> np.ndarray:
 
 
 def node_of(anything, session=None) -> Node:
-    """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
+    """The node of an array, or of one made of a number or of a value that NumPy converts to an array."""
     if isinstance(anything, Array):
         return anything._node
     if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
@@ -959,6 +959,6 @@ for _method, _function in {
     _operator.__name__ = f"__{_method}__"
     setattr(Array, _operator.__name__, _operator)
 
-# These stand on this module, and its methods on them.
+# These import this module, and its methods use them.
 from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
 from stride import _host_arrays  # noqa: E402, F401

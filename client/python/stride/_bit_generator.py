@@ -92,9 +92,8 @@ class BitGenerator:
 
     @property
     def state(self) -> Dict[str, Any]:
-        """A dictionary of the name, key, stream and counter. Assigned, the numbers go on from there; raises ValueError
-        for
-        another generator's.
+        """A dictionary of the name, key, stream and counter. After an assignment the numbers continue from
+        that state. Raises ValueError for another generator's.
 
         >>> rng = stride.random.Philox(7)
         >>> rng.state = rng.state
@@ -117,7 +116,7 @@ class BitGenerator:
         self.restore(int(numbers["key"]), int(numbers["stream"]), int(numbers["counter"]))
 
     def restore(self, key: int, stream: int, counter: int) -> None:
-        """Sets what the words depend on.
+        """Sets the state that determines the words.
 
         Parameters
             key: the key.

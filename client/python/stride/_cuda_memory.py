@@ -87,7 +87,7 @@ class Driver:
         return mapped
 
     def copy(self, pointer: int, num_bytes: int) -> bytearray:
-        """Device to host, once everything that the context has in flight is done."""
+        """Copies device to host, after all work in flight in the context."""
         library = self._library
         self._check(library.cuInit(0), "cuInit")
         context = ctypes.c_void_p()
@@ -112,7 +112,7 @@ class Driver:
 
 
 class MappedMemory:
-    """Addresses of this process that stand for memory of a GPU, until `close`."""
+    """Addresses of this process that are mapped to memory of a GPU, until `close`."""
 
     def __init__(self, driver: Driver, context: ctypes.c_void_p, ordinal: int, size: int):
         self._driver, self._context, self._size = driver, context, ctypes.c_size_t(size)
@@ -140,8 +140,8 @@ class MappedMemory:
         )
 
     def close(self) -> None:
-        """Once all that the context has in flight is done, since it may use the memory. Errors are no matter: the
-        context ends with the process."""
+        """Waits for all work of the context, which may use the memory. Ignores errors: the context ends with
+        the process."""
         library = self._driver._library
         if not self._reserved.value or library.cuCtxPushCurrent_v2(self._context):
             return

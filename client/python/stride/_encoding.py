@@ -9,7 +9,7 @@ import numpy as np
 
 from stride.v1 import array_pb2, operation_pb2 as pb
 
-# (field number << 3) | wire type, with 0 for a varint and 2 for a length and so many bytes.
+# (field number << 3) | wire type, with 0 for a varint and 2 for a length-delimited field.
 _COMMANDS = b"\x12"  # ExecuteRequest.commands
 _ID = b"\x08"  # Command.id
 _OPERATION = b"\x12"  # Command.operation
@@ -227,7 +227,7 @@ class LaunchTemplate:
 
     def __init__(self, code: bytes, launch: pb.KernelLaunch, device: str, identity: tuple):
         self.code = code  # KernelLaunch's code and options, serialised
-        self.head = launch.SerializeToString()  # the rest, but for arguments and variables
+        self.head = launch.SerializeToString()  # the other fields, without arguments and variables
         self.tail = pb.Operation(device=device).SerializeToString()
         self.identity = identity  # identifies code and device, without the grid: see CommandStream.launched
         # The number of a stream that has launched it without variables, and the types of the arguments.

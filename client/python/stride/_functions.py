@@ -3,7 +3,7 @@
     hypot3 = st.define_ufunc(
         "hypot3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)"
     )
-    y = hypot3(x, 1.5) * 2          # fuses with what is around it
+    y = hypot3(x, 1.5) * 2          # fuses with neighbouring operations
     st.define_reduction("sumsq", ["float32->float64->float32"], map="a*a", combine="a + b", identity=0)(x, axis=0)
     st.define_gufunc("scale", "(n),()->(n)", ["float64,float64->float64"], source=...)
 

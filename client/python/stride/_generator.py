@@ -44,9 +44,9 @@ class Generator:
     `generator` is `philox` or `threefry`. Generators with different keys, or of `philox` with different `stream`s, are
     independent of each other. `counter` is the number of the first block.
 
-    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other distribution
-    gives each element a stream of its own, from Philox whatever the generator is, and computes in IEEE's basic
-    operations alone.
+    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other
+    distribution gives each element a separate stream, always from Philox, and uses only IEEE's basic
+    operations.
 
     In every method `size` is the shape of the result, an integer or a tuple, by default the one that the parameters
     broadcast to; without any the result is an array without axes, where NumPy gives a number. Parameters are numbers or
@@ -202,7 +202,7 @@ class Generator:
         return wrap(record(current_session(), shape, dtype, build, ()))
 
     def _state(self, shape: tuple) -> tuple:
-        """Key, counter and stream for rows of this shape, each of which has a stream of its own."""
+        """Key, counter and stream for rows of this shape, each of which has a separate stream."""
         return self._bits.take(math.prod(shape))
 
     def _sample(self, name: str, size, dtype, *parameters) -> Array:
@@ -416,7 +416,7 @@ class Generator:
         _choices.shuffle(self, x, axis)
 
     def permuted(self, x, axis: Optional[int] = None, out: Optional[Array] = None) -> Array:
-        """A copy of an array with each slice along an axis in a random order of its own.
+        """A copy of an array with each slice along an axis in a separate random order.
 
         Parameters: `x`, an array; `axis`, by default all elements change places; `out`, an array of this type and shape
         to be filled, which may be `x`. Returns an array of the type and shape of `x`, or `out`. Raises AxisError for an

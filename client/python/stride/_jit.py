@@ -53,7 +53,8 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
 ) -> Callable:
-    """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
+    """Traces a function once for each combination of its arguments' shapes and types, and replays the
+    recorded operations.
 
         step = stride.jit(lambda params, x: x @ params["w"] + params["b"])
 

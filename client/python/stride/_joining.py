@@ -57,7 +57,7 @@ def atleast_1d(*arys: Any):
 
 
 def atleast_2d(*arys: Any):
-    """Arrays of two axes or more: new ones are in front.
+    """Arrays of two axes or more; new axes come first.
 
     Parameters
         arys: arrays or numbers.

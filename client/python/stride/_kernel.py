@@ -1,4 +1,4 @@
-"""Kernels and elementwise functions of the user's own."""
+"""User-defined kernels and elementwise functions."""
 
 import ast
 import functools
@@ -153,7 +153,7 @@ class RawKernel:
         origin, stream = _origin.caller(), session._stream
 
         def add(flush):
-            # A launch is checked at once where its code is there; the first of its kind is waited for.
+            # A launch whose code is available is checked at once; the first of its kind is awaited.
             arguments, types, buffers = _launch.encoded(flush, values, variables)
             known: Optional[tuple] = None
             if variables or session._is_trace or template.known != (stream.number, types):
@@ -333,7 +333,7 @@ for _table in (_elementwise.UNARY, _elementwise.BINARY):
 
 
 def _is_expression(statements) -> bool:
-    """Whether a body is assignments and a return, with nothing but functions of the service in them."""
+    """Whether a body consists of assignments and a return that use only functions of the service."""
     for i, statement in enumerate(statements):
         is_last = i == len(statements) - 1
         if not (
@@ -364,7 +364,7 @@ def _parse_signature(given) -> Tuple[Optional[np.dtype], tuple]:
 
 
 def _with_signatures(function: Callable, signatures) -> Callable:
-    """Casts what it is called with to the first signature that takes it, and the result to what that gives."""
+    """Casts the arguments to the first signature that accepts them, and the result to its result type."""
     call, parsed = compiled(function), [_parse_signature(one) for one in signatures]
 
     @functools.wraps(function)
@@ -406,12 +406,12 @@ def vectorize(
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    A function made of assignments and an expression is fused with what stands around it. One with more (if,
-    loops, calls of other functions) becomes a kernel of its own, in the subset of Python that stride.kernel has.
-    A function that cannot be translated runs on the host, element by element, as NumPy's does; a DownloadWarning then
-    names the reason and the line that calls it. With a list of Numba's signatures
-    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too. With either of them, and while
-    a function is traced, what cannot be translated raises ExpressionError when it is called.
+    A function of assignments and an expression fuses with neighbouring operations. A function with more (if,
+    loops, calls of other functions) becomes a separate kernel, in stride.kernel's subset of Python. A
+    function that cannot be translated runs on the host, element by element, as NumPy's does; a
+    DownloadWarning then names the reason and the line that calls it. With a list of Numba's signatures
+    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too. With either of them,
+    and while a function is traced, what cannot be translated raises ExpressionError when it is called.
 
     Parameters
         function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.

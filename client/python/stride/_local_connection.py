@@ -1,4 +1,4 @@
-"""A connection for commands to a daemon of this host (LocalService): frames over a socket of its own, without
+"""A connection for commands to a daemon of this host (LocalService): frames over a separate socket, without
 HTTP/2."""
 
 import math
@@ -49,12 +49,12 @@ class _Buffer:
 
 
 class LocalConnection:
-    """One Execute call. At a time one thread may send (`put`, `flush`) and one read (`receive`, `advance`):
-    whose turn it is, CommandStream says.
+    """One Execute call. One thread at a time may send (`put`, `flush`) and one may read (`receive`,
+    `advance`); CommandStream assigns both.
 
-    An exception at any moment, such as KeyboardInterrupt, leaves it as it was: bytes are moved by
-    list.extend(map(call, ...)), so that no signal's handler runs between a call of the system and the note of
-    what it moved."""
+    An exception at any moment, such as KeyboardInterrupt, leaves the state consistent: bytes are moved by
+    list.extend(map(call, ...)), so that no signal handler runs between a system call and the record of its
+    result."""
 
     transport = "local"
     has_own_reader = False
@@ -63,7 +63,7 @@ class LocalConnection:
         connected.settimeout(None)
         self.reading = False  # CommandStream's
         self._socket = connected
-        self._unsent: Deque[Tuple[bytes, List[int]]] = deque()  # with what has gone of each
+        self._unsent: Deque[Tuple[bytes, List[int]]] = deque()  # with the numbers of bytes sent
         self._buffers = (_Buffer(_BUFFER_BYTES), _Buffer(_BUFFER_BYTES))
         self._buffer = self._buffers[0]
         self._next = 0  # end of the frame that `receive` returned
@@ -206,8 +206,8 @@ class LocalConnection:
 
 
 def decode(kind: int, message: Union[bytes, memoryview], expected: int, type_):
-    """The answer, of `type_`, that a frame of kind `expected` is; None where the frame says that the call has
-    ended well. Raises why it has ended otherwise."""
+    """The answer, of `type_`, in a frame of kind `expected`. None if the frame ends the call with OK; raises
+    its status otherwise."""
     try:
         if kind == expected:
             return type_.FromString(message)
@@ -226,7 +226,7 @@ def _ended() -> _errors.StrideError:
 
 
 class LocalConnections:
-    """Gets them from the daemon at a Unix socket."""
+    """Opens connections to the daemon at a Unix socket."""
 
     def __init__(self, channels):
         self._target = channels.target
@@ -234,13 +234,12 @@ class LocalConnections:
         self._next_try = 0.0
 
     def open(self) -> Optional[LocalConnection]:
-        """For commands; None as of `connect`."""
+        """A connection for commands; None as for `connect`."""
         connected = self.connect()
         return None if connected is None else LocalConnection(connected)
 
     def connect(self) -> Optional[socket.socket]:
-        """None: there is none to be had just now. Where that is because nothing can be had, the same call by
-        gRPC fails in words of its own."""
+        """None: none is available now. If the daemon is not reachable, the same call by gRPC reports that."""
         if time.monotonic() < self._next_try:
             return None
         try:

@@ -390,7 +390,7 @@ def _extents(shape) -> Tuple[int, ...]:
 
 
 def _complete(node: Node, shape):
-    """With -1 replaced by what is left."""
+    """The shape with -1 replaced by the remaining extent."""
     known = math.prod(shape)
     if known < 0 or shape and builtins.min(shape) < 0:
         if builtins.min(shape) < -1:
@@ -675,7 +675,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
             arrays = list(_arguments.arrays(*arrays))
             break
     if axis is None:
-        # Only here are numbers among the arrays, and Python's have no type of their own.
+        # Only this function accepts numbers among the arrays; Python's are weak.
         if dtype is None and out is None and any(type(one) in (int, float, complex) for one in given):
             dtype, casting = result_type(*(one if type(one) in (int, float, complex) else array
                                            for one, array in zip(given, arrays))), "unsafe"

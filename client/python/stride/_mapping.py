@@ -54,7 +54,7 @@ class _Loan:
 
 
 class _HostMemory:
-    """A private mapping shows what the service has, and keeps to this process what is written into it."""
+    """A private mapping shows the service's bytes, and keeps writes in this process."""
 
     def __init__(self, descriptor: int, reply: pb.MapArrayResponse, hand_over: bool):
         size = reply.memory_bytes
@@ -113,7 +113,7 @@ class MappedArray:
     """The memory of an array of the service, as `Array.map_memory` maps it. NumPy (`numpy.asarray`), PyTorch, CuPy and
     JAX (their `from_dlpack`) and Numba (`numba.cuda.as_cuda_array`) make arrays of it without a copy.
 
-    The service's array cannot be written until this and all that was made of it are gone.
+    The service's array cannot be written until this object and all arrays made of it are deleted.
 
     Parameters
         memory: what is mapped.

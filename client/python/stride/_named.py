@@ -257,7 +257,7 @@ def named_arrays(*, session: Optional[Session] = None) -> List[Dict]:
 # --- jobs ---
 
 class Job:
-    """Work that goes on without its client. `name` finds it again: stride.job(name).
+    """Work that continues without its client. stride.job(name) finds it again.
 
     Parameters
         session: the session whose daemon runs the job.
@@ -320,7 +320,7 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """Whether the job has ended, as far as this program knows.
+        """Whether the job has ended, to this program's knowledge.
 
         Example
             >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
@@ -425,7 +425,7 @@ def submit(
     function: Callable, *arguments, results: Sequence[str], label: str = "", timeout: Optional[float] = None,
     priority: int = 0, session: Optional[Session] = None, **kwargs,
 ) -> Job:
-    """Runs a function on named arrays as a job, which goes on when this program ends.
+    """Runs a function on named arrays as a job, which continues when this program ends.
 
     String arguments name arrays; others are passed as they are. The function is traced as by stride.jit; its
     results are saved under the names of `results`.

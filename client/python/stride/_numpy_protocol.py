@@ -102,7 +102,7 @@ def _save(file, arr, allow_pickle=True):
 
 @functools.lru_cache(maxsize=1)
 def _table() -> Dict[Callable, Callable]:
-    """NumPy's functions and what they call here."""
+    """NumPy's functions and their implementations here."""
     import stride
     from stride import emath
     from stride.lib import stride_tricks

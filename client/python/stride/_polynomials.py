@@ -214,7 +214,7 @@ def polydiv(u: Any, v: Any):
         middle = rest[k:k + n + 1] - factor * second
         rest = concat([rest[:k], middle, rest[k + n + 1:]])
     result = concat(quotient) if quotient else _creation.zeros((max(m - n + 1, 1),), kind)
-    # As NumPy, which drops what is near zero in front.
+    # As NumPy, which drops leading coefficients near zero.
     known = rest._read()
     begin = 0
     while begin < len(known) - 1 and np.allclose(known[begin], 0, rtol=1e-14):

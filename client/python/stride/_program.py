@@ -27,7 +27,7 @@ class Constant(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A program for any session, and the template's handles that its inputs and outputs stand for."""
+    """A program for any session, and the template's handles of its inputs and outputs."""
 
     program: proto.Program
     inputs: List[int]

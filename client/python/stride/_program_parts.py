@@ -14,8 +14,8 @@ class _Uses(NamedTuple):
 
     made: Dict[int, int]  # handle: the operation that makes it
     reads: List[List[int]]  # handles that each operation reads or writes
-    views: Dict[int, int]  # handle of a view: what it is a view of
-    writes: Dict[int, int]  # array that views stand on: the last operation that writes it
+    views: Dict[int, int]  # handle of a view -> handle of its base
+    writes: Dict[int, int]  # array with views -> the last operation that writes it
 
 
 def _uses(operations: List[pb.Operation]) -> _Uses:

@@ -71,7 +71,7 @@ class ReadAhead:
         return known.values[begin:begin + count].copy()
 
     def known(self, kind: tuple, state: Tuple[int, int, int]) -> Any:
-        """The value that `make` of `number` has made for `state`; None where there is none."""
+        """The value that `make` of `number` has made for `state`, or None."""
         key, place, stream = state
         known = self._kinds.get((kind, key, stream))
         if known is None or current_session()._is_trace:

@@ -437,7 +437,7 @@ def take(a, indices, axis: Optional[int] = None, out=None, mode: str = "raise") 
 
 
 def take_along_axis(arr, indices, axis: Optional[int] = -1) -> Array:
-    """The elements at places along an axis that each slice has of its own, such as `argsort` gives.
+    """The elements at indices along an axis, separate for each slice, such as `argsort` returns.
 
     Parameters
         arr: an array.
@@ -585,7 +585,7 @@ def put(a: Array, ind, v, mode: str = "raise") -> None:
 
 
 def put_along_axis(arr: Array, indices, values, axis: Optional[int] = -1) -> None:
-    """Writes the elements at places along an axis that each slice has of its own.
+    """Writes the elements at indices along an axis, separate for each slice.
 
     Parameters
         arr: the array that is changed.

@@ -1,4 +1,4 @@
-"""Launches of the distributions of `_sampling_text`, each element, or row, from a stream of its own."""
+"""Launches of the distributions of `_sampling_text`: each element, or row, uses a separate stream."""
 
 import functools
 import math
@@ -34,8 +34,8 @@ _STREAM = "Stream s = {key, counter + i, stream ^ 0x8000000000000000ull, 0, fals
 
 @functools.lru_cache(maxsize=None)
 def _text(name: str, dtype: np.dtype, singles: tuple) -> str:
-    """The kernel for parameters of which some are one number for all. A first loop without branches tries once for each
-    element; a second one goes on where that was rejected."""
+    """The kernel for parameters of which some are one number for all. A first loop without branches tries
+    once for each element; a second one continues for rejected elements."""
     parameters = "".join(f"const double* __restrict__ p{i}, " for i in range(len(singles)))
     values = "".join(f", p{i}[{'0' if single else 'i'}]" for i, single in enumerate(singles))
     c_type = _ufunc.c_type(dtype)

@@ -162,7 +162,7 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence, *args: Any, **kw: Any) -> Array:
-    """For each element what the function whose condition is the last that is true gives. The functions see all
+    """For each element the result of the function with the last true condition. The functions receive all
     elements.
 
     Parameters
@@ -236,7 +236,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
         # A negative number is outside here, and one that gather would count from the end.
         indices = _elementwise.where(indices < 0, count, indices)
     shape = _inference.broadcast(indices.shape, *(one.shape for one in arrays))
-    # A Python number has no type of its own.
+    # A Python number is weak.
     kind = _manipulation.result_type(*(one if type(one) in (int, float, complex) else array
                                        for one, array in zip(given, arrays))) if count > 1 else arrays[0].dtype
     stacked = _manipulation.stack([broadcast_to(one.astype(kind, copy=False), shape) for one in arrays])

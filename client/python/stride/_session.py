@@ -161,7 +161,7 @@ def current_session() -> "Session":
 
 
 class Session:
-    """A connection to a daemon, with arrays of its own. `connect` makes it; `close` or a `with` block ends it.
+    """A connection to a daemon, which owns arrays. `connect` makes it; `close` or a `with` block ends it.
 
     Several threads may use a session, though each array belongs to one thread at a time.
 
@@ -655,7 +655,7 @@ class Session:
         if not self._stream.wait(answer, self.timeout):
             raise self._late()
         if answer.error is not None:
-            # Each raise has a traceback of its own.
+            # Each raise needs a separate traceback.
             raise answer.error.with_traceback(None)
         return answer.result
 

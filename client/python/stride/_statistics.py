@@ -126,7 +126,7 @@ def _warn_of_nan_slices(array: Array, axes: Sequence[int]) -> None:
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median along axes of what is not NaN; NaN where nothing is.
+    """The median along axes without NaN; NaN for an all-NaN slice.
 
     Parameters
         a: an array of numbers.
@@ -194,7 +194,7 @@ def _shares(place: Any, before: Any, method: str, xp: Any) -> Any:
 
 
 def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
-    """The quantiles on the host, from 0 to 1, and whether q is one number of Python's, which has no type of its own."""
+    """The quantiles on the host, from 0 to 1, and whether q is one of Python's numbers, which are weak."""
     if type(q) is float or type(q) is int:
         return _quantiles_of_number(q, scale), True
     return _checked_quantiles(host_array(q), scale), False
@@ -462,7 +462,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th quantiles of what is not NaN; NaN where nothing is.
+    """The q-th quantiles without NaN; NaN for an all-NaN slice.
 
     Parameters
         a: an array of real numbers.
@@ -499,7 +499,7 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th percentiles of what is not NaN; q is from 0 to 100.
+    """The q-th percentiles without NaN; q is from 0 to 100.
 
     Parameters
         a: an array of real numbers.

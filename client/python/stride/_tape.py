@@ -223,7 +223,7 @@ class Tape(Trace):
         return results
 
     def add(self, inputs: Sequence[Array], results: Sequence[Array], pull: Callable) -> List[Array]:
-        """Arrays of the tape for `results`, of the session around it, with a derivative of their own: `pull` takes a
+        """Arrays of the tape for `results`, of the session around it, with a custom derivative: `pull` takes a
         cotangent or None for each result, and gives one or None for each input."""
         given = tuple(self.known(one._node) for one in inputs)
         is_tracked = any(one.is_tracked for one in given)
@@ -278,7 +278,7 @@ class Tape(Trace):
 
 
 def fitted(cotangent: Array, like: Array) -> Array:
-    """Summed over the axes that were broadcast, and in the type of what it is of."""
+    """The cotangent summed over broadcast axes, in the type of its value."""
     from stride import _elementwise, _manipulation, _reductions
 
     if cotangent.shape != like.shape:
@@ -369,7 +369,7 @@ def _note_view(session, base: int, view: int, steps, whole: Array) -> None:
 
 
 def viewed(array: Array, steps) -> Array:
-    """A view as a copy of its own."""
+    """A copy in place of a view."""
     from stride._trace import shape_of_view
 
     shape = shape_of_view(array.shape, steps)

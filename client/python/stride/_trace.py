@@ -1,7 +1,7 @@
 """Functions recorded once and replayed: the basis of stride.jit and stride.vmap.
 
 A **Trace** is a session without a daemon: it collects the commands of a function's operations. A **Template**
-is these commands, with the handles that stand for inputs, outputs and captured arrays. A replay copies them
+is these commands, with the handles of inputs, outputs and captured arrays. A replay copies them
 under new handles, as one deferred operation of the session, or of the trace, that its arguments belong to; so
 jit and vmap nest."""
 

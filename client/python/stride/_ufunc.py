@@ -500,8 +500,8 @@ def apply_at(name: str, a: Array, indices, value) -> None:
 
 
 def at(name: str, a: Array, indices, b) -> None:
-    """`a[indices] = name(a[indices], b)`, in which an index that is there twice counts twice; in the order of the
-    indices, as NumPy.
+    """`a[indices] = name(a[indices], b)`, in the order of the indices, as NumPy; a repeated index counts each
+    time.
 
     Parameters
         name: the function's name, which the method of a function has already.
@@ -529,7 +529,7 @@ def at(name: str, a: Array, indices, b) -> None:
 
 
 def unary_at(name: str, a: Array, indices) -> None:
-    """`a[indices] = name(a[indices])`, as often as each index is there.
+    """`a[indices] = name(a[indices])`, once for each occurrence of an index.
 
     Parameters
         name: the function's name, which the method of a function has already.

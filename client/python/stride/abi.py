@@ -75,7 +75,7 @@ def num_parameters(ptx: str, name: str) -> int:
 
 
 def numba_array(x: _Values) -> list:
-    """The arguments that stand for one array in a kernel made by Numba: two pointers for Numba's own, elements,
+    """The arguments of one array in a kernel made by Numba: two pointers for Numba's own, elements,
     bytes of one, the data, the extents, and the distances in bytes. The array must be contiguous.
 
     Parameters

@@ -202,7 +202,7 @@ def _tolerance(values: Array, shape, dtype, rtol) -> Array:
 
 
 def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Array:  # noqa: N803, NumPy's name
-    """How many singular values count as other than zero. A vector's rank is 1, or 0 where it is zero.
+    """The number of singular values that count as nonzero. A vector's rank is 1, or 0 where it is zero.
 
     Parameters: `A`, matrices (..., m, n), or a vector; `tol`, what a value must be above, or `rtol`, the same relative
     to the largest, by default max(m, n) times the type's eps: numbers, or one for each matrix; `hermitian` says that

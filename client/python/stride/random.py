@@ -86,7 +86,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # NumPy's own, imported when it is asked for: few programs do.
+    # NumPy's, imported at the first request, since few programs use it.
     if name == "SeedSequence":
         import numpy.random
 

@@ -20,9 +20,9 @@ __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "wh
 
 # Operations that a traced function may have with a loop in it: 40 programs of the service.
 MAX_OPERATIONS = 20_000
-# Up to so many operations a traced loop of known length is recorded step by step.
+# A traced loop of known length is recorded step by step up to this many operations.
 _SHORT = 256
-# Steps after which a traced loop's values are recorded, and results are put together.
+# Number of steps after which a traced loop's values are recorded and its results joined.
 _STEPS = 32
 # Integers to loop over are read first up to this size, so that they are indices that the host knows.
 _HOST_BYTES = 64 << 10
@@ -126,7 +126,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
 
 
 def _scalar(value: Any, what: str, kinds: str) -> Any:
-    """A number or an array without axes, of a kind that is asked for."""
+    """A number or an array without axes, of a required kind."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         dtype, shape = np.asarray(value).dtype, np.shape(value)
     elif isinstance(value, (Array, np.ndarray)):
@@ -260,7 +260,7 @@ def _is_value(leaf: Any) -> bool:
 
 
 def _is_weak(leaf: Any) -> bool:
-    """Whether a number takes the type of what it meets."""
+    """Whether a number takes the type of the other operand."""
     return isinstance(leaf, (int, float, complex)) and not isinstance(leaf, (bool, np.generic))
 
 
@@ -296,7 +296,7 @@ def _check_alike(what: str, one: Any, other: Any) -> None:
 
 
 def _results(tree: Any) -> Any:
-    """Numbers as arrays, and views as arrays of their own."""
+    """Numbers as arrays, and views as separate arrays."""
     return tree_util.tree_map(_result, tree)
 
 
