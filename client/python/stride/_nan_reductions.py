@@ -60,7 +60,7 @@ def _summed(function: int, array: Array, axis, dtype, out, keepdims: bool, initi
 
 
 def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The sum along axes without NaN.
+    """The sum along axes, ignoring NaN.
 
     Parameters
         a: array of any shape.
@@ -86,7 +86,7 @@ def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fals
 
 
 def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The product along axes without NaN.
+    """The product along axes, ignoring NaN.
 
     Parameters
         a: array of any shape.
@@ -171,7 +171,7 @@ def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Ar
 
 
 def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The least element along axes without NaN; NaN for an all-NaN slice.
+    """The least element along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: array of any shape.
@@ -192,7 +192,7 @@ def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=N
 
 
 def nanmax(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The greatest element along axes without NaN; NaN for an all-NaN slice.
+    """The greatest element along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: array of any shape.
@@ -226,7 +226,7 @@ def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
 
 
 def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
-    """The index of the least element without NaN. Checks for all-NaN slices, which costs one round trip.
+    """The index of the least element, ignoring NaN. Checks for all-NaN slices, which costs one round trip.
 
     Parameters
         a: array of any shape but an empty one.
@@ -245,7 +245,7 @@ def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = 
 
 
 def nanargmax(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
-    """The index of the greatest element without NaN.
+    """The index of the greatest element, ignoring NaN.
 
     Parameters
         a: array of any shape but an empty one.
@@ -270,7 +270,7 @@ def _counted(array: Array, where: Any) -> Array:
 
 
 def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> Array:
-    """The mean along axes without NaN; NaN for an all-NaN slice.
+    """The mean along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: array of any shape.
@@ -311,7 +311,7 @@ def nanvar(
     a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
     correction=None,
 ) -> Array:
-    """The variance along axes without NaN; NaN where too few elements are left.
+    """The variance along axes, ignoring NaN; NaN where too few elements are left.
 
     Parameters
         a: array of any shape; of complex numbers the squared absolute values count.

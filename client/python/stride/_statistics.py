@@ -126,7 +126,7 @@ def _warn_of_nan_slices(array: Array, axes: Sequence[int]) -> None:
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median along axes without NaN; NaN for an all-NaN slice.
+    """The median along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: an array of numbers.
@@ -462,7 +462,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th quantiles without NaN; NaN for an all-NaN slice.
+    """The q-th quantiles, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: an array of real numbers.
@@ -499,7 +499,7 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th percentiles without NaN; q is from 0 to 100.
+    """The q-th percentiles, ignoring NaN; q is from 0 to 100.
 
     Parameters
         a: an array of real numbers.
