@@ -33,7 +33,7 @@ class AsyncioTest(client_case.ClientCase):
                 await reading
 
         asyncio.run(run())
-        self.assertEqual(len(self.session._stream._watched), 1)  # its answer is still to come
+        self.assertEqual(len(self.session._stream._watched), 1)  # no answer yet
         self.assertEqual(float(out[0]), 1)
 
     def test_large(self):

@@ -99,7 +99,7 @@ class ArrayTest(client_case.ClientCase):
     def test_to_numpy(self):
         x = st.arange(3.0)
         host = np.asarray(x)
-        host[0] = 100  # a copy: the array is as it was
+        host[0] = 100  # a copy: the array is unchanged
         self.same(x, np.arange(3.0))
         self.assertEqual(np.asarray(x, dtype=np.int8).dtype, np.int8)
         with self.assertRaises(ValueError):
@@ -257,7 +257,7 @@ class ArrayTest(client_case.ClientCase):
                 self.both(f"x {operator} {other}", TypeError, x=x)
         self.both("x == [1, 2]", ValueError, x=x)
 
-        class Foreign:  # another library's, which computes with arrays itself
+        class Foreign:  # an array of another library, which computes with ours
             __array_ufunc__ = None
 
             def __eq__(self, other):

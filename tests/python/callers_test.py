@@ -232,7 +232,7 @@ class LocalCallerTest(unittest.TestCase):
 
 
 class FakeConnections:
-    """Gives connections to Callers, so many; the other sides are in `daemons`."""
+    """Gives Callers up to this many connections; the other sides are in `daemons`."""
 
     def __init__(self, count):
         self.left, self.daemons = count, []
@@ -247,7 +247,7 @@ class FakeConnections:
 
 
 def is_open(daemon) -> bool:
-    """Seen from the other side."""
+    """Whether a connection is open, seen from the daemon's side."""
     try:
         return daemon.recv(1, socket.MSG_DONTWAIT) != b""
     except BlockingIOError:
@@ -397,7 +397,7 @@ class TransferTest(client_case.ClientCase):
         for size in (2 * MIB, 8 * MIB + 1, 40 * MIB + 13, 300 * MIB + 5):
             values = np.random.default_rng(size).integers(0, 256, size, np.uint8)
             array = self.array(values)
-            for _ in range(2):  # by way of the common region, and in one of its own
+            for _ in range(2):  # through the bounce region, and in a separate region
                 np.testing.assert_array_equal(array.to_numpy(), values)
             np.testing.assert_array_equal(self.array(values[:size // 2]).to_numpy(), values[:size // 2])
         if client_case.LOCAL:
@@ -419,7 +419,7 @@ class TransferTest(client_case.ClientCase):
                     _shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive
                 ),
                 mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100),
-            ):  # calls are still to come
+            ):  # further calls follow
                 with self.assertRaises(KeyboardInterrupt):
                     self.own._read(array._node, stop)
             self.assertEqual(self.idle(), [])

@@ -144,7 +144,7 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_a_private_daemon_keeps_compiled_code_for_the_next_program(self):
         with tempfile.TemporaryDirectory() as folder:
-            # A kernel's source is never part of the code that comes with the product, so a compiler runs for it.
+            # The product has no precompiled code of this kernel, so that a compiler runs.
             program = (
                 "import stride as st\n"
                 "from stride import cupy\n"
@@ -170,7 +170,7 @@ class ConnectionTest(client_case.ClientCase):
                     first = kept
                     for path in kept:
                         os.utime(path, (1, 1))
-            # A file that is read is marked as used; one that is made again is another file.
+            # A read updates a file's time of use; a rewrite would replace the file.
             self.assertEqual(kept, first)
             self.assertTrue(any(path.stat().st_mtime > 1 for path in kept))
             self.assertEqual([(path.stat().st_mode & 0o777) for path in (cache, cache / "code-cache")], [0o700, 0o700])
@@ -303,10 +303,10 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual(failures, [])
 
     def test_both_transports_give_equal_results(self):
-        """Also what fails, in the same words at the same line."""
+        """Also failures, with the same text and line."""
         def program(session):
             yield np.asarray(st.arange(1000.0) * 2 + 1)
-            wide = st.asarray(np.arange(300_000.0))  # travels apart
+            wide = st.asarray(np.arange(300_000.0))  # travels separately
             yield np.asarray(wide[::-1] - 1)
             kernel = st.RawKernel('extern "C" __global__ void f(float* x) { x[threadIdx.x] += threadIdx.x; }', "f")
             out = st.zeros(64, dtype=st.float32)
@@ -382,7 +382,7 @@ class ConnectionTest(client_case.ClientCase):
                 float(x.sum())
             start()
             error = None
-            while not isinstance(error, st.NotFound):  # the session is gone
+            while not isinstance(error, st.NotFound):  # the session has ended
                 try:
                     float(x.sum())
                 except st.StrideError as now:
@@ -509,7 +509,7 @@ class ConnectionTest(client_case.ClientCase):
         with st.connect(daemon.address, local=client_case.LOCAL) as session:
             x = st.asarray(np.ones(3)) + 0
             self.assertEqual(float(st.sum(x)), 3.0)
-            # As a daemon that was restarted: it has no such session.
+            # As a restarted daemon, which does not have the session.
             session._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=session.name))
             with self.assertRaisesRegex(st.NotFound, r"arrays are lost.*stride\.connect"):
                 session._describe(x._node)

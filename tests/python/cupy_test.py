@@ -77,7 +77,7 @@ class NamesTest(client_case.ClientCase):
                     except AssertionError:
                         with self.assertRaises(AttributeError) as raised:
                             getattr(module, name)
-                        # The reason, and what to use: more than the name.
+                        # The reason and the alternative: more than the name.
                         self.assertRegex(str(raised.exception), r"is not there: \w+|has no \w+ yet; numpy\.")
 
     def test_each_public_name_exists_and_is_documented(self):

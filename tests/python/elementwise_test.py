@@ -11,7 +11,7 @@ import stride as st
 from stride import _elementwise
 
 _SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.5, -3.75, 7.0, 11.0, np.inf, -np.inf, np.nan, 1e-3, 100.0]
-# NumPy computes float16 and complex functions in ways of its own; ours are bounded, not equal, there.
+# NumPy computes float16 and complex functions by other methods; ours are within bounds there, not equal.
 _RELATIVE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14, "complex64": 1e-5, "complex128": 1e-13}
 _EXACT = {
     "absolute", "negative", "positive", "sign", "square", "ceil", "floor", "trunc", "rint", "add", "subtract",
@@ -27,7 +27,7 @@ def samples(dtype):
         info = np.iinfo(dtype)
         return np.array([0, 1, 2, 3, 5, 7, 100, info.max, info.min, info.max - 1], dtype)
     values = np.array(_SPECIAL, dtype if dtype.kind == "f" else np.float64)
-    # Infinite and NaN parts of complex numbers are the op cases' business.
+    # The op cases cover infinite and NaN parts of complex numbers.
     return values if dtype.kind == "f" else (values[:10] + 1j * np.roll(values[:10], 3)).astype(dtype)
 
 
@@ -242,7 +242,7 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.asarray(z).imag, z.imag)
 
     def test_special_values_of_complex_functions(self):
-        """The standard's, where NumPy has others."""
+        """The array API's results where NumPy's differ."""
         inf, nan = np.inf, np.nan
         cases = {
             "expm1": [

@@ -149,7 +149,7 @@ class FftTest(client_case.ClientCase):
             self.both(name, r, (3, 5), (1, 0), "forward")
 
     def test_lengths_of_their_own(self):
-        """-1 in `s`, axes that `s` alone implies, and an axis that is there twice."""
+        """-1 in `s`, axes that `s` alone implies, and a repeated axis."""
         x, r = self.values((3, 4, 6), np.complex128), self.values((3, 4, 6), np.float64)
         for s, axes in (((-1, 5), (0, 2)), ((2, -1), (1, 2)), ((-1,), (1,))):
             for name in ("fftn", "ifftn", "fft2", "ifft2"):

@@ -193,7 +193,7 @@ __device__ void own_scale(
     def test_names_belong_to_the_tenant(self):
         one = st.define_ufunc("twice", "float64->float64", expression="a * 2")
         self.same(one(st.asarray(np.ones(2))), np.full(2, 2.0))
-        # Again, by another program that defines the same.
+        # Another program repeats the definition.
         with st.connect(self.daemon.address) as other:
             same = st.define_ufunc("twice", "float64->float64", expression="a * 2")
             np.testing.assert_array_equal(np.asarray(same(st.asarray(np.ones(2)))), np.full(2, 2.0))

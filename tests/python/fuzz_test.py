@@ -36,7 +36,8 @@ class Program:
         return int(self.random.integers(len(self.theirs)))
 
     def run(self, line, **values):
-        """`line` is Python with `xp`, `v` (the variables) and `values`; what it gives is a new variable, None none."""
+        """`line` is Python with `xp`, `v` (the variables) and `values`; its result becomes a new variable,
+        unless it is None."""
         self.lines.append(line + (f"   # {values}" if values else ""))
         with np.errstate(all="ignore"):
             results = []

@@ -1,4 +1,4 @@
-"""The threads that help to move bytes: who does what, and what is left after errors and interrupts."""
+"""Helper threads that move bytes: distribution of work, and the state after errors and interrupts."""
 
 import random
 import signal
@@ -23,7 +23,7 @@ class HelpersTest(unittest.TestCase):
         self.helpers = Helpers()
         self.addCleanup(self.helpers.close)
         self.taken = []
-        self.busy = []  # threads amid a part
+        self.busy = []  # threads that process a part
 
     def work(self, caller, parts):
         for part in parts:
@@ -38,7 +38,7 @@ class HelpersTest(unittest.TestCase):
                 self.taken.clear()
                 self.helpers.run(self.work, list(range(num_callers)), list(range(num_parts)))
                 self.assertEqual(sorted(part for part, _, _ in self.taken), list(range(num_parts)))
-                # Each caller is one thread's, the first this one's.
+                # Each caller belongs to one thread, the first to this one.
                 self.assertEqual(
                     len({(caller, thread) for _, caller, thread in self.taken}),
                     len({caller for _, caller, _ in self.taken}),
@@ -160,7 +160,7 @@ class PartsTest(unittest.TestCase):
 
 
 class TransfersTest(client_case.ClientCase):
-    """Copies by way of a region smaller than the arrays, with more threads than processors."""
+    """Copies through a region smaller than the arrays, with more threads than processors."""
 
     def setUp(self):
         self.own = st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL)

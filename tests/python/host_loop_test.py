@@ -1,4 +1,4 @@
-"""Small operations in loops of the host, which NumPy computes: results, types, errors and order are the service's."""
+"""Small operations in loops on the host, which NumPy computes: results, types, errors and order equal the service's."""
 
 import math
 import random
@@ -239,7 +239,7 @@ class HostLoopTest(client_case.ClientCase):
             singular.to_numpy()
 
     def test_new_arrays_of_a_loop_stay_on_the_host(self):
-        """After some waits for what is computed from them, those made at the same places make no round trip."""
+        """After some waits for values computed from them, arrays made at the same places need no round trip."""
         def run(xp, steps):
             x, p, out = xp.zeros((2, 1)), xp.eye(2), []
             for i in range(steps):
@@ -288,7 +288,7 @@ class HostLoopTest(client_case.ClientCase):
             np.testing.assert_allclose(ours, run(np, 50), rtol=1e-12)
 
     def test_random_arrays_of_a_loop_are_read_ahead(self):
-        """The numbers are those that the service makes one draw at a time, whatever is drawn in between."""
+        """The numbers equal those of single draws by the service, with any draws in between."""
         def run(generator, steps, wait):
             out = []
             for i in range(steps):
@@ -387,7 +387,7 @@ class HostLoopTest(client_case.ClientCase):
         self.assertEqual(row.tolist(), [5, 3, 0, 0])
 
     def test_branches_do_not_write(self):
-        """Both branches of a condition are traced: neither may write into an array from outside it."""
+        """Both branches of a condition are traced: neither may write into an outer array."""
         for make in (lambda x: x, lambda x: x + 1, lambda x: x[1]):
             a = st.zeros((4, 4))
             for i in range(8):
@@ -464,7 +464,7 @@ class HostLoopTest(client_case.ClientCase):
         np.testing.assert_array_equal(a, expected)
 
     def test_random_programs(self):
-        """Sequences of reads, writes, views, operations here and of the service, against NumPy's."""
+        """Sequences of reads, writes, views and operations of host and service, compared with NumPy's."""
         for seed in range(60):
             self.program(seed)
 

@@ -41,11 +41,11 @@ except ImportError:
     numba = None
 
 _ON_HOST = client_case.DEVICE_KIND == "cpu"
-_PATIENCE = 100  # seconds, which a starved machine does not reach
+_PATIENCE = 100  # seconds; enough on an overloaded machine
 
 
 class _Exporter:
-    """An object with DLPack's methods alone. `change(tensor)` alters what its capsules hold."""
+    """An object with only DLPack's methods. `change(tensor)` alters the tensors of its capsules."""
 
     def __init__(self, values, device=(1, 0), change=None):
         self.values, self.device, self.change = values, device, change
@@ -211,7 +211,7 @@ class InterchangeTest(client_case.ClientCase):
 
     def test_large_results_are_not_copied_here(self):
         x = st.ones((512, 512)) * 2
-        for _ in range(3):  # one that is read once is not worth a region
+        for _ in range(3):  # a single read is not worth a region
             given = np.from_dlpack(x)
         address = given.__array_interface__["data"][0]
         self.assertIsNotNone(self.session._shared.arrays.find(address, given.nbytes))
@@ -526,7 +526,7 @@ class MappedMemoryTest(client_case.ClientCase):
             os._exit(0)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         other.map_memory().close()
-        other[0] = 1  # the daemon has seen the end of that loan, and of all before
+        other[0] = 1  # the daemon has processed the end of that loan and all earlier ones
         loans, x._node.buffer.loans = x._node.buffer.loans, None
         x[0] = 7
         with self.assertRaisesRegex(st.FailedPrecondition, "mapped"):
@@ -545,7 +545,7 @@ class MappedMemoryTest(client_case.ClientCase):
             mapping.close()
         del mapping, mappings
         gc.collect()
-        x[0] = 3  # once the daemon knows that all have ended
+        x[0] = 3  # once the daemon has processed all ends
         x.map_memory().close()
 
     def test_map_of_another_tenants_array_is_refused(self):
@@ -653,7 +653,7 @@ class MappedMemoryTest(client_case.ClientCase):
 
 
 class FakeCuda:
-    """libcuda as `Driver` calls it: notes the calls, and fails at the one that is asked for."""
+    """libcuda as `Driver` calls it: records the calls, and fails at the requested one."""
 
     def __init__(self, fails=""):
         self.calls, self.fails = [], fails

@@ -20,7 +20,7 @@ class JitTest(client_case.ClientCase):
         self.rng = np.random.default_rng(5)
 
     def check(self, function, *arguments, **tolerance):
-        """The same results as directly, at the first call and at a replay with other values."""
+        """Results equal those of a direct call, at the first call and at a replay with other values."""
         compiled = st.jit(function)
         for _ in range(2):
             arguments = [self.rng.permuted(one, axis=None) if isinstance(one, np.ndarray) else one for one in arguments]
@@ -149,7 +149,7 @@ class JitTest(client_case.ClientCase):
             for result in results:
                 self.same(result[1], expected[1], rtol=1e-12)
             self.assertEqual(len(self.programs(session)), len(before) + 1)
-            # Those that are gone are deleted with others that are.
+            # Programs of deleted functions are deleted in batches.
             for i in range(101):
                 st.jit(lambda x: st.sort(x + i)[::2] * i)(x)
             self.assertLess(len(self.programs(session)), len(before) + 60)
@@ -274,7 +274,7 @@ class JitTest(client_case.ClientCase):
             self.assertLessEqual(len(calls), 3)
             compiled.clear_cache()
             self.assertEqual(len(compiled.templates), 0)
-        # A static argument is a whole, of which nothing is an input.
+        # A static argument has no inputs in it.
         self.same(st.jit(lambda x, shape: x.reshape(shape), static_argnums=1)(x, (2, 2)), np.arange(4.0).reshape(2, 2))
         decorated = st.jit(static_argnums=(1,))(lambda x, n: x * n)
         self.same(decorated(x, 3), np.arange(4.0) * 3)
@@ -418,7 +418,7 @@ class JitTest(client_case.ClientCase):
         thread = threading.Thread(target=lambda: results.append(slow(st.zeros(3)).to_numpy()))
         thread.start()
         traced.wait(20)
-        self.assertIs(st.current_session(), self.session)  # another thread's trace is not ours
+        self.assertIs(st.current_session(), self.session)  # another thread's trace does not affect this thread
         self.same(st.ones(2) + 1, [2.0, 2.0])
         go_on.set()
         thread.join()

@@ -1,4 +1,4 @@
-"""Kernels and elementwise functions of the user's own."""
+"""User-defined kernels and elementwise functions."""
 
 import contextlib
 import math
@@ -400,7 +400,7 @@ class KernelTest(client_case.ClientCase):
         return y, launch
 
     def test_held_launches_are_sent_by_every_wait(self):
-        """The last launches of a burst wait for no timer where the program waits for anything."""
+        """A wait of the program sends the last launches of a burst before the timer does."""
         y, launch = self.launched()
         stream = _execution.Stream()
         waits = [
@@ -419,7 +419,7 @@ class KernelTest(client_case.ClientCase):
                     self.assertEqual(float(y[0]), before + 5)
 
     def test_timer_does_not_split_a_burst(self):
-        """While launches follow one another it leaves them to travel together; then it sends the last."""
+        """During a burst the timer leaves launches to share a message; then it sends the last ones."""
         y, launch = self.launched()
         with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
             launch()
@@ -465,7 +465,7 @@ class KernelTest(client_case.ClientCase):
         self.same(x, expected)
 
     def test_large_codes_travel_in_separate_messages(self):
-        """A message has a limit, so that not all launches that were held are in one."""
+        """Messages have a limit, so that held launches need several."""
         sources = [f'extern "C" __global__ void f(int* x) {{ x[{i}] += 1; }} // {"x" * 200_000}' for i in range(3)]
         kernels = [st.RawKernel(source, "f") for source in sources]
         x = st.zeros(3, st.int32)

@@ -361,13 +361,13 @@ class LazyTest(client_case.ClientCase):
         self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"])
         self.assertEqual(returned, [True, False, True, True])
         self.assertFalse(any(command.HasField("fetch") for command in sent.commands))
-        # It is an array as any other all the same: the service has it when it needs it.
+        # It is still an ordinary array: the service gets it when needed.
         self.same(x / total, np.arange(5.0) / 10)
         self.assertEqual(total.shape, ())
         total += 1
         self.assertEqual(float(total), 11)
         self.assertEqual(total.to_numpy().dtype, np.float64)
-        # A view's is not computed by a command of its own, and an array's place is kept.
+        # A view's number has no separate command, and an array keeps its device.
         self.assertEqual(float(x[3]), 3)
         first, second = st.asarray(7), st.asarray(2)
         self.assertEqual([int(one) for one in divmod(first + 0, second)], [3, 1])
@@ -592,7 +592,7 @@ class LazyTest(client_case.ClientCase):
         self.assertEqual(wrong, [])
 
     def test_released_handles_precede_new_arrays(self):
-        """A loop that replaces an array needs no memory for a third one."""
+        """A loop that replaces an array needs memory for two only."""
         x = st.zeros(10)
         x.block_until_ready()
         with Sent(self.session) as sent:
@@ -608,7 +608,7 @@ class LazyTest(client_case.ClientCase):
         self.assertGreaterEqual(num_in_front, 1)
 
     def test_weight_and_inline_uses_are_counted_separately(self):
-        """How often a value of the host travelled is no part of what its readers fuse."""
+        """The number of inline uses of a host value does not count in the weight of its readers."""
         x = st.asarray(np.arange(5.0))
         for i in range(2):
             (x + i).to_numpy()
@@ -668,7 +668,7 @@ class LazyTest(client_case.ClientCase):
 
     @contextlib.contextmanager
     def long_from(self, num_bytes):
-        """Operations that move `num_bytes` are long; each travels alone, however soon it follows another one."""
+        """Operations that move `num_bytes` are long; each travels alone, also right after another one."""
         with (
             unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes),
             unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0),
@@ -738,7 +738,7 @@ class LazyTest(client_case.ClientCase):
             y = (st.exp(x) + x) * 2
             part = y.T[1:]
             self.assertEqual(sent.num_messages, 0)
-            # The sum's elements go with it, in one command; values that only y needs do not.
+            # The sum's command computes its elements; values that only y needs are separate.
             total = st.sum(st.cos(x) * x + 1, axis=0)
             self.assertEqual(sent.num_messages, 0)  # the argument is held as yet
             part_of_total = total[0].to_numpy()
@@ -763,7 +763,7 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(sent.kinds, ["reduction"])
 
     def test_reductions_compute_elements_that_nothing_else_reads(self):
-        x, host = self.matrix(96)  # too large for NumPy's part in loops of the host (decision 0043)
+        x, host = self.matrix(96)  # too large for loops on the host (decision 0043)
         y = (x[0] + 0).block_until_ready()
         for reduce in (st.sum, st.prod, st.min, st.max, st.mean, st.any, st.all, st.argmin, st.argmax, st.norm,
                        st.count_nonzero):

@@ -1,4 +1,4 @@
-"""Named arrays, jobs and modules: what outlives a session."""
+"""Resources that outlive a session: named arrays, jobs and modules."""
 
 import io
 import os
@@ -46,7 +46,7 @@ class NamedTest(client_case.ClientCase):
             self.same(loaded, 2 * x)
             loaded[0] = 7
             self.same(st.load(full)[0], np.full(3, 7.0))
-            # No read is kept: another session, and another array of the name, writes the elements.
+            # Reads are not cached: another session, and another array of the name, writes the elements.
             ours, twin = st.load(full), st.load(full)
             self.same(ours[0], np.full(3, 7.0))
             self.same(twin, np.array([[7, 7, 7], [6, 8, 10.0]]))

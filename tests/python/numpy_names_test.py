@@ -160,8 +160,8 @@ OF_ORDER = re.compile(r"\.(sort|unique\w*|partition|setdiff1d|setxor1d|union1d|i
 # NumPy 2.5 refuses them; ours, as CuPy's, has them with every NumPy.
 NUMPY = tuple(int(part) for part in np.__version__.split(".")[:2])
 REMOVED_IN_2_5 = {"m.cross([1, 2], [3, 4, 5])"}
-# Where ours differs on purpose: NumPy's error is one of its insides, or its answer is of complex numbers in an order
-# that the service's operation does not have.
+# Intended differences: NumPy's error is internal, or its result orders complex numbers in a way that the
+# service lacks.
 DIFFERENT = {
     ("m.tril(a)", ()), ("m.triu(a, 1)", ()), ("m.polyder(a)", (2, 3)), ("m.polyder(a)", (2, 3, 2)),
 }
@@ -303,7 +303,7 @@ class NamesTest(NamesCase):
 
 
 class ClosedTest(NamesCase):
-    """No public name of NumPy is forgotten, and what is there is documented."""
+    """Every public name of NumPy is present or refused, and those present are documented."""
 
     def test_every_name_exists_or_is_refused(self):
         public = {name for name in dir(np) if not name.startswith("_")}
@@ -433,7 +433,7 @@ class ClosedTest(NamesCase):
                 try:
                     call()
                 except TypeError:
-                    self.assertEqual(name, "numpy.isnat")  # NumPy's own answer for numbers
+                    self.assertEqual(name, "numpy.isnat")  # NumPy's result for numbers
                 self.assertEqual([one.category for one in caught], [st.DownloadWarning])
                 self.assertEqual((caught[0].filename, caught[0].lineno), (__file__, call.__code__.co_firstlineno))
                 self.assertIn(name.rpartition(".")[2], str(caught[0].message))
@@ -533,7 +533,7 @@ class ClosedTest(NamesCase):
                 st.unwrap(x),
                 st.choose(st.arange(3) + 0, [1, 2, 3]),
             ]
-        # Long chains are sent as they are recorded; nothing comes back.
+        # Long chains are sent as they are recorded, without a read.
         read = [
             one
             for one in sent.commands

@@ -1,5 +1,5 @@
-"""Rules that many of NumPy's functions share: words and numbers of options, types of numbers, negative zeros. Each is
-asked of both libraries, by one text."""
+"""Rules that many of NumPy's functions share: words and numbers of options, types of numbers, negative zeros.
+Both libraries evaluate the same text."""
 
 import inspect
 import math
@@ -76,7 +76,7 @@ WORDS = {
     ("sort", "table", "x", None): ("np.isin(X([1, 2]), X([1]), kind={})",),
 }
 
-# Numbers of Python have no type of their own, NumPy's have one, and a float64 is also one of Python's.
+# Python's numbers are weak, NumPy's have a type, and a float64 is also a Python float.
 NUMBERS = (
     "np.isclose(X(F4([1, 1.1])), {}, rtol=0, atol=1e-9)",
     "np.isclose({}, X(F4([1, 1.1])), rtol=0, atol=1e-9)",
@@ -322,7 +322,7 @@ class NumpyRules(client_case.ClientCase):
         st.seterr(**before)
         with client_case.Sent(self.session) as sent:
             1 / (z[st] + 1)  # noqa: B018
-        self.assertEqual(sent.num_messages, 0)  # nothing is read where nothing was asked for
+        self.assertEqual(sent.num_messages, 0)  # without explicit treatment nothing is read
 
     def test_warnings_of_slices(self):
         for text in SLICES:

@@ -1,4 +1,4 @@
-"""The runners of public programs: they notice what differs from NumPy, and what stops."""
+"""The runners of public programs report differences from NumPy and failures."""
 
 import ast
 import json

@@ -705,7 +705,7 @@ class RandomTest(client_case.ClientCase):
         values = [float(rng.random()) for _ in range(5)]
         rng.bit_generator.state = state
         self.assertEqual([float(rng.random()) for _ in range(5)], values)
-        for scale in range(1, 200):  # ever new kinds
+        for scale in range(1, 200):  # a new kind each time
             rng.gamma(2.0 + scale)
         rng, alone = st.random.Generator(4), st.random.Generator(4)
         alone._ahead.number = lambda kind, state, single, *_: single()

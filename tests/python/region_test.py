@@ -1,4 +1,4 @@
-"""Memory shared with the daemon: used by itself, kept out of the way where it cannot be."""
+"""Memory shared with the daemon: used automatically where it is available."""
 
 import gc
 import threading
@@ -53,7 +53,7 @@ class RegionTest(client_case.ClientCase):
         self.round_trip(np.arange(least, dtype=np.uint8))
         region = self.own._shared._bounce
         self.assertLess(region.size, 8 * MIB)
-        # Once it is there, others do too where a call costs little.
+        # Smaller arrays also use an existing region where a call is cheap.
         uploads = []
         put = _transfer._put_shared
         with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (uploads.append(1), put(*arguments))):

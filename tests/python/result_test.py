@@ -1,4 +1,4 @@
-"""Large results lie in memory that the daemon shares: whose it is, for how long, and when it is another array's."""
+"""Large results in memory that the daemon shares: its owner, lifetime and reuse."""
 
 import gc
 import os
@@ -37,7 +37,7 @@ class ResultTest(client_case.ClientCase):
             return st.asarray(values, **options)
 
     def place(self, values):
-        """The region that they lie in, and where."""
+        """The region that contains the values, and their offset."""
         return self.own._shared.arrays.find(address_of(values), values.nbytes)
 
     def filled(self, value, size=3 * MIB):
@@ -162,7 +162,7 @@ class ResultTest(client_case.ClientCase):
         mock.patch.stopall()
         array, other = self.filled(1), self.filled(2, 5 * MIB)
         kept = [array.to_numpy() for _ in range(10)]
-        # The first may be the only one; those that do not come back are followed by ever fewer.
+        # The first read may be the only one; results that are not released get fewer and fewer regions.
         self.assertEqual([i for i, one in enumerate(kept) if self.place(one) is not None], [1, 2, 4, 8])
         self.assertIsNone(self.place(other.to_numpy()))
         names = {self.place(kept[i])[0] for i in (1, 2, 4, 8)}
@@ -260,7 +260,7 @@ class ResultTest(client_case.ClientCase):
     def test_result_outlives_a_session_that_the_daemon_ends(self):
         got = self.filled(1).to_numpy()
         self.own._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.own.name))
-        # It is ended by another thread of the daemon: what is made after it by the same threads comes later.
+        # Another thread of the daemon ends it; later work of the same threads follows it.
         self.assertTrue((self.connect(self.daemon) and got == 1).all())
 
     def test_result_outlives_the_daemon(self):

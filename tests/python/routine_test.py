@@ -33,7 +33,7 @@ class RoutineTest(client_case.ClientCase):
                 self.same(self.array[key], x[key])
         self.same(self.array[st.asarray(i)], x[i])
         self.same(self.array[self.array > 20], x[mask])
-        # The standard's, not NumPy's: an extent of a mask may be 0.
+        # As the array API, unlike NumPy: an extent of a mask may be 0.
         self.same(self.array[np.zeros((0,), bool)], np.zeros((0, 4, 5)))
         for wrong in (np.array([0.5]), np.array([True]), (0, 0, 0, i), (7, i)):
             with self.assertRaises(IndexError):
@@ -117,7 +117,7 @@ class RoutineTest(client_case.ClientCase):
         host = (self.host % 3).astype(np.int32)
         for ours, theirs in zip(st.nonzero(st.asarray(host)), np.nonzero(host)):
             self.same(ours, theirs)
-        second = st.nonzero(st.asarray(host))[1]  # the others are gone
+        second = st.nonzero(st.asarray(host))[1]  # the others are deleted
         self.same(second, np.nonzero(host)[1])
         for values in (host, np.array([3.0, 1.0, 3.0, 1.0, -0.0]), np.array([True, False]), np.zeros((0,), np.int64)):
             ours, theirs = st.unique_all(st.asarray(values)), np.unique_all(values)

@@ -70,7 +70,7 @@ class ShardingTest(client_case.ClientCase):
     # --- bytes in and out ---
 
     def test_reductions_of_expressions(self):
-        """With numbers and arrays in one piece among what the elements are computed from."""
+        """Inputs include numbers and whole arrays."""
         host = np.random.default_rng(5).normal(size=(23, 31))
         row = host[3].copy()
         for split in (0, 1):
@@ -135,7 +135,7 @@ class ShardingTest(client_case.ClientCase):
             self.assertEqual(len(array.devices), len(self.devices))
             for begin, end in [(0, size), (3, 200), (size, size), (size - 1, size), (50, 51)]:
                 self.assertEqual(self.fetch(name, begin, end), host.tobytes()[begin:end])
-            # Over what is there.
+            # Overwrites existing arrays.
             other = host + 1000
             self.put(str(handle), other, 20, 333, overwrite=True)
             expected = host.tobytes()[:20] + other.tobytes()[20:333] + host.tobytes()[333:]
@@ -344,7 +344,7 @@ class ShardingTest(client_case.ClientCase):
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_MEAN, where=row), host.mean(where=mask[0]))
 
     def test_variances_of_parts_that_differ(self):
-        """The parts' means are far from each other and large; a part has nothing that counts."""
+        """The parts' means differ and are large; one part has no element that counts."""
         host = np.random.default_rng(3).normal(size=(24, 50)) + 1e6 * (1 + np.arange(24)[:, None] // 6)
         for dtype, rtol in ((np.float64, 1e-14), (np.float32, 1e-6), (np.complex128, 1e-14)):
             whole = host.astype(dtype)
@@ -427,7 +427,7 @@ class ShardingTest(client_case.ClientCase):
         columns = rows.to_sharding(st.Sharding(1, self.devices))
         np.testing.assert_array_equal((columns + 1).to_numpy(), host + 1)
         np.testing.assert_array_equal(columns.to_sharding(None).to_numpy(), host)
-        # An operand in one piece is cut where it lies.
+        # A whole operand is split on its device.
         np.testing.assert_array_equal((rows + x).to_numpy(), host + host)
         np.testing.assert_array_equal((rows + st.asarray(host)).to_numpy(), host + host)
 
@@ -585,7 +585,7 @@ class ShardingTest(client_case.ClientCase):
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=f"{tenant}/arrays/spread"))
 
     def test_small_results_of_an_array_that_another_client_spread(self):
-        """They come back with the command that computes them, and are spread where they are used again."""
+        """They return with the command that computes them, and are spread at their next use."""
         host = np.arange(6.0)
         spec = array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT64, shape=[6])
         header = array_service_pb2.PutArrayRequest.Header(
@@ -594,7 +594,7 @@ class ShardingTest(client_case.ClientCase):
         )
         self.session._arrays.PutArray(iter([array_service_pb2.PutArrayRequest(header=header),
                                             array_service_pb2.PutArrayRequest(data=host.tobytes())]))
-        for described in (True, False):  # False: it was spread after this client had asked for it
+        for described in (True, False):  # False: it was spread after this client's request
             with st.connect(self.daemon.address, timeout=120) as other:
                 x = other.array("spread_elsewhere")
                 self.assertTrue(other._has_sharded)
@@ -699,7 +699,7 @@ class RestartTest(unittest.TestCase):
         described = self.arrays.GetArray(array_service_pb2.GetArrayRequest(name=f"{self.session}/arrays/1")).array
         self.assertEqual(described.state, described.STATE_READY)
         self.assertGreaterEqual(len(described.sharding.devices), 2)
-        # The upload goes on from where it was, and the arrays can be worked with.
+        # The upload resumes at its position, and the arrays are usable.
         array = self.put("4", host, half, host.nbytes, split)
         self.assertEqual(array.state, array.STATE_READY)
         self.add(1, 4, 5)

@@ -1,4 +1,4 @@
-"""The stream of commands over local connections, against a daemon's side that the test plays itself."""
+"""The stream of commands over local connections, against a simulated daemon."""
 
 import os
 import signal
@@ -132,7 +132,7 @@ class ReceivingTest(unittest.TestCase):
                 try:
                     while message is None:
                         message = self.connection.receive()
-                    time.sleep(0.001)  # the interrupt may be still to come
+                    time.sleep(0.001)  # the interrupt may not have arrived yet
                 except KeyboardInterrupt:
                     interrupts += 1
             self.connection.advance()
@@ -141,7 +141,7 @@ class ReceivingTest(unittest.TestCase):
         self.assertEqual(interrupts, rounds)
 
     def test_sent_bytes_are_not_sent_again(self):
-        # As an interrupt leaves it that came between the call of the system and the end of `flush`.
+        # The state after an interrupt between the system call and the end of `flush`.
         sent = [pb.ExecuteRequest(session=name).SerializeToString() for name in ("first", "second")]
         self.connection.put(sent[0])
         message, counts = self.connection._unsent[0]
@@ -176,7 +176,7 @@ class ReceivingTest(unittest.TestCase):
         waiting = threading.Thread(target=lambda: self.assertIsNone(self.take(time.monotonic() + 0.05)))
         waiting.start()
         while waiting.is_alive():
-            self.assertFalse(self.connection.has_news())  # a poll object bears no two threads
+            self.assertFalse(self.connection.has_news())  # threads must not share a poll object
         self.daemon.sendall(b"x")
         self.assertTrue(self.connection.has_news())
 
@@ -313,7 +313,7 @@ class StreamTest(unittest.TestCase):
 
     def test_many_threads(self):
         def shuffled(there, requests):
-            """Answers come out of order, two requests at a time where there are so many."""
+            """Answers come out of order, for up to two requests at a time."""
             kept = []
             for request in requests:
                 kept.append(request.commands[0].id)
@@ -423,7 +423,7 @@ class StreamTest(unittest.TestCase):
         answers = [self.send(stream, i, data=bytes(1 << 20)) for i in range(1, 30)]
         self.assertTrue(stream.wait(answers[-1], 60))
         self.assertTrue(all(answer.done for answer in answers))
-        # While another thread reads, and once it does not any more.
+        # While another thread reads, and after that.
         answers = [self.send(stream, 100)]
         waiting = threading.Thread(target=stream.wait, args=(answers[0], 60))
         waiting.start()
@@ -515,7 +515,7 @@ class StreamTest(unittest.TestCase):
                 frame(response(request.commands[0].id)) + frame(status_pb2.Status(code=4, message="idle"), STATUS)
             )
             ended.set()
-            list(requests)  # goes on reading, as the contract has it
+            list(requests)  # continues to read, as the contract requires
 
         stream = self.serve(one_only)
         for i in range(1, 4):

@@ -52,7 +52,7 @@ def _pythons():
             version = (3, int(match[1])) if match else (0, 0)
             if version < (3, 9) or version in found:
                 continue
-            # A name in PATH may stand for a version that is not there.
+            # A name in PATH may refer to a version that is not installed.
             works = subprocess.run([str(path), "-c", "import ensurepip, venv"], capture_output=True, timeout=60)
             if works.returncode == 0:
                 found[version] = str(path)

@@ -313,7 +313,7 @@ class VmapTest(client_case.ClientCase):
 
     def test_arrays_written_before_they_are_known_to_differ(self):
         def assigned(x, i):
-            y = st.concat([x, x[:1] * 0])  # is made whole, then written in parts
+            y = st.concat([x, x[:1] * 0])  # is created whole, then written in parts
             st.add.at(y, i, 1.0)
             y[i] = y[i] * 2
             return y
