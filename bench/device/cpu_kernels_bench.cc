@@ -540,7 +540,7 @@ class Bench {
     });
   }
 
-  // What the device does for matmul, without a daemon.
+  // The device's matmul without a daemon.
   void Blas(bool wide) {
     const int size = 2 * options_.matrix;
     const int64_t item = wide ? 8 : 4;

@@ -1,7 +1,7 @@
-// cpu_operations_bench: reductions and products as the CPU device runs them, without a daemon,
-// beside what bounds them: the same bytes read by a plain C++ loop, or OpenBLAS called directly.
-// One thread against one and all cores against all, in turns, after each of which OpenBLAS's
-// threads are given the time that they watch for more work. Every result is checked.
+// cpu_operations_bench: reductions and products as the CPU device runs them, without a daemon, next
+// to their bounds: a plain C++ loop that reads the same bytes, or OpenBLAS called directly. One
+// thread against one and all cores against all, in turns, after each of which OpenBLAS's threads
+// are given the time that they watch for more work. Every result is checked.
 #include <cblas.h>
 
 #include <atomic>
@@ -61,7 +61,7 @@ void Fill(T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) values[i] = ValueAt<T>(i);
 }
 
-// What a row or column of `count` values that are `step` apart makes.
+// The result for a row or column of `count` values at a stride of `step`.
 template <typename T>
 double Expected(R::Function function, const T* values, int64_t count, int64_t step) {
   double sum = 0;
@@ -125,7 +125,7 @@ class Bench {
     }
   }
 
-  // Beside one read of the same memory.
+  // Compared with one read of the same memory.
   template <typename T>
   void Reductions() {
     const int64_t side = options_.side;
@@ -179,7 +179,7 @@ class Bench {
     }
   }
 
-  // Matrix by vector, vector by matrix, vector by vector; beside OpenBLAS.
+  // Matrix by vector, vector by matrix, vector by vector; compared with OpenBLAS.
   template <typename T>
   void Vectors() {
     const int64_t side = options_.side;

@@ -19,7 +19,7 @@ _PRECOMPILED = BUILD / "precompiled-gpu"
 # Libraries of every Linux; other shared libraries are packed.
 _SYSTEM_LIBRARIES = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so",
                      "libstdc++.so", "libgcc_s.so")  # fmt: skip
-# What a GPU machine takes in one go.
+# Size limit of one upload to a GPU machine.
 _LIMIT_BYTES = 60 << 20
 
 
