@@ -374,7 +374,7 @@ TEST_F(KernelArguments, GlobalsAreCheckedAgainstModule) {
   global->set_raw(std::string(17, 'x'));
   EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_SIZE_MISMATCH);
 
-  global->set_name("opaque");  // of unknown size and type: the device checks them
+  global->set_name("opaque");  // unknown size and type: the device checks them
   EXPECT_TRUE(bind().ok()) << bind();
   *global->mutable_scalar() = Int(3);
   EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
