@@ -1,4 +1,4 @@
-"""The `stride` command with no daemon about: it starts its own, does the job, and leaves nothing behind.
+"""The `stride` command without a daemon: it starts a private one, does the job, and cleans up.
 
 Usage: cli_test.py STRIDE
 """
