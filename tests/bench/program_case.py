@@ -12,7 +12,7 @@ class ProgramCase(unittest.TestCase):
     program = ""
 
     def run_program(self, *arguments):
-        """What it printed, and what it wrote as JSON."""
+        """Its printed text, and its JSON output."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
             run = subprocess.run([self.program, *arguments, f"--json={path}"], capture_output=True, text=True, timeout=280)
