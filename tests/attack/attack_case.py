@@ -1,4 +1,4 @@
-"""Invariants of every attack: no other client is affected, nothing leaks, the daemon lives.
+"""What every attack must leave true: nobody else is hurt, nothing stays behind, the daemon lives.
 
 Usage of each suite: python NAME_test.py STRIDED [unittest's arguments]
 """
@@ -18,7 +18,7 @@ from bystander import Bystander  # noqa: E402
 from daemon_process import DaemonProcess  # noqa: E402
 
 QUIET_SECONDS = 0.5
-# A busy machine delays calls by itself: a delay below this is not attributed to the attack.
+# A machine with other things to do delays calls by itself: below this no delay is laid at an attack's door.
 FLOOR_MS = 50
 ATTEMPTS = 4
 # Processors that other programs may take during an attempt that is to be believed, and how many more are made for one that is not.
@@ -32,7 +32,7 @@ THREAD_SLACK = 12
 DESCRIPTOR_SLACK = 8
 FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200", "--max-connections=700",
          "--max-connections-per-peer=256", "--max-threads=512"]
-# Blocks of the bystander's call in progress: three of the smallest size.
+# Of the bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # Messages above the level of information that the daemon may log while it is attacked.
 EXPECTED_LOG = re.compile(
@@ -45,7 +45,7 @@ STRIDED = ""
 
 
 def other_cpu_seconds():
-    """Processor time since the start used by other programs or stolen, not by this process or its children."""
+    """Processor time since the start that neither this process nor those it started took: of other programs, and stolen."""
     tick = os.sysconf("SC_CLK_TCK")
     fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields
@@ -55,7 +55,7 @@ def other_cpu_seconds():
             pid, rest = int(stat.parent.name), stat.read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        # Includes children that have ended.
+        # With that of children that have ended.
         times[pid], parents[pid] = sum(map(int, rest[11:15])), int(rest[1])
     ours, frontier = 0, {os.getpid()}
     while frontier:
@@ -77,7 +77,7 @@ class AttackCase(unittest.TestCase):
         stubs.make(cls._stubs.name)
         cls.daemon = DaemonProcess(STRIDED, cls.flags)
         cls.calm = Bystander(cls.daemon.unix, cls._stubs.name, cls.token)
-        # A real attacker has a separate machine; here it must not displace the daemon from a core.
+        # An attacker has a machine of its own; here it must not take the daemon's turn on a core.
         os.nice(5)
         cls.channel = cls.new_channel()
         cls.calm.measure(0.5)
@@ -106,7 +106,7 @@ class AttackCase(unittest.TestCase):
 
     @staticmethod
     def excess(before, now):
-        """The quantities that have grown."""
+        """What is more than it was."""
         slack = {"descriptors": DESCRIPTOR_SLACK, "threads": THREAD_SLACK, "rss": RSS_SLACK, "array_bytes": CALM_BYTES}
         return {key: (before[key], now[key]) for key in slack if now[key] > before[key] + slack[key]}
 
@@ -167,7 +167,7 @@ class AttackCase(unittest.TestCase):
 
     @classmethod
     def new_channel(cls):
-        """A separate connection."""
+        """A connection of its own."""
         return grpc.insecure_channel(cls.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)])
 
     def session(self, **more):

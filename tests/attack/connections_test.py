@@ -1,4 +1,4 @@
-"""Attacks with connections: floods, silence, bytes that are not HTTP/2."""
+"""Attacks with connections: floods, silence, bytes that are no HTTP/2."""
 
 import os
 import random
@@ -12,7 +12,7 @@ from http2 import HEADERS, PREFACE, SETTINGS, Connection, frame
 
 
 def open_sockets(count, target):
-    """As many connections as possible, all silent."""
+    """As many as can be had, none of which says anything."""
     sockets = []
     for _ in range(count):
         try:
@@ -26,7 +26,7 @@ class ConnectionsTest(AttackCase):
     def flood(self, target, deadline):
         sockets = open_sockets(400, target)
         self.assertGreater(len(sockets), 256)
-        # Connections over the limit of 256 per peer were closed.
+        # Those over the limit of 256 for one peer were hung up on.
         self.assertTrue(sockets[-1].closed())
         time.sleep(max(0, deadline - time.monotonic()))
         for connection in sockets:
@@ -70,7 +70,7 @@ class ConnectionsTest(AttackCase):
         self.attack(work)
 
     def test_who_greets_nobody_is_hung_up_on(self):
-        """Closed ten seconds after the connect; a connection with a greeting stays."""
+        """Ten seconds after the connect; who has greeted stays."""
         silent = [Connection(self.daemon.port, hello=False) for _ in range(3)]
         polite = Connection(self.daemon.port)
         for connection, beginning in zip(silent, (b"", PREFACE[:9], PREFACE)):
@@ -82,7 +82,7 @@ class ConnectionsTest(AttackCase):
         polite.close()
 
     def test_no_http2(self):
-        """A connection with HTTP/1, TLS or random bytes is closed."""
+        """HTTP/1, TLS and random bytes are hung up on."""
         hello = bytes.fromhex("16030100") + bytes([120]) + b"\x01\0\0t\x03\x03" + os.urandom(114)
         generator = random.Random(1)
 

@@ -1,4 +1,4 @@
-"""Attacks with HTTP/2 frames: endless headers, resets, pings, windows, false lengths, unknown methods."""
+"""Attacks with HTTP/2 frames: headers without end, resets, pings, windows, lengths that lie, methods that are none."""
 
 import re
 import time
@@ -17,7 +17,7 @@ UNIMPLEMENTED = 12
 
 class FramesTest(AttackCase):
     def repeat(self, data, first=b"", pause=0.0, connections=1):
-        """Sends `data` repeatedly, on a new connection whenever the daemon closes one."""
+        """Sends `data` over and over, on a new connection whenever the daemon hangs up."""
         def work(deadline):
             open_ones = []
             try:
@@ -36,7 +36,7 @@ class FramesTest(AttackCase):
         return work
 
     def one_call(self, *arguments, **named):
-        """The status of a call on a separate connection."""
+        """The status of a call on a connection of its own."""
         with Connection(self.daemon.port) as connection:
             connection.send(call(1, *arguments, **named))
             return connection.status()
@@ -55,7 +55,7 @@ class FramesTest(AttackCase):
         self.attack(self.repeat(frame(CONTINUATION, 0, 1) * 200, opening, pause=0.002))
 
     def test_one_header_without_end(self):
-        """A header with a declared length of 256 MiB, sent in small pieces (CVE-2023-33953)."""
+        """Its length is declared as 256 MiB and it comes in small pieces (CVE-2023-33953)."""
         opening = frame(HEADERS, 0, 1, request_headers(LIST) + b"\0" + integer(4, 7) + b"long" + integer(1 << 28, 7))
         self.attack(self.repeat(frame(CONTINUATION, 0, 1, b"z" * 1000) * 4, opening, pause=0.01))
 
@@ -103,7 +103,7 @@ class FramesTest(AttackCase):
         self.assertIn("connection ended: too many cancelled calls", self.daemon.log())
 
     def test_five_hundred_calls_cancelled_at_once_are_fine(self):
-        """With a daemon that has the default number of threads."""
+        """By a daemon with as many threads as it has where nobody says otherwise."""
         daemon = DaemonProcess(attack_case.STRIDED, ["--cpu-devices=1x1", "--trust-tenant-header"])
         self.addCleanup(daemon.stop)
         headers = request_headers(LIST)
@@ -201,7 +201,7 @@ class FramesTest(AttackCase):
         self.attack(work)
 
     def test_compression_bombs(self):
-        """Half a megabyte that expands to 256: refused compressed, never expanded."""
+        """Half a megabyte that becomes 256: refused as it is, never unpacked."""
         bomb = bytes(256 << 20)
 
         def work(deadline):
@@ -216,7 +216,7 @@ class FramesTest(AttackCase):
         self.attack(work)
 
     def test_slow_windows(self):
-        """A peer with empty windows gets no response, and only its own calls wait for it."""
+        """A peer whose windows are empty gets no answer, and nothing waits for it but its own calls."""
         def work(deadline):
             connections = []
             for _ in range(20):

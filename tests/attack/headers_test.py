@@ -1,4 +1,4 @@
-"""Endless header blocks at full speed (CVE-2023-33953), and large uploads, which must not be mistaken for them."""
+"""Header blocks without end as fast as they can be sent (CVE-2023-33953), and large uploads, which must not be taken for such."""
 
 import pathlib
 import ssl
@@ -16,7 +16,7 @@ from http2 import CONTINUATION, HEADERS, Connection, field, frame, integer, requ
 MIB = 1 << 20
 LIST = "/stride.v1.DeviceService/ListDevices"
 WHOLE_BYTES = 300 * MIB
-# Bound on the daemon's growth by one such connection, or many in sequence.
+# What one such connection, or many in a row, may make the daemon take.
 MOST_GROWTH = 32 * MIB
 UPLOADS = 4
 UPLOAD_BYTES = 128 * MIB
@@ -32,7 +32,7 @@ class HeadersTest(AttackCase):
         return self.daemon.port, self.daemon.unix_path
 
     def send_whole(self, target, opening, data):
-        """The number of bytes that the daemon accepted before it closed the connection."""
+        """How many bytes the daemon took before it hung up."""
         with Connection(target, tls=self.tls) as connection:
             sent = 0
             while sent < WHOLE_BYTES and connection.send(data if sent else opening + data):
@@ -46,7 +46,7 @@ class HeadersTest(AttackCase):
             before, peak, connections = self.daemon.rss_bytes(), 0, 0
             while time.monotonic() < deadline:
                 for target in self.targets():
-                    # Bytes in flight when the daemon closes the connection count as sent.
+                    # What is on its way when the daemon hangs up counts as sent.
                     self.assertLess(self.send_whole(target, opening, data), 16 * MIB, "nobody hung up")
                     peak = max(peak, self.daemon.rss_bytes() - before)
                     connections += 1

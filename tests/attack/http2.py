@@ -1,4 +1,4 @@
-"""HTTP/2 frames built by hand (RFC 9113), invalid ones too, and a socket that sends them."""
+"""HTTP/2 frames made by hand (RFC 9113), so that wrong ones can be made, and a socket that says them."""
 
 import re
 import socket
@@ -29,7 +29,7 @@ def integer(value, prefix_bits, first=0):
 
 
 def field(name, value):
-    """A literal header that enters no table."""
+    """A literal header that goes into no table."""
     name, value = (part if isinstance(part, bytes) else part.encode() for part in (name, value))
     return b"\0" + integer(len(name), 7) + name + integer(len(value), 7) + value
 
@@ -42,12 +42,12 @@ def request_headers(path, extra=(), **replaced):
 
 
 def message(payload, compressed=0, length=None):
-    """gRPC's length-prefixed message, whose length may be false."""
+    """gRPC's length-prefixed message, whose length may lie."""
     return struct.pack(">BI", compressed, len(payload) if length is None else length) + payload
 
 
 def call(stream, path, body, extra=(), end=True, **replaced):
-    """A whole request. The body goes in frames of at most 16 KiB, as every peer accepts them."""
+    """A whole request. The body goes in frames of at most 16 KiB, as every peer takes them."""
     out = frame(HEADERS, END_HEADERS, stream, request_headers(path, extra, **replaced))
     pieces = [body[i:i + 16384] for i in range(0, len(body), 16384)] or [b""]
     for i, piece in enumerate(pieces):
@@ -80,7 +80,7 @@ class Connection:
         self.socket.close()
 
     def send(self, data):
-        """Returns False once the daemon has closed the connection or accepts no more."""
+        """False once the daemon has hung up or takes no more."""
         try:
             self.socket.sendall(data)
             return True
@@ -88,7 +88,7 @@ class Connection:
             return False
 
     def read(self, seconds=1.0, until=None):
-        """The bytes received within the time, or until the pattern `until` appears."""
+        """What comes within the time, or until the pattern `until` has come."""
         data, end = b"", time.monotonic() + seconds
         while time.monotonic() < end and not (until and re.search(until, data, re.DOTALL)):
             self.socket.settimeout(max(0.01, end - time.monotonic()))
@@ -104,12 +104,12 @@ class Connection:
         return data
 
     def status(self, seconds=3.0):
-        """grpc-status of the connection's first answered call (its header is not in the table yet); None if none."""
+        """grpc-status of the connection's first answered call (its header is not in the table yet); None: none came."""
         found = re.search(rb"grpc-status[\x01\x02](\d+)", self.read(seconds, rb"grpc-status[\x01\x02]\d+"))
         return int(found.group(1)) if found else None
 
     def closed(self, seconds=3.0):
-        """Whether the daemon closes the connection within the time; bytes received until then are dropped."""
+        """Whether the daemon hangs up within the time; what it says meanwhile is dropped."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.socket.settimeout(max(0.01, end - time.monotonic()))

@@ -1,4 +1,4 @@
-"""Attacks with local connections: invalid frames, silence, unread responses, abandoned calls."""
+"""Attacks with local connections: frames that are none, silence, answers that nobody reads, calls left in the middle."""
 
 import os
 import random
@@ -12,7 +12,7 @@ from attack_case import EVIL, AttackCase
 
 MIB = 1 << 20
 RUN, EXECUTE, EXECUTE_END, STATUS = 1, 2, 3, 4
-# Per tenant: an eighth of attack_case's --max-threads.
+# A tenant's: an eighth of attack_case's --max-threads.
 MOST = 64
 
 
@@ -79,7 +79,7 @@ class LocalTest(AttackCase):
         try:
             connection.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the daemon closed the connection, visible in the next read
+            pass  # it has closed us: shows in what comes back
 
     # --- attacks ---
     def test_frames_that_must_not_be(self):
@@ -106,7 +106,7 @@ class LocalTest(AttackCase):
                     self.send(connection, frame(RUN, os.urandom(random.randrange(1, 5000))))
                     kind, message = self.receive(connection)
                     self.assertEqual(kind, STATUS)
-                    # It serves valid calls in between.
+                    # In between it serves what is right.
                     self.send(connection, frame(RUN, self.run_request()))
                     kind, message = self.receive(connection)
                     self.assertEqual(kind, RUN, message)
@@ -114,7 +114,7 @@ class LocalTest(AttackCase):
         self.attack(work)
 
     def test_silence_and_halves(self):
-        """Connections are limited per tenant; half a large message reserves no memory for the other half."""
+        """A tenant's places are its own; half a large message holds no memory for the other half."""
         def work(deadline):
             held = []
             for i in range(MOST):

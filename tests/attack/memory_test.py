@@ -1,8 +1,8 @@
 """Attacks on the daemon's memory: small messages that become large objects, and messages that never end. They come from
 callers without credentials and from a tenant, over TCP, TLS, a Unix socket and local connections. Calls of other
-clients succeed at the same time.
+clients succeed all the while.
 
-STRIDE_ATTACK_BYTES is the amount that each flood sends; 10737418240 for a long one.
+STRIDE_ATTACK_BYTES is how much each flood sends; 10737418240 for a long one.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ LARGE = {
 
 
 class Peak:
-    """The maximum growth of the daemon's own memory."""
+    """The most by which the daemon's own memory has grown."""
 
     def __init__(self, daemon):
         self._daemon = daemon
@@ -162,7 +162,7 @@ class Flood:
             elif stream in self._windows:
                 self._windows[stream] += increment
         elif kind in (HEADERS, 3):
-            # Answered: the call accepts no more bytes.
+            # Answered: the call takes no more bytes.
             self._left.pop(stream, None)
 
 
@@ -234,7 +234,7 @@ class MemoryTest(AttackCase):
                                 quiet = time.monotonic()
                             else:
                                 time.sleep(0.01)
-                        # Held for the duration of the attack.
+                        # Held as long as the attack lasts.
                         time.sleep(max(0, deadline - time.monotonic()))
                         print(f"{path}: {sum(flood.sent for flood in floods) / MIB:.0f} MiB sent, "
                               f"{sum(not flood.open for flood in floods)} connections ended", flush=True)
@@ -259,7 +259,7 @@ class MemoryTest(AttackCase):
         self.assert_messages_cost_little(CREATE_JOB, LARGE.values(), (AUTHORIZATION,), expected)
 
     def test_objects_that_are_just_small_enough(self):
-        # 30 MiB each: more than a few at once exceed a tenant's limit.
+        # 30 MiB each: more than a few at once are beyond what a tenant may have.
         message = elements(0x52, 360000)
         expected = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
         self.assert_messages_cost_little(CREATE_JOB, [message], (AUTHORIZATION,), expected)

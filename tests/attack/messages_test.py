@@ -1,4 +1,4 @@
-"""Attacks with message contents: deep nesting, huge or false sizes, foreign names, ids of other tenants."""
+"""Attacks with what messages say: deep, huge, sizes that lie, names that point elsewhere, ids of others."""
 
 import time
 import uuid
@@ -122,7 +122,7 @@ class MessagesTest(AttackCase):
             self.assertEqual(self.code_of(lambda: list(replies)), "INVALID_ARGUMENT")
         self.attack(work)
 
-    # --- false sizes ---
+    # --- sizes that lie ---
     def test_declared_sizes(self):
         session = self.session(ttl={"seconds": 5})
 
@@ -178,7 +178,7 @@ class MessagesTest(AttackCase):
                 request = self.array_service.FetchArrayRequest(name=f"{session}/arrays/2", chunk_bytes=chunk)
                 fetch = self.stub("ArrayService").FetchArray(request, metadata=EVIL)
                 self.assertEqual(self.code_of(lambda: list(fetch)), "INVALID_ARGUMENT")
-            # Too many bytes, too few, none, data first, two headers, both at once.
+            # Too much, too little, nothing, data first, two headers, both at once.
             h, d = self.header(session, "3"), self.data
             both = self.header(session, "3")
             both.data = bytes(8)
@@ -245,7 +245,7 @@ class MessagesTest(AttackCase):
         job = jobs.CreateJob(request, metadata=calm).job.name
 
         def work(deadline):
-            # A session of another tenant gives the same error as one that does not exist, with the same text.
+            # A session of another tenant is the same as one that is not there, in the same words.
             def words(name):
                 try:
                     sessions.GetSession(self.sessions.GetSessionRequest(name=name), metadata=EVIL)
@@ -258,7 +258,7 @@ class MessagesTest(AttackCase):
             self.assertEqual(self.code_of(lambda: list(replies)), "NOT_FOUND")
             self.assertEqual(self.put([self.header(theirs), self.data(8)]), "NOT_FOUND")
             self.assertEqual(self.code_of(lambda: jobs.GetJob(self.jobs.GetJobRequest(name=job), metadata=EVIL)), "NOT_FOUND")
-            # A request id of another tenant is free, and reveals nothing of that tenant.
+            # Another's request id is one's own to use, and gives nothing of the other.
             mine = jobs.CreateJob(request, metadata=EVIL).job.name
             self.assertTrue(mine.startswith("tenants/evil/jobs/"), mine)
             # A replay returns the first job.
@@ -287,7 +287,7 @@ class MessagesTest(AttackCase):
             stub.CreateSession(request, metadata=[("stride-tenant", "flooder")])
 
     def test_sources_without_end(self):
-        """Sources that must not break the compiler."""
+        """Sources that the compiler must not choke on."""
         sources = ["#include \"/etc/passwd\"\nextern \"C\" __global__ void k() {}", "#include </dev/zero>", "((((" * 20000,
                    "\0\0\0", "template<int N> struct S { "
                    "static const int v = S<N-1>::v; }; int x = S<100000>::v;", "#error " + "e" * 100000]

@@ -1,4 +1,4 @@
-"""Attacks with regions: floods of their socket, guessed and reused tickets, memory kept or changed during use."""
+"""Attacks with regions: floods of their socket, tickets guessed and used twice, memory kept or changed under the daemon's hands."""
 
 import itertools
 import mmap
@@ -41,7 +41,7 @@ class RegionsTest(AttackCase):
 
     # --- short forms ---
     def region_bytes(self):
-        """According to the daemon's own mappings."""
+        """As the daemon's own mappings have it."""
         total = 0
         with open(f"/proc/{self.daemon.pid}/maps") as maps:
             for line in maps:
@@ -171,9 +171,9 @@ class RegionsTest(AttackCase):
                 os.close(fd)
                 self.assertEqual(kept[-1][reply.offset], ord("x"))
                 connection.shutdown(socket.SHUT_WR)
-                connection.recv(1)  # the export has ended
+                connection.recv(1)  # the loan has ended
                 connection.close()
-            # Bytes of other arrays never appear there, and the daemon has the pages again.
+            # Another array's bytes never come there, and the daemon has the pages back.
             self.put_inline(session, 1 << 40, b"y" * MIB)
             for mapping in kept:
                 end = time.monotonic() + 60
@@ -193,10 +193,10 @@ class RegionsTest(AttackCase):
                     if random.random() < 0.5:
                         silent[-1].send(os.urandom(random.choice((1, 32, 33, 5000))))
                 except (BlockingIOError, TimeoutError, BrokenPipeError, ConnectionResetError):
-                    pass  # its backlog is full, or it closed the connection
+                    pass  # its backlog is full, or it has closed us
                 if len(silent) > SILENT:
                     silent.pop(random.randrange(SILENT)).close()
-            # A client with a ticket is served during the flood.
+            # Who has a ticket is served in the middle of it.
             fd = self.redeem(self.create(self.session()).ticket)
             self.assertIsNotNone(fd)
             os.close(fd)
@@ -227,7 +227,7 @@ class RegionsTest(AttackCase):
                 os.close(fd)
                 kept[-1][0] = 1
                 regions.DeleteRegion(self.regions.DeleteRegionRequest(name=made.region.name), metadata=EVIL, timeout=30)
-                # The daemon has its pages again.
+                # The daemon has its pages back.
                 self.assertEqual(kept[-1][0], 0)
             for mapping in kept:
                 mapping.close()
@@ -292,7 +292,7 @@ class RegionsTest(AttackCase):
                 for size in (33 * MIB, 1 << 40, (1 << 63) - 1, 0, -1):
                     code = self.code_of(lambda: self.create(session, size))
                     self.assertIn(code, ("RESOURCE_EXHAUSTED", "INVALID_ARGUMENT"))
-                # The maximum number, and one more; they end with the session.
+                # As many as it may have, and one more; they go with the session.
                 while self.code_of(lambda: self.create(session, 1)) == "OK":
                     pass
                 pb = stubs.module("session_service_pb2")

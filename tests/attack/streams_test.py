@@ -1,4 +1,4 @@
-"""Attacks with calls: silent streams, slow readers, cancels at all times, clients that die, contended handles."""
+"""Attacks with calls: silent streams, slow readers, cancels at every moment, clients that die, handles fought over."""
 
 import os
 import random
@@ -65,7 +65,7 @@ class StreamsTest(AttackCase):
         self.code_of(lambda: self.stub("SessionService").DeleteSession(request, metadata=EVIL, timeout=30))
 
     def silent_streams(self, open_call, connections=3):
-        """Opens as many calls as connections allow, silent until the deadline."""
+        """Opens as many calls as connections let it, which say nothing until the deadline."""
         def work(deadline):
             done = threading.Event()
 
@@ -85,7 +85,7 @@ class StreamsTest(AttackCase):
 
     # --- silence ---
     def test_silent_executes(self):
-        """More calls than the daemon has threads: those of one tenant are bounded, and other tenants' calls succeed."""
+        """More than the daemon has threads for: those of one tenant are bounded, and others' calls go on."""
         self.attack(self.silent_streams(
             lambda channel, silence: self.stub("ComputeService", channel).Execute(silence, metadata=EVIL)))
 
@@ -156,7 +156,7 @@ class StreamsTest(AttackCase):
         self.assert_settles(before)
 
     def attack_keeps_arrays(self, work):
-        """Like attack(), for an array that lives until its session is closed."""
+        """As attack(), for one whose array lives until its session is closed."""
         excess = self.excess
         self.excess = lambda before, now: {k: v for k, v in excess(before, now).items() if k != "array_bytes"}
         try:
@@ -208,11 +208,11 @@ class StreamsTest(AttackCase):
                 client.send_signal(signal.SIGKILL)
                 client.wait()
                 client.stdout.close()
-        # No client deletes their sessions: these expire with the bytes that had arrived.
+        # Nobody deletes their sessions: these expire, and what had arrived goes with them.
         self.attack(work)
 
     def test_a_handle_made_by_many(self):
-        """Exactly one of the competing streams gets the handle."""
+        """One of all streams that want it gets it."""
         def work(deadline):
             session = self.session()
             channels = [self.new_channel() for _ in range(4)]
@@ -221,7 +221,7 @@ class StreamsTest(AttackCase):
             codes = [reply.results[0].status.code for replies in calls for reply in replies]
             self.assertEqual(len(codes), 32)
             self.assertEqual(codes.count(0), 1)
-            # And released while others use it.
+            # And taken away while others use it.
             release = self.compute.ExecuteRequest(session=session, commands=[
                 self.compute.Command(release=self.compute.Release(handles=[1])), self.compute.Command(operation=self.fill(1)),
                 self.compute.Command(operation=self.add(2)), self.compute.Command(release=self.compute.Release(handles=[2])),

@@ -13,7 +13,7 @@ from daemon_process import DaemonProcess
 TENANTS = 150
 DESCRIPTORS = 1024
 THREADS = 16
-# The maximum on a busy machine; the daemon's own limit is 30 s of drain and 10 s of stopping.
+# The most that a busy machine may take; the daemon's own limit is 30 s of drain and 10 s of stopping.
 STOP_SECONDS = 45
 
 

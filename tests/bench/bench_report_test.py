@@ -1,4 +1,4 @@
-"""The report of `make bench`: reading and joining rows, comparing them with targets and references, failing parts."""
+"""The report of `make bench`: reading and joining rows, judging them by targets and references, and parts that fail."""
 
 import json
 import os
@@ -87,7 +87,7 @@ class DeviceTest(unittest.TestCase):
 
 
 class RoundsTest(unittest.TestCase):
-    """A clock that only runs of benchmarks advance."""
+    """A clock that only turns move."""
 
     def measured(self, seconds, repeats, pause_s=0.0, in_a_row=1):
         turns, now = [], [0.0]

@@ -1,4 +1,4 @@
-"""ci/bench as a new user runs it, small and quick: every part succeeds, and all rows are in one table and one file."""
+"""ci/bench as a stranger runs it, small and quick: every part ends well, and all rows stand in one table and one file."""
 
 import json
 import os

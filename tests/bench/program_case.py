@@ -12,7 +12,7 @@ class ProgramCase(unittest.TestCase):
     program = ""
 
     def run_program(self, *arguments):
-        """Its printed text, and its JSON output."""
+        """What it printed, and what it wrote as JSON."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
             run = subprocess.run([self.program, *arguments, f"--json={path}"], capture_output=True, text=True, timeout=280)

@@ -1,4 +1,4 @@
-"""service_bench runs against a private daemon and reports every row, with sane numbers."""
+"""service_bench runs against a daemon of its own and reports every row, with sane numbers."""
 
 import json
 import pathlib
@@ -37,14 +37,14 @@ class ServiceBenchTest(unittest.TestCase):
             run = subprocess.run(command, capture_output=True, text=True, timeout=850)
             self.assertEqual(run.returncode, 0, run.stderr or run.stdout[-2000:])
             rows = {row["id"]: row for row in json.loads(path.read_text())["rows"]}
-        # Any machine; one device of each kind is measured.
+        # Whatever the machine has; one device of each kind is measured.
         devices = sorted({id.split("/")[1] for id in rows if id.startswith("compile_cold/")})
         self.assertTrue(devices, run.stdout)
         expected = {id.format(device=device) for id in _COMPARED + _ALONE for device in devices}
-        # Two devices of one kind: this machine's, or CPU devices created for it.
+        # Two devices of one kind: this machine's, or CPU devices made for it.
         expected |= {f"tenants/{who}/{device}" for who in ("one", "two") for device in ("cuda:0", "cpu:0") if f"tenants/two/{device}" in rows}
         self.assertTrue(any(id.startswith("tenants/two/") for id in rows))
-        if any(id.startswith("shared_up_dma/") for id in rows):  # this machine has a GPU
+        if any(id.startswith("shared_up_dma/") for id in rows):  # a GPU is here
             expected |= {id for id in rows if "_dma/" in id}
         self.assertEqual(set(rows), expected)
         for id, row in rows.items():

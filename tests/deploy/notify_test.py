@@ -1,4 +1,4 @@
-"""strided notifies its supervisor: READY once it serves, WATCHDOG while it does, STOPPING when it drains, then exit 0.
+"""strided tells its supervisor the truth: READY once it serves, WATCHDOG while it does, STOPPING when it drains, then exit 0.
 
 Usage: notify_test.py STRIDED WORKER_DIR
 """
@@ -50,7 +50,7 @@ class NotifyTest(unittest.TestCase):
         self.daemon.wait()
 
     def wait_for(self, word: str, seconds: float):
-        """Reads the daemon's messages until one contains `word`."""
+        """Reads what the daemon says until a message holds word."""
         end = time.monotonic() + seconds
         self.supervisor.settimeout(0.2)
         while time.monotonic() < end and self.daemon.poll() in (None, 0):

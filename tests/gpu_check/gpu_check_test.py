@@ -1,4 +1,4 @@
-"""Verdicts of ci/gpu on programs that pass, fail, hang, skip everything or cause sanitizer reports."""
+"""What ci/gpu makes of programs that pass, fail, hang, skip everything or upset a sanitizer."""
 
 import os
 import pathlib
@@ -107,7 +107,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("no summary", sanitizer.why_bad("========= COMPUTE-SANITIZER"))
 
     def sanitized(self, report: str) -> tuple[int, str]:
-        """The sanitizer part, with a tool that reports this for every program, and a test that starts a worker."""
+        """The whole sanitizer part, with a tool that says this of all it runs, and a compute test that starts a worker."""
         tool = self.program("tool", f"""
             for word; do case $word in --log-file=*) log=$(echo "${{word#*=}}" | sed "s/%p/$$/");; esac; done
             while case $1 in -*) true;; *) false;; esac; do shift; done

@@ -1,4 +1,4 @@
-"""The `stride` command without a daemon: it starts a private one, does the job, and cleans up.
+"""The `stride` command with no daemon about: it starts its own, does the job, and leaves nothing behind.
 
 Usage: cli_test.py STRIDE
 """

@@ -1,4 +1,4 @@
-"""Every change that breaks clients, and every style violation, is reported; compatible changes are not."""
+"""Each way to break a client, and each style rule, is noticed; what breaks nobody is not."""
 
 import pathlib
 import tempfile
@@ -50,7 +50,7 @@ message WatchResponse {}
 message Unused {}
 """
 
-# (name of the change, old text, new text, part of the line that must be reported)
+# (what is changed, old text, new text, part of the line that must be reported)
 _BREAKING = [
     ("field removed", "  int32 count = 2;\n", "", "field stride.v1.RunRequest = 2 (count): removed"),
     ("field removed, number reserved", "  int32 count = 2;\n", "  reserved 2;\n", "= 2 (count): removed"),

@@ -1,6 +1,6 @@
 """Mixed load of several tenants on a real daemon, while the memory, descriptors and threads of the daemon and its workers are watched.
 
-Usage: soak_test.py STRIDED; $STRIDE_SOAK_SECONDS (60) is the duration. If a number grows, the load continues for up to
+Usage: soak_test.py STRIDED; $STRIDE_SOAK_SECONDS (60) is how long. Where something grows, the load goes on for up to
 PERIODS periods: caches and pools of a slow machine fill late, and a leak grows in every period.
 """
 
@@ -25,7 +25,7 @@ TENANTS = ("ada", "bob", "eve")
 WARM_UP = 0.4
 PERIODS = 4
 SAMPLE_SECONDS = 0.25
-# Bound on the rise of a fitted line over a period, as a share of the mean and at least this many.
+# How much more a fitted line may have risen over a period, as a share of the mean and at least this many.
 MOST_RISE = 0.15
 LEAST_RISE = {"daemon memory": 24 << 20, "workers' memory": 24 << 20, "descriptors": 12, "threads": 12, "arena bytes": 16 << 20}
 KERNEL = 'extern "C" __global__ void axpy(float a, const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; ' \
@@ -33,7 +33,7 @@ KERNEL = 'extern "C" __global__ void axpy(float a, const float* x, float* y, int
 
 
 class Tenant(threading.Thread):
-    """One client: uses every feature of the service repeatedly and checks every result."""
+    """One client: everything that the service does, over and over, with every result checked."""
 
     def __init__(self, address, name, stopping):
         super().__init__(daemon=True)
@@ -47,7 +47,7 @@ class Tenant(threading.Thread):
     def run(self):
         try:
             while not self._stopping.is_set():
-                # A separate channel each time, so that connections open and close.
+                # A channel of its own each time: connections come and go.
                 with grpc.insecure_channel(self._address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
                     self._session(channel)
         except Exception as error:  # The test reports it.
@@ -78,7 +78,7 @@ class Tenant(threading.Thread):
                           op.Operation(ufunc=op.Ufunc(function="add", inputs=[handle(1), handle(2)]), outputs=out(3)),
                           op.Operation(expression=op.Expression(text="x*2 - y", inputs={"x": handle(3), "y": handle(1)}), outputs=out(4)),
                           op.Operation(reduction=op.Reduction(function=op.Reduction.FUNCTION_MAX, input=handle(4)), outputs=out(5)),
-                          # A refused operation.
+                          # One that is refused.
                           op.Operation(ufunc=op.Ufunc(function="nothing", inputs=[handle(1)]), outputs=out(6))]
             commands = [self.compute_service.Command(id=i, operation=operation) for i, operation in enumerate(operations)]
             request = self.compute_service.ExecuteRequest(session=name, commands=commands)
@@ -101,7 +101,7 @@ class Tenant(threading.Thread):
             release = self.compute_service.Command(release=self.compute_service.Release(handles=range(1, 7)))
             list(compute.Execute(iter([self.compute_service.ExecuteRequest(session=name, commands=[release])]), **call))
             self.rounds += 1
-        # Half of the sessions expire, with the bytes of interrupted uploads in them.
+        # Half of the sessions are left to expire, with what an upload cut off left in them.
         if self._random.random() < 0.5:
             sessions.DeleteSession(self.session_service.DeleteSessionRequest(name=name), **call)
         else:
@@ -159,7 +159,7 @@ class SoakTest(unittest.TestCase):
         self.assertEqual(self.daemon.stop(), 0, self.daemon.log())
 
     def _watch(self, tenants, seconds):
-        """Samples for this many seconds, as (time, numbers by name). Ends early if a tenant has failed."""
+        """Samples of so many seconds, as (time, numbers by name). Ends early where a tenant has failed."""
         samples, start = [], time.monotonic()
         while time.monotonic() < start + seconds and not any(tenant.failure for tenant in tenants):
             samples.append((time.monotonic(), self._sample()))
@@ -195,7 +195,7 @@ class SoakTest(unittest.TestCase):
         return growing
 
     def _check_empty(self):
-        """Sessions expire with all of their resources."""
+        """Sessions expire with all that was in them."""
         end = time.monotonic() + 30
         while left := sum(sample.array_bytes for sample in self._devices()):
             self.assertLess(time.monotonic(), end, f"{left} bytes of arrays are left")
