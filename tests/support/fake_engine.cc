@@ -70,7 +70,7 @@ struct FakeEngine::State {
     scheduler::Ticket::Done done;
     absl::Status end;
   };
-  std::multimap<const scheduler::Ticket*, Callback> callbacks;  // unfinished work
+  std::multimap<const scheduler::Ticket*, Callback> callbacks;  // of unfinished work
   std::map<std::string, FakeArray> arrays;
   std::map<std::string, v1::Job> jobs;
   std::map<std::string, v1::Module> modules;

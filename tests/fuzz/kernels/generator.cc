@@ -13,7 +13,7 @@ namespace {
 // within a warp, or per thread.
 enum Level { kByBlock, kByWarp, kByThread };
 
-constexpr int kMaxDepth = 3;  // for expressions and statements
+constexpr int kMaxDepth = 3;  // limits of expressions and of statements
 
 struct Variable {
   int index;
@@ -23,7 +23,7 @@ struct Variable {
   bool small = false;    // 0..15
 };
 
-// The threads' accesses to a shared array since the last barrier.
+// Accesses of the threads to a shared array since the last barrier.
 struct Mode {
   enum Kind { kFree, kOwned, kRead, kAtomic, kSingle, kConflict };
   Kind kind = kFree;
@@ -712,7 +712,7 @@ class Generator {
     scope_.clear();
   }
 
-  // The final values of every variable and private array.
+  // Stores the final value of every variable and private array.
   void Finish(std::vector<Statement>& out) {
     Expression sum = Number(Type::kU32, 1);
     auto mix = [&](Expression value) {

@@ -11,7 +11,7 @@
 
 namespace stride::cpu::fuzz {
 
-// The inputs and outputs of a kernel.
+// The memory that a kernel reads and writes.
 struct Memory {
   std::vector<int32_t> out;                  // kNumOwn + 1 slots, one value per thread each
   std::vector<float> real;                   // kNumOwn

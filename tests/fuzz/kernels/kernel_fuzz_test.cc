@@ -30,7 +30,7 @@ constexpr int kKernelsInSource = 12;
 constexpr int kLaunches = 2;
 constexpr int kSecondsForKernel = 60;
 
-// The current kernel, for the handler of a crash or a timeout.
+// The kernel that runs now, for the handler of a crash or of a kernel that does not end.
 char running[256];
 
 void OnSignal(int signal) {

@@ -124,7 +124,7 @@ class SectionsTest : public ::testing::Test {
     return -1;
   }
 
-  // Calls `work` while another thread is in a section of the tenant.
+  // Calls `work` while the tenant's section lasts, on another thread.
   void Within(const TenantId& tenant, const std::shared_ptr<Ticket>& ticket,
               const std::function<void()>& work) {
     absl::Notification inside, leave;

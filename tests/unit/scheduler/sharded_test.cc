@@ -318,7 +318,7 @@ TEST_F(ShardedTest, NewWorkerCopiesAgain) {
   auto sum = Submit(Largest(1, 4));
   ASSERT_TRUE(sum.ok()) << sum.status();
   AWAIT(first->EndNext());
-  // Enough tasks that ready ones wait for a reply.
+  // So many that what is ready waits for an answer.
   std::vector<std::shared_ptr<Ticket>> others;
   for (uint64_t i = 0; i < 8; ++i) others.push_back(*Submit(Negative(2, 10 + i, "devices/cuda:0")));
   AWAIT(first->num_held() >= 8);

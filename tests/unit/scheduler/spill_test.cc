@@ -680,7 +680,7 @@ TEST_F(SpillTest, EmptyArenasAreFreedDuringTheSession) {
 class StreamKindTest : public SpillKindTest {
  protected:
   static constexpr int64_t kLarge = 5 * kMiB;
-  // The first piece or two are in the worker's queue.
+  // Its first piece or two are in the worker's queue.
   std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
                                         absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
@@ -773,7 +773,7 @@ TEST_P(StreamKindTest, CancelEndsAllPieces) {
   ExpectAllReturns();
 }
 
-TEST_P(StreamKindTest, DeadlineEndsAllPieces) {
+TEST_P(StreamKindTest, TheDeadlineHolds) {
   std::shared_ptr<Ticket> ticket;
   auto worker = BeginHeld(&ticket, absl::Milliseconds(500));
   ASSERT_TRUE(Eventually([&] {
@@ -785,7 +785,7 @@ TEST_P(StreamKindTest, DeadlineEndsAllPieces) {
   ExpectWhole(1, kLarge);
 }
 
-TEST_P(StreamKindTest, PieceErrorFailsTheOperation) {
+TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
   std::shared_ptr<Ticket> ticket;
   auto worker = BeginHeld(&ticket);
   ASSERT_TRUE(worker->EndNext());
@@ -800,7 +800,7 @@ TEST_P(StreamKindTest, PieceErrorFailsTheOperation) {
   ExpectWhole(1, kLarge);
 }
 
-TEST_P(StreamKindTest, WorkerDeathRepeatsItsPieces) {
+TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
   std::shared_ptr<Ticket> ticket;
   auto worker = BeginHeld(&ticket);
   for (int i = 0; i < 5; ++i) {

@@ -168,8 +168,8 @@ TEST(Kernels, WarpOperationsOfTheWholeBlockAreLoops) {
     EXPECT_EQ(form(name), ThreadForm::kPerThread) << name;
 }
 
-// A shuffle in a loop: no thread may write the next value before all have read the current one.
-TEST(Kernels, ShufflesInLoopsKeepIterationsApart) {
+// A shuffle in a loop: nobody may write the next round's value before all have read this round's.
+TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
   std::vector<int> in = Inputs(),
                    out = RunCorpus("divergent_loop_of_shuffles", {{1, 1, 1}, {96, 1, 1}}, 96);
   for (int i = 0; i < 96; ++i) {
@@ -248,8 +248,8 @@ __global__ void dynamic(int* out) {
   out[threadIdx.x] = many[blockDim.x - 1 - threadIdx.x] + one[threadIdx.x % 3];
 })";
 
-// A kernel reports the memory of its own variables, not of other kernels.
-TEST(Kernels, SharedMemoryIsCountedPerKernel) {
+// What a kernel reports is what its own variables take, not its neighbours'.
+TEST(Kernels, SharedMemoryIsEachKernelsOwn) {
   struct Case {
     const char* kernel;
     uint32_t bytes;
