@@ -862,7 +862,7 @@ TEST_F(EngineTest, HigherPriorityReadyTaskIsSentFirst) {
 }
 
 // A running task with queued tasks after it.
-class QueuedBehindTest : public EngineTest {
+class QueuedTaskTest : public EngineTest {
  protected:
   void StartWithFront(EngineOptions options = {}) {
     Start({HostDevice(0)}, /*hold=*/true, options);
@@ -889,7 +889,7 @@ class QueuedBehindTest : public EngineTest {
   std::shared_ptr<FakeWorker> worker_;
 };
 
-TEST_F(QueuedBehindTest, CancelledRunningTaskIsKilledAfterGrace) {
+TEST_F(QueuedTaskTest, CancelledRunningTaskIsKilledAfterGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   auto needs_it = Submit(Add(100, 1, 101));
   auto next = Submit(Add(1, 1, 102));
@@ -905,7 +905,7 @@ TEST_F(QueuedBehindTest, CancelledRunningTaskIsKilledAfterGrace) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
 }
 
-TEST_F(QueuedBehindTest, CancelledTaskKeepsItsResultIfDoneWithinGrace) {
+TEST_F(QueuedTaskTest, CancelledTaskKeepsItsResultIfDoneWithinGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(200)});
   front_->Cancel();
   AwaitCancels(1);
@@ -920,7 +920,7 @@ TEST_F(QueuedBehindTest, CancelledTaskKeepsItsResultIfDoneWithinGrace) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, CancelledQueuedTaskEndsBeforeRunningTask) {
+TEST_F(QueuedTaskTest, CancelledQueuedTaskEndsBeforeRunningTask) {
   StartWithFront();
   auto cancelled = Submit(Add(1, 1, 2));
   auto independent = Submit(Add(1, 1, 3));
@@ -940,7 +940,7 @@ TEST_F(QueuedBehindTest, CancelledQueuedTaskEndsBeforeRunningTask) {
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, ExpiredQueuedTaskEndsBeforeRunningTask) {
+TEST_F(QueuedTaskTest, ExpiredQueuedTaskEndsBeforeRunningTask) {
   StartWithFront({.kill_grace = absl::Milliseconds(1)});
   auto late = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   AwaitHeld(2);
@@ -954,7 +954,7 @@ TEST_F(QueuedBehindTest, ExpiredQueuedTaskEndsBeforeRunningTask) {
 }
 
 // Sent in the same command as the input's cancel: otherwise the worker might begin one in between.
-TEST_F(QueuedBehindTest, DependentsAreCancelledWithTheirInput) {
+TEST_F(QueuedTaskTest, DependentsAreCancelledWithTheirInput) {
   StartWithFront();
   auto cancelled = Submit(Add(1, 1, 2));          // 2
   auto dependent = Submit(Add(2, 1, 3));          // 3
@@ -973,7 +973,7 @@ TEST_F(QueuedBehindTest, DependentsAreCancelledWithTheirInput) {
   EXPECT_TRUE((*reader_of_front)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, NoTaskIsQueuedAfterOneWithPendingCancel) {
+TEST_F(QueuedTaskTest, NoTaskIsQueuedAfterOneWithPendingCancel) {
   StartWithFront();
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -988,7 +988,7 @@ TEST_F(QueuedBehindTest, NoTaskIsQueuedAfterOneWithPendingCancel) {
   EXPECT_EQ(worker_->submitted().size(), 2u);
 }
 
-TEST_F(QueuedBehindTest, CancelAfterStartDoesNotChangeResult) {
+TEST_F(QueuedTaskTest, CancelAfterStartDoesNotChangeResult) {
   StartWithFront();
   worker_->HoldCancels();
   auto begun = Submit(Add(1, 1, 2));
@@ -1005,7 +1005,7 @@ TEST_F(QueuedBehindTest, CancelAfterStartDoesNotChangeResult) {
 }
 
 // As on a GPU: a stream cannot remove a task.
-TEST_F(QueuedBehindTest, AbandonedStreamTaskPinsMemoryUntilDone) {
+TEST_F(QueuedTaskTest, AbandonedStreamTaskPinsMemoryUntilDone) {
   StartWithFront();
   worker_->RefuseCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1028,7 +1028,7 @@ TEST_F(QueuedBehindTest, AbandonedStreamTaskPinsMemoryUntilDone) {
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, CancelWaitsForStreamTaskThatWritesInPlace) {
+TEST_F(QueuedTaskTest, CancelWaitsForStreamTaskThatWritesInPlace) {
   StartWithFront();
   worker_->RefuseCancels();
   auto begun = Submit(InPlace(1, 1));
@@ -1041,7 +1041,7 @@ TEST_F(QueuedBehindTest, CancelWaitsForStreamTaskThatWritesInPlace) {
   EXPECT_TRUE((*begun)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, EndlessAbandonedTaskIsKilledForLaterTasks) {
+TEST_F(QueuedTaskTest, EndlessAbandonedTaskIsKilledForLaterTasks) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->RefuseCancels();
   auto endless = Submit(Add(1, 1, 2));
@@ -1056,7 +1056,7 @@ TEST_F(QueuedBehindTest, EndlessAbandonedTaskIsKilledForLaterTasks) {
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
 }
 
-TEST_F(QueuedBehindTest, QueuedTaskIsAbandonedWithoutCancelReply) {
+TEST_F(QueuedTaskTest, QueuedTaskIsAbandonedWithoutCancelReply) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1074,7 +1074,7 @@ TEST_F(QueuedBehindTest, QueuedTaskIsAbandonedWithoutCancelReply) {
   EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, WorkerWithoutCancelReplyIsKilledAfterGrace) {
+TEST_F(QueuedTaskTest, WorkerWithoutCancelReplyIsKilledAfterGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();
   broker_->set_hold(false);
@@ -1085,7 +1085,7 @@ TEST_F(QueuedBehindTest, WorkerWithoutCancelReplyIsKilledAfterGrace) {
 
 // An array to be written in place stays as it was; the operations that depend on the write are
 // notified.
-TEST_F(QueuedBehindTest, CancelledInPlaceWriteKeepsTheArray) {
+TEST_F(QueuedTaskTest, CancelledInPlaceWriteKeepsTheArray) {
   StartWithFront();
   ASSERT_TRUE(Put(2, {5, 6}).ok());
   auto cancelled = Submit(InPlace(1, 2));
@@ -1102,7 +1102,7 @@ TEST_F(QueuedBehindTest, CancelledInPlaceWriteKeepsTheArray) {
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, WorkerDeathHonoursPendingCancel) {
+TEST_F(QueuedTaskTest, WorkerDeathHonoursPendingCancel) {
   StartWithFront();
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1121,7 +1121,7 @@ TEST_F(QueuedBehindTest, WorkerDeathHonoursPendingCancel) {
   EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u);
 }
 
-TEST_F(QueuedBehindTest, JobIsRunningOnceItsWorkerStartsIt) {
+TEST_F(QueuedTaskTest, JobIsRunningOnceItsWorkerStartsIt) {
   StartWithFront();
   v1::CreateJobRequest request;
   *request.mutable_job()->add_operations() = Add(1, 1, 0);
@@ -1157,7 +1157,7 @@ TEST_F(QueuedBehindTest, JobIsRunningOnceItsWorkerStartsIt) {
 
 // Operations that need copies of their own: the output overlaps the input, or operands are first
 // converted to one type.
-class HelperCopiesTest : public QueuedBehindTest {
+class HelperCopiesTest : public QueuedTaskTest {
  protected:
   static void Name(uint64_t handle, v1::Operand* operand) {
     operand->set_name(absl::StrCat("sessions/s/arrays/", handle));

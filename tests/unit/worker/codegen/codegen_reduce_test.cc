@@ -420,7 +420,7 @@ TEST(CodegenReduce, GpuSplitsLongResultsOfFewWaves) {
   EXPECT_EQ(columns.splits, 5);
 }
 
-TEST(CodegenReduce, GpuSplitsOthersIntoOneWaveOrNot) {
+TEST(CodegenReduce, GpuSplitsOthersIntoAtMostOneWave) {
   EXPECT_EQ(OnGpu({30000000}, 0).splits, 792);
   EXPECT_EQ(OnGpu({99, 300000}, 1).splits, 8);
   EXPECT_EQ(OnGpu({2500, 60000}, 1).splits, 1);
