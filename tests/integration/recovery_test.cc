@@ -1,6 +1,6 @@
-// How long a tenant waits for its next result after its worker has died, with a ready spare and
-// without one; and how long a device is held by an endless kernel that is cancelled. Printed and
-// recorded; only that it is a matter of seconds is asserted.
+// A tenant's wait for its next result after its worker has died, with and without a ready spare;
+// and the time until a device is free after the cancel of an endless kernel. Printed and recorded;
+// only a bound of seconds is asserted.
 
 #include <signal.h>
 
@@ -24,12 +24,12 @@ constexpr auto kGrace = milliseconds(200);
 class RecoveryTest : public ::testing::TestWithParam<int> {
  protected:
   RecoveryTest() {
-    AwaitWorkers(GetParam());  // so that the first job takes a spare
+    AwaitWorkers(GetParam());  // so that the first job uses a spare
     kept_ = Must(client_.Put(data_, {static_cast<int64_t>(data_.size())}));
     Next();
   }
 
-  // Until there are so many, and those that start have started: nothing tells that of a spare.
+  // Until so many exist, and the starting ones have started: no event reports that of a spare.
   void AwaitWorkers(size_t count) {
     ASSERT_TRUE(Eventually([&] { return daemon_.Workers().size() == count; }))
         << "workers: " << daemon_.Workers().size() << ", expected: " << count;
@@ -43,8 +43,8 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
     EXPECT_TRUE(Get<int32_t>(client_, client_.Ufunc("add", {*kept_, Operand(1)})) == sum);
   }
 
-  // `breaks` is called kRounds times, each followed by a job. `told` is what the client knows when
-  // `breaks` returns; empty: nothing.
+  // Calls `breaks` kRounds times, each followed by a job. `told` is the client's knowledge when
+  // `breaks` returns; empty: none.
   template <typename Breaks>
   void Measure(const std::string& what, Breaks breaks, const std::string& told = "") {
     std::vector<double> times, after;
@@ -82,9 +82,9 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
   std::optional<Array> kept_;
 };
 
-// From the launch of the kernel that faults, so that noticing it is counted too. The next job is
-// sent once the client knows: it could overtake the fault otherwise.
-TEST_P(RecoveryTest, AfterAFault) {
+// From the launch of the faulting kernel, so that detection is counted too. The next job is sent
+// once the client knows: otherwise it could overtake the fault.
+TEST_P(RecoveryTest, RecoversAfterFault) {
   KernelOptions fault;
   fault.code = R"(extern "C" __global__ void fault(int* x) { *(volatile int*)64 = 1; })";
   fault.entry = "fault";
@@ -101,18 +101,18 @@ TEST_P(RecoveryTest, AfterAFault) {
   Measure("the launch of a faulting kernel", launch, "when the client was told of the fault");
 }
 
-TEST_P(RecoveryTest, AfterAKill) {
+TEST_P(RecoveryTest, RecoversAfterKill) {
   Measure("kill -9 of its worker", [&] {
-    // The tenant's is the oldest: a spare is started after the one before has been taken. Where a
-    // spare came too late it is the older one, and nobody waits for it.
+    // The tenant's worker is the oldest: a spare is started after the previous one has been taken.
+    // If a spare came too late, it is older, and no task waits for it.
     const auto workers = daemon_.Workers();
     ASSERT_EQ(kill(*std::min_element(workers.begin(), workers.end()), SIGKILL), 0);
   });
 }
 
-// From the cancel to the job's end: nothing of its worker touches the device any more by then.
-// What was queued behind it is sent again, and its bits are right.
-TEST_P(RecoveryTest, AfterACancelOfAnEndlessKernel) {
+// From the cancel to the job's end: no process of its worker uses the device after that. The queued
+// tasks are sent again, and their results are correct.
+TEST_P(RecoveryTest, RecoversAfterCancelOfEndlessKernel) {
   KernelOptions kernel;
   kernel.code = R"(extern "C" __global__ void endless(volatile unsigned int* x, int stop) {
     while (stop == 0 && x[0] != 99) {}

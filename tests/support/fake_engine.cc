@@ -63,7 +63,7 @@ struct FakeEngine::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool held = false;
-  int64_t generation = 0;  // of LetGo
+  int64_t generation = 0;  // number of LetGo calls
   std::optional<absl::Status> next_submit;
   std::optional<absl::Status> next_work;
   struct Callback {
@@ -243,7 +243,7 @@ class FakeFetch : public scheduler::InlineFetch {
 
  private:
   std::shared_ptr<FakeEngine::State> state_;
-  const FakeArray array_;  // as it was when the fetch was taken
+  const FakeArray array_;  // as at the acceptance of the fetch
   const int64_t generation_;
 };
 

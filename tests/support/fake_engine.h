@@ -14,21 +14,21 @@
 
 namespace stride::testing {
 
-// An engine without devices: arrays are strings in memory, and of all operations it knows Copy of a
-// handle or inline array and Creation.fill of uint8 zeros. Tests hold work back (`hold`) to look at
-// what happens meanwhile. Thread-safe.
+// An engine without devices: arrays are strings in memory. Its only operations are Copy of a handle
+// or inline array, and Creation.fill of uint8 zeros. Tests hold work back (`hold`) to check
+// intermediate states. Thread-safe.
 class FakeEngine : public scheduler::Engine {
  public:
   FakeEngine();
   ~FakeEngine() override;
 
-  // --- what tests set and ask ---
-  // Operations accepted from now on stay unfinished until Release() lets them go.
+  // --- test side ---
+  // Operations accepted from now on stay unfinished until Release().
   void Hold();
   void LetGo();
-  // Whether results are there at the end, or only for who waits for them (ReadInline).
+  // Whether results exist at the end, or only for a caller that waits for them (ReadInline).
   void SetReadsAtOnce(bool reads);
-  // The next Submit, or any call on the named array, answers this.
+  // The next Submit, or any call on the named array, returns this.
   void FailNextSubmit(absl::Status status);
   void FailArray(const std::string& name, absl::Status status);
   // The next accepted operation ends with this.
@@ -38,11 +38,11 @@ class FakeEngine : public scheduler::Engine {
   int num_submitted() const;
   int num_cancelled() const;
   int num_open_uploads() const;
-  // Chunks that Download::Next lent and nobody has given back.
+  // Chunks that Download::Next lent and that are not returned yet.
   int num_leases() const;
   std::string BytesOf(const std::string& name) const;
   void PutBytes(const std::string& name, std::string bytes);
-  // Of every new session and operation.
+  // Applies to every new session and operation.
   std::vector<std::string> tenants_seen() const;
 
   // --- Engine ---
@@ -125,7 +125,7 @@ class FakeEngine : public scheduler::Engine {
   void AwaitHealth(SteadyTime deadline) override {}
   void DeviceBroke(const std::string& device, const std::string& why) override {}
   bool Responds(absl::Duration patience) override { return !stuck_; }
-  // Responds says no from now on.
+  // Responds returns false from now on.
   void Stick() { stuck_ = true; }
   session::TenantAccounts& accounts() override { return *accounts_; }
   v1::Usage GetUsage(const TenantId& tenant) override { return accounts_->Describe(tenant); }

@@ -13,7 +13,7 @@
 
 namespace stride::testing {
 
-// Keeps descriptors in this process, for one engine after the other.
+// Keeps descriptors in this process, for consecutive engines.
 class MemoryKeeper : public keeper::Keeper {
  public:
   using Files = std::map<std::string, UniqueFd>;

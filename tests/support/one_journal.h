@@ -9,8 +9,8 @@
 
 namespace stride::testing {
 
-// What a daemon of an earlier version, which had one journal for all, would have left in place of
-// these descriptors. As they are, where their journals cannot be read.
+// The descriptors as a daemon of an earlier version would have left them, with one journal for all.
+// Unchanged if their journals cannot be read.
 inline MemoryKeeper::Files WithOneJournal(MemoryKeeper::Files files) {
   MemoryKeeper before, after;
   for (const auto& [name, fd] : files) before.Store(name, fd.get()).IgnoreError();

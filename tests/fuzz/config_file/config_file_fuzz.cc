@@ -1,4 +1,4 @@
-// The daemon's configuration file: refused in words, or within its bounds.
+// The daemon's configuration file: refused with a message, or within its bounds.
 
 #include <cstdint>
 #include <string>

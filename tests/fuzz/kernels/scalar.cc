@@ -110,7 +110,7 @@ Bits Compare(Op op, T a, T b) {
   return op == Op::kLessEqual ? a <= b : a == b;
 }
 
-// As the helper `fz_int` of the source.
+// Like the helper `fz_int` of the source.
 template <class T>
 int32_t ToInt(T x) {
   return x > T(-1000000) && x < T(1000000) ? static_cast<int32_t>(x) : 7;

@@ -35,7 +35,7 @@ class HealthServiceTest : public ::testing::Test {
       grpc::health::v1::Health::NewStub(server_.Connect());
 };
 
-TEST_F(HealthServiceTest, TellsTheDevicesTruth) {
+TEST_F(HealthServiceTest, ReportsDeviceHealth) {
   EXPECT_EQ(StateOf(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::SERVING);
   server_.engine().SetDeviceState(0, v1::Device::STATE_NOT_SERVING);
@@ -55,7 +55,7 @@ TEST_F(HealthServiceTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(Check("nobody", &state).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(HealthServiceTest, WatchTellsChangesAndDrainAtOnce) {
+TEST_F(HealthServiceTest, WatchReportsChangesAndDrainAtOnce) {
   grpc::ClientContext context;
   HealthCheckRequest request;
   request.set_service("devices/cpu:0");

@@ -20,7 +20,7 @@ class OperationLogTest : public ::testing::Test {
   std::shared_ptr<OperationLog> log_ = OperationLog::Create();
 };
 
-TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
+TEST_F(OperationLogTest, WaitsOnlyForEarlierOperations) {
   log_->Accepted(*Submit());
   uint64_t before = log_->Mark();
   engine_.Hold();
@@ -31,7 +31,7 @@ TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
   EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
+TEST_F(OperationLogTest, FirstErrorIsFirstInSubmissionOrder) {
   engine_.Hold();
   engine_.FailNextWork(absl::InternalError("one"));
   log_->Accepted(*Submit());
@@ -40,14 +40,14 @@ TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
   EXPECT_EQ(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).message(), "one");
 }
 
-TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
+TEST_F(OperationLogTest, LaterErrorIsNotReported) {
   log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
   EXPECT_TRUE(log_->WaitFor(first, SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
+TEST_F(OperationLogTest, ErrorIsReportedOnceByTheNextMark) {
   engine_.Hold();
   engine_.FailNextWork(absl::InternalError("one"));
   log_->Accepted(*Submit());
@@ -61,8 +61,8 @@ TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
   EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
-// Tickets hold arrays, and arrays memory.
-TEST_F(OperationLogTest, ItHoldsNoTicket) {
+// A ticket references arrays, and these pin memory.
+TEST_F(OperationLogTest, LogReferencesNoTicket) {
   engine_.Hold();
   std::shared_ptr<scheduler::Ticket> ticket = Submit();
   std::weak_ptr<scheduler::Ticket> weak = ticket;

@@ -1,5 +1,5 @@
-// The plain adapters through a real server: what goes in reaches the engine, what it answers comes
-// out, errors with all their details.
+// The plain adapters through a real server: requests reach the engine, and its responses and
+// detailed errors reach the client.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(SessionServiceTest, CallsAndErrors) {
+TEST(SessionServiceTest, SessionCallsAndErrors) {
   TestServer server;
   auto stub = v1::SessionService::NewStub(server.Connect());
   grpc::ClientContext create, get, none, broken;
@@ -46,7 +46,7 @@ TEST(SessionServiceTest, CallsAndErrors) {
   EXPECT_EQ(counters["SessionService/CreateSession"].handled[0], 1);
 }
 
-TEST(TenantTest, TheHeaderCountsOnlyWhenTrusted) {
+TEST(TenantTest, TenantHeaderCountsOnlyWhenTrusted) {
   for (bool trusted : {false, true}) {
     FrontOptions options;
     options.trust_tenant_header = trusted;
@@ -68,7 +68,7 @@ TEST(TenantTest, TheHeaderCountsOnlyWhenTrusted) {
   }
 }
 
-TEST(KernelServiceTest, ALongLogStillArrives) {
+TEST(KernelServiceTest, LongLogIsDelivered) {
   TestServer server;
   auto stub = v1::KernelService::NewStub(server.Connect());
   grpc::ClientContext context, wrong;
@@ -85,7 +85,7 @@ TEST(KernelServiceTest, ALongLogStillArrives) {
   EXPECT_EQ(DetailsOf(status).field(), "module.source");
 }
 
-TEST(JobServiceTest, AWatchTellsEveryChangeAndEnds) {
+TEST(JobServiceTest, WatchReportsEveryChangeAndEnds) {
   TestServer server;
   auto stub = v1::JobService::NewStub(server.Connect());
   grpc::ClientContext create, watch, cancel, rest;
@@ -107,7 +107,7 @@ TEST(JobServiceTest, AWatchTellsEveryChangeAndEnds) {
   EXPECT_EQ(event.state(), v1::Job::STATE_CANCELLED);
   EXPECT_FALSE(reader->Read(&event));
   EXPECT_TRUE(reader->Finish().ok());
-  // All was told already: the watch ends at once.
+  // All changes were reported already: the watch ends at once.
   watch_request.set_after_sequence(2);
   auto second = stub->WatchJob(&rest, watch_request);
   EXPECT_FALSE(second->Read(&event));
@@ -141,7 +141,7 @@ TEST(DeviceServiceTest, ListsInPages) {
   EXPECT_EQ(DetailsOf(stub->GetDevice(&context, get, &got)).info.reason(), "DEVICE_NOT_FOUND");
 }
 
-TEST(DeviceServiceTest, WatchSendsSoManySamplesOfTheDevicesAskedFor) {
+TEST(DeviceServiceTest, WatchSendsRequestedSamples) {
   TestServer server;
   auto stub = v1::DeviceService::NewStub(server.Connect());
   grpc::ClientContext context;
@@ -163,7 +163,7 @@ TEST(DeviceServiceTest, WatchSendsSoManySamplesOfTheDevicesAskedFor) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
-TEST(DeviceServiceTest, AnAliasFindsTheDeviceAndTheAnswerTellsItsName) {
+TEST(DeviceServiceTest, AliasFindsTheDeviceByName) {
   TestServer server;
   server.engine().SetDeviceName(1, "devices/GPU-4a1c");
   auto stub = v1::DeviceService::NewStub(server.Connect());
@@ -212,7 +212,7 @@ TEST(DeviceServiceTest, WatchChecksItsRequest) {
   EXPECT_EQ(fails(request).info.reason(), "DEVICE_NOT_FOUND");
 }
 
-TEST(DeviceServiceTest, AWatchEndsWhenTheServerStops) {
+TEST(DeviceServiceTest, WatchEndsWhenTheServerStops) {
   TestServer server;
   auto stub = v1::DeviceService::NewStub(server.Connect());
   grpc::ClientContext context;

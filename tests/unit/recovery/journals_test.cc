@@ -38,7 +38,7 @@ class JournalsTest : public ::testing::Test {
   testing::MemoryKeeper keeper_;
 };
 
-TEST_F(JournalsTest, ReadsAllThatWasCommittedInAny) {
+TEST_F(JournalsTest, ReadsRecordsOfAllJournals) {
   {
     auto journals = Create();
     journals->common().Set(1, "everybody's");
@@ -62,7 +62,7 @@ TEST_F(JournalsTest, ReadsAllThatWasCommittedInAny) {
   EXPECT_EQ(Content(**journals), expected);
 }
 
-TEST_F(JournalsTest, OneThatIsMissingOrDamagedIsNoticed) {
+TEST_F(JournalsTest, MissingOrDamagedJournalIsDetected) {
   Create();
   for (int file = 0; file < 2; ++file) keeper_.Remove(Journal::FileName("journal-s17", file));
   auto journals = Open();
@@ -77,7 +77,7 @@ TEST_F(JournalsTest, OneThatIsMissingOrDamagedIsNoticed) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(JournalsTest, NoneIsNotAnError) {
+TEST_F(JournalsTest, NoJournalIsNoError) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
   auto journals = Create();
   journals->LetGo();
@@ -85,16 +85,16 @@ TEST_F(JournalsTest, NoneIsNotAnError) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
 }
 
-// A later version may deal tenants out otherwise.
-TEST_F(JournalsTest, AnotherNumberOfStripesIsNotRead) {
+// A later version may distribute tenants differently.
+TEST_F(JournalsTest, OtherNumberOfStripesIsRefused) {
   auto journals = Create();
   journals->common().Set(Key(Kind::kStripes, kNumStripes * 2), "");
   ASSERT_TRUE(journals->common().Commit().ok());
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
-// What an earlier version's daemon left, in its one journal.
-TEST_F(JournalsTest, TheOneOfAnEarlierVersionIsDealtOut) {
+// The state of an earlier version's daemon, in its only journal.
+TEST_F(JournalsTest, SingleJournalOfEarlierVersionIsDistributed) {
   Records expected;
   {
     auto one = *Journal::Create(&keeper_, "journal");
@@ -105,7 +105,7 @@ TEST_F(JournalsTest, TheOneOfAnEarlierVersionIsDealtOut) {
     }
     ASSERT_TRUE(one->Commit().ok());
   }
-  // Whoever does not come to the end of it has spoiled nothing.
+  // A migration that does not finish has changed nothing.
   {
     auto begun = Open();
     ASSERT_TRUE(begun.ok()) << begun.status();

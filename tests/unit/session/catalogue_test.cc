@@ -10,7 +10,7 @@ namespace {
 const TenantId kTenant{"t"};
 const SteadyTime kNow = SteadyTime();
 
-TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
+TEST(Catalogue, UnusedSessionsExpire) {
   Catalogue catalogue;
   auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
@@ -25,7 +25,7 @@ TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
   EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "once";
 }
 
-TEST(Catalogue, AClosedSessionIsFoundByNobodyAndKeepsItsName) {
+TEST(Catalogue, ClosedSessionIsNotFoundAndKeepsItsName) {
   Catalogue catalogue;
   auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
@@ -56,7 +56,7 @@ TEST(Catalogue, RefusesTakenNamesAndTooManySessions) {
       << "names are each tenant's own";
 }
 
-TEST(Catalogue, FindsSessionsByTheirNames) {
+TEST(Catalogue, FindsSessionsByName) {
   Catalogue catalogue;
   ASSERT_TRUE(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 5).ok());
   ASSERT_TRUE(catalogue.CreateSession(kTenant, "b", absl::Seconds(10), kNow, 5).ok());
@@ -80,7 +80,7 @@ TEST(Catalogue, FindsSessionsByTheirNames) {
   EXPECT_TRUE(absl::IsNotFound(find(kTenant, "sessions/b").status())) << "though it was found last";
 }
 
-TEST(Catalogue, OfMillionsOfNamedArraysSomeAreLookedAtForTheirEnd) {
+TEST(Catalogue, ExpiryVisitsFewOfManyNamedArrays) {
   Catalogue catalogue;
   constexpr int kArrays = 5 * Catalogue::kMostLookedAt / 2;
   for (int i = 0; i < kArrays; ++i) {
@@ -109,7 +109,7 @@ TEST(Catalogue, OfMillionsOfNamedArraysSomeAreLookedAtForTheirEnd) {
   EXPECT_EQ(taken, 1u) << "it begins anew";
 }
 
-TEST(Catalogue, NamesWhatItKeeps) {
+TEST(Catalogue, KeptResourcesHaveNames) {
   Catalogue catalogue;
   auto session = catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5);
   ASSERT_TRUE(session.ok());

@@ -1,4 +1,4 @@
-// A kernel's source, compiled and loaded.
+// Compiles and loads the source of a kernel.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Inline PTX: its text taken apart, its constraints, and that none of it reaches the processor.
+// Inline PTX: its parser, its constraints, and that none of it reaches the CPU's assembler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(PtxText, StatementsAreTakenApart) {
+TEST(PtxText, StatementsAreParsed) {
   const auto all = ParsePtx(
       "$(\n\t.reg .u32 a<2>; // two\n\t@!p mad.lo.u32 $0, %tid.x, 4, a0;\n"
       "ld.shared.v2.f32 {f0, f1}, [$1 + 8]; /* pair */ bar.sync 0 $)");
@@ -34,7 +34,7 @@ TEST(PtxText, StatementsAreTakenApart) {
   EXPECT_TRUE(ParsePtx(" ; $( $) \n").empty());
 }
 
-TEST(AsmConstraints, OnlyConstraintsChange) {
+TEST(AsmConstraints, OnlyConstraintsAreRewritten) {
   EXPECT_EQ(WithHostConstraints("asm(\"add.f32 %0, %1;\" : \"=f\"(f) : \"f\"(\"fd\"[0]))"),
             "asm(\"add.f32 %0, %1;\" : \"=x\"(f) : \"x\"(\"fd\"[0]))");
   EXPECT_EQ(
@@ -46,8 +46,8 @@ TEST(AsmConstraints, OnlyConstraintsChange) {
   }
 }
 
-// Text that is no PTX would be instructions of this processor.
-TEST(InlinePtx, NeverReachesTheProcessor) {
+// Text that is not PTX would be instructions of the CPU.
+TEST(InlinePtx, PtxIsNeverAssembledForTheCpu) {
   const char* sources[] = {
       "__global__ void k(int* p) { asm volatile(\"syscall\"); }",
       "__global__ void k(int* p) { asm volatile(\".byte 0x0f, 0x05;\"); }",
@@ -61,7 +61,7 @@ TEST(InlinePtx, NeverReachesTheProcessor) {
     const absl::Status status = Build(source).status;
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << source << "\n" << status;
   }
-  // Outside of functions there is no device code: it is left out.
+  // Outside of functions there is no device code: such PTX is omitted.
   Loaded outside = Build("asm(\"k_alias = 1\");\n__global__ void k(int* p) { p[0] = 1; }");
   ASSERT_TRUE(outside.status.ok()) << outside.status;
   EXPECT_EQ(outside.module->Symbol("k_alias"), nullptr);
@@ -94,7 +94,7 @@ TEST(InlinePtx, BfindFindsTheHighestBit) {
                                    63, 56));
 }
 
-TEST(InlinePtx, DivisionsThatFaultDoNot) {
+TEST(InlinePtx, FaultingDivisionsAreDefined) {
   Loaded loaded = Build(R"(__global__ void k(int* p) {
   asm("div.s32 %0, %1, %2;" : "=r"(p[0]) : "r"(p[4]), "r"(p[5]));
   asm("rem.u32 %0, %1, %2;" : "=r"(p[1]) : "r"(p[4]), "r"(p[6]));

@@ -1,6 +1,5 @@
-// Kernels of one shape, `k(int* out, const int* in, int n)`, that between them use everything the
-// pass has to get right. None has a race, so every correct way of running its threads gives the
-// same integers.
+// Kernels of one shape, `k(int* out, const int* in, int n)`, that together cover every feature of
+// the pass. None has a race, so every correct execution order gives the same integers.
 #pragma once
 
 namespace stride::cpu {

@@ -1,5 +1,5 @@
-// Parts of the library that are the CPU device's own;
-// tests/conformance/device/kernel_library_test.cc has what every device kind owes.
+// Library features specific to the CPU device. tests/conformance/device/kernel_library_test.cc
+// covers the features of every device kind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ absl::Status RunKernel(const std::string& source, unsigned threads, std::vector<
   return Launch(pool, loaded.entry, {{1, 1, 1}, {threads, 1, 1}}, &argument, nullptr);
 }
 
-TEST(DeviceHeap, IsBounded) {
+TEST(DeviceHeap, HeapIsBounded) {
   DeviceHeap heap;
   std::vector<void*> blocks;
   while (void* block = heap.Allocate(1 << 20)) blocks.push_back(block);
@@ -40,7 +40,7 @@ TEST(DeviceHeap, IsBounded) {
   EXPECT_FALSE(heap.Release(&other));
 }
 
-TEST(DeviceHeap, WrongPointersEndTheLaunch) {
+TEST(DeviceHeap, InvalidFreeEndsTheLaunch) {
   std::vector<double> p(4);
   for (ThreadForm form : {ThreadForm::kLoops, ThreadForm::kPerThread}) {
     for (const char* source :
@@ -56,7 +56,7 @@ TEST(DeviceHeap, WrongPointersEndTheLaunch) {
   }
 }
 
-TEST(CudaBarrier, PartOfABlockIsRefused) {
+TEST(CudaBarrier, PartialBlockIsRefused) {
   std::vector<double> p(4);
   const absl::Status status = RunKernel(R"(#include <cuda/barrier>
 __global__ void k(double* p) {
@@ -70,7 +70,7 @@ __global__ void k(double* p) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("all threads of the block"));
 }
 
-TEST(Curand, JumpsDouble) {
+TEST(Curand, EachJumpIsTwiceThePrevious) {
   std::vector<double> p(130, 0);
   const absl::Status status = RunKernel(R"(#include <curand_kernel.h>
 __global__ void k(double* p) {
@@ -88,7 +88,7 @@ __global__ void k(double* p) {
   for (int i = 0; i < 130; ++i) EXPECT_EQ(p[i], 1) << "row " << i + 1;
 }
 
-TEST(Curand, SkippingIsDrawing) {
+TEST(Curand, SkipaheadEqualsDrawing) {
   std::vector<double> p(4, 0);
   const absl::Status status = RunKernel(R"(#include <curand_kernel.h>
 template <class S>
@@ -112,7 +112,7 @@ __global__ void k(double* p) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(p[i], 1) << i;
 }
 
-TEST(DefaultDevice, IsAnOption) {
+TEST(DefaultDevice, DefaultDeviceIsAnOption) {
   const char* source =
       "int two() { return 2; }\nnamespace a { int three = 3; }\n"
       "__global__ void k(double* p) { p[0] = two() + a::three; }";

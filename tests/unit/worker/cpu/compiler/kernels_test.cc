@@ -1,4 +1,4 @@
-// CUDA kernels through the pass: against the per-thread reference, and against results worked out
+// CUDA kernels through the pass, compared with the per-thread reference and with results computed
 // here.
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::vector<int> Inputs() {
 
 class Corpus : public testing::TestWithParam<CorpusKernel> {};
 
-// Kernels that index shared memory by threadIdx.x alone race with themselves when a block has more
+// Kernels that index shared memory only by threadIdx.x race with themselves in blocks of more
 // dimensions.
 bool IsFlat(const LaunchConfig& shape) {
   return shape.block.y == 1 && shape.block.z == 1 && shape.grid.y == 1;
@@ -48,7 +48,7 @@ bool WantsFlat(const std::string& name) {
   return name != "three_dimensions" && name != "naive_matmul";
 }
 
-TEST_P(Corpus, AgreesWithOneFiberForEachThread) {
+TEST_P(Corpus, AgreesWithOneFiberPerThread) {
   const CorpusKernel& kernel = GetParam();
   Loaded loops = Build(kernel.source, ThreadForm::kLoops),
          threads = Build(kernel.source, ThreadForm::kPerThread);
@@ -126,7 +126,7 @@ TEST(Kernels, MatrixProducts) {
   }
 }
 
-TEST(Kernels, VotesSeeTheWarp) {
+TEST(Kernels, VotesCoverTheWarp) {
   std::vector<int> in = Inputs(), out = RunCorpus("votes", {{1, 1, 1}, {64, 1, 1}}, 64);
   for (int warp = 0; warp < 2; ++warp) {
     unsigned ballot = 0;
@@ -139,7 +139,7 @@ TEST(Kernels, VotesSeeTheWarp) {
   }
 }
 
-TEST(Kernels, ShufflesReadTheirLane) {
+TEST(Kernels, ShufflesReadTheSourceLane) {
   std::vector<int> in = Inputs(), out = RunCorpus("shuffles", {{1, 1, 1}, {64, 1, 1}}, 64);
   for (int i = 0; i < 64; ++i) {
     int warp = i & ~31, lane = i & 31;
@@ -179,7 +179,7 @@ TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
   }
 }
 
-TEST(Kernels, AssertEndsTheLaunchOfFibers) {
+TEST(Kernels, AssertEndsALaunchOfFibers) {
   Loaded loaded = Build(
       "__global__ void k(int n) {\n  int v = __shfl_sync(~0u, n, 0);\n  assert(threadIdx.x != 35 "
       "|| v > 2);\n  __syncthreads();\n}",
@@ -288,8 +288,8 @@ TEST(Kernels, SharedMemoryIsEachKernelsOwn) {
   }
 }
 
-// A function called through a pointer is known only later: its variables have one place for all
-// kernels.
+// The target of a function pointer is unknown at compile time: its variables have one location for
+// all kernels.
 TEST(Kernels, SharedMemoryThroughAPointer) {
   absl::StatusOr<CompileResult> result = Compile({.source = R"(
 __device__ int turned(int v) {
@@ -324,7 +324,7 @@ __global__ void other(int* out) { out[0] = 1; })"});
   for (int t = 0; t < 32; ++t) EXPECT_EQ(values[t], (31 - t) * 101);
 }
 
-// A function that calls itself stays a function; its shared memory is refused, not misplaced.
+// A recursive function stays a function; its shared memory is refused, not misplaced.
 TEST(Kernels, SharedMemoryOfRecursionIsRefused) {
   absl::Status status = Build(R"(
 __device__ int again(int v) {
@@ -384,7 +384,7 @@ TEST(Kernels, PrintfReturnsTheNumberOfArguments) {
   EXPECT_EQ(out[2], -1);
 }
 
-TEST(Kernels, AFloodOfPrintfKeepsTheFirstLinesAndCountsTheRest) {
+TEST(Kernels, PrintfFloodKeepsFirstLinesAndCountsTheRest) {
   Loaded loaded =
       Build("__global__ void k(int n) { for (int i = 0; i < n; ++i) printf(\"%099d\\n\", i); }");
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
@@ -401,8 +401,8 @@ struct OwnName {
 };
 class OwnNamesTest : public testing::TestWithParam<OwnName> {};
 
-// NVRTC compiles each of these: it has none of the names.
-TEST_P(OwnNamesTest, ASourceDeclaresANameThatThePreludeHas) {
+// NVRTC compiles each of these: it declares none of the names.
+TEST_P(OwnNamesTest, SourceMayDeclareANameOfThePrelude) {
   const std::string source = GetParam().source;
   Loaded loaded = Build(source.c_str());
   ASSERT_TRUE(loaded.status.ok()) << loaded.status;
@@ -441,7 +441,7 @@ INSTANTIATE_TEST_SUITE_P(
             "__global__ void k(long* out) { __shared__ double s; __shared__ int i; s = 1; i = 0;\n"
             "  out[0] = atomicAdd(&s, 2.0) + s + atomicAdd(&i, 3) + i; }"}));
 
-TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
+TEST(Kernels, ErrorsUseTheNamesOfTheSource) {
   Loaded loaded = Build(
       "typedef unsigned long long uint64_t;\n__global__ void k(uint64_t* out) { out = 1.5; }");
   EXPECT_TRUE(absl::IsInvalidArgument(loaded.status));
@@ -450,7 +450,7 @@ TEST(Kernels, ErrorsSpellTheSourcesOwnNames) {
   EXPECT_EQ(text.find("__stride_own_"), std::string::npos) << text;
 }
 
-TEST(Kernels, ASourcesOwnConflictStaysAnError) {
+TEST(Kernels, ConflictWithinTheSourceIsAnError) {
   for (const char* source :
        {"typedef int one; typedef long one; __global__ void k() {}",
         "__device__ double max(int, int) { return 7; } __global__ void k() {}",
@@ -461,8 +461,8 @@ TEST(Kernels, ASourcesOwnConflictStaysAnError) {
   }
 }
 
-// NVRTC says "invalid redeclaration of type name" of each.
-TEST(Kernels, ASourceMayNotDefineABuiltInType) {
+// NVRTC reports "invalid redeclaration of type name" for each.
+TEST(Kernels, BuiltInTypeCannotBeRedefined) {
   std::vector<std::string> types = {"dim3"};
   for (const char* element : {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
                               "longlong", "ulonglong", "float", "double"}) {
@@ -524,9 +524,9 @@ TEST(Kernels, LimitsAreChecked) {
   EXPECT_EQ(code({{2, 1, 1}, {64, 1, 1}, 1 << 10}), absl::StatusCode::kOk);
 }
 
-// Blocks and threads that come back with values in registers and on stacks, on whichever thread of
-// the pool; some blocks have ended by then.
-TEST(Kernels, CooperativeGridsMeet) {
+// Blocks and threads resume with values in registers and on stacks, on any thread of the pool. Some
+// blocks have ended by then.
+TEST(Kernels, CooperativeGridsSynchronize) {
   Loaded loaded = Build(R"(
     #include <cooperative_groups.h>
     __global__ void k(int* seen, int rounds) {
@@ -564,7 +564,7 @@ TEST(Kernels, CooperativeGridsMeet) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Kernels, AFaultEndsACooperativeGrid) {
+TEST(Kernels, FaultEndsACooperativeGrid) {
   Loaded loaded = Build(R"(
     #include <cooperative_groups.h>
     __global__ void k(int* out) {
@@ -589,7 +589,7 @@ TEST(Kernels, AFaultEndsACooperativeGrid) {
             absl::StatusCode::kCancelled);
 }
 
-TEST(Kernels, WhatIsMissingSaysSo) {
+TEST(Kernels, MissingFeaturesAreNamed) {
   struct Case {
     const char* source;
     const char* feature;
@@ -654,8 +654,8 @@ TEST(Kernels, MistakesAreExplained) {
   fails("#include <vector>\n__global__ void k() {}", {}, {}, "has host code");
 }
 
-// The system's loader knows objects by the paths it has seen.
-TEST(Modules, ThousandsAreKeptApart) {
+// The system's loader identifies objects by the paths it has seen.
+TEST(Modules, ThousandsOfModulesStayDistinct) {
   CompileRequest request{.source = "extern \"C\" __global__ void k(int* x) { *x = 1; }"};
   absl::StatusOr<CompileResult> result = Compile(request);
   ASSERT_TRUE(result.ok()) << result.status();

@@ -1,5 +1,5 @@
-// Generated loops: compiled, linked, loaded and run; the prelude's mathematics against long double
-// libm.
+// Generated loops: compiled, linked, loaded and run. The prelude's mathematics is compared with the
+// long double libm.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -121,7 +121,7 @@ void CheckFunction(const Function& function, double limit) {
   EXPECT_LE(worst, limit) << type << " " << function.name << "(" << std::hexfloat << at
                           << std::defaultfloat << " = " << at << ") = " << worst_got;
   std::printf("  %-6s %-6s worst %.2f ulp\n", type.c_str(), function.name, worst);
-  // The same numbers one by one, where the compiler's vector body never runs.
+  // The same numbers one by one, without the vector body of the loop.
   std::vector<T> alone(512);
   void* alone_args[] = {in.data(), alone.data()};
   for (size_t i = 0; i < alone.size(); ++i) loaded.loop(alone_args, i, i + 1);
@@ -141,7 +141,7 @@ TEST(NativeLoops, DoubleFunctions) {
   for (const Function& function : kFunctions) CheckFunction<double>(function, function.limit64);
 }
 
-// The last arguments with a finite result and those with a denormal one, and their neighbours.
+// The last arguments with a finite result, those with a denormal result, and their neighbours.
 TEST(NativeLoops, EndsOfTheExponentialsRange) {
   const struct {
     const char* name;
@@ -196,7 +196,7 @@ TEST(NativeLoops, LargeArgumentsAreReducedExactly) {
     for (int i = 0; i < 4000; ++i) {
       worst32 = std::max(worst32, Ulps<float>(out32[i], sine ? std::sin(double{in32[i]})
                                                              : std::cos(double{in32[i]})));
-      // glibc's double functions are good to an ULP and reduce exactly.
+      // glibc's double functions are accurate to one ULP and reduce exactly.
       worst64 =
           std::max(worst64, Ulps<double>(out64[i], sine ? std::sin(in64[i]) : std::cos(in64[i])));
     }
@@ -205,7 +205,7 @@ TEST(NativeLoops, LargeArgumentsAreReducedExactly) {
   }
 }
 
-// Arguments of few turns, with those that are nearest to multiples of pi/2.
+// Arguments of few periods, and those nearest to multiples of pi/2.
 template <class T>
 void CheckFewTurns(double limit) {
   const struct {
@@ -231,7 +231,7 @@ void CheckFewTurns(double limit) {
       loaded.loop(args, 0, static_cast<int64_t>(in.size()));
     }
     for (size_t i = 0; i < in.size(); ++i) {
-      // Long double's own reduction is exact up to 2^63.
+      // The reduction of long double is exact up to 2^63.
       EXPECT_LE(Ulps<T>(any[i], function.reference(in[i])), limit)
           << function.name << "(" << std::hexfloat << in[i] << ") = " << any[i];
       EXPECT_EQ(std::signbit(any[i]), std::signbit(function.reference(in[i]))) << in[i];
@@ -240,8 +240,8 @@ void CheckFewTurns(double limit) {
     }
   }
 }
-TEST(NativeLoops, FewTurnsFloat) { CheckFewTurns<float>(4); }
-TEST(NativeLoops, FewTurnsDouble) { CheckFewTurns<double>(2); }
+TEST(NativeLoops, SmallMultiplesOfHalfPiFloat) { CheckFewTurns<float>(4); }
+TEST(NativeLoops, SmallMultiplesOfHalfPiDouble) { CheckFewTurns<double>(2); }
 
 TEST(NativeLoops, SumOfSquaresIsOne) {
   Loaded loaded = Build(UnaryLoop("float", "cos(x) * cos(x) + sin(x) * sin(x)"));
@@ -368,7 +368,7 @@ TEST(NativeLoops, HalfAndBfloat16RoundToNearest) {
   EXPECT_EQ(brain, (std::vector<uint16_t>{0x3f80, 0x4780, 0x4974, 0x3eab, 0x3f80, 0xc020, 0x3f82}));
 }
 
-TEST(NativeLoops, OtherProcessors) {
+TEST(NativeLoops, CompilesForOtherProcessors) {
   for (const char* cpu : {"x86-64-v3", "x86-64-v4", "native"}) {
     CompileRequest request{.source = UnaryLoop("float", "sin(x) + exp(x)"),
                            .kind = SourceKind::kNativeLoops,

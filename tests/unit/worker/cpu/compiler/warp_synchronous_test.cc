@@ -1,5 +1,5 @@
-// Threads of a warp that exchange values through volatile memory without __syncwarp, as old code
-// does: right in the loop form, as fibers, and in the form that the compiler chooses.
+// Threads of a warp that exchange values through volatile memory without __syncwarp, as legacy code
+// does: correct in the loop form, as fibers, and in the form that the compiler chooses.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -10,8 +10,8 @@
 namespace stride::cpu {
 namespace {
 
-// out[block] is to be the sum of the block's part of `in`; `scratch` is global memory with an
-// element for each thread.
+// out[block] must be the sum of the block's part of `in`; `scratch` is global memory with one
+// element per thread.
 struct Arguments {
   int* out;
   const int* in;
@@ -210,7 +210,7 @@ __global__ void k(int* out, const int* in, int* scratch) {
     s[t] = t < round ? next : 0;
     if (t < round) s[t] += mine - mine;
   }
-  // Only where all lanes went round together is the value of each known; the sum needs none of it.
+  // Each value is defined only if all lanes ran the same iterations; the sum needs none of them.
   s[t] = mine;
   for (int half = 16; half > 0; half >>= 1) s[t] += t + half < 32 ? s[t + half] : 0;
   if (t == 0) out[blockIdx.x] = s[0];
@@ -245,7 +245,7 @@ __global__ void k(int* out, const int* in, int* scratch) {
   if (t == 0) out[blockIdx.x] = s[0];
 })",
      {32}},
-    // As it was before: ordinary memory with barriers of the warp.
+    // The modern form: ordinary memory with warp barriers.
     {"barriers_of_the_warp",
      R"(__global__ void k(int* out, const int* in, int* scratch) {
   __shared__ int s[64];
@@ -285,7 +285,7 @@ void ExpectSums(const Loaded& loaded, unsigned threads, const char* form) {
   }
 }
 
-TEST_P(WarpSynchronous, AddsUp) {
+TEST_P(WarpSynchronous, WarpSynchronousSumIsCorrect) {
   const SumKernel& kernel = GetParam();
   const std::pair<const char*, std::optional<ThreadForm>> forms[] = {
       {"as chosen", {}}, {"loops", ThreadForm::kLoops}, {"fibers", ThreadForm::kPerThread}};
@@ -300,14 +300,13 @@ TEST_P(WarpSynchronous, AddsUp) {
 INSTANTIATE_TEST_SUITE_P(Kernels, WarpSynchronous, testing::ValuesIn(kSums),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Old reductions keep the fast form.
+// Legacy reductions keep the fast form.
 TEST(WarpSynchronousForm, ReductionsAreLoops) {
   EXPECT_EQ(Build(kSums[0].source).compiled.form, ThreadForm::kLoops);
   EXPECT_EQ(Build(kSums[1].source).compiled.form, ThreadForm::kLoops);
 }
 
-// A loop that only looks must not be cut: the thread that is to write would wait for those that
-// look.
+// A polling loop must not be split: the writing thread would wait for the polling ones.
 TEST(WarpSynchronousForm, WaitingForAnEarlierThreadEnds) {
   Loaded loaded = Build(R"(__global__ void k(int* out, const int* in, int* scratch) {
   __shared__ volatile int ready;
@@ -325,8 +324,8 @@ TEST(WarpSynchronousForm, WaitingForAnEarlierThreadEnds) {
   EXPECT_EQ(out, std::vector<int>(32, 7));
 }
 
-// Code that cannot be cut is refused, not run out of step.
-TEST(WarpSynchronousForm, FunctionsThatAreNoKernelsAreRefused) {
+// Code that cannot be split is refused, not executed out of step.
+TEST(WarpSynchronousForm, DeviceFunctionsAreRefused) {
   Loaded recursive = Build(R"(
 __device__ int fold(volatile int* s, int t, int half) {
   if (half == 0) return s[t];
@@ -342,8 +341,8 @@ __global__ void k(int* out, const int* in, int* scratch) {
   EXPECT_NE(recursive.status.message().find("volatile"), std::string::npos) << recursive.status;
 }
 
-// Random programs of one warp over volatile memory, as source and as what lanes that run in step
-// leave.
+// Random programs of one warp over volatile memory, as source and as the result of lanes in
+// lockstep.
 class RandomWarp {
  public:
   explicit RandomWarp(unsigned seed) : random_(seed) { statements_ = Block(3, 6, 0); }
@@ -408,7 +407,7 @@ class RandomWarp {
     return block;
   }
 
-  // As the source has it, each access a step of all lanes that are there.
+  // The semantics of the source: each access is one step of all active lanes.
   static std::string Text(const std::vector<Statement>& block) {
     std::string text;
     for (const Statement& one : block) {
@@ -507,8 +506,8 @@ TEST(WarpSynchronousForm, RandomProgramsRunInStep) {
   EXPECT_GT(loops, 3);
 }
 
-// Every operation with a mask; one that lacks the thread that calls is refused by name.
-TEST(WarpMasks, TheCallerMustBeNamed) {
+// Every operation with a mask; a mask without the calling thread is refused by name.
+TEST(WarpMasks, MaskMustIncludeTheCaller) {
   const std::pair<const char*, const char*> operations[] = {
       {"__ballot_sync", "__ballot_sync(m, 1)"},
       {"__any_sync", "__any_sync(m, 1)"},
@@ -565,8 +564,8 @@ TEST(WarpMasks, TheCallerMustBeNamed) {
   }
 }
 
-// No other thread sees a thread's own volatile variables.
-TEST(WarpSynchronousForm, PrivateVariablesCutNothing) {
+// No other thread reads a thread's own volatile variables.
+TEST(WarpSynchronousForm, PrivateVariablesNeedNoBarrier) {
   Loaded loaded = Build(R"(__global__ void k(int* out, const int* in, int* scratch) {
   volatile int x = in[threadIdx.x];
   for (int i = 0; i < 3; ++i) x = x * 2;

@@ -8,11 +8,11 @@
 namespace stride::cpu {
 namespace {
 
-TEST(ThreadPool, EachItemIsDoneOnceBeforeTheCallReturns) {
+TEST(ThreadPool, EachItemRunsOnceBeforeReturn) {
   ThreadPool pool(4);
   for (int call = 0; call < 20000; ++call) {
     const int64_t count = 1 + call % 9;
-    // On this call's stack: a piece that ran later would write where it must not.
+    // On this call's stack: an item that ran later would write to a dead frame.
     std::atomic<int> done[9] = {};
     pool.ParallelFor(count, 1, [&](int64_t begin, int64_t end, int thread) {
       ASSERT_LT(thread, 4);
@@ -22,9 +22,9 @@ TEST(ThreadPool, EachItemIsDoneOnceBeforeTheCallReturns) {
   }
 }
 
-TEST(ThreadPool, ThreadsThatWakeInTimeTakePart) {
+TEST(ThreadPool, WokenThreadsTakeItems) {
   ThreadPool pool(3);
-  // No item is done before all threads have one.
+  // No item ends before every thread has one.
   std::atomic<int> arrived{0};
   pool.ParallelFor(3, 1, [&](int64_t, int64_t, int) {
     ++arrived;
