@@ -16,8 +16,8 @@ namespace stride {
 // always, at most one of each other kind), keyed "type.googleapis.com/<message>"; api/ copies them
 // into the gRPC trailer. A plain absl::Status without payloads is an internal error to a client.
 //
-// `text` is fixed words first, values last; it tells what to do. It never holds a path, a pointer
-// or an internal name.
+// `text` starts with fixed words, ends with values and says how to correct the call. It never holds
+// a path, a pointer or an internal name.
 
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
