@@ -45,7 +45,7 @@ class DurableStore {
   // FAILED_PRECONDITION when another process has the folder. A damaged database and its files are
   // renamed and a new database is created; that is no error.
   static absl::StatusOr<std::unique_ptr<DurableStore>> Open(StoreOptions options);
-  // Discards pending changes: call Close first to write them.
+  // Calls Close.
   ~DurableStore();
 
   // Rows found at the start. Call once.
