@@ -14,8 +14,7 @@ namespace stride {
 
 enum class LogFormat { kAuto, kJson, kText };
 
-// Everything that can be chosen about a daemon. The defaults are here; option_table.cc tells what
-// each is for.
+// All settings of a daemon with their defaults. option_table.cc documents each.
 struct Config {
   std::vector<std::string> listen;  // empty: DefaultAddresses()
   bool insecure = false;
@@ -35,7 +34,7 @@ struct Config {
   std::vector<int> cpu_devices;  // threads of each; 0: all cores
   bool no_cuda = false;
   int spare_workers = 1;
-  int max_workers = 0;  // of each device; 0: as its memory allows
+  int max_workers = 0;  // per device; 0: as many as its memory allows
   int64_t staging_bytes = int64_t{64} << 20;
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);
@@ -50,8 +49,8 @@ struct Config {
   double device_memory_share = 0.9;
   int64_t device_memory_bytes = 0;  // 0: the share alone counts
   int64_t spill_memory_bytes = -1;  // -1: DefaultSpillMemory in server.cc
-  int64_t spill_disk_bytes = -1;    // -1: likewise
-  int64_t region_bytes = -1;        // -1: likewise
+  int64_t spill_disk_bytes = -1;    // -1: default in server.cc
+  int64_t region_bytes = -1;        // -1: default in server.cc
   int max_queued = 100000;
   int max_sessions = 10000;
   absl::Duration session_ttl = absl::Minutes(10);
@@ -59,7 +58,7 @@ struct Config {
   int max_connections = 1024;
   int max_connections_per_peer = 512;
   int max_bulk_streams = 64;
-  int stream_window_bytes = 0;  // 0: gRPC's own growth
+  int stream_window_bytes = 0;  // 0: gRPC's default growth
   int max_threads = 1024;
 
   absl::Duration drain_timeout = absl::Seconds(30);
@@ -70,7 +69,7 @@ struct Config {
   LogFormat log_format = LogFormat::kAuto;
 };
 
-// What the command line asks for beside a configuration.
+// Action that the command line requests.
 enum class Command { kServe, kHelp, kVersion };
 
 struct Invocation {
@@ -78,11 +77,11 @@ struct Invocation {
   Config config;
 };
 
-// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags
-// win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
+// Reads `--key=value`, `--key value` and `--switch`. A --config file is read first, so that flags
+// override it (`listen` is replaced, not extended). INVALID_ARGUMENT with a text for people.
 absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& arguments);
 
-// `key = value` lines; `#` starts a comment line. Returned in order, unchecked.
+// `key = value` lines; `#` starts a comment line. Returned in order, not validated.
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 absl::StatusOr<Assignments> ParseConfigFile(std::string_view text);
 
