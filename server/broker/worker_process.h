@@ -42,13 +42,13 @@ struct WorkerOptions {
   std::function<void()> gone;
 };
 
-// A worker process and the thread that reads its events. All callbacks run on this thread, so it
-// lives until the process is reaped, `died` has returned and the last reference to the worker is
-// released (or the broker retires it).
+// A worker process and the thread that reads what it sends. The thread lives until the process is
+// reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
+// every callback can run on it.
 class WorkerProcess : public Worker {
  public:
-  // Blocks until the process is ready for commands. Releasing the returned handle kills the
-  // process. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
+  // Blocks until the process is ready for commands. The handle that is returned kills the process
+  // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
   static absl::StatusOr<std::shared_ptr<Worker>> Start(WorkerOptions options, Spawner* spawner,
                                                        WorkerList* list);
 
@@ -86,8 +86,7 @@ class WorkerProcess : public Worker {
   void Kill(absl::Status cause) override;
   void Shutdown() override;
 
-  // Called when the broker ends: kills the process and lets the reader thread end although
-  // references may remain.
+  // The broker ends: kills it and lets the reader thread end though the worker may still be held.
   void Retire();
 
  private:

@@ -14,7 +14,7 @@ namespace stride {
 
 enum class LogFormat { kAuto, kJson, kText };
 
-// All settings of a daemon with their defaults. option_table.cc documents each.
+// All options of a daemon with their defaults. option_table.cc has the help text of each.
 struct Config {
   std::vector<std::string> listen;  // empty: DefaultAddresses()
   bool insecure = false;
@@ -69,7 +69,7 @@ struct Config {
   LogFormat log_format = LogFormat::kAuto;
 };
 
-// Action that the command line requests.
+// What the command line asks for beside a configuration.
 enum class Command { kServe, kHelp, kVersion };
 
 struct Invocation {
@@ -77,11 +77,11 @@ struct Invocation {
   Config config;
 };
 
-// Reads `--key=value`, `--key value` and `--switch`. A --config file is read first, so that flags
-// override it (`listen` is replaced, not extended). INVALID_ARGUMENT with a text for people.
+// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags
+// win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
 absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& arguments);
 
-// `key = value` lines; `#` starts a comment line. Returned in order, not validated.
+// `key = value` lines; `#` starts a comment line. Returned in order, unchecked.
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 absl::StatusOr<Assignments> ParseConfigFile(std::string_view text);
 
