@@ -109,7 +109,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const Tenan
                                                                      std::string_view name,
                                                                      std::string_view field,
                                                                      SteadyTime now) {
-  // What is found was well-formed when it was made.
+  // Names of existing sessions are well-formed, so look up before parsing.
   if (name.starts_with(kSessions)) {
     auto session = FindSession(tenant, name.substr(kSessions.size()), now);
     if (session.ok()) return session;
@@ -186,7 +186,7 @@ void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
   for (const auto& part : array.shards->parts) part->tenant = tenant;
 }
 
-// The cost of a handle or a name; its buffer counts itself.
+// Charges the cost of a handle or a name; the buffer charges its own.
 absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array) {
   const size_t num_parts = array.shards != nullptr ? array.shards->parts.size() : 0;
   const auto num_axes = static_cast<int64_t>(array.info->shape.size());
