@@ -109,7 +109,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const Tenan
                                                                      std::string_view name,
                                                                      std::string_view field,
                                                                      SteadyTime now) {
-  // Names of existing sessions are well-formed, so look up before parsing.
+  // What is found was well-formed when it was made.
   if (name.starts_with(kSessions)) {
     auto session = FindSession(tenant, name.substr(kSessions.size()), now);
     if (session.ok()) return session;

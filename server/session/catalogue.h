@@ -76,35 +76,36 @@ class Catalogue {
   // Renews the session.
   absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, std::string_view id,
                                                        SteadyTime now);
-  // Looks up `sessions/{id}`; errors name `field`.
+  // By `sessions/{id}`; errors name the field where that stands.
   absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
                                                             std::string_view name,
                                                             std::string_view field, SteadyTime now);
-  // Closes the session: the first step of its end.
+  // Closes it, which its end begins with.
   absl::StatusOr<std::shared_ptr<Session>> CloseSession(const TenantId& tenant,
                                                         std::string_view id);
-  // No error when the session is absent.
+  // One that is not there is no error.
   void DeleteSession(const TenantId& tenant, const std::string& id);
-  // No error when the handle is absent.
+  // A handle that stands for nothing is no error.
   void ReleaseHandle(Session& session, uint64_t handle);
-  // Adds a session of an earlier daemon.
+  // As an earlier daemon had it.
   void Restore(std::shared_ptr<Session> session);
   std::vector<std::shared_ptr<Session>> CloseExpiredSessions(SteadyTime now);
 
   absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
                                                    SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
-  // Whether FindArray would succeed; cheaper when it does not.
+  // Whether FindArray would find one; for those who expect that it does not.
   bool Has(const TenantId& tenant, const ArrayName& name) const;
-  // Stores `array` and sets its name. ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, or
-  // RESOURCE_EXHAUSTED beyond the quota. kExempt is for arrays of an earlier daemon.
+  // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, RESOURCE_EXHAUSTED beyond the quota;
+  // otherwise stores `array`, whose name is set here. To one that was there before, as an earlier
+  // daemon knew it, no quota applies.
   enum class Quota { kApplies, kExempt };
   absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
                         SteadyTime now, Quota quota = Quota::kApplies);
-  // The same, under a handle of a session in the catalogue.
+  // Likewise, under a handle of a session that is in the catalogue.
   absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array,
                         Quota quota = Quota::kApplies);
-  // Returns the removed array; its memory is released with the last reference.
+  // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
                                                      SteadyTime now);
   // Removes and returns expired arrays. Checks at most this many per call and resumes there in the
@@ -136,7 +137,7 @@ class Catalogue {
   using ByKey = std::map<Key, std::shared_ptr<T>, KeyLess>;
   using SessionMap = ByKey<Session>;
   void Close(Session& session);
-  // Null: the session is absent or closed.
+  // Null: there is none, or it is closed.
   const std::shared_ptr<Session>& Lookup(const TenantId& tenant, std::string_view id);
   void Tell(const std::shared_ptr<Array>& added);
   void TellRemoved(Array& array);

@@ -28,17 +28,17 @@ constexpr char kRunMethod[] = "/stride.v1.ComputeService/Run";
 constexpr char kGetSession[] = "/stride.v1.SessionService/GetSession";
 constexpr char kCreateSession[] = "/stride.v1.SessionService/CreateSession";
 constexpr char kDeleteSession[] = "/stride.v1.SessionService/DeleteSession";
-// Pause after the daemon refused a call.
+// A daemon that refuses is left alone for so long.
 constexpr auto kPause = std::chrono::milliseconds(10);
-// How often a waiting thread checks whether to end, and how long the last answers may take after
-// the time is over.
+// How often a thread without news sees whether it should end, and how long after the time is over
+// the last answers may take.
 constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kFirstCalls = std::chrono::seconds(60);
 // Connections that a listening socket's backlog holds while they are established.
 constexpr int kConnectingAtOnce = 64;
 constexpr auto kConnectTimeout = std::chrono::seconds(20);
-// Descriptors of this process other than the clients' connections.
+// Descriptors of this process beside the clients' connections.
 constexpr rlim_t kOtherDescriptors = 128;
 
 grpc::ByteBuffer Bytes(const google::protobuf::MessageLite& message) {
@@ -53,7 +53,7 @@ bool Parse(const grpc::ByteBuffer& bytes, Message* message) {
          message->ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
 }
 
-// Raises the soft limit of open files as far as necessary.
+// The soft limit of open files goes up as far as it must.
 Result<void> AllowDescriptors(int num_clients) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -70,8 +70,8 @@ Result<void> AllowDescriptors(int num_clients) {
   return LocalError(Code::kResourceExhausted, "The limit of open files cannot be raised");
 }
 
-// One connection, one session, one call at a time. During a load only its completion queue's thread
-// uses it.
+// One connection, one session, one call at a time. Its completion queue's thread alone touches it
+// while a load runs.
 struct OneClient {
   std::unique_ptr<Channels> channels;
   std::unique_ptr<grpc::GenericStub> stub;
@@ -111,7 +111,7 @@ struct OneClient {
   }
 };
 
-// Clients and results of one thread.
+// What a thread's clients do and did.
 struct Share {
   std::vector<OneClient*> clients;
   grpc::CompletionQueue queue;
@@ -176,7 +176,7 @@ class ManyClients::Impl {
 
   Result<LoadResult> Run(Load load, std::chrono::nanoseconds duration, int64_t num_calls) {
     load_ = load;
-    // The first call may compile, start a worker and fill caches, so it is not measured.
+    // The first may compile, start a worker, find everything cold: it must not eat up the time.
     auto first = Measure(kFirstCalls, 1);
     return first ? Measure(duration, num_calls) : first;
   }
@@ -264,7 +264,7 @@ class ManyClients::Impl {
     }
   }
 
-  // Cancels calls in flight, which then end soon.
+  // What is under way ends soon.
   static void GiveUp(Share& share) {
     for (OneClient* client : share.clients) {
       if (client->context) client->context->TryCancel();
@@ -334,7 +334,7 @@ class ManyClients::Impl {
   const Options options_;
   std::vector<std::unique_ptr<OneClient>> clients_;
   int64_t result_bytes_ = 0;
-  // Parameters of the current load.
+  // Of the load that runs.
   Load load_ = Load::kRun;
   int64_t num_calls_ = 0;
   Clock::time_point end_;

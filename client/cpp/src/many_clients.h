@@ -11,10 +11,10 @@
 
 namespace stride::internal {
 
-// The call that each client repeats. The next one starts as soon as the last has ended.
+// What each client does again and again, its next call as soon as the last one has ended.
 enum class Load {
   kRun,   // ComputeService.Run of the operation
-  kEcho,  // SessionService.GetSession: the cost of any answer
+  kEcho,  // SessionService.GetSession: what any answer costs
 };
 
 struct ClientLoad {
@@ -25,10 +25,9 @@ struct ClientLoad {
 
 struct LoadResult {
   std::vector<ClientLoad> clients;
-  std::vector<double> latencies;  // seconds of each measured call
+  std::vector<double> latencies;  // of every measured call, seconds
   double seconds = 0;             // from the first start to the last end
-  // Number of failed calls, each of which was repeated after a pause. `first_error` belongs to one
-  // of them.
+  // Calls that failed; each was tried again after a pause. `first_error` is of one of them.
   int64_t num_failed = 0;
   Error first_error;
 };
@@ -43,23 +42,23 @@ class ManyClients {
     Cancellation cancellation;
   };
 
-  // Connects all clients and opens their sessions. Fails with the first refusal of the daemon or
-  // the system, and with the number of clients connected before it: RESOURCE_EXHAUSTED when this
-  // process may not open that many files, UNAVAILABLE when the daemon refuses connections,
-  // CANCELLED.
+  // Connects all and opens their sessions. Fails with the daemon's or the system's first refusal,
+  // and tells how many clients stand before it: RESOURCE_EXHAUSTED when this process may not open
+  // that many files, UNAVAILABLE when the daemon turns connections away, CANCELLED.
   static Result<std::unique_ptr<ManyClients>> Open(const Options& options);
   // Ends the sessions and closes the connections.
   ~ManyClients();
   ManyClients(const ManyClients&) = delete;
   ManyClients& operator=(const ManyClients&) = delete;
 
-  // The operation of kRun. Its inputs and results are inline, so that it names no arrays. The
-  // result of each client's first call must have `result_bytes` bytes of elements.
+  // What kRun does; its inputs and results travel inline, so that it names no arrays. The result of
+  // each client's first call must have `result_bytes` bytes of elements.
   void SetOperation(const Operation& operation, int64_t result_bytes);
 
-  // Ends when `duration` is over and calls in flight are answered, or earlier after `num_calls` of
-  // each client if that is above 0. Each client makes one unmeasured call first. Fails when a
-  // result has a wrong size, or when calls fail and none succeeds.
+  // Ends when `duration` is over and the calls under way are answered, or before that after
+  // `num_calls` of each client when that is above 0. Calls are counted after one unmeasured call of
+  // each client. Fails when a result is not what was asked for, or when calls fail and none
+  // succeeds.
   Result<LoadResult> Run(Load load, std::chrono::nanoseconds duration, int64_t num_calls = 0);
 
  private:

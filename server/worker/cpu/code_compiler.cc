@@ -53,7 +53,7 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
   return request;
 }
 
-// 0 when the type is no dtype.
+// 0 when the type is none of ours.
 int32_t DTypeOf(std::string_view type) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"bool", DType::kBool},
@@ -131,12 +131,13 @@ absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& tar
     return absl::InternalError("not a target of the CPU device");
   auto request = RequestFor(code);
   if (!request.ok()) return request.status();
-  // A processor's name alone would enable features that a virtual machine hides, so detect them.
+  // The name alone would bring features that a virtual machine hides: the processor at hand is
+  // asked for its own.
   auto native = NativeTarget();
   request->cpu = native.ok() && *native == target ? "native" : std::string(cpu);
   auto result = stride::cpu::Compile(*request);
   if (!result.ok()) {
-    // A wrong loop in generated code is never the client's mistake.
+    // A loop that we wrote ourselves is never the client's mistake.
     bool ours = !code.has_source() && !codegen::HasClientText(code) &&
                 absl::IsInvalidArgument(result.status());
     return ours ? absl::InternalError(result.status().message()) : result.status();

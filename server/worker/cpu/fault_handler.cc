@@ -181,7 +181,7 @@ void UseSignalStack() {
 }
 
 void InstallFaultHandler(ThreadPool& pool) {
-  // Each thread takes one item, since no item ends before all have begun.
+  // Each thread takes one item, since none is done before all have begun.
   std::atomic<int> arrived{0};
   pool.ParallelFor(pool.num_threads(), 1, [&](int64_t, int64_t, int) {
     UseSignalStack();

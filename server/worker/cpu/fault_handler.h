@@ -8,9 +8,9 @@
 
 namespace stride::cpu {
 
-// Reports SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT with the kernel and the place of the fault,
-// then ends the process. Call once. Each thread of the pool gets a signal stack, so that a stack
-// overflow is reported too.
+// Turns SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT into a report of which kernel did what and
+// where; the process ends after it. Installed once. The threads of the pool get a signal stack
+// each, so that a kernel that overran its stack is reported too.
 void InstallFaultHandler(ThreadPool& pool);
 
 // Gives the calling thread a signal stack.

@@ -22,9 +22,9 @@ struct LoweringContext {
   const ArenaTable* arenas;
   const ModuleTable* modules;
   ThreadPool* pool;
-  FftPlanCache* fft_plans;  // used by the compute thread
-  const ArenaTable* peers;  // other devices' arenas, for inputs of elementwise launches
-  PrintedText* printed;     // the running task's text, appended by work on the compute thread
+  FftPlanCache* fft_plans;  // of the compute thread
+  const ArenaTable* peers;  // other devices': for the inputs of elementwise launches
+  PrintedText* printed;     // of the compute thread: the task's text, which work appends to
 };
 
 // Lowers a task to work. On the command loop's thread; accesses no array. One function per kind of

@@ -314,7 +314,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const Job& job) {
   for (const KernelInfo& kernel : *kernels) found.push_back(NameOfSymbol(kernel.symbol));
   absl::StatusOr<CompiledCode> named = CompileEntries(job, found);
   if (named.ok() || !worker::UnknownEntryOf(named.status()).empty()) return named;
-  // Some kernels, such as overloads, have no usable name: use their symbols, without types.
+  // Some cannot be named, such as overloads: they go by their symbols, without types.
   result = RunJob(job, job.text, NamesFor({}, job.globals, /*types=*/false));
   if (!result.ok()) return result.status();
   if (!result->ok) return WrongSource(*result);
