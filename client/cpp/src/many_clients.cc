@@ -35,7 +35,7 @@ constexpr auto kPause = std::chrono::milliseconds(10);
 constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kFirstCalls = std::chrono::seconds(60);
-// Connections that a listening socket's backlog holds while they are established.
+// Connections that a listening socket's backlog holds while they are made.
 constexpr int kConnectingAtOnce = 64;
 constexpr auto kConnectTimeout = std::chrono::seconds(20);
 // Descriptors of this process beside the clients' connections.
@@ -97,7 +97,7 @@ struct OneClient {
     call->Finish(&reply, &status, this);
   }
 
-  // Blocks; uses a completion queue of its own.
+  // Blocking, with a queue of its own.
   grpc::Status Call(const char* method, const grpc::ByteBuffer& request) {
     grpc::CompletionQueue queue;
     Start(method, request, &queue);

@@ -1,4 +1,4 @@
-// Many clients of one daemon, driven by few threads: for load generators.
+// Many clients of one daemon, driven from few threads: for load generators.
 #pragma once
 
 #include <chrono>
@@ -32,13 +32,13 @@ struct LoadResult {
   Error first_error;
 };
 
-// Each client has its own connection and session. Not thread-safe.
+// Each client has a connection and a session of its own. Not thread-safe.
 class ManyClients {
  public:
   struct Options {
     ConnectOptions connection;
     int num_clients = 1;
-    int num_threads = 1;  // threads that serve the clients' completions
+    int num_threads = 1;  // that serve the clients' completions
     Cancellation cancellation;
   };
 
