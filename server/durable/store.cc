@@ -107,7 +107,7 @@ void DurableStore::RemoveOrphans() {
   int removed = 0;
   auto names = files_->List();
   if (!names.ok()) return;
-  // Files whose names are not the store's own belong to others.
+  // Files with other names do not belong to the store.
   for (const std::string& name : *names) {
     const uint64_t id = ContentOfFileName(name);
     const bool orphan = id != 0 ? rows_.contents.count(id) == 0 : IsUnfinishedContent(name);

@@ -25,7 +25,7 @@ absl::Status UnknownKey(const std::string& key) {
       "unknown option: ", key, near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
 }
 
-// The command line as assignments, and what is no configuration.
+// The command line: assignments, and flags that are not settings.
 struct Flags {
   Command command = Command::kServe;
   std::optional<std::string> config_file;

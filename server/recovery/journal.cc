@@ -136,7 +136,7 @@ void Journal::Compact() {
   STRIDE_CRASH_POINT("journal.before_compaction");
   other_.Clear();
   if (!other_.Grow(JournalFile::kFirstBatch + sizeof(BatchHeader) + live_bytes_).ok())
-    return;  // goes on as it is
+    return;  // compaction is optional
   uint64_t begin = JournalFile::kFirstBatch;
   uint64_t position = begin + sizeof(BatchHeader);
   index_.ForEach([&](uint64_t key, RecordIndex::Place& place) {
