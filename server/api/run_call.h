@@ -20,15 +20,15 @@ namespace stride::api {
 
 class RunServer;
 
-// One call of ComputeService.Run, from the wait for it to the end of its reply. It lives as long as
+// One call of ComputeService.Run, from its arrival to the end of its reply. It lives as long as
 // events of the completion queue are pending. Its events have this order, each on the thread that
-// delivers it: Arrived (its metadata; an unknown caller ends here), Received (its message) and
-// Begin (a thread of the server's, or of its executor when the call must wait), OperationEnded (the
-// engine's), Reply (the engine's, or the executor's), ReplySent.
-// CallEnded comes when the client has its reply or is gone.
+// delivers it: Arrived (its metadata; an unknown caller ends here), Received (its message), Begin
+// (a thread of the server's, or of its executor when the call must wait), OperationEnded (the
+// engine's), Reply (the engine's, or the executor's), ReplySent. CallEnded comes when the client
+// has its reply or is gone.
 class RunCall : public std::enable_shared_from_this<RunCall> {
  public:
-  // Something that the completion queue brings; its address is the tag.
+  // An event of the completion queue; its address is the tag.
   struct Event {
     void (RunCall::*handle)(bool ok);
     std::shared_ptr<RunCall> call;  // set while it is awaited
@@ -44,23 +44,23 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   void CallEnded(bool ok);
   void ReplySent(bool ok);
 
-  // The message as it came, into request_.
+  // Parses the received message into request_.
   absl::Status Parse(bool ok);
-  // Submits it, and has itself told of its end.
+  // Submits the operation; its end is reported to OperationEnded.
   void Begin(absl::Duration upload_delay);
   void OperationEnded();
   void Reply();
   void ReadTheRest();
-  // Before the operation began.
+  // Call before the operation begins.
   void Refuse(const absl::Status& status);
-  // Once, by whoever moved state_ to kEnding.
+  // Called once, by the thread that moved state_ to kEnding.
   void End(const absl::Status& status);
 
   RunServer& server_;
   grpc::ServerContext context_;
   v1::RunRequest request_;
   v1::RunResponse response_;
-  grpc::ByteBuffer bytes_;  // the request as it came, and then the response
+  grpc::ByteBuffer bytes_;  // the received request, later the response
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   ByteBudget::Charge charge_;
   RunOperation operation_;
@@ -73,7 +73,7 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   enum class State { kBeginning, kRunning, kEnding };
   absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kBeginning;
-  bool gone_ ABSL_GUARDED_BY(mutex_) = false;  // the client, while it began
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;  // the client has gone while the operation began
 };
 
 }  // namespace stride::api

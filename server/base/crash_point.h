@@ -11,8 +11,8 @@ namespace stride {
     if (::stride::crash_point_armed) ::stride::PassCrashPoint(name); \
   } while (false)
 
-// From the environment's STRIDE_CRASH_POINT: a list of them, separated by commas. The first is for
-// this process, those after it for the processes that a holder starts in its place.
+// Reads the list of crash points in STRIDE_CRASH_POINT, separated by commas. The first is for this
+// process, the next ones for the processes that a holder starts after it.
 void ArmCrashPointsFromEnvironment();
 // That this process was replaced by another: the next one of the list is for that.
 void NextCrashPoint();

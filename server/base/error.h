@@ -16,8 +16,8 @@ namespace stride {
 // always, at most one of each other kind), keyed "type.googleapis.com/<message>"; api/ copies them
 // into the gRPC trailer. A plain absl::Status without payloads is an internal error to a client.
 //
-// `text` is fixed words first, values last; it tells what to do. It never holds a path, a pointer
-// or an internal name.
+// `text` starts with fixed words, ends with values and says how to correct the call. It never holds
+// a path, a pointer or an internal name.
 
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
@@ -34,8 +34,8 @@ absl::Status NotFound(v1::ErrorReason reason, std::string_view type, std::string
 absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
                       absl::Duration retry_delay, ErrorMetadata metadata = {});
 
-// RESOURCE_EXHAUSTED with google.rpc.QuotaFailure about `tenants/{tenant}`: one more of `asked`
-// would go beyond what the tenant may use at once. `quota` is its name in the tenants file.
+// RESOURCE_EXHAUSTED with google.rpc.QuotaFailure about `tenants/{tenant}`: a request for `asked`
+// more would exceed the tenant's quota. `quota` is its name in the tenants file.
 struct QuotaUse {
   std::string_view quota;
   int64_t limit = 0;
@@ -49,7 +49,7 @@ absl::Status QuotaExceeded(v1::ErrorReason reason, std::string_view tenant, std:
 absl::Status MakeError(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
                        ErrorMetadata metadata = {});
 
-// UNIMPLEMENTED that names what is missing.
+// UNIMPLEMENTED that names the missing feature.
 absl::Status NotImplemented(std::string_view feature, std::string_view text);
 
 // Adds the field at fault to a status that names none.

@@ -22,7 +22,7 @@ class FileWatch {
   explicit FileWatch(std::vector<std::string> paths);
   ~FileWatch() { Stop(); }
 
-  // Calls `changed` at every change, on a thread of its own, until Stop. Once at most.
+  // Calls `changed` at every change, on the watch's own thread, until Stop. Call at most once.
   void Start(absl::Duration interval, std::function<void()> changed);
   // Waits for a call that runs now. Not from such a call.
   void Stop() { timer_.Stop(); }

@@ -13,9 +13,9 @@
 
 namespace stride {
 
-// A folder of the daemon's own, by descriptor. Names are single parts of a path and no symbolic
-// link is ever followed below it, so nothing that lies in it leads elsewhere. Only its owner, which
-// is this user or root, may write it: FAILED_PRECONDITION that says what to do, otherwise.
+// A folder that belongs to the daemon, held by descriptor. Names are single path components, and no
+// symbolic link below the folder is followed, so none of its entries leads elsewhere. Only its
+// owner, which is this user or root, may write it; otherwise FAILED_PRECONDITION with instructions.
 // Movable; its functions are thread-safe.
 class Folder {
  public:

@@ -24,8 +24,8 @@ std::string CgroupFolder() {
   return "";
 }
 
-// Calls `visit` with the content of `name` in this process's cgroup and in each above it: every one
-// of them limits.
+// Calls `visit` with the content of `name` in this process's cgroup and in each cgroup above it,
+// since all of them apply.
 template <typename Visit>
 void ForEachLimit(const std::string& name, const Visit& visit) {
   std::string folder = CgroupFolder();

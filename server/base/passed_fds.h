@@ -13,9 +13,9 @@ struct NamedFd {
   UniqueFd fd;
 };
 
-// The descriptors that systemd passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES):
-// sockets that it listens on for us, and what we once put into its store. Takes them out of the
-// environment, so that children do not see them. Once; close-on-exec from then on.
+// Descriptors that systemd passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES):
+// listening sockets, and the content of the FdStore. Removes the variables from the environment, so
+// that children do not see them. Call once; sets close-on-exec.
 std::vector<NamedFd> TakePassedFds();
 
 }  // namespace stride

@@ -18,10 +18,10 @@ struct PrintedText {
   uint64_t dropped_lines = 0;
 
   bool empty() const { return text.empty() && dropped_lines == 0; }
-  // Appends what fits within `limit` bytes of `text`, as whole lines, and counts the rest. Once a
-  // line was left out nothing more is appended: the text has no gap within.
+  // Appends the part of `more` that fits within `limit` bytes of `text`, in whole lines, and counts
+  // the other lines. After a dropped line nothing is appended, so that the text has no gap.
   void Append(std::string_view more, uint64_t more_dropped, size_t limit);
-  // The same for text that is there already.
+  // Cuts the present text to `limit` bytes in the same way.
   void Truncate(size_t limit);
 };
 

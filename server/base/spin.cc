@@ -21,7 +21,7 @@ int NumProcessors() {
 
 std::atomic<int> num_spinning{0};
 
-// Between two looks, when so much time has passed.
+// Waits between two polls, after `passed` time.
 void Pause(absl::Duration passed) {
   if (passed >= kSelfish) {
     sched_yield();

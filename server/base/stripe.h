@@ -7,8 +7,8 @@
 
 namespace stride {
 
-// Tenants are dealt out over so many stripes: what is kept for each tenant, and is busy, is kept by
-// stripe, with a lock of its own.
+// Number of tenant partitions (lock striping): data per tenant is stored by partition, each with
+// its own lock.
 inline constexpr int kNumStripes = 64;
 
 // The same in every process and version: journals are by it (recovery/journals.h). By the first and
@@ -34,7 +34,7 @@ inline int StripeOf(const TenantId& tenant) {
 }
 static_assert(kNumStripes == 1 << 6);
 
-// In a set of stripes.
+// The partition's bit in a set of partitions.
 constexpr uint64_t StripeBit(int stripe) { return uint64_t{1} << stripe; }
 
 }  // namespace stride

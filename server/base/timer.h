@@ -12,7 +12,7 @@
 
 namespace stride {
 
-// Calls functions at given times on one thread of its own; they must not block. Thread-safe.
+// Calls functions at given times on its own thread; they must not block. Thread-safe.
 class Timer {
  public:
   Timer();

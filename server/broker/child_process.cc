@@ -21,7 +21,7 @@ extern "C" {  // glibc 2.36 forgot it in this header
 namespace stride::broker {
 namespace {
 
-// glibc's <sys/wait.h> has it as an enumerator only with newer headers.
+// Only newer headers define this enumerator in glibc's <sys/wait.h>.
 constexpr idtype_t kPidfd = static_cast<idtype_t>(3);  // P_PIDFD
 
 class SpawnSettings {

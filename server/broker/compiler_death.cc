@@ -12,7 +12,7 @@
 namespace stride::broker {
 namespace {
 
-// The machine's memory may be short for a while.
+// The machine may be short of memory for a while.
 constexpr int kMaxKills = 3;
 constexpr int kMaxOthers = 2;
 // A machine that is this much slower than an idle one compiles nothing in time.

@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<EventLedger::CopyDone>> EventLedger::TakeCopies(
   for (uint64_t id : done.ids()) {
     auto found = copies_.find(id);
     if (found == copies_.end()) {
-      // Those taken before it are owed an answer all the same: they fail with the rest.
+      // Copies taken before still need an answer: they fail with the rest.
       for (CopyDone& copy : taken) AddCopy(std::move(copy));
       return Lie("the end of a copy that is not under way");
     }

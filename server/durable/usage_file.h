@@ -28,9 +28,9 @@ class UsageFile {
   // The content of the latest Write. NOT_FOUND: there was none. DATA_LOSS or another error: it
   // cannot be had, and a Write would replace it.
   absl::StatusOr<std::string> Read() const;
-  // On disk when it returns OK; otherwise what was there stays. At most kMaxBytes.
+  // On disk when it returns OK; otherwise the old content stays. At most kMaxBytes.
   absl::Status Write(std::string_view content) const;
-  // Renames the file, whatever it is; the new path.
+  // Renames the file, also a damaged one; returns the new path.
   absl::StatusOr<std::string> SetAside() const;
 
   const std::string& path() const { return path_; }

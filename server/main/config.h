@@ -30,7 +30,7 @@ struct Config {
   std::vector<int> cpu_devices;  // threads of each; 0: all cores
   bool no_cuda = false;
   int spare_workers = 1;
-  int max_workers = 0;  // of each device; 0: as its memory allows
+  int max_workers = 0;  // per device; 0: as many as its memory allows
   int64_t staging_bytes = int64_t{64} << 20;
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);
@@ -45,8 +45,8 @@ struct Config {
   double device_memory_share = 0.9;
   int64_t device_memory_bytes = 0;  // 0: the share alone counts
   int64_t spill_memory_bytes = -1;  // -1: DefaultSpillMemory in server.cc
-  int64_t spill_disk_bytes = -1;    // -1: likewise
-  int64_t region_bytes = -1;        // -1: likewise
+  int64_t spill_disk_bytes = -1;    // -1: default in server.cc
+  int64_t region_bytes = -1;        // -1: default in server.cc
   int max_queued = 100000;
   int max_sessions = 10000;
   absl::Duration session_ttl = absl::Minutes(10);
@@ -54,7 +54,7 @@ struct Config {
   int max_connections = 1024;
   int max_connections_per_peer = 512;
   int max_bulk_streams = 64;
-  int stream_window_bytes = 0;  // 0: gRPC's own growth
+  int stream_window_bytes = 0;  // 0: gRPC's default growth
   int max_threads = 1024;
 
   absl::Duration drain_timeout = absl::Seconds(30);

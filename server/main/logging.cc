@@ -43,8 +43,7 @@ class JsonFormatter : public spdlog::formatter {
   }
 };
 
-// A client can make libraries complain as often as it likes, of what the client sent: some are
-// enough.
+// A client can make libraries complain arbitrarily often about its input, so limit the lines.
 bool ComplaintAllowed(SteadyTime now, int64_t* unsaid) {
   static absl::Mutex mutex(absl::kConstInit);
   static SteadyTime window_end;

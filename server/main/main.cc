@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-// `keeper` null: what systemd offers, or none.
+// `keeper` null: use systemd's FdStore, if there is one.
 int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
           std::vector<NamedFd> passed) {
   auto signals = Signals::Block();

@@ -16,8 +16,8 @@ class Probe {
   // Over connections that `connect` makes, one after another as they break.
   explicit Probe(std::function<UniqueFd()> connect);
   ~Probe();
-  // Whether it answered in time, whatever the answer: a device may be ill without the daemon being
-  // so.
+  // Whether the daemon answered in time, with any answer: an unhealthy device does not mean an
+  // unhealthy daemon.
   bool Answers(absl::Duration timeout);
   // Ends the call that waits, and all later ones at once. Any thread.
   void Cancel();

@@ -8,9 +8,9 @@
 
 namespace stride {
 
-// Folders that may have the workers of a daemon in `folder`: the same folder, as in a build tree,
-// and ../lib/stride, where `cmake --install` and the packages put them. The first that has a worker
-// is used.
+// Folders that may contain the workers of a daemon in `folder`: the same folder, as in a build
+// tree, and ../lib/stride, where `cmake --install` and the packages install them. The first one
+// with a worker is used.
 std::vector<std::string> WorkerFoldersOf(std::string_view folder);
 
 // The first of these folders that holds a stride-worker-* program; NOT_FOUND names them all.

@@ -24,8 +24,8 @@ struct Utilization {
   unsigned int memory;  // percent
 };
 
-// Unlike the first version, it does not count what the driver reserves for itself (half a gigabyte
-// on an H100) as used.
+// Unlike the first version, it does not count memory reserved by the driver (half a gigabyte on an
+// H100) as used.
 struct Memory {
   unsigned int version;
   unsigned long long total;

@@ -11,12 +11,13 @@
 namespace stride::recovery {
 namespace {
 
-// As the only one was called when there was one.
+// The name of the only journal in early versions.
 constexpr char kCommonName[] = "journal";
 
 std::string NameOf(int stripe) { return absl::StrCat(kCommonName, "-s", stripe); }
 
-// In the common one once all of the stripes are stored; tells their number.
+// Key in the common journal: set once the journals of all partitions are stored. Its id is their
+// number.
 constexpr uint64_t kStripesKey = Key(Kind::kStripes, kNumStripes);
 
 absl::StatusOr<std::unique_ptr<Journal>> OpenNamed(keeper::Keeper* keeper, const std::string& name,
@@ -112,7 +113,7 @@ absl::Status Journals::DealOut(const std::function<int(uint64_t)>& stripe_of) {
     if (absl::Status status = journal->Commit(); !status.ok()) return status;
   }
   STRIDE_CRASH_POINT("journals.dealt_out");
-  // Until here the common one has all; from here on nothing.
+  // Up to here the common journal has all records; from here on none.
   for (uint64_t key : keys) common_->Erase(key);
   if (absl::Status status = Complete(); !status.ok()) return status;
   of_one_ = false;

@@ -17,36 +17,36 @@
 
 namespace stride::recovery {
 
-// All books of a daemon: a journal for each stripe of tenants, so that tenants of two stripes write
-// at once, and a common one for what is no tenant's. Each is committed by itself, so that nothing
-// in one may need what is in another. Two threads may use two journals; one is for one thread.
+// All journals of a daemon: one per tenant partition, so that tenants of two partitions write
+// concurrently, and a common one for records without a tenant. Each is committed by itself, so no
+// record may depend on one in another journal. Two threads may use two journals at once; each
+// journal is for one thread at a time.
 class Journals {
  public:
-  // Empty ones, stored with the keeper, which must outlive them.
+  // Creates empty journals and stores them with `keeper`, which must outlive them.
   static absl::StatusOr<std::unique_ptr<Journals>> Create(keeper::Keeper* keeper);
-  // Those that an earlier process left among these descriptors, by name. NOT_FOUND: it left none.
-  // DATA_LOSS: one is damaged or missing; none is believed then.
+  // Opens the journals that an earlier process left among these descriptors, by name. NOT_FOUND:
+  // there are none. DATA_LOSS: one is damaged or missing; no record is used then.
   static absl::StatusOr<std::unique_ptr<Journals>> Open(keeper::Keeper* keeper,
                                                         std::map<std::string, UniqueFd>* kept);
-  // A descriptor of this name is a journal's.
+  // Whether a descriptor of this name is a journal file.
   static bool IsFileName(std::string_view name);
 
   Journal& common() { return *common_; }
   Journal& of(int stripe) { return *stripes_[stripe]; }
 
-  // What all of them have.
+  // Visits the records of all journals.
   void ForEach(const std::function<void(uint64_t key, std::string_view bytes)>& visit) const;
-  // Wherever it is.
+  // Erases the key in the journal of each partition.
   void Erase(uint64_t key);
 
-  // Daemons had one journal for all once. True: what that had was read, and is still in the common
-  // one. DealOut gives each record to the stripe that is told for its key, and forgets those for
-  // which it is kNobody.
+  // True: an early version with a single journal left its records in the common one. DealOut moves
+  // each to the partition that `stripe_of` returns for its key, and drops it for kNobody.
   bool of_one() const { return of_one_; }
   static constexpr int kNobody = -1;
   absl::Status DealOut(const std::function<int(uint64_t key)>& stripe_of);
 
-  // A successor finds none of them. Any thread.
+  // Removes all files from the FdStore, so that a later daemon finds none. Any thread.
   void LetGo();
 
  private:

@@ -186,7 +186,7 @@ void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
   for (const auto& part : array.shards->parts) part->tenant = tenant;
 }
 
-// The cost of a handle or a name; its buffer counts itself.
+// Charges the cost of a handle or a name; the buffer charges its own.
 absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array) {
   const size_t num_parts = array.shards != nullptr ? array.shards->parts.size() : 0;
   const auto num_axes = static_cast<int64_t>(array.info->shape.size());

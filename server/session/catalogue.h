@@ -33,32 +33,32 @@ struct Session {
   SteadyTime create_time;
   absl::Duration ttl;
   SteadyTime expire_time;
-  int num_pins = 0;       // open streams and running jobs: the session does not expire under them
-  ControlCharge control;  // and the account that its handles are charged to
-  // It is ending: nobody finds it any more, and its name stays taken until its arrays are gone.
+  int num_pins = 0;       // open streams and running jobs: a pinned session does not expire
+  ControlCharge control;  // also the account that its handles are charged to
+  // It is ending: lookups do not return it, and its name stays taken until its arrays are released.
   bool closed = false;
   // Device of the session's last placement, so that arrays that are used together start out
   // together; -1: none yet.
   int home_device = -1;
-  // By handle, so that what the session's end lets go of goes in the same order each time.
+  // Ordered by handle, so that the session's end releases them in a fixed order.
   using HandleEntry = std::pair<const uint64_t, std::shared_ptr<Array>>;
   absl::btree_map<uint64_t, std::shared_ptr<Array>, std::less<uint64_t>, PoolAllocator<HandleEntry>>
       arrays;
   uint64_t record = 0;    // id of its record in the journal; 0: none
-  PrintedOutput printed;  // by kernels, and not read yet
+  PrintedOutput printed;  // text printed by kernels and not read yet
 };
 
-// Where everything that a client owns is found: sessions with their handles, and named arrays. Not
-// thread-safe: the locks of the tenants' stripes guard it, all of them where a session or a named
-// array comes or goes, the tenant's for the rest. Lookups with another tenant's names answer
-// NOT_FOUND in the same words as for what does not exist.
+// Lookup of everything that a client owns: sessions with their handles, and named arrays. Not
+// thread-safe: the locks of the tenant partitions guard it. A session or named array is added or
+// removed under all of them; other calls need the lock of the tenant's partition. Lookups of
+// another tenant's names return the same NOT_FOUND as for absent ones.
 class Catalogue {
  public:
   // Entries are charged to their tenants' accounts.
   explicit Catalogue(std::shared_ptr<TenantAccounts> accounts = std::make_shared<TenantAccounts>())
       : accounts_(std::move(accounts)) {}
 
-  // Hears of everything that is entered and taken out. A session's arrays go before it.
+  // Notified of each entry added and removed. A session's arrays are removed before the session.
   class Observer {
    public:
     virtual ~Observer() = default;
@@ -108,13 +108,13 @@ class Catalogue {
   // Returns what was removed, so that its memory goes when the caller drops it.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
                                                      SteadyTime now);
-  // Of so many at most: the next call goes on behind them. Others wait meanwhile, and a tenant may
-  // have millions.
+  // Removes and returns expired arrays. Checks at most this many per call and resumes there in the
+  // next call: other threads wait for the lock, and a tenant may have millions of arrays.
   static constexpr int kMostLookedAt = 10000;
   std::vector<std::shared_ptr<Array>> TakeExpiredArrays(SteadyTime now);
 
-  // Arrays with their ids or handles as text, in the order of these texts, after `token`: one more
-  // than `page_size`, if that many exist.
+  // Arrays with their ids or handles as text, sorted by that text, after `token`: up to one more
+  // than `page_size`.
   absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> ListArrays(
       const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
       SteadyTime now);
@@ -122,7 +122,7 @@ class Catalogue {
  private:
   static void SetTenant(Array& array, const TenantId& tenant);
   static absl::Status Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array);
-  // By tenant and id; looked up by references to both, which need not be copied.
+  // Orders by tenant and id; lookups pass references to both and copy neither.
   struct KeyLess {
     using is_transparent = void;
     template <typename A, typename B>
@@ -145,11 +145,11 @@ class Catalogue {
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  // That was found last, of each stripe of tenants: the same comes again and again. Null: none, or
-  // it is gone.
+  // The session found last in each tenant partition, since clients mostly repeat the same one.
+  // Null: none, or removed.
   std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
-  Key next_looked_at_;  // of the named arrays, by TakeExpiredArrays
+  Key next_looked_at_;  // named array from which the next TakeExpiredArrays resumes
 };
 
 }  // namespace stride::session

@@ -26,8 +26,7 @@ class PrintedOutput {
     PrintedText printed;  // dropped_lines: with the last piece
     bool more = false;
   };
-  // The oldest text, which is no longer here afterwards. Cuts lines only where one line is longer
-  // than `most` bytes.
+  // Removes and returns the oldest text. Splits only lines longer than `most` bytes.
   Piece Take(size_t most);
 
  private:

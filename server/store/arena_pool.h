@@ -14,8 +14,7 @@ namespace stride::store {
 // lock guards it.
 class ArenaPool {
  public:
-  // Blocks at least this large get an arena of their own, so that freeing them gives the memory
-  // back.
+  // Blocks of at least this size get their own arena, so that freeing them returns the memory.
   static constexpr uint64_t kDedicatedBytes = uint64_t{32} << 20;
   static constexpr uint64_t kSharedArenaBytes = uint64_t{64} << 20;
 
@@ -32,8 +31,8 @@ class ArenaPool {
   std::optional<Allocation> TryAllocate(uint64_t size);
   void Free(const Allocation& allocation);
 
-  // Takes out arenas with nothing in them until at most `keep_bytes` of such stay. One that is
-  // alone goes at once, but not while a client has it mapped.
+  // Removes empty arenas until at most `keep_bytes` of them remain. An arena that is `alone` is
+  // removed at once, but not while a client has it mapped.
   std::vector<std::shared_ptr<Arena>> TakeEmpty(uint64_t keep_bytes);
 
   uint64_t arena_bytes() const { return arena_bytes_; }

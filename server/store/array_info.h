@@ -9,7 +9,7 @@
 
 namespace stride {
 
-// How an array lies in its buffer, as NumPy has it: element (i0, i1, ...) is at byte offset +
+// Layout of an array in its buffer, as in NumPy: element (i0, i1, ...) is at byte offset +
 // i0*strides[0] + i1*strides[1] + ...
 struct ArrayInfo {
   DType dtype = DType::kFloat64;

@@ -42,7 +42,7 @@ absl::Status NoMemory() {
 
 // Whether errors of the memory's being taken come here, not as a signal at its first use.
 absl::Status Populate(int fd, const MemoryMap& map) {
-  // Where the system gives huge pages to those who ask; fewer faults here, and fewer pages to pin.
+  // For systems with huge pages on request: fewer faults here, and fewer pages to pin.
   madvise(map.data(), map.size(), MADV_HUGEPAGE);
   if (madvise(map.data(), map.size(), MADV_POPULATE_WRITE) == 0) return absl::OkStatus();
   if (errno != EINVAL) return NoMemory();

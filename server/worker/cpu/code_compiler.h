@@ -16,7 +16,8 @@ class CpuCompiler : public worker::CodeCompiler {
 
 // `cpu:znver4`: the processor that code made here for "native" runs on.
 absl::StatusOr<std::string> NativeTarget();
-// `cpu:x86-64-v4`, `cpu:x86-64-v3`: those whose code the processor here runs, the best first.
+// The portable targets whose code this processor runs, such as `cpu:x86-64-v4` and `cpu:x86-64-v3`,
+// the best first.
 std::vector<std::string> PortableTargets();
 // Compiler, version and the identity of this executable.
 std::string ToolchainName();

@@ -16,9 +16,9 @@
 namespace stride::cpu {
 namespace {
 
-// An elementwise task of so few elements takes microseconds.
+// An elementwise task with at most this many elements takes microseconds.
 constexpr int64_t kBriefElements = 16 << 10;
-// Reports of brief tasks leave together: so many, or so long after the first.
+// Reports of brief tasks are batched: this many, or for this time after the first.
 constexpr int kMaxHeldBack = 32;
 constexpr std::chrono::microseconds kMaxHoldBack{50};
 

@@ -16,13 +16,13 @@ void InstallFaultHandler(ThreadPool& pool);
 // Gives the calling thread a signal stack.
 void UseSignalStack();
 
-// What the process is working on, for the handler: set by the compute thread before a task's code
-// runs, cleared after it.
+// Sets the process's current work for the handler. The compute thread calls BeginFaultScope before
+// a task's code runs and EndFaultScope after it.
 void BeginFaultScope(uint64_t sequence, const std::string& label, const Work& work);
 void EndFaultScope();
 
-// For a handler of SIGSYS: when this thread is in a kernel, the kernel has made this system call,
-// and the process ends with a report of it; else returns.
+// For a handler of SIGSYS. If this thread is in a kernel, reports that the kernel made this system
+// call and ends the process; otherwise returns.
 void ReportForbiddenCall(int call);
 
 }  // namespace stride::cpu

@@ -8,7 +8,7 @@
 namespace stride::cuda {
 namespace {
 
-// What a node is set to; it points into the launch.
+// Parameters of a node; they point into the launch.
 struct NodeParameters {
   explicit NodeParameters(EmittedLaunch& launch) : arguments{launch.block.data(), &launch.mark} {
     node.func = launch.kernel->function;

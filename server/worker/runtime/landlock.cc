@@ -62,7 +62,7 @@ absl::StatusOr<int> RestrictFiles(const LandlockPaths& paths) {
   const long version = syscall(kCreateRuleset, nullptr, 0, kAskVersion);
   if (version < 1) return absl::ErrnoToStatus(errno, "the kernel offers no Landlock");
   RulesetAttributes attributes = AttributesFor(static_cast<int>(version));
-  // Older kernels take a larger structure as long as what they do not know in it is zero.
+  // Older kernels accept a larger structure if its unknown part is zero.
   UniqueFd ruleset(static_cast<int>(syscall(kCreateRuleset, &attributes, sizeof(attributes), 0)));
   if (!ruleset.valid()) return absl::ErrnoToStatus(errno, "making a Landlock ruleset");
   const uint64_t handled = attributes.handled_files;

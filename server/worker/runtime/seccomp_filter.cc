@@ -26,7 +26,7 @@ sock_filter Load(size_t offset) {
 
 sock_filter Return(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
 
-// Goes on when equal, else skips `skip` instructions.
+// Continues when equal, else skips `skip` instructions.
 sock_filter UnlessEqual(uint32_t value, size_t skip) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<uint8_t>(skip));
 }

@@ -25,7 +25,8 @@ struct Layout {
   int leading;  // elements from one row (or column, when transposed) to the next
 };
 
-// One stride must be an element, the other a whole, positive number of them that skips none.
+// One stride must be an element, the other a positive multiple of it that is at least the line's
+// length.
 std::optional<int> LeadingDimension(int64_t stride, int64_t item, int64_t length, int64_t count) {
   if (count <= 1) return static_cast<int>(std::max<int64_t>(length, 1));
   if (stride % item != 0 || stride / item < std::max<int64_t>(length, 1)) return std::nullopt;
@@ -236,7 +237,7 @@ void ChooseBlasCore(char** argv) {
   if (core.empty()) return;
   setenv(kVariable, std::string(core).c_str(), /*overwrite=*/1);
   execv("/proc/self/exe", argv);
-  unsetenv(kVariable);  // it goes on with slower kernels
+  unsetenv(kVariable);  // the library continues with slower kernels
 #else
   (void)argv;
 #endif

@@ -15,8 +15,8 @@ namespace {
 using Kind = codegen::BlockSteps::Step::Kind;
 using Operand = codegen::BlockSteps::Operand;
 
-// A few values of 8 bytes stay in a first-level cache of 32 KiB, and a call of a loop is small next
-// to what it does.
+// A few values of 8 bytes stay in a first-level cache of 32 KiB, and a loop's call costs little
+// compared with its work.
 constexpr int64_t kBlockElements = 1024;
 constexpr size_t kLineBytes = 64;
 

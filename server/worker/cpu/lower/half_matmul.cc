@@ -10,7 +10,8 @@
 namespace stride::cpu {
 namespace {
 
-// Three float32 blocks of 4 MiB: large enough that converting is small beside multiplying.
+// Three float32 blocks of 4 MiB: large enough that conversion costs little compared with the
+// product.
 constexpr int64_t kBlock = 1024;
 
 void ForRows(ThreadPool* pool, int64_t rows, const std::function<void(int64_t)>& body) {

@@ -162,7 +162,7 @@ WorkSize SvdWork(char vectors, int m, int n) {
   query.work = &answer;
   const int leading_vt = Leading(vectors == 'A' ? n : std::min(m, n));
   Gesdd<T>(vectors, m, n, nullptr, nullptr, nullptr, Leading(m), nullptr, leading_vt, query);
-  // The manual's bounds for what has no query.
+  // The manual's bounds where there is no query.
   const int64_t least = std::min(m, n), most = std::max(m, n);
   int64_t real_work = 0;
   if (kIsComplex<T>) {

@@ -10,7 +10,7 @@
 namespace stride::cpu {
 namespace {
 
-// Below some 10 us of work, waking a second thread costs more than it brings.
+// Below about 10 us of work, waking a second thread costs more than it gains.
 constexpr int64_t kLeastElements = 16 << 10;
 
 absl::Status CheckLimits(const wire::ElementwiseLaunch& launch) {

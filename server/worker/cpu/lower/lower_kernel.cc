@@ -66,7 +66,7 @@ absl::Status PutPointers(const LoweringContext& context,
   return absl::OkStatus();
 }
 
-// A launch's textures, what it sets its module's variables to, and what the bytes lie in.
+// Textures of a launch, values for its module's variables, and the memory of these bytes.
 struct LaunchValues {
   std::vector<std::unique_ptr<const Texture>> textures;
   std::vector<ModuleGlobals::Value> values;

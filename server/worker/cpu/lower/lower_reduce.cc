@@ -9,7 +9,7 @@
 namespace stride::cpu {
 namespace {
 
-// Some 10 us of work: below that, waking a second thread costs more than it brings.
+// About 10 us of work: below that, waking a second thread costs more than it gains.
 constexpr int64_t kLeastReduced = 128 << 10;
 
 int64_t CountElements(const wire::ReduceLaunch& launch) {
@@ -20,7 +20,7 @@ int64_t CountElements(const wire::ReduceLaunch& launch) {
   return count;
 }
 
-// An item may be one result of a long reduction: threads take them as they come.
+// An item may be one result of a long reduction: threads take items dynamically.
 int64_t ReduceGrain(const wire::ReduceLaunch& launch, int64_t num_items, int num_threads) {
   const int64_t elements = std::max<int64_t>(CountElements(launch), 1);
   const int64_t least = (num_items * kLeastReduced + elements - 1) / elements;

@@ -13,13 +13,12 @@
 
 namespace stride::cuda {
 
-// How arena memory is asked for on `device`: pinned device memory that can be exported as a POSIX
-// descriptor.
+// Allocation properties of arena memory on `device`: pinned device memory that can be exported as a
+// POSIX descriptor.
 CUmemAllocationProp ArenaProperties(CUdevice device);
 
-// Device memory behind a descriptor, mapped for this process. The mapping alone keeps the memory
-// alive here; the memory itself lives as long as anyone holds its descriptor. Movable; the Driver
-// must outlive it.
+// Device memory with a descriptor, mapped into this process. The mapping pins the memory here; the
+// memory lives as long as a process holds its descriptor. Movable; the Driver must outlive it.
 class ArenaMapping {
  public:
   ArenaMapping() = default;
@@ -27,15 +26,15 @@ class ArenaMapping {
   ArenaMapping& operator=(ArenaMapping&& other) noexcept;
   ~ArenaMapping();
 
-  // Fresh memory: the driver hands out zeros. `size` is a multiple of the granularity.
+  // Creates memory, which the driver zeroes. `size` is a multiple of the granularity.
   // RESOURCE_EXHAUSTED when there is none.
   struct Created;
   static absl::StatusOr<Created> Create(const Driver& driver, CUdevice device, uint64_t size);
-  // Maps memory that this or another process made.
+  // Maps memory that this or another process created.
   static absl::StatusOr<ArenaMapping> Import(const Driver& driver, CUdevice device, uint64_t size,
                                              const UniqueFd& fd);
 
-  // Host memory behind a sealed memfd, pinned: the device goes to it over its bus.
+  // Maps and pins host memory from a sealed memfd; the device accesses it over its bus.
   static absl::StatusOr<ArenaMapping> OfHostMemory(const Driver& driver, uint64_t size,
                                                    const UniqueFd& fd);
 
@@ -50,7 +49,7 @@ class ArenaMapping {
   CUdeviceptr address_ = 0;
   uint64_t size_ = 0;
   bool mapped_ = false;
-  // Of host memory; in this order, since it is pinned while it is mapped.
+  // Host memory, in this order, since it is unpinned before it is unmapped.
   MemoryMap host_;
   PinnedRegion pinned_;
 };

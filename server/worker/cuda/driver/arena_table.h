@@ -13,29 +13,28 @@
 
 namespace stride::cuda {
 
-// The arenas that are mapped, by the daemon's numbers. Every address that reaches the device is
-// made here, so that none is made unchecked. Remembers which work used an arena last. Not
-// thread-safe: the command loop's.
+// The mapped arenas, by the daemon's numbers. All device addresses of operands come from here, so
+// that all are checked. Records the latest use of each arena. Not thread-safe: used by the command
+// loop.
 class ArenaTable {
  public:
   absl::Status Add(uint64_t arena, ArenaMapping mapping);
-  // The device must have finished with it.
+  // The device must have finished its use of the arena.
   absl::Status Remove(uint64_t arena);
-  // What is looked up from now on is used by the work with this mark in this lane
-  // (CompletionPoller::Lane).
+  // Later lookups count as uses by the work with this mark in this lane (CompletionPoller::Lane).
   void BeginUse(int lane, uint32_t mark) {
     lane_ = lane;
     mark_ = mark;
   }
-  // The last mark in each lane that used the arena; zeros when none did.
+  // The last mark in each lane that used the arena; zeros if none did.
   static constexpr int kNumLanes = 5;
   std::array<uint32_t, kNumLanes> LastUse(uint64_t arena) const;
   bool Contains(uint64_t arena) const { return arenas_.count(arena) != 0; }
 
   // The address of [offset, offset + size).
   absl::StatusOr<CUdeviceptr> Range(uint64_t arena, uint64_t offset, uint64_t size) const;
-  // The address of the operand's first element, every element of which, over `extents`, is within
-  // the arena.
+  // The address of the operand's first element. All elements over `extents` must lie within the
+  // arena.
   absl::StatusOr<CUdeviceptr> Address(const wire::Operand& operand,
                                       absl::Span<const int64_t> extents) const;
 

@@ -8,7 +8,7 @@
 
 namespace stride::cuda {
 
-// Functions that every supported driver has (CUDA 12.0 and later).
+// Functions of every supported driver (CUDA 12.0 and later).
 #define STRIDE_CUDA_DRIVER_FUNCTIONS(X)          \
   X(cuInit)                                      \
   X(cuDriverGetVersion)                          \
@@ -84,12 +84,12 @@ namespace stride::cuda {
   X(cuFuncGetParamInfo) /* 12.4 */        \
   X(cuFuncLoad)         /* 12.4 */
 
-// The CUDA driver, opened at run time so that the executable starts on a machine that has none.
-// Members have the names of the driver's functions (cuda.h maps some of them to versioned symbols;
-// the same names are looked up). Immutable; any thread.
+// The CUDA driver, opened at run time so that the executable starts on a machine without one.
+// Members have the names of the driver's functions. cuda.h maps some of them to versioned symbols;
+// the same symbols are looked up. Immutable; any thread.
 struct Driver {
-  // UNAVAILABLE when there is no driver or no device behind it; FAILED_PRECONDITION when it is too
-  // old. Initializes the driver.
+  // Initializes the driver. UNAVAILABLE when there is no driver or no device; FAILED_PRECONDITION
+  // when the driver is too old.
   static absl::StatusOr<std::shared_ptr<const Driver>> Load();
 
 #define STRIDE_DECLARE(name) decltype(&::name) name = nullptr;

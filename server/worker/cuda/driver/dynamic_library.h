@@ -12,16 +12,16 @@ namespace stride::cuda {
 // threads and exit handlers.
 class DynamicLibrary {
  public:
-  // Tries each name with the loader's own search (which knows LD_LIBRARY_PATH), then in the folders
-  // where a CUDA toolkit is usually installed. UNAVAILABLE, naming `what`, when none opens.
+  // Tries each name with the loader's own search (which uses LD_LIBRARY_PATH), then in the usual
+  // folders of a CUDA toolkit. UNAVAILABLE, naming `what`, when none opens.
   static absl::StatusOr<DynamicLibrary> Open(std::string_view what,
                                              std::initializer_list<const char*> names);
 
   // nullptr when there is no such symbol.
   void* Find(const char* symbol) const;
 
-  // The file it was loaded from, as the loader tells; empty when it does not. `symbol` is any
-  // function of the library.
+  // The file that the library was loaded from, according to the loader; empty: unknown. `symbol` is
+  // any function of the library.
   static std::string PathOf(const void* symbol);
 
  private:

@@ -4,12 +4,12 @@
 
 namespace stride::cuda {
 
-// What our <cooperative_groups.h> keeps in device memory for this_grid() (compile/groups_header.cc
-// has the other side). Written before each launch of a module that has it.
+// Device memory of our <cooperative_groups.h> for this_grid() (the other side is in
+// compile/groups_header.cc). Written before each launch of a module that has it.
 struct GridBarrier {
-  uint32_t cooperative = 0;  // 0: sync() notes a fault and ends the thread
+  uint32_t cooperative = 0;  // 0: sync() reports a fault and ends the thread
   uint32_t arrived = 0;      // blocks at the barrier
-  uint32_t generation = 0;   // times that it has opened
+  uint32_t generation = 0;   // number of times that it has opened
   uint32_t unused = 0;
   uint64_t fault = 0;  // address of a codegen::RoutineFault
 };

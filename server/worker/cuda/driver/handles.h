@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/worker/cuda/driver/driver.h"
 
-// One owner for each kind of driver handle. All are movable; destruction ignores errors, since
+// One owner type for each kind of driver handle. All are movable. Destruction ignores errors, since
 // after a fault every call fails and the process is about to end. The Driver must outlive them.
 namespace stride::cuda {
 
@@ -32,7 +32,7 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-// A handle, null or of one thing, which `kDestroy` of the driver destroys.
+// A driver handle, or null, destroyed by `kDestroy` of the driver.
 template <typename T, auto kDestroy>
 class Handle {
  public:
@@ -51,7 +51,7 @@ class Handle {
   T get() const { return handle_; }
 
  protected:
-  const Driver& driver() const { return *driver_; }  // of what is not null
+  const Driver& driver() const { return *driver_; }  // requires a handle that is not null
 
  private:
   const Driver* driver_ = nullptr;
@@ -65,7 +65,7 @@ class Stream : public Handle<CUstream, &Driver::cuStreamDestroy> {
   using Handle::Handle;
 };
 
-// Tells where a stream has come to; takes no time.
+// Records a stream's progress; without timing.
 class Event : public Handle<CUevent, &Driver::cuEventDestroy> {
  public:
   static absl::StatusOr<Event> Create(const Driver& driver);
@@ -76,7 +76,7 @@ class Event : public Handle<CUevent, &Driver::cuEventDestroy> {
 class Module : public Handle<CUmodule, &Driver::cuModuleUnload> {
  public:
   // `image` is a cubin, a fatbin or PTX; PTX must end in a zero byte. INVALID_ARGUMENT with the
-  // driver's words when the device cannot run it.
+  // driver's message when the device cannot run it.
   static absl::StatusOr<Module> Load(const Driver& driver, const void* image);
   using Handle::Handle;
 
@@ -89,24 +89,24 @@ class Module : public Handle<CUmodule, &Driver::cuModuleUnload> {
   absl::StatusOr<Variable> Global(const char* symbol) const;
 };
 
-// Launches and what follows what among them, from which executables are made.
+// Launches and their dependencies, from which executables are created.
 class DriverGraph : public Handle<CUgraph, &Driver::cuGraphDestroy> {
  public:
   // An empty one.
   static absl::StatusOr<DriverGraph> Create(const Driver& driver);
-  // What was captured of the stream, which is not captured any more, whatever comes of it.
+  // Ends the stream's capture, also on error, and returns the captured launches.
   static absl::StatusOr<DriverGraph> EndCapture(const Driver& driver, CUstream stream);
   using Handle::Handle;
 };
 
-// A graph made ready to be launched. It may be destroyed while it runs: the driver lets it end.
+// An executable graph. It may be destroyed while it runs: the driver lets it end.
 class GraphExecutable : public Handle<CUgraphExec, &Driver::cuGraphExecDestroy> {
  public:
   static absl::StatusOr<GraphExecutable> Create(const Driver& driver, const DriverGraph& graph);
   using Handle::Handle;
 
-  // Makes it one of this graph. False: the two differ by more than the driver can change, or there
-  // is no executable yet.
+  // Changes it to an executable of this graph. False: the graphs differ by more than the driver can
+  // change, or there is no executable yet.
   bool Update(const DriverGraph& graph);
 };
 
@@ -119,7 +119,7 @@ class PinnedRegion {
   PinnedRegion& operator=(PinnedRegion&& other) noexcept;
   ~PinnedRegion();
 
-  // Where the device sees the region's first byte.
+  // Device address of the region's first byte.
   CUdeviceptr device_address() const { return address_; }
 
  private:

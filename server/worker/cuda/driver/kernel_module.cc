@@ -10,7 +10,7 @@
 namespace stride::cuda {
 namespace {
 
-// More shared memory than this for each block must be asked for first.
+// More dynamic shared memory per block needs an opt-in.
 constexpr int kPlainSharedBytes = 48 << 10;
 
 absl::Status ReadParameters(const Driver& driver, const wire::KernelDescription& description,
@@ -33,8 +33,8 @@ absl::Status ReadParameters(const Driver& driver, const wire::KernelDescription&
   return absl::OkStatus();
 }
 
-// What the compiler said must be what the device will read, or arguments checked against the one
-// would be laid out for the other.
+// The compiler's description must equal the device's layout; otherwise arguments would be checked
+// against the one and laid out for the other.
 absl::Status CompareParameters(const wire::KernelDescription& description, const Kernel& kernel) {
   if (!description.parameters_known()) return absl::OkStatus();
   bool same = static_cast<size_t>(description.parameters_size()) == kernel.parameters.size();
@@ -78,8 +78,7 @@ absl::Status Describe(const Driver& driver, const Module& module,
   absl::StatusOr<CUfunction> function = module.Function(description.symbol().c_str());
   if (!function.ok()) return function.status();
   kernel->function = *function;
-  // The driver would otherwise load the code at the first launch, and wait for running kernels
-  // then.
+  // The driver would otherwise load the code at the first launch, after a wait for running kernels.
   if (driver.cuFuncLoad != nullptr) {
     STRIDE_CUDA_RETURN(driver.cuFuncLoad(*function), "loading a kernel");
   }
@@ -192,7 +191,7 @@ absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimit
 
 namespace {
 
-// More shared memory than a kernel has by itself must be asked for.
+// More dynamic shared memory than a kernel's default needs an opt-in.
 absl::Status AllowShared(const Driver& driver, Kernel& kernel, uint32_t bytes) {
   const int shared = static_cast<int>(bytes);
   if (shared <= kernel.dynamic_shared_limit) return absl::OkStatus();

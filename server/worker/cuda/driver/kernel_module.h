@@ -17,7 +17,7 @@
 
 namespace stride::cuda {
 
-// A kernel of a loaded module with what the driver says of it.
+// A kernel of a loaded module with its attributes from the driver.
 struct Kernel {
   struct Slot {
     uint64_t offset = 0;  // within the parameters
@@ -26,17 +26,17 @@ struct Kernel {
   CUfunction function = nullptr;
   std::string entry;
   std::vector<Slot> parameters;
-  int max_threads = 0;  // of a block
+  int max_threads = 0;  // per block
   int static_shared_bytes = 0;
-  int dynamic_shared_limit = 0;  // what the function was set up for
+  int dynamic_shared_limit = 0;  // the limit set for the function so far
   wire::KernelAttributes attributes;
 };
 
-// The kernels of one module, found by the names under which they were asked for. Not thread-safe.
+// The kernels of one module, by the names in the compilation request. Not thread-safe.
 class KernelModule {
  public:
-  // `image` as Module::Load takes it. INVALID_ARGUMENT when the driver refuses it, or when its
-  // kernels are not what `description` says.
+  // `image` as for Module::Load. INVALID_ARGUMENT when the driver refuses it, or when its kernels
+  // differ from `description`.
   static absl::StatusOr<KernelModule> Load(const Driver& driver, const void* image,
                                            const wire::ModuleDescription& description);
 
@@ -45,7 +45,7 @@ class KernelModule {
   wire::ModuleLoaded Attributes() const;
 
   ModuleGlobals& globals() { return globals_; }
-  // Where the module keeps its GridBarrier; 0 when it has none.
+  // Address of the module's GridBarrier; 0: it has none.
   CUdeviceptr grid_barrier() const { return grid_barrier_; }
 
  private:
@@ -55,7 +55,7 @@ class KernelModule {
   absl::node_hash_map<std::string, Kernel> kernels_;
 };
 
-// Launch dimensions, checked against the device's limits by Check.
+// Launch dimensions, validated by CheckGrid.
 struct Grid {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
@@ -63,7 +63,7 @@ struct Grid {
   bool cooperative = false;  // all blocks run at once
 };
 
-// Limits of a device that a launch must respect.
+// A device's limits for launches.
 struct LaunchLimits {
   int grid[3] = {};
   int block[3] = {};
@@ -73,7 +73,7 @@ struct LaunchLimits {
 };
 LaunchLimits ReadLaunchLimits(const Driver& driver, CUdevice device);
 
-// INVALID_ARGUMENT that names the limit and what was asked.
+// INVALID_ARGUMENT that names the limit and the requested value.
 absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimits& limits);
 
 // Launches with one pointer for each parameter. The caller has checked the grid and the parameters'
@@ -81,8 +81,8 @@ absl::Status CheckGrid(const Kernel& kernel, const Grid& grid, const LaunchLimit
 absl::Status Launch(const Driver& driver, CUstream stream, Kernel& kernel, const Grid& grid,
                     absl::Span<void*> parameters);
 
-// INVALID_ARGUMENT, with the number of blocks that would, unless all blocks of a cooperative launch
-// have room on the device at once. The caller has checked the grid.
+// INVALID_ARGUMENT, with the largest number of blocks, unless all blocks of a cooperative launch
+// fit on the device at once. The caller has checked the grid.
 absl::Status CheckFits(const Driver& driver, Kernel& kernel, const Grid& grid,
                        const LaunchLimits& limits);
 

@@ -6,13 +6,12 @@
 
 namespace stride::cuda {
 
-// What the driver can load, told by the first bytes.
+// Formats that the driver can load, distinguished by the first bytes.
 enum class ImageKind { kPtx, kCubin, kFatbin };
 ImageKind ImageKindOf(std::string_view bytes);
 
-// The driver takes an image by address alone and believes the sizes written in it. OK when these
-// stay within `bytes`, so that a cut-off file is refused instead of read past its end.
-// INVALID_ARGUMENT otherwise.
+// The driver gets only an image's address and trusts the sizes in it. OK when these stay within
+// `bytes`; INVALID_ARGUMENT otherwise, so that a truncated file is not read past its end.
 absl::Status CheckImage(std::string_view bytes);
 
 }  // namespace stride::cuda

@@ -14,11 +14,11 @@
 
 namespace stride::cuda {
 
-// The texture objects of a device's launches. A texture lies over its array's own memory where the
-// device's rules of alignment admit that: texels by number, and images of two axes. All others get
-// memory of their own, an image as a CUDA array, to which each launch copies in the stream's order.
-// Objects are kept for later launches of the same array, until its arena is unmapped or there are
-// too many. Not thread-safe: the command loop's.
+// The texture objects of a device's launches. A texture uses its array's memory where the device's
+// alignment rules allow that: texels by number, and images of two axes. Others get memory of their
+// own, an image as a CUDA array, to which each launch copies in stream order. Objects are cached
+// for later launches of the same array, until its arena is unmapped or there are too many. Not
+// thread-safe: used by the command loop.
 class TextureTable {
  public:
   // The device's rules, in bytes and texels.
@@ -33,46 +33,46 @@ class TextureTable {
 
   TextureTable(const Driver& driver, CUstream stream, const Limits& limits)
       : driver_(driver), stream_(stream), limits_(limits) {}
-  // After the stream has ended.
+  // Call after the stream has ended.
   ~TextureTable();
   TextureTable(const TextureTable&) = delete;
   TextureTable& operator=(const TextureTable&) = delete;
 
-  // From the texture's first byte to past its last.
+  // Bytes from the texture's first byte to the end of its last texel.
   static absl::StatusOr<uint64_t> BytesOf(const wire::Texture& texture);
 
-  // Called before the first texture of each launch: what earlier ones took may be destroyed once
-  // the stream has ended them.
+  // Call before the first texture of each launch: objects of earlier launches may be destroyed once
+  // the stream has completed them.
   void BeginLaunch() { ++launch_; }
-  // The handle for the launch that is enqueued next. `address` is that of the texture's array, all
-  // of whose texels lie in one arena.
+  // The handle for the launch that is enqueued next. `address` is that of the texture's array,
+  // whose texels all lie in one arena.
   absl::StatusOr<CUtexObject> Take(const wire::Texture& texture, CUdeviceptr address);
-  // Destroys those over an arena. The device has finished with it.
+  // Destroys textures over an arena. The device has finished its use of them.
   void Forget(uint64_t arena);
 
   int size() const { return static_cast<int>(entries_.size()); }
   uint64_t copied_bytes() const { return copied_bytes_; }
 
   static constexpr size_t kMaxTextures = 256;
-  // The bound on copies that are kept; a launch may need more.
+  // Limit for cached copies; a launch may need more.
   static constexpr uint64_t kMaxCopiedBytes = 256 << 20;
 
  private:
   struct Entry {
     std::string key;
     uint64_t arena = 0;
-    uint64_t launch = 0;  // the last that took it
+    uint64_t launch = 0;  // the last launch that used it
     CUtexObject object = 0;
     CUarray image = nullptr;    // the copy of an image
     CUdeviceptr texels = 0;     // the copy of texels by number
-    uint64_t copied_bytes = 0;  // of either
+    uint64_t copied_bytes = 0;  // bytes of either copy
   };
   using Entries = std::list<Entry>;
 
   bool LiesOver(const wire::Texture& texture, CUdeviceptr address) const;
   absl::Status Make(const wire::Texture& texture, CUdeviceptr address, Entry* entry);
   absl::Status Copy(const wire::Texture& texture, CUdeviceptr from, const Entry& entry);
-  // Makes place for one more with a copy of so many bytes; waits for the stream if it must.
+  // Makes room for one more with a copy of this many bytes; waits for the stream if necessary.
   absl::Status MakeRoom(uint64_t bytes);
   void Destroy(Entry* entry);
   Entries::iterator Erase(Entries::iterator entry);
