@@ -8,8 +8,8 @@
 
 #include "bench/device/check.h"
 #include "server/wire/status_page.h"
-#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/device_list.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::bench {
 namespace {

@@ -185,6 +185,12 @@ def quantile_of_word(word):
     return z
 
 
+def lines_of(answers):
+    """Numbers as the elements of an initializer, four in a line."""
+    texts = [f"{answer:#x}u" for answer in answers]
+    return ",\n      ".join(", ".join(texts[i : i + 4]) for i in range(0, len(texts), 4))
+
+
 def main():
     cases = []
     keys = [
@@ -208,14 +214,14 @@ def main():
                 name = dtype.replace("uint", "UInt") if dtype.startswith("uint") else dtype.capitalize()
                 cases.append(
                     f'    {{"{generator}", "{distribution}", DType::k{name},'
-                    f" {key:#x}u, {counter:#x}u, {high:#x}u,\n     {{" + ", ".join(f"{a:#x}u" for a in answers) + "}},"
+                    f" {key:#x}u, {counter:#x}u, {high:#x}u,\n     {{" + lines_of(answers) + "}},"
                 )
     text = (
-        "#pragma once\n\n#include <cstdint>\n#include <vector>\n\n#include \"server/store/dtype.h\"\n\n// Made "
+        "#pragma once\n\n#include <cstdint>\n#include <vector>\n\n#include \"server/store/dtype.h\"\n\n// Generated "
         "by tests/cases/make_random.py.\n"
         "namespace stride::conformance "
         "{\n\nstruct RandomAnswer {\n  const char* generator;\n  const char* distribution;\n  DType dtype;\n"
-        "  uint64_t key, counter, counter_high;\n  std::vector<uint64_t> bits;  // of the first elements\n};\n\n"
+        "  uint64_t key, counter, counter_high;\n  std::vector<uint64_t> bits;  // the first elements\n};\n\n"
         "// clang-format off\ninline const std::vector<RandomAnswer>& RandomAnswers() "
         "{\n  static const auto& answers = *new std::vector<RandomAnswer>{\n"
         + "\n".join(cases)

@@ -1088,8 +1088,12 @@ TEST_F(MalformedTest, ExecuteReportsEachCommand) {
     commands { id: 7 }
     commands { id: 8 synchronize {} }
     commands { id: 9 fetch { handle: 999 } }
-    commands { id: 10 operation { creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 1000000 } } } outputs { inline_result: true } } }
-    commands { id: 11 operation { gather { input { @F2 } indices { inline_array { spec { data_type: DATA_TYPE_INT32 shape: 1 } data: '\005\000\000\000' } } } outputs { inline_result: true } } }
+    commands { id: 10 operation {
+      creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 1000000 } } } outputs { inline_result: true } } }
+    commands { id: 11 operation {
+      gather { input { @F2 }
+        indices { inline_array { spec { data_type: DATA_TYPE_INT32 shape: 1 } data: '\005\000\000\000' } } }
+      outputs { inline_result: true } } }
   )"),
                                                 &request);
   const Outcome outcome = rpc_->Call("ComputeService/Execute", request);

@@ -455,7 +455,9 @@ TEST_F(FaultTest, CompilersKilledWhileCompiling) {
   // A million template instances: minutes of work.
   KernelOptions slow = Launch("slow", {});
   slow.code = R"(
-    template <int N, long long M> struct Tree { static const int value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value; };
+    template <int N, long long M> struct Tree {
+      static const int value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value;
+    };
     template <long long M> struct Tree<0, M> { static const int value = M & 1; };
     extern "C" __global__ void slow(int* x) { x[0] = Tree<22, 1>::value; })";
   slow.arguments = {KernelArgument::Out({DataType::kInt32, {1}})};

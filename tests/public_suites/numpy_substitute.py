@@ -3,7 +3,8 @@
 A module under test gets its own `__import__`. Where it imports NumPy, it receives a `Substitute` of the module: a
 name of a public NumPy object gives the object of the same name in `stride`. A name that `stride` refuses (strings,
 dates, masks) gives NumPy's own and is recorded, so that a failure can be attributed to it. Names of NumPy's private
-modules are NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; error texts are not compared."""
+modules are NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; error texts are not
+compared."""
 
 import builtins
 import functools

@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kLongRunBytes = 16384;
 
 constexpr char kCascade[] = R"(
-// Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the logarithm of its length.
+// Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the
+// logarithm of its length.
 struct Cascade {
   Acc level[48];
   st_u64 count;
@@ -154,7 +155,8 @@ $source  return Acc{st_combine_values<$combination, $value>(source, n, st_identi
 constexpr char kPlaceRun[] = R"(
 ST_FN void improve(Acc& found, const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
 $compute$source  const $value best = st_combine_values<$combination, $value>(source, n, st_identity().value);
-  if (st_combine(found, Acc{best, first}).index == first) found = Acc{best, first + st_find_value<$value>(source, n, best)};
+  if (st_combine(found, Acc{best, first}).index == first)
+    found = Acc{best, first + st_find_value<$value>(source, n, best)};
 }
 )";
 
@@ -178,7 +180,8 @@ constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
 // Elements of a run that is longer than a row of the inputs: they are computed row by row into
 // contiguous memory.
 constexpr char kComputedRun[] = R"(
-ST_FN void compute_run(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 first, st_i64 n, Acc* elements) {
+ST_FN void compute_run(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 first, st_i64 n,
+                       Acc* elements) {
   const st_i64 inner = launch.extents[$last_reduced];
   for (st_i64 done = 0; done < n;) {
     const st_i64 from = first + done, left = inner - from % inner, count = left < n - done ? left : n - done;
@@ -225,7 +228,8 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
     const st_i64 from = split * launch.chunk;
     const st_i64 to = from + launch.chunk < launch.reduced_count ? from + launch.chunk : launch.reduced_count;
     Row base;
-    for (int input = 0; input < $num_inputs; ++input) base.at[input] = launch.inputs[input].data + kept_offset(launch, input, kept);
+    for (int input = 0; input < $num_inputs; ++input)
+      base.at[input] = launch.inputs[input].data + kept_offset(launch, input, kept);
     Acc total[kGroup];
     for (st_i64 j = 0; j < n; ++j) total[j] = st_identity();
     for (st_i64 start = from; start < to; start += kBlockRows) {
@@ -254,7 +258,8 @@ constexpr char kKnownSteps[] =
 
 constexpr char kAnyBlock[] = R"(
 template <bool unit_steps>
-ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop,
+                         st_i64 n, Acc* total) {
   alignas(64) Acc block[kGroup];
   for (st_i64 j = 0; j < n; ++j) block[j] = st_identity();
   st_i64 i = start;
@@ -280,8 +285,9 @@ $vectors    ST_IVDEP
 
 // For plain numbers in memory.
 constexpr char kVectors[] = R"(    if constexpr (unit_steps) {
-      st_combine_rows<$combination, $extremes>(&block[0].value, (const $value*)rows[0].at[0], (const $value*)rows[1].at[0],
-                                               (const $value*)rows[2].at[0], (const $value*)rows[3].at[0], n);
+      st_combine_rows<$combination, $extremes>(
+          &block[0].value, (const $value*)rows[0].at[0], (const $value*)rows[1].at[0], (const $value*)rows[2].at[0],
+          (const $value*)rows[3].at[0], n);
       continue;
     }
 )";
@@ -289,7 +295,8 @@ constexpr char kVectors[] = R"(    if constexpr (unit_steps) {
 // Moments of columns: all columns share their rows' indices, so weights are computed once.
 constexpr char kMomentsBlock[] = R"(
 template <bool unit_steps>
-ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop,
+                         st_i64 n, Acc* total) {
   typedef decltype(total->squares) real;
   alignas(64) $value pivot[kGroup], offset[kGroup];
   alignas(64) real squares[kGroup];
@@ -347,7 +354,8 @@ ST_FN void take_better($value& best, st_i32& where, $value value, st_i32 row) {
   where = better ? row : where;
 }
 template <bool unit_steps>
-ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop,
+                         st_i64 n, Acc* total) {
   alignas(64) $value best[kGroup];
   alignas(64) st_i32 where[kGroup];
   const Row first = row_of(launch, base, start);
@@ -375,7 +383,8 @@ ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const 
   for (; i < num_rows; ++i) {
     const Row row = row_of(launch, base, start + i);
     ST_IVDEP
-    for (st_i64 j = 0; j < n; ++j) take_better(best[j], where[j], element<unit_steps>(launch, scalars, row, start + i, j).value, i);
+    for (st_i64 j = 0; j < n; ++j)
+      take_better(best[j], where[j], element<unit_steps>(launch, scalars, row, start + i, j).value, i);
   }
   for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], Acc{best[j], start + where[j]});
 }

@@ -11,7 +11,8 @@ namespace {
 
 // Elements [begin, end), $width at once, $unroll times before the next round.
 constexpr char kAccumulate[] = R"(template <bool kAligned>
-ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end, int lane, int lanes) {
+ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end,
+                     int lane, int lanes) {
 $values  const st_i64 round = (st_i64)lanes * $width;
   st_i64 i = begin + (st_i64)lane * $width;
 $start  for (; i + ($unroll - 1) * round + $width <= end; i += $unroll * round) {
@@ -129,12 +130,14 @@ ST_FN Acc from_lane(const Acc& acc, int distance, int width) {
   } words;
   memcpy(&words, &acc, sizeof(Acc));
 #pragma unroll
-  for (int k = 0; k < (int)(sizeof(Words) / 4); ++k) words.word[k] = __shfl_down_sync(0xffffffffu, words.word[k], distance, width);
+  for (int k = 0; k < (int)(sizeof(Words) / 4); ++k)
+    words.word[k] = __shfl_down_sync(0xffffffffu, words.word[k], distance, width);
   Acc other;
   memcpy(&other, &words, sizeof(Acc));
   return other;
 }
-// Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The result is at the first.
+// Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The first
+// thread has the result.
 // Threads of one warp need no barrier.
 ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   __shared__ __align__(16) char storage[sizeof(Acc) * $threads];
@@ -159,7 +162,8 @@ ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   return acc;
 }
 
-$accumulate_textextern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
+$accumulate_textextern "C" __global__ void __launch_bounds__($threads)
+    stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
   const mapScalars scalars = $map_scalars;
   const int lane = threadIdx.$reducing, lanes = blockDim.$reducing;
   const int place = threadIdx.y * blockDim.x + threadIdx.x;
@@ -179,8 +183,8 @@ $bases    acc = $accumulate;
     st_tell_end(mark, gridDim.x);
     return;
   }
-  // The blocks of one blockIdx.x, of all launches that share the splits, have parts of the same results. No thread reads a partial result before
-  // all of them are written, so that none can be stale in a multiprocessor's first cache.
+  // The blocks of one blockIdx.x, in all launches that share the splits, have parts of the same results. No thread
+  // reads a partial result before all of them are written, so that none can be stale in an L1 cache.
   Partial* const partials = (Partial*)launch.scratch + kept * launch.splits;
   if (active && lane == 0) partials[own_split].acc = acc;
   __threadfence();

@@ -135,7 +135,8 @@ extern "C" __global__ void histogram(const unsigned char* in, unsigned* bins, lo
   __shared__ unsigned local[256];
   local[threadIdx.x] = 0;
   __syncthreads();
-  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[in[i]], 1u);
+  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&local[in[i]], 1u);
   __syncthreads();
   atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
 }
@@ -470,9 +471,11 @@ extern "C" __global__ void groups(int* out) {
   v = tile.shfl(v, 0);
   int all = cg::reduce(tile, rank, cg::plus<int>()), most = cg::reduce(tile, rank, cg::greater<int>());
   bool ok = all == v && most == (int)tile.meta_group_rank() * 8 + 7;
-  ok = ok && tile.ballot(tile.thread_rank() < 3) == 7 && tile.any(tile.thread_rank() == 7) && !tile.all(tile.thread_rank() == 7);
+  ok = ok && tile.ballot(tile.thread_rank() < 3) == 7 && tile.any(tile.thread_rank() == 7);
+  ok = ok && !tile.all(tile.thread_rank() == 7);
   ok = ok && tile.shfl_xor(rank, 1) == (rank ^ 1) && tile.meta_group_size() == block.size() / 8;
-  ok = ok && (int)block.group_index().x == blockIdx.x && block.dim_threads().y == 2 && (int)block.thread_index().y == threadIdx.y;
+  ok = ok && (int)block.group_index().x == blockIdx.x && block.dim_threads().y == 2;
+  ok = ok && (int)block.thread_index().y == threadIdx.y;
   tile.sync();
   block.sync();
   out[blockIdx.x * block.size() + rank] = ok ? v : -1;
