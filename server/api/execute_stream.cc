@@ -117,7 +117,7 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
 }
 
-void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
+void Describe(const scheduler::OperationHandle& ticket, v1::CommandResult* result) {
   ticket.Describe([result] { return result->add_results()->mutable_array(); });
 }
 

@@ -22,6 +22,7 @@
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/programs.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/recovery.h"
 #include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
@@ -31,9 +32,9 @@
 namespace stride::scheduler {
 namespace {
 
-class TaskTicket : public Ticket {
+class TaskHandle : public OperationHandle {
  public:
-  TaskTicket(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
+  TaskHandle(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
              Operations::Accepted accepted)
       : core_(core),
         scheduler_(scheduler),
@@ -197,7 +198,7 @@ class EngineImpl : public Engine {
         [this](const TenantId& tenant, const session::Array& array) {
           return arrays_.ReadAtOnce(tenant, array);
         });
-    core_.catalogue.add_observer(&core_.recorder);
+    core_.catalogue.add_observer(core_.recorder.get());
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
@@ -339,12 +340,13 @@ class EngineImpl : public Engine {
   std::unique_ptr<Together> BeginTogether(const TenantId& tenant) override {
     return std::make_unique<OneSection>(&core_, &scheduler_, tenant);
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
-                                                 const v1::Operation& operation,
-                                                 SteadyTime deadline) override {
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
+                                                          const std::string& session,
+                                                          const v1::Operation& operation,
+                                                          SteadyTime deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
-    return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+    return MakePooled<TaskHandle>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
   }
   void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
               const absl::Status& status) override {
@@ -454,7 +456,7 @@ class EngineImpl : public Engine {
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
     Locked lock(core_);
-    core_.recorder.Stop();
+    core_.recorder->Stop();
   }
 
   int MostWorkers() override {
@@ -510,7 +512,7 @@ void EngineImpl::BeginDurability(bool recovered) {
     if (recovered) {
       durability_->Reconcile();
     } else {
-      core_.recorder.ReadingDisk();
+      core_.recorder->ReadingDisk();
       jobs = durability_->RestoreArrays();
       for (const auto& [id, row] : durability_->definitions()) {
         if (row.kind == durable::DefinitionRow::kFunction)
@@ -524,7 +526,7 @@ void EngineImpl::BeginDurability(bool recovered) {
   STRIDE_CRASH_POINT("durable.jobs_restored");
   {
     Locked lock(core_);
-    core_.recorder.DiskRead();
+    core_.recorder->DiskRead();
   }
   durability_->Start();
 }
@@ -649,7 +651,7 @@ void EngineImpl::ScheduleHousekeeping() {
     ForEachBit(core_.used_stripes.load(), [this](int stripe) {
       Locked lock(core_, stripe);
       scheduler_.memory().Reclaim();
-      core_.recorder.Trim(stripe);
+      core_.recorder->Trim(stripe);
     });
     {
       Locked lock(core_);

@@ -15,12 +15,12 @@
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/array.h"
+#include "stride/v1/operation.pb.h"
 
 namespace stride::scheduler {
 
