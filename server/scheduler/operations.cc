@@ -163,7 +163,7 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
                                                         SteadyTime deadline, Extras extras) {

@@ -130,7 +130,7 @@ class Scheduler {
   // Ends workers without work for long and gives back memory that nothing uses. Caller has all.
   void Housekeep();
 
-  // Before the end of Engine::Together: what became ready in it for workers that have work.
+  // Called before a SubmitBatch ends: sends what became ready in it for workers that have work.
   void SendHeld();
 
   bool IsMoving(const store::Buffer* buffer) const;
