@@ -12,12 +12,12 @@
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/operation_handle.h"
 
 namespace stride::api {
 
 // The operations of one stream, numbered in order: which have not ended, and the first that failed.
-// It holds no ticket, since a ticket holds arrays. Thread-safe; lives on in the callbacks of
+// It keeps no handle, since a handle keeps arrays. Thread-safe; lives on in the callbacks of
 // operations that outlive their stream.
 class OperationLog : public std::enable_shared_from_this<OperationLog> {
  public:
@@ -25,7 +25,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(scheduler::Ticket& ticket);
+  void Accepted(scheduler::OperationHandle& handle);
   void Refused(const absl::Status& error);
   // Ends a stretch of operations: the number of the last one so far; 0: there was none.
   uint64_t Mark();

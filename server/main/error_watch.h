@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "server/metrics/nvml.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
 
 namespace stride {
 
@@ -15,16 +15,16 @@ class ErrorWatch {
  public:
   // nullptr when there is no CUDA device, or when the driver reports no errors (logged). `nvml` and
   // `engine` must outlive the object.
-  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::Engine* engine);
+  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::DeviceService* devices);
   ~ErrorWatch();
   ErrorWatch(const ErrorWatch&) = delete;
 
  private:
-  ErrorWatch(metrics::Nvml* nvml, scheduler::Engine* engine);
+  ErrorWatch(metrics::Nvml* nvml, scheduler::DeviceService* devices);
   void Run();
 
   metrics::Nvml* const nvml_;
-  scheduler::Engine* const engine_;
+  scheduler::DeviceService* const devices_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

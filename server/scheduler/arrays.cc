@@ -14,6 +14,7 @@
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/sharded.h"
 #include "server/scheduler/sharded_transfers.h"
 #include "server/scheduler/shared_by_copy.h"
@@ -161,11 +162,11 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
     fill.add_outputs()->set_name(name->ToString());
   }
   if (request.has_sharding()) *fill.mutable_outputs(0)->mutable_sharding() = request.sharding();
-  auto accepted = operations_->Submit(tenant, session, fill, SteadyTime::InfiniteFuture());
+  auto accepted = operations_->Accept(tenant, session, fill, SteadyTime::InfiniteFuture());
   if (!accepted.ok()) return accepted.status();
   Locked lock(*core_);
   accepted->outputs[0]->expire_time = *expire;
-  core_->recorder.Changed(accepted->outputs[0]);
+  core_->recorder->Changed(accepted->outputs[0]);
   if (core_->durability != nullptr) core_->durability->Changed(*accepted->outputs[0]);
   return Describe(*core_, *accepted->outputs[0]);
 }
@@ -764,7 +765,11 @@ class TakenShardedFetch : public InlineFetch {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& tenant,
-                                                                const session::ArrayName& name) {
+                                                                const std::string& session,
+                                                                uint64_t handle) {
+  auto id = session::ParseSessionName(session, "session");
+  if (!id.ok()) return id.status();
+  const session::ArrayName name{.session = *id, .handle = handle};
   Locked lock(*core_, tenant);
   auto array = core_->catalogue.FindArray(tenant, name, core_->Now());
   if (!array.ok()) return array.status();
@@ -815,7 +820,7 @@ void Arrays::EndLeases(std::vector<Incoming>& receiving, SteadyTime now) {
         MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
                   "the upload was left incomplete and its lease has ended; put the array again"));
     array->buffer->KeepOnly(-1);  // the partial bytes
-    core_->recorder.Changed(array);
+    core_->recorder->Changed(array);
     incoming.receiving = nullptr;
   }
   std::erase_if(receiving, [](const Incoming& incoming) { return incoming.receiving == nullptr; });

@@ -2,6 +2,7 @@
 
 #include "server/base/crash_point.h"
 #include "server/base/surroundings.h"
+#include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -37,6 +38,15 @@ void DoDeferred(Section::Deferred deferred,
 }
 
 }  // namespace
+
+Core::Core(EngineOptions options, broker::Broker* broker)
+    : options(std::move(options)),
+      broker(broker),
+      memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
+      disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)),
+      recorder(std::make_unique<Recorder>(this)) {}
+
+Core::~Core() = default;
 
 Locked::Locked(Core& core) : core_(core) {
   if (JoinAround(/*all=*/true)) return;
@@ -90,7 +100,7 @@ bool Locked::JoinAround(bool all) {
 }
 
 void Locked::EndPart() {
-  core_.recorder.Commit();
+  core_.recorder->Commit();
   Section& section = core_.section();
   // Or a section of all would not wait for this one.
   assert((section.taken & ~core_.used_stripes.load(std::memory_order_relaxed)) == 0);

@@ -23,8 +23,7 @@
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
 #include "server/scheduler/device_account.h"
-#include "server/scheduler/engine.h"
-#include "server/scheduler/recorder.h"
+#include "server/scheduler/options.h"
 #include "server/session/catalogue.h"
 #include "server/session/tenant_accounts.h"
 #include "server/store/buffer.h"
@@ -45,6 +44,7 @@ inline std::vector<std::string> DeviceIds(const broker::Broker& broker) {
 }
 
 class Durability;
+class Recorder;
 
 inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool host_memory) {
   wire::DeviceDescription place;
@@ -69,7 +69,7 @@ struct Section {
       std::vector<absl::AnyInvocable<void()>, PoolAllocator<absl::AnyInvocable<void()>>>;
   Deferred deferred;
   absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing;  // with tasks to be sent
-  // Within Engine::Together: other sections of this thread are part of it, and what becomes ready
+  // Within SubmitBatch: other sections of this thread are part of it, and what becomes ready
   // for these lanes waits for its end.
   bool together = false;
   absl::InlinedVector<Lane*, 2> held;
@@ -98,11 +98,8 @@ inline constinit thread_local Section* current_section = nullptr;
 // the stripe of the tenant whose things are meant, or all of them; where it must not be held, none
 // of them may be. Sections are short and never block on a worker, a file or a client.
 struct Core {
-  Core(EngineOptions options, broker::Broker* broker)
-      : options(std::move(options)),
-        broker(broker),
-        memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
-        disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)) {}
+  Core(EngineOptions options, broker::Broker* broker);
+  ~Core();
 
   const EngineOptions options;
   broker::Broker* const broker;
@@ -156,7 +153,7 @@ struct Core {
 
   session::Catalogue catalogue{accounts};
   bool draining = false;
-  Recorder recorder{this};
+  const std::unique_ptr<Recorder> recorder;
   Durability* durability = nullptr;  // null: nothing is kept on disk
 
   Timer timer;
@@ -205,7 +202,7 @@ struct Core {
 
 // A section: has the locks while it lives. What was changed meanwhile is recorded before they are
 // given back. Afterwards, on this thread, workers are sent their tasks, and functions deferred
-// meanwhile run, so that they may call anything. Within Engine::Together it is part of that section
+// meanwhile run, so that they may call anything. Within SubmitBatch it is part of that section
 // and does nothing of its own.
 class Locked {
  public:
@@ -228,7 +225,7 @@ class Locked {
   // depend on what only such sections change, and on atomics whose changes are followed by one.
   bool Await(const absl::Condition& condition, SteadyTime deadline);
 
-  // This one is Engine::Together.
+  // This one is SubmitBatch.
   void BeginTogether() { section_->together = true; }
 
  private:

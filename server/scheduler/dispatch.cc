@@ -15,6 +15,7 @@
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/fates.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
 #include "server/wire/status_page.h"
@@ -148,7 +149,7 @@ bool Scheduler::PumpOnce(Lane& lane) {
     for (const auto& dependent : dependents) Evaluate(dependent);
   }
   if (lane.packet.empty()) return false;
-  core_->recorder.Commit();  // a successor must know what may have begun
+  core_->recorder->Commit();  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
   if (core_->section().together) {  // the section may be long, and the worker has nothing to do
@@ -465,7 +466,7 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
   for (const auto& [task, status] : ended) Complete(task, status);
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
-  core_->recorder.WorkerGone(lane.tenant, record);
+  core_->recorder->WorkerGone(lane.tenant, record);
   for (const auto& task : again) {
     if (!task->recall.ok() && task->state == TaskState::kWaiting) EndUnrun(task, task->recall);
   }

@@ -13,6 +13,7 @@
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -117,7 +118,7 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
     return AtField(compiled, TextField(request.function()), "does not compile");
   if (!compiled.ok()) return compiled;
   Entry& entry = functions_[key];
-  entry.record = core_->recorder.NewId();
+  entry.record = core_->recorder->NewId();
   entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
   entry.control = *std::move(charge);
   entry.control.Set(CostOf(*function));
@@ -189,8 +190,8 @@ absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunctio
 }
 
 void Functions::Save(const Key& key, const Entry& entry) {
-  if (!core_->recorder.on()) return;
-  core_->recorder.Set(key.first, recovery::Kind::kFunction, entry.record, RecordOf(key, entry));
+  if (!core_->recorder->on()) return;
+  core_->recorder->Set(key.first, recovery::Kind::kFunction, entry.record, RecordOf(key, entry));
 }
 
 recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry) {
@@ -207,7 +208,7 @@ void Functions::RestoreFromDisk(uint64_t row, const std::string& bytes) {
   recovery::FunctionRecord record;
   if (!record.ParseFromString(bytes)) return;
   record.set_durable(row);
-  Restore(core_->recorder.NewId(), record);
+  Restore(core_->recorder->NewId(), record);
   const Key key{TenantId{record.tenant()}, record.id()};
   if (auto it = functions_.find(key); it != functions_.end()) Save(key, it->second);
 }
@@ -277,7 +278,7 @@ absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) 
     Locked lock(*core_);
     auto it = functions_.find({tenant, parsed->id});
     if (parsed->tenant != tenant.value || it == functions_.end()) return Unknown("function", name);
-    core_->recorder.Erase(tenant, recovery::Kind::kFunction, it->second.record);
+    core_->recorder->Erase(tenant, recovery::Kind::kFunction, it->second.record);
     if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
     functions_.erase(it);
   }

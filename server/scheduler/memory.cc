@@ -10,6 +10,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/base/system_error.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
 
@@ -70,7 +71,7 @@ void Memory::Reclaim() {
     std::vector<store::Reclaimer::Entry>& reclaimed = reclaimed_[stripe];
     core_->reclaimer->TakeAll(stripe, &reclaimed);
     if (reclaimed.empty()) return;
-    core_->recorder.Commit();  // a successor must not find two owners of a block
+    core_->recorder->Commit();  // a successor must not find two owners of a block
     for (const auto& entry : reclaimed) {
       Lane* lane = lanes_->Find(entry.tenant, entry.device);
       if (lane != nullptr) Free(*lane, entry.allocation);
@@ -111,7 +112,7 @@ void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   }
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
-    core_->recorder.Removed(*arena, lane);
+    core_->recorder->Removed(*arena, lane);
     // A client that keeps its mapping holds no memory that is not counted. It takes a while.
     if (arena->lent && arena->map.data() != nullptr)
       core_->starter.Run([arena = arena] { DropPages(arena->fd.get(), arena->size); });
@@ -126,7 +127,7 @@ void Memory::Adopt(Lane& lane, const std::shared_ptr<store::Arena>& arena) {
   core_->AssertAll();
   GiveBackScratch(lane, arena->size);
   reserved_[lane.device] += arena->size;
-  core_->recorder.Added(*arena, lane);
+  core_->recorder->Added(*arena, lane);
   lane.pool.Add(arena);
 }
 
@@ -249,9 +250,9 @@ Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
   auto made = MakeHostArena(size);
   if (!made.ok()) return Lacking(lane, made.status());
   std::shared_ptr<store::Arena> arena = *std::move(made);
-  if (absl::Status kept = core_->recorder.StoreArena(*arena); !kept.ok())
+  if (absl::Status kept = core_->recorder->StoreArena(*arena); !kept.ok())
     return Lacking(lane, kept);
-  core_->recorder.Added(*arena, lane);
+  core_->recorder->Added(*arena, lane);
   reserved_[lane.device] += size;
   lane.pool.Add(std::move(arena));
   return Outcome::kAllocated;
@@ -267,13 +268,13 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
     std::shared_ptr<store::Arena> arena;
     if (fd.ok()) {
       arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
-      status = core_->recorder.StoreArena(*arena);
+      status = core_->recorder->StoreArena(*arena);
       if (!status.ok()) arena = nullptr;
     }
     Locked lock(*core_);
     lane->growing = false;
     if (arena != nullptr) {
-      core_->recorder.Added(*arena, *lane);
+      core_->recorder->Added(*arena, *lane);
       lane->pool.Add(std::move(arena));
       if (lane->worker == worker) lane->mapped.emplace(id, false);
     } else {
@@ -302,14 +303,14 @@ void Memory::RequestFile(Lane& lane, uint64_t size, uint64_t least) {
     std::shared_ptr<store::Arena> arena;
     if (status.ok()) {
       arena = std::make_shared<store::Arena>(id, made, std::move(*fd), MemoryMap());
-      status = core_->recorder.StoreArena(*arena);
+      status = core_->recorder->StoreArena(*arena);
     }
     Locked lock(*core_);
     lane->growing = false;
     reserved_[lane->device] -= size;
     if (status.ok()) {
       reserved_[lane->device] += made;
-      core_->recorder.Added(*arena, *lane);
+      core_->recorder->Added(*arena, *lane);
       lane->pool.Add(std::move(arena));
       FileWorked();
     } else {

@@ -17,6 +17,7 @@
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/resolved.h"
 #include "server/session/resource_name.h"
 
@@ -162,7 +163,7 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
                                                         SteadyTime deadline, Extras extras) {
@@ -548,7 +549,7 @@ absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Tas
       if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
       output->error = status;
       output->control.Set(output->control.bytes() + StatusBytes(status));
-      core_->recorder.Changed(output);
+      core_->recorder->Changed(output);
     }
     return status;
   }

@@ -13,6 +13,7 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -149,7 +150,7 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
   {
     Locked lock(*core_);
     if (absl::Status status = CheckRoom(key); !status.ok()) return status;
-    entry.record = core_->recorder.NewId();
+    entry.record = core_->recorder->NewId();
     entry.of_session = IsOfSession(key);
     if (core_->durability != nullptr && !entry.of_session) {
       entry.durable = core_->durability->Defined(durable::DefinitionRow::kProgram,
@@ -244,7 +245,7 @@ absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::Progr
   }
   Ready ready{.program = draft.program, .bodies = std::move(bodies)};
   if (auto graph = ops::MakeGraph(plan); graph.has_value())
-    ready.replay = std::make_shared<Replay>(core_->recorder.NewId(), *std::move(graph));
+    ready.replay = std::make_shared<Replay>(core_->recorder->NewId(), *std::move(graph));
   auto steps = std::make_shared<Programs::Ready::Steps>();
   for (ops::ProgramStep& step : plan.steps) {
     steps->push_back(step.plan.has_value() ? MakePlanned(*std::move(step.plan)) : nullptr);
@@ -305,14 +306,14 @@ void Programs::Removed(session::Session& session) {
   while (it != programs_.end() && it->first.first == session.tenant &&
          it->first.second.compare(0, prefix.size(), prefix) == 0) {
     if (it->second.of_session)
-      core_->recorder.Erase(session.tenant, recovery::Kind::kProgram, it->second.record);
+      core_->recorder->Erase(session.tenant, recovery::Kind::kProgram, it->second.record);
     it = it->second.of_session ? programs_.erase(it) : std::next(it);
   }
 }
 
 void Programs::Save(const Key& key, const Entry& entry) {
-  if (!core_->recorder.on()) return;
-  core_->recorder.Set(key.first, recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
+  if (!core_->recorder->on()) return;
+  core_->recorder->Set(key.first, recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
 }
 
 recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
@@ -329,7 +330,7 @@ void Programs::RestoreFromDisk(uint64_t row, const std::string& bytes) {
   recovery::ProgramRecord record;
   if (!record.ParseFromString(bytes)) return;
   record.set_durable(row);
-  Restore(core_->recorder.NewId(), record);
+  Restore(core_->recorder->NewId(), record);
   const Key key{TenantId{record.tenant()}, record.id()};
   if (auto it = programs_.find(key); it != programs_.end()) Save(key, it->second);
 }
@@ -398,7 +399,7 @@ absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
     Locked lock(*core_);
     auto it = programs_.find({tenant, parsed->id});
     if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
-    core_->recorder.Erase(tenant, recovery::Kind::kProgram, it->second.record);
+    core_->recorder->Erase(tenant, recovery::Kind::kProgram, it->second.record);
     if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
     programs_.erase(it);
   }

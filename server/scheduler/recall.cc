@@ -4,6 +4,7 @@
 
 #include "server/base/steady_time.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
@@ -80,7 +81,7 @@ void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status)
   for (const auto& dependent : task->dependents) {
     if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
     dependent->lost_input = status;
-    core_->recorder.Changed(*dependent);
+    core_->recorder->Changed(*dependent);
   }
   Complete(task, std::move(status));
 }
@@ -104,8 +105,8 @@ void Scheduler::Recall(const std::shared_ptr<Task>& task, absl::Status status) {
     return;
   }
   for (const auto& member : tasks) ++member->num_recalls;
-  core_->recorder.Changed(*task);
-  core_->recorder.Commit();  // a successor must know that it was cancelled
+  core_->recorder->Changed(*task);
+  core_->recorder->Commit();  // a successor must know that it was cancelled
   lane.recalls[sequences.front()] = std::move(tasks);
   // A worker that is gone answers nothing; its death is told apart and honours the recall.
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();

@@ -18,6 +18,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/resource_name.h"
 #include "server/store/spill_file.h"
 #include "server/wire/status_page.h"
@@ -93,7 +94,7 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   EndOldWorkers();
   {
     Locked lock(core_);
-    core_.recorder.Start(keeper_, *std::move(journals), books_.last_id);
+    core_.recorder->Start(keeper_, *std::move(journals), books_.last_id);
     RestoreThings();
   }
   STRIDE_CRASH_POINT("recovery.things");
@@ -101,7 +102,7 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   {
     Locked lock(core_);
     for (const auto& task : resumed_) parts_.scheduler->Resume(task);
-    core_.recorder.Recovered();
+    core_.recorder->Recovered();
   }
   parts_.jobs->UpdateAll();
   STRIDE_CRASH_POINT("recovery.end");
@@ -176,7 +177,7 @@ void Recovery::StartAnew(const absl::Status& why) {
     return;
   }
   Locked lock(core_);
-  core_.recorder.Start(keeper_, *std::move(journals), 0);
+  core_.recorder->Start(keeper_, *std::move(journals), 0);
 }
 
 void Recovery::ForgetDescriptors() {
@@ -185,7 +186,7 @@ void Recovery::ForgetDescriptors() {
                   std::any_of(arenas_.begin(), arenas_.end(), [&](const auto& entry) {
                     return recovery::ArenaName(entry.first) == name;
                   });
-    if (BelongsToJournal(name) && !(in_use && core_.recorder.on())) keeper_->Remove(name);
+    if (BelongsToJournal(name) && !(in_use && core_.recorder->on())) keeper_->Remove(name);
   }
   fds_.clear();
 }
@@ -294,7 +295,7 @@ void Recovery::RestoreThings() {
   RestoreTasks();
   SpoilWhatIsGone();
   for (const auto& [id, record] : books_.workers)
-    core_.recorder.WorkerGone(TenantId{record.tenant()}, id);
+    core_.recorder->WorkerGone(TenantId{record.tenant()}, id);
   parts_.operations->GoOnFrom(books_.last_task + 1);
   buffers_.clear();  // what nobody uses ends here, and with it its record
 }
@@ -315,7 +316,7 @@ void Recovery::RestoreArenas() {
       if (there) map = *std::move(mapped);
     }
     if (!there) {
-      core_.recorder.Erase(TenantId{record.tenant()}, Kind::kArena, id);
+      core_.recorder->Erase(TenantId{record.tenant()}, Kind::kArena, id);
       continue;
     }
     auto arena =
@@ -405,7 +406,7 @@ void Recovery::RestoreArrays() {
     if (!record.name().empty()) RestoreArray(id, record);
   }
   for (const auto& [id, part] : array_parts_) {
-    if (part.use_count() == 1) core_.recorder.Erase(part->tenant, Kind::kArray, id);  // of nothing
+    if (part.use_count() == 1) core_.recorder->Erase(part->tenant, Kind::kArray, id);  // of nothing
   }
   array_parts_.clear();
 }
@@ -443,7 +444,7 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
                                      session::Catalogue::Quota::kExempt);
   }
   if (!added.ok()) {
-    core_.recorder.Erase(array->tenant, Kind::kArray, id);
+    core_.recorder->Erase(array->tenant, Kind::kArray, id);
     return;
   }
   if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
@@ -495,8 +496,8 @@ void Recovery::AbandonUnacceptedJobs() {
             core_.catalogue.RemoveArray(tenant, *name, core_.Now()).IgnoreError();
         }
       }
-      core_.recorder.Erase(tenant, Kind::kTask, task->first);
-      core_.recorder.Erase(tenant, Kind::kDispatch, task->first);
+      core_.recorder->Erase(tenant, Kind::kTask, task->first);
+      core_.recorder->Erase(tenant, Kind::kDispatch, task->first);
       task = books_.tasks.erase(task);
     }
     core_.catalogue.DeleteSession(tenant, session.id());
@@ -583,8 +584,8 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
     if (spoiled && buffer != buffers_.end()) buffer->second->Spoil(status);
   }
   const TenantId tenant{record.tenant()};
-  core_.recorder.Erase(tenant, Kind::kTask, id);
-  core_.recorder.Erase(tenant, Kind::kDispatch, id);
+  core_.recorder->Erase(tenant, Kind::kTask, id);
+  core_.recorder->Erase(tenant, Kind::kDispatch, id);
   if (!record.of_job()) return;
   recovery::TaskResultRecord& result = books_.results[id];
   if (!status.ok()) SetStatus(status, result.mutable_status());
@@ -592,7 +593,7 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
   result.set_end_time(ToRecord(core_.Now()));
   if (dispatch != books_.dispatches.end())
     result.set_dispatch_time(dispatch->second.dispatch_time());
-  core_.recorder.Set(tenant, Kind::kTaskResult, id, result);
+  core_.recorder->Set(tenant, Kind::kTaskResult, id, result);
 }
 
 std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord& record,
@@ -669,8 +670,8 @@ std::shared_ptr<Replay> Recovery::FindReplay(const TenantId& tenant, uint64_t re
   std::shared_ptr<Replay>& replay = replays_[record];
   auto found = books_.replays.find(record);
   if (replay == nullptr && found != books_.replays.end()) {
-    replay = std::make_shared<Replay>(core_.recorder.NewId(), GraphFrom(found->second));
-    core_.recorder.Adopt(tenant, *replay, record);
+    replay = std::make_shared<Replay>(core_.recorder->NewId(), GraphFrom(found->second));
+    core_.recorder->Adopt(tenant, *replay, record);
   }
   return replay;
 }
@@ -701,7 +702,7 @@ void Recovery::RestoreTasks() {
       task->recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }
-    core_.recorder.TakenBack(*task);
+    core_.recorder->TakenBack(*task);
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
     }
@@ -710,7 +711,7 @@ void Recovery::RestoreTasks() {
     resumed_.push_back(task);
   }
   for (const auto& [id, record] : books_.replays) {
-    if (replays_.count(id) == 0) core_.recorder.EraseWherever(Kind::kReplay, id);
+    if (replays_.count(id) == 0) core_.recorder->EraseWherever(Kind::kReplay, id);
   }
 }
 
@@ -740,7 +741,7 @@ void Recovery::RestoreJobs() {
   }
   Locked lock(core_);
   for (const auto& [id, result] : books_.results) {
-    if (wanted.count(id) == 0) core_.recorder.EraseWherever(Kind::kTaskResult, id);
+    if (wanted.count(id) == 0) core_.recorder->EraseWherever(Kind::kTaskResult, id);
   }
 }
 

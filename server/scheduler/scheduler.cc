@@ -12,6 +12,7 @@
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/links.h"
 #include "server/scheduler/placement.h"
+#include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -73,7 +74,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
   AddUnfinished(task);
   task->submit_time = core_->Now();
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
-  core_->recorder.Accepted(task);
+  core_->recorder->Accepted(task);
   if (after != nullptr) LinkBehind(task, after);
   task->order = ++StripeFor(task->tenant).last_order;
   RegisterAccesses(task);
@@ -326,7 +327,7 @@ void Scheduler::BodiesEnded(const std::shared_ptr<Task>& task, absl::Status stat
 
 void Scheduler::SetState(Task& task, TaskState state) {
   task.state = state;
-  if (state != TaskState::kPreparing) core_->recorder.Changed(task);
+  if (state != TaskState::kPreparing) core_->recorder->Changed(task);
   if (task.observer != nullptr)
     core_->Defer([observer = *task.observer, state] { observer(state); });
 }

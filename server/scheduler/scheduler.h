@@ -27,6 +27,7 @@
 #include "server/scheduler/memory.h"
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
+#include "server/scheduler/spill_sample.h"
 #include "server/scheduler/task.h"
 #include "server/scheduler/worker_measure.h"
 #include "server/scheduler/worker_seats.h"
@@ -129,7 +130,7 @@ class Scheduler {
   // Ends workers without work for long and gives back memory that nothing uses. Caller has all.
   void Housekeep();
 
-  // Before the end of Engine::Together: what became ready in it for workers that have work.
+  // Called before a SubmitBatch ends: sends what became ready in it for workers that have work.
   void SendHeld();
 
   bool IsMoving(const store::Buffer* buffer) const;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/system_error.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/start_retry.h"
 
@@ -90,7 +91,7 @@ void Scheduler::TryStart(Lane& lane) {
   ++lane.num_starts;
   core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
-    const uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
+    const uint64_t record = worker.ok() ? core_->recorder->StoreWorker(**worker) : 0;
     Locked lock(*core_);
     if (worker.ok()) {
       WorkerStarted(*lane, *std::move(worker), record);
@@ -112,7 +113,7 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   lane.processor_time.Begin(lane.worker->pid());
   lane.worker_record = record;
   lane.last_used = core_->Now();
-  core_->recorder.WorkerAdopted(record, lane);
+  core_->recorder->WorkerAdopted(record, lane);
   ForgetWorker(lane);
   lane.recalls.clear();
   lane.next_sequence = 1;
@@ -294,7 +295,7 @@ void Scheduler::EndWorker(Lane& lane) {
   Charge(lane, 0);
   memory_.Trim(lane, 0);
   std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
-  core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
+  core_->recorder->WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
   ForgetWorker(lane);
   lane.yielding = false;
   seats_.Free(lane.seat);
