@@ -20,8 +20,7 @@ struct BulkWays {
 };
 
 // Sends `data` as the whole content of an array. `parent` and `array_id` as in CreateArrayRequest.
-// Slices of `data` are lent to the transport and are all back when this returns, whatever the
-// outcome.
+// The transport borrows slices of `data` until this returns, whatever the outcome.
 Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                           const std::string& array_id, const ArraySpec& spec,
                           std::span<const std::byte> data, const PutOptions& options,
@@ -46,7 +45,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// How content is cut for at most `max_parts` streams: few parts, each worth a stream of its own, at
+// Splits content for at most `max_parts` streams: few parts, each worth a stream of its own, at
 // offsets of whole MiB. Never empty.
 std::vector<Range> CutRanges(int64_t size, int max_parts);
 

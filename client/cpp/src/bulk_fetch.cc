@@ -27,8 +27,8 @@ constexpr auto kRestartPoll = std::chrono::milliseconds(20);
 // FetchArrayResponse.data, length-delimited.
 constexpr uint32_t kDataTag = (2 << 3) | 2;
 
-// Copies the `data` of one FetchArrayResponse to `out`, once, from wherever the transport put it.
-// Gives back the bytes it held; nothing when the message is malformed or holds more than `room`.
+// Copies the `data` of one FetchArrayResponse to `out`, once, from the transport's memory. Returns
+// the number of bytes; nullopt when the message is malformed or has more than `room`.
 std::optional<int64_t> CopyData(grpc::ByteBuffer* message, std::byte* out, int64_t room) {
   grpc::ProtoBufferReader reader(message);
   google::protobuf::io::CodedInputStream input(&reader);
@@ -101,8 +101,8 @@ Result<void> FetchBulk(const BulkWays& ways, const std::string& name, std::span<
         std::atomic<bool> begun = false;
         auto result = FetchShared(
             {ways.channels, local, region, in_place, options, default_timeout}, name, out, &begun);
-        // A daemon that is being replaced: regions have gone with it, and what follows
-        // waits.
+        // The daemon is being replaced: regions have ended with it, and calls in messages wait for
+        // the next one.
         if (!result && result.error().code == Code::kUnavailable && !begun)
           return Result<void>(RegionGone());
         return result;

@@ -237,7 +237,7 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     reported += bytes;
     if (options.progress) options.progress(bytes);
   };
-  // Progress that was reported and did not arrive is taken back.
+  // Subtracts reported progress that did not arrive.
   const auto report_as = [&](int64_t bytes) {
     if (options.progress) options.progress(bytes - reported);
     reported = bytes;

@@ -17,8 +17,8 @@ namespace stride::internal {
 // Thread-safe.
 class Channels {
  public:
-  // `address` as it was given, `target` as gRPC takes it. `num_bulk` 0: by the number of cores, 2
-  // to 8.
+  // `address`: as given by the user; `target`: in gRPC's form. `num_bulk` 0: by the number of
+  // cores, 2 to 8.
   Channels(std::string address, std::string target, Credentials credentials, int num_bulk);
 
   const std::string& address() const { return address_; }

@@ -1,4 +1,4 @@
-// Why a daemon cannot be reached, for a person: each cause has a sentence of its own.
+// Explains to people why a daemon cannot be reached: one sentence for each cause.
 #pragma once
 
 #include <grpcpp/channel.h>

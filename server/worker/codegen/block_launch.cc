@@ -12,8 +12,9 @@ namespace {
 
 using Place = BlockSteps::Place;
 
-// Blocks of a thousand elements, 4 a thread, make a call of a loop small next to what it does;
-// fewer where slots would not fit, or a block for each multiprocessor would be missing.
+// With blocks of a thousand elements, 4 per thread, a loop's call costs little compared with its
+// work. Blocks are smaller when slots would not fit, or when there would be fewer blocks than
+// multiprocessors.
 constexpr int64_t kMostElements = 1024, kLeastElements = 8;
 constexpr int64_t kThreads = 256, kWarp = 32;
 // Shared memory that each block has on every device, without asking.

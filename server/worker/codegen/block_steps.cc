@@ -51,7 +51,7 @@ class Planner {
   }
 
  private:
-  // A step by the numbers of its values, whose places are known at the end.
+  // A step with numbers of its values, whose places are assigned at the end.
   struct Numbered {
     Kind kind = Kind::kLoop;
     int loop = 0;

@@ -13,7 +13,7 @@
 namespace stride::codegen {
 namespace {
 
-// FNV-1a: the name has to be the same wherever and whenever the code is made.
+// FNV-1a: the name must be equal on all machines and in all builds.
 uint64_t HashOf(std::string_view text) {
   uint64_t hash = 0xCBF29CE484222325u;
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001B3u;

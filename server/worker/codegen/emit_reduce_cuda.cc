@@ -231,8 +231,8 @@ Width ChooseWidth(const ReduceText& text) {
   return {width, std::max(many / width, width == kMostInPack ? 1 : 2)};
 }
 
-// Combines a thread's `count` values, a power of two, by halves. NVRTC leaves a loop whose step is
-// a division as it is, which keeps the values in local memory.
+// Combines a thread's `count` values, a power of two, by halves. NVRTC does not unroll a loop whose
+// step is a division, which would keep the values in local memory.
 std::string HalvesText(int count, const char* combined) {
   std::string text;
   for (int half = count / 2; half > 0; half /= 2)

@@ -82,7 +82,7 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
   return shape;
 }
 
-// Blocks are split only while there are fewer of them than PlanReduceCuda wants.
+// Blocks are split only while there are fewer than PlanReduceCuda needs.
 int ReduceArrivals(int num_multiprocessors) {
   return std::max(num_multiprocessors, 1) * kReduceBlocksPerMultiprocessor * kReduceFewWaves;
 }

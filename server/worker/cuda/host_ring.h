@@ -11,8 +11,8 @@
 
 namespace stride::cuda {
 
-// Pinned host memory for small values on their way to the device, used in turn, so that a copy
-// neither waits for the stream (as copies from other host memory may) nor reads what is gone. Not
+// Pinned host memory for small values on their way to the device, used in turn. A copy from it
+// neither waits for the stream (as copies from other host memory may) nor reads freed memory. Not
 // thread-safe.
 class HostRing {
  public:

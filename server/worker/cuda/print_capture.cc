@@ -31,7 +31,7 @@ absl::StatusOr<PrintCapture> PrintCapture::StartAt(int descriptor) {
 }
 
 PrintedText PrintCapture::Flush(const Driver& driver, CUevent event) {
-  // An error is the device's end, which the poller finds by itself.
+  // An error means that the device is lost, which the poller detects.
   (void)driver.cuEventSynchronize(event);
   return Take();
 }

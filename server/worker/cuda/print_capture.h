@@ -23,14 +23,13 @@ class PrintCapture {
   // that captures must be allowed files of this size (RLIMIT_FSIZE).
   static constexpr uint64_t kFileBytes = 4 << 20;
 
-  // Takes the process's standard output, for good. Call once, before any other thread prints.
+  // Redirects the process's standard output permanently. Call once, before any other thread prints.
   static absl::StatusOr<PrintCapture> Start();
   // As Start, with another descriptor in place of standard output: for tests, which write there.
   static absl::StatusOr<PrintCapture> StartAt(int descriptor);
 
-  // Has the driver write the text of what ran before `event`, which has been reached, and returns
-  // all text since the last call. Work of the same stream after the event may have its first lines
-  // in it.
+  // Makes the driver write the text of work before `event`, which must have completed, and returns
+  // all text since the last call. It may include the first lines of later work on the same stream.
   PrintedText Flush(const Driver& driver, CUevent event);
   // All text since the last call.
   PrintedText Take();

@@ -1,4 +1,4 @@
-// The result of a call that goes on in the background.
+// The result of a call that runs in the background.
 #pragma once
 
 #include <chrono>

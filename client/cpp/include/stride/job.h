@@ -14,7 +14,7 @@ struct JobSpec {
   std::vector<Operation> operations;
   std::chrono::nanoseconds timeout{0};  // zero: no limit
   std::string label;
-  int priority = 0;  // -10 to 10, of operations that have none of their own
+  int priority = 0;  // -10 to 10, for operations without a priority of their own
   std::string id;    // empty: the daemon makes one
   // Makes creation safe to repeat. Empty: the client makes one.
   std::string request_id;

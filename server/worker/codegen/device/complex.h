@@ -10,7 +10,8 @@ ST_FN st_complex<T> st_times_minus_i(st_complex<T> z) {
   return {z.im, -z.re};
 }
 
-// Smith's division: the larger part of the divisor is taken out, so that nothing overflows early.
+// Smith's division: factors out the larger part of the divisor, so that no intermediate value
+// overflows early.
 template <class T>
 ST_FN T st_complex_divide(T a, T b) {
   auto re = st_magnitude_of(b.re), im = st_magnitude_of(b.im);

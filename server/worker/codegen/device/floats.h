@@ -106,7 +106,7 @@ struct st_any_turns {
 };
 #ifdef STRIDE_FEW_TURNS
 struct st_few_turns {
-  bool exceeded = false;  // by an argument, whose result is then wrong
+  bool exceeded = false;  // set by an argument out of range, whose result is then wrong
   template <typename T>
   T sin(T a) {
     exceeded |= !__stride::of_few_turns(a);
@@ -213,8 +213,9 @@ ST_FLOAT1(expm1, expm1f, expm1)
 ST_FLOAT1(log, logf, log)
 #if ST_CUDA
 ST_FN float st_log2(float a) { return log2f(a); }
-// CUDA's is a product with a rounded logarithm of e: log2(8) was 1 unit in the last place below 3.
-// A power of two is exact here, as in NumPy. frexp leaves 0, infinity and NaN as they are, with 0.
+// CUDA's log2 is a product with a rounded logarithm of e: log2(8) was 1 unit in the last place
+// below 3. Here powers of two are exact, as in NumPy. frexp returns 0, infinity and NaN unchanged,
+// with exponent 0.
 ST_FN double st_log2(double a) {
   int exponent;
   double part = frexp(a, &exponent);  // in [0.5, 1)

@@ -1,7 +1,7 @@
-// Counter-based random words and what is made of them, in nothing but integers and IEEE's basic
-// operations, so that every device gives the same bits. Words travel in pairs, the first in the
-// lower half. The generators are those of Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
-// as easy as 1, 2, 3" (2011).
+// Counter-based random words and distributions, by integers and IEEE's basic operations only, so
+// that all devices give the same bits. Words are processed in pairs, the first in the lower half.
+// The generators are those of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+// 1, 2, 3" (2011).
 
 struct st_block {
   st_u32 w0, w1, w2, w3;

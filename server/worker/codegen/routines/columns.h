@@ -1,7 +1,7 @@
-// accumulate.h's rows whose elements are apart in memory, on a GPU. Neighbouring threads go through
-// neighbouring rows, each through a chunk of pass[0] elements, of which a row has pass[1]. Phase 3
-// combines each chunk, 4 what comes before each chunk of a row, and 5 writes the results. The order
-// in which values are combined depends on the shape alone.
+// accumulate.h's rows with strided elements, on a GPU. Neighbouring threads process neighbouring
+// rows, each a chunk of pass[0] elements; a row has pass[1] chunks. Phase 3 combines each chunk,
+// phase 4 the preceding chunks of each, and phase 5 writes the results. The order of combination
+// depends only on the shape.
 
 constexpr int kColumnRun = 8;  // elements that a thread reads before it combines the first
 

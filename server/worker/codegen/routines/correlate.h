@@ -33,7 +33,7 @@ ST_FN void correlate(const Launch& launch, st_i64 first, int count) {
         sums[k] = run3(sums[k], run2(left_at<kDense>(launch, begin + k), other));
       continue;
     }
-    // At the ends only what overlaps counts, also where the other elements are infinite.
+    // At the ends only the overlap counts, even if other elements are infinite.
     for (int k = 0; k < kResults; ++k) {
       if (begin + k < 0 || begin + k >= n) continue;
       sums[k] = run3(sums[k], run2(left_at<kDense>(launch, begin + k), other));

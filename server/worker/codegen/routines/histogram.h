@@ -1,13 +1,13 @@
-// Histogram. Operands, each with its own axes alone: input, edges, weights, output; for what is not
-// given the input stands. Option 0: the bins are of one width, between scalars 1 and 2; 1: there
-// are weights, which group.h adds up. Programs: weight's type to the accumulator's, addition,
-// accumulator's to the output's, then input's and edges' type to the one in which they are
-// compared. Without weights the passes are tally.h's.
+// Histogram. Operands, each with only its own axes: input, edges, weights, output; the input
+// replaces a missing operand. Option 0: the bins have equal width, between scalars 1 and 2. Option
+// 1: there are weights, which group.h sums. Programs: weight's type to the accumulator's, addition,
+// accumulator's to the output's, then input's and edges' type to the type of comparison. Without
+// weights the passes are tally.h's.
 constexpr bool kUniform = kOption0 != 0;
 
 ST_FN st_i64 num_elements(const Launch& launch) { return st_own_count(launch.operand0); }
 
-// The edge in front of bin i as NumPy's linspace has it, in the input's type where that is a float.
+// The lower edge of bin i as in NumPy's linspace, in the input's type if that is a float.
 template <class T>
 ST_FN double rounded(double x) {
   if constexpr (st_traits<T>::kind == ST_FLOAT || st_traits<T>::kind == ST_HALF) {

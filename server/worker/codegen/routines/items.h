@@ -33,7 +33,7 @@ ST_FN T sort_value(SortKey key) {
     return sort_float(key & kSortSign ? key ^ kSortSign : key ^ kSortAll, (const T*)nullptr);
   }
 }
-// Whether the value is one of those whose key does not say all.
+// Whether the key does not determine the value.
 template <class T>
 ST_FN bool is_rare(T x) {
   if constexpr (is_float<T>()) {

@@ -1,7 +1,7 @@
-// A stable merge sort: tiles by blocks, then neighbours merged by threads. Before this text its
-// user defines
-//   Entry                        what is sorted
-//   Row                          what reading, comparing and writing needs to know of a row
+// A stable merge sort: blocks sort tiles, then threads merge neighbours. The user of this text
+// defines before it
+//   Entry                        the type of sorted entries
+//   Row                          data of a row for reading, comparing and writing
 //   before(launch, row, a, b)    the order of entries
 //   read(launch, row, i)         the row's entry i
 //   put(launch, row, i, entry)   entry i of the result

@@ -25,8 +25,8 @@ bool IsDefinition(absl::string_view text) {
   return printable && IsIdentifier(text.substr(0, text.find_first_of("=(")));
 }
 
-// Options of nvcc and NVRTC that change nothing here: code is compiled whole, without debugger, and
-// NVRTC takes what some of them allow.
+// Options of nvcc and NVRTC without effect here: code is compiled whole and without a debugger, and
+// NVRTC accepts by default what some of them allow.
 bool ChangesNothing(absl::string_view option) {
   for (absl::string_view known :
        {"G", "g", "device-debug", "dc", "rdc=true", "rdc=false", "relocatable-device-code=true",

@@ -11,8 +11,8 @@
 
 namespace stride::cuda {
 
-// A parameter's type as the demangler spells it ("float const*"), with what only the compiler knows
-// of it.
+// A parameter's type in the demangler's spelling ("float const*"), with facts that only the
+// compiler knows.
 struct ParameterType {
   std::string spelling;
   uint32_t size = 0;

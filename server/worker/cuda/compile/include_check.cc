@@ -41,7 +41,7 @@ std::string_view SkipBack(std::string_view text) {
   return text;
 }
 
-// `#`, or what C++ takes for it.
+// `#`, or its alternative spellings in C++.
 bool EndsInHash(std::string_view text) {
   const absl::string_view before(text.data(), text.size());
   return absl::EndsWith(before, "#") || absl::EndsWith(before, "%:") ||

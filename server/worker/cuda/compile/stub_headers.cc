@@ -170,8 +170,8 @@ constexpr char kBool[] = R"(#pragma once
 #define __bool_true_false_are_defined 1
 )";
 
-// NVRTC has no standard library, and the toolkit has one under another name. A using-directive
-// leaves NVRTC's own std::move and the like first.
+// NVRTC has no standard library, and the toolkit's has another name. A using-directive gives
+// NVRTC's own std::move and similar functions precedence.
 #define STRIDE_STD(name)                                       \
   {                                                            \
 #name, "#pragma once\n#include <cuda/std/" #name           \
@@ -239,8 +239,7 @@ struct Inequality {
 #endif
 )";
 
-// Sources include these for the types and operators that they bring; a kernel calls none of the
-// algorithms.
+// Sources include these for their types and operators; kernels call none of the algorithms.
 constexpr char kCubDevice[] = R"(#pragma once
 #include <cub/cub.cuh>
 )";

@@ -179,7 +179,7 @@ int Blas::MultiplyVector(DType dtype, int64_t m, int64_t n, int64_t k, const Bla
   const BlasMatrix& matrix = by_column ? left : right;
   const BlasMatrix& vector = by_column ? right : left;
   const int64_t rows = by_column ? m : k, columns = by_column ? k : n;
-  // A x needs the matrix as it is, x B its transpose.
+  // A x needs the matrix unchanged, x B its transpose.
   const bool as_seen = matrix.transposed == by_column;
   const cublasOperation_t operation = as_seen ? CUBLAS_OP_N : CUBLAS_OP_T;
   const int64_t seen_rows = matrix.transposed ? rows : columns;

@@ -21,8 +21,8 @@ struct GatherSource {
   int64_t highest_diagonal = std::numeric_limits<int64_t>::max();
 };
 
-// Copies matrices into contiguous ones, for libraries that take no strides. The kernels are a few
-// lines of PTX of our own, made by the driver when first used, since a serving worker has no
+// Copies matrices to contiguous memory, for libraries that support no strides. The kernels are a
+// few lines of our PTX, which the driver compiles at first use, since a serving worker has no
 // compiler.
 class Gather {
  public:

@@ -20,7 +20,7 @@ namespace stride::cuda {
 // into its order and back. Opens the library at first use. Not thread-safe.
 class Linalg {
  public:
-  // `fault` is host memory that the device writes: what is wrong with the data, once the task has
+  // `fault`: host memory to which the device writes a fault of the data; valid once the task has
   // ended.
   absl::Status Lower(const Lowering& lowering, const wire::LinalgLaunch& launch,
                      codegen::RoutineFault* fault);

@@ -82,7 +82,7 @@ absl::Status Matmul::Lower(const Lowering& lowering, KernelModule* module,
 
 absl::Status Matmul::ByLibrary(const Lowering& lowering, const wire::MatmulLaunch& launch,
                                CUdeviceptr left, CUdeviceptr right, CUdeviceptr output) {
-  // CheckOperand has seen that the dtypes exist; one for all three is what ops promises.
+  // CheckOperand has verified the dtypes; ops guarantees that all three are equal.
   const DType dtype = static_cast<DType>(launch.output().dtype());
   if (launch.left().dtype() != launch.output().dtype() ||
       launch.right().dtype() != launch.output().dtype()) {

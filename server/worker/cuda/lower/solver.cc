@@ -204,7 +204,7 @@ absl::Status Solver::Start() {
 
 void* Solver::HostWork(uint64_t bytes) {
   if (bytes > host_work_.size()) {
-    // Calls before may still read what they were given.
+    // Earlier calls may still read their arguments.
     driver_.cuStreamSynchronize(stream_);
     host_work_.resize(bytes);
   }
