@@ -17,7 +17,7 @@ using Place = BlockSteps::Place;
 // multiprocessors.
 constexpr int64_t kMostElements = 1024, kLeastElements = 8;
 constexpr int64_t kThreads = 256, kWarp = 32;
-// Shared memory that each block has on every device, without asking.
+// Shared memory per block that every device offers without an opt-in.
 constexpr int64_t kSharedBytes = 48 << 10;
 constexpr int64_t kBlocksPerMultiprocessor = 8;
 
@@ -78,7 +78,7 @@ StepRecord RecordOf(const BlockSteps& steps, const BlockSteps::Step& step) {
       break;
     case BlockSteps::Step::Kind::kLoop:
       record.code = static_cast<uint16_t>(step.loop);
-      // The arguments that it lacks are not read.
+      // Missing arguments are not read.
       for (size_t i = 0; i < 3; ++i) {
         const Place& place = step.arguments[std::min(i, step.arguments.size() - 1)];
         record.arguments[i] = Encode(place);

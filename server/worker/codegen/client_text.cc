@@ -53,7 +53,8 @@ absl::StatusOr<std::string> ClientText(const wire::DeviceFunction& function) {
   if (!IsName(function.entry()))
     return absl::InternalError("the plan is broken: a function's name is none");
   const std::string space = SpaceName(function);
-  // A header's declarations belong outside; an empty line keeps the others' numbers.
+  // A header's declarations belong outside of the namespace; an empty line keeps the other lines'
+  // numbers.
   std::string includes, body;
   for (absl::string_view line : absl::StrSplit(function.source(), '\n')) {
     if (IsInclude(line)) {

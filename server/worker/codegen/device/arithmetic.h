@@ -258,8 +258,7 @@ ST_FN bool st_negates(T b) {
     return false;
   }
 }
-// One in place of divisors by which there may be no quotient: zero, and -1, by which the least
-// integer has none.
+// Replaces divisors without a quotient by one: zero, and -1, by which the least integer has none.
 template <class T>
 ST_FN T st_safe_divisor(T b) {
   return b == 0 || st_negates(b) ? (T)1 : b;
@@ -334,7 +333,7 @@ ST_FN T st_invert(T a) {
     return (T)~a;
   }
 }
-// A count outside [0, width) shifts everything out.
+// A shift count outside [0, width) shifts all bits out.
 template <class T>
 ST_FN T st_left_shift(T a, T b) {
   typedef typename st_traits<T>::as_unsigned U;

@@ -5,7 +5,7 @@
 constexpr bool kInitial = kOption0 != 0;
 typedef Program0 Acc;
 
-// A result of some elements, or of none.
+// The combination of some elements, or of none.
 struct Part {
   Acc value;
   bool some;

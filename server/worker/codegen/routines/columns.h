@@ -19,7 +19,7 @@ ST_FN ColumnChunk column_chunk_of(const Launch& launch, st_i64 item) {
   return chunk;
 }
 
-// Elements of a chunk that are read at once.
+// Elements of a chunk that are read together.
 struct ColumnRun {
   T0 loaded[kColumnRun];
   st_i64 count;
@@ -65,7 +65,7 @@ ST_FN void phase4(const Launch& launch, st_i64 item) {
   }
 }
 
-// The chunks that phase 3 read last come first: the cache still has them.
+// Begins with the chunks that phase 3 read last, since the cache still has them.
 ST_FN void phase5(const Launch& launch, st_i64 number) {
   const st_i64 item = launch.items - 1 - number;
   const ColumnChunk chunk = column_chunk_of(launch, item);

@@ -12,7 +12,7 @@
 
 typedef Program0 Acc;
 
-// A result of some elements, or of none.
+// The combination of some elements, or of none.
 struct Part {
   Acc value;
   bool some;
@@ -58,7 +58,7 @@ ST_FN void combine_chunk(const Launch& launch, st_i64 chunk, st_i64 number, st_i
       if (in[j] >= groups) continue;
       Part& part = parts[in[j] * count];
       const Acc value = element(own, place, i + j);
-      // Combined in any case, then chosen: a processor would not foresee a branch.
+      // Combines in any case, then selects: a processor could not predict a branch.
       const Acc sum = run1(part.some ? part.value : value, value);
       part.value = part.some ? sum : value;
       part.some = true;

@@ -10,7 +10,7 @@
 #define ST_METHOD inline __attribute__((always_inline))
 #endif
 
-// 16-bit floats, of which all arithmetic is float's.
+// 16-bit floats, whose arithmetic is done in float.
 #define ST_HALF_TYPE(name, bits_type, to_bits)                                           \
   struct name {                                                                          \
     bits_type value;                                                                     \

@@ -31,12 +31,12 @@ ST_FN Bins bins_of(const Launch& launch) {
 ST_FN double edge_of(const Bins& bins, st_i64 i) {
   return rounded<T0>(i == bins.count ? bins.high : (double)i * bins.step + bins.low);
 }
-// The bin; below zero: none.
+// The bin; negative: none.
 ST_FN st_i64 uniform_bin(const Launch& launch, double x) {
   const Bins bins = bins_of(launch);
   if (!(x >= edge_of(bins, 0) && x <= edge_of(bins, bins.count))) return -1;
-  // The division comes near the true one; the edges decide, and where they lie too close together
-  // for it they are searched.
+  // The division gives an estimate, and the edges decide. Where they are too close for it, the
+  // edges are searched.
   const double guess = (x - bins.low) / bins.step;
   st_i64 low = 0, high = bins.count;
   const st_i64 near = guess < (double)bins.count ? (guess > 0 ? (st_i64)guess : 0) : bins.count - 1;
@@ -57,7 +57,7 @@ ST_FN Program4 given_edge(const Launch& launch, st_i64 i) {
 }
 ST_FN st_i64 edged_bin(const Launch& launch, Program3 x) {
   const st_i64 count = launch.ST_LAST.own_extents[0];
-  st_i64 low = 0, high = count + 1;  // how many edges are not above x
+  st_i64 low = 0, high = count + 1;  // number of edges that are not above x
   while (low < high) {
     const st_i64 middle = (low + high) / 2;
     if (given_edge(launch, middle) <= x) {
@@ -87,7 +87,7 @@ ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
 }
 #if !ST_CUDA
 constexpr int kGroupsTogether = 128;
-// Most values are in the bin to which a multiplication leads; the others are sought one by one.
+// Most values are in the bin that a multiplication yields; the others are searched one by one.
 template <bool kEven>
 ST_FN void find_groups(const Launch& launch, st_i64 first, int some, st_i64* groups) {
   if constexpr (kEven) {

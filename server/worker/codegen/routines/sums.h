@@ -7,7 +7,7 @@
 // sums_write, an item per target. pass[0]: offset of the slots in the scratch memory. Floats whose
 // exponents are too far apart are left to the sort's phases (sums_fit).
 constexpr bool kSumsFloats = st_traits<Program0>::kind == ST_FLOAT;
-constexpr int kMantissa = sizeof(Program0) > 4 ? 53 : 24;  // bits, the hidden one among them
+constexpr int kMantissa = sizeof(Program0) > 4 ? 53 : 24;  // bits, including the hidden one
 enum { kSawNaN = 1, kSawInfinity = 2, kSawMinusInfinity = 4, kSawZero = 8 };
 
 // A float as sign, magnitude and exponent: magnitude * 2^(exponent - bias), exponent >= 1.
@@ -35,7 +35,7 @@ ST_FN Program0 sums_value(const Launch& launch, const Place& place) {
   return kOption3 == 2 ? (Program0)-value : value;
 }
 
-// The low words of all slots, their high words, their flags, two in a word.
+// The low words of all slots, their high words, and their flags, two per word.
 struct SumsMemory {
   st_u64 *low, *high;
   st_u32* flags;
@@ -88,7 +88,7 @@ ST_FN void sums_range(const Launch& launch, st_i64 item) {
   }
 }
 
-// Whether all values, and the sums of as many as there are, fit a slot.
+// Whether all values, and the sums of this many values, fit a slot.
 ST_FN bool sums_fit(const Launch& launch) {
   const st_u64* const exponents = sums_exponents(launch);
   if (sums_begun(launch) == 0) return false;
@@ -205,7 +205,7 @@ ST_FN T sums_rounded(st_u64 low, st_u64 high, int least) {
   return negative ? -magnitude : magnitude;
 }
 
-// The sum with the values that a slot's words cannot have.
+// Adds the values that a slot's words cannot represent (infinities and NaN).
 template <class T>
 ST_FN T sums_flagged(T sum, st_u32 flags) {
   if constexpr (st_traits<T>::kind == ST_FLOAT) {

@@ -61,7 +61,7 @@ ST_FN void phase5(const Launch& launch, st_i64 item) {
         ++odd[in[j + 1]];
       }
       if (j < some) ++even[in[j]];
-      // A chunk may have more elements than 32 bits count.
+      // A chunk may have more elements than a 32-bit counter holds.
       if ((i - begin) >> 30 == (i + kGroupsTogether - begin) >> 30) continue;
       for (int k = 0; k < groups; ++k) {
         row[k] += (st_u64)even[k] + odd[k];
