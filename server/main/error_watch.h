@@ -13,7 +13,8 @@ namespace stride {
 // engine. Owns the thread that waits for them.
 class ErrorWatch {
  public:
-  // nullptr when the machine tells of no errors (said in the log). Both must outlive it.
+  // nullptr when there is no CUDA device, or when the driver reports no errors (logged). `nvml` and
+  // `engine` must outlive the object.
   static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::Engine* engine);
   ~ErrorWatch();
   ErrorWatch(const ErrorWatch&) = delete;

@@ -183,7 +183,7 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   return nullptr;
 }
 
-// A daemon that cannot keep usage serves all the same.
+// Without the usage file the daemon still serves.
 std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config, scheduler::Engine& engine) {
   UsageWriter::Options options;
   options.folder = StateDirectory(config);
@@ -363,7 +363,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
-  // Clients are served already; who asks whether it is ready hears the devices' truth.
+  // Clients are served already; a readiness query gets the devices' real state.
   engine_->AwaitHealth(Now() + kFirstHealth);
   api::LogInfo(DescribeLimits(front_options, *engine_));
   return absl::OkStatus();

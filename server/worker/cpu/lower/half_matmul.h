@@ -8,8 +8,8 @@
 namespace stride::cpu {
 
 // The product of float16 or bfloat16 matrices, accumulated in float32 and rounded once: blocks are
-// converted, multiplied by BLAS and converted back. `pool` may be null: then only this thread
-// works. RESOURCE_EXHAUSTED when there is no memory for the blocks.
+// converted, multiplied by BLAS and converted back. The pool may be null: then this thread alone.
+// RESOURCE_EXHAUSTED when there is no memory for the blocks.
 absl::Status MultiplyHalf(ThreadPool* pool, DType dtype, const MatrixView& left,
                           const MatrixView& right, const MatrixView& output);
 

@@ -7,8 +7,8 @@
 
 namespace stride::cpu {
 
-// The description of a launch's texture, to which its handle points. `place` keeps the texels
-// mapped. INTERNAL when the texels do not lie in the arena; the daemon sends no such task.
+// The description that the handle of a launch's texture points to. `place` keeps its texels mapped.
+// INTERNAL when the texels do not lie in the arena; the daemon sends no such task.
 absl::StatusOr<Texture> MakeTexture(const ArenaTable& arenas, const wire::Texture& texture,
                                     Place* place);
 

@@ -124,7 +124,7 @@ absl::StatusOr<Dim3> ReadDim3(const google::protobuf::RepeatedField<uint32_t>& v
 absl::Status RunKernel(ThreadPool& pool, const KernelEntry& entry, const LaunchConfig& config,
                        const void* parameters, PrintedText* printed) {
   absl::Status status = Launch(pool, entry, config, parameters, /*cancel=*/nullptr, printed);
-  // The launcher reports an assert or a trap as ABORTED; to a client that is a fault of the kernel.
+  // The launcher's word for an assert or a trap; to a client that is a fault of the kernel.
   if (absl::IsAborted(status)) return absl::FailedPreconditionError(status.message());
   return status;
 }

@@ -28,12 +28,12 @@ absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses);
 
-// Combines partial results, if there are any. `block`: launch block of any part of the reduction.
+// Combines partial results, where there are some. `block`: that of any part of the reduction.
 void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::ReduceShape& shape,
                   const codegen::LaunchBlock& block);
 
-// Computes elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no
-// memory for its blocks.
+// Elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no memory
+// for its blocks.
 absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses);
 
