@@ -20,7 +20,7 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 
-// A daemon that died is replaced within this.
+// Time within which a dead daemon is replaced.
 constexpr auto kRestartTime = std::chrono::seconds(1);
 constexpr auto kRestartPoll = std::chrono::milliseconds(20);
 
@@ -75,8 +75,8 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
   return {};
 }
 
-// Tries again for a little while when there is no daemon: another may be starting in its place. Not
-// once bytes have come: those after them might be of another moment.
+// Retries for a short time when there is no daemon: another may be starting. Not after bytes have
+// arrived, since later bytes might be of another version.
 Result<void> UntilThere(const std::function<Result<void>(bool* begun)>& receive) {
   const auto give_up = std::chrono::steady_clock::now() + kRestartTime;
   for (;;) {

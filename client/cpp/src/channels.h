@@ -23,7 +23,7 @@ class Channels {
 
   const std::string& address() const { return address_; }
   const std::string& target() const { return target_; }
-  // Only then may daemon and client share memory and descriptors.
+  // Only over a Unix socket may daemon and client share memory and descriptors.
   bool by_unix_socket() const { return target_.starts_with(kUnixPrefix); }
   // By Unix socket: its file name.
   std::string socket_path() const { return target_.substr(kUnixPrefix.size()); }

@@ -69,7 +69,7 @@ int ConnectUnix(const std::string& path) {
   return connected ? 0 : errno;
 }
 
-// The group whose members may use the socket, of the socket or else of its folder.
+// The group that may use the socket: that of the socket or else of its folder.
 std::string GroupOf(const std::string& path) {
   struct stat status;
   const std::string folder = path.substr(0, path.rfind('/') + 1);

@@ -24,7 +24,7 @@ class Session {
   Result<std::string> Name();
   // The daemon no longer knows `name`: the next Name() opens another session. Its arrays are lost.
   void Forget(const std::string& name);
-  // Deletes the session at the daemon and stops renewing. The last call.
+  // Deletes the session at the daemon and stops its renewal. Must be the last call.
   void End();
 
  private:

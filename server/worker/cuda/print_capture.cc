@@ -38,7 +38,7 @@ PrintedText PrintCapture::Flush(const Driver& driver, CUevent event) {
 
 PrintedText PrintCapture::Take() {
   PrintedText printed;
-  // Another thread's call of the driver may write text too.
+  // Another thread's driver call may write text too.
   flockfile(stdout);
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   clearerr(stdout);

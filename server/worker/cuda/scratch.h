@@ -21,12 +21,12 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  // Called once, before the rest: makes `num_arrivals` counters, and one.
+  // Call once, before other methods: creates `num_arrivals` counters, and one for end marks.
   absl::Status Start(int num_arrivals);
   // 32-bit counters, all zero between launches of the stream: each launch resets those that it
   // changes.
   CUdeviceptr arrivals() const { return end_arrivals() + kCounterBytes; }
-  // After launches that share counters, of which not all were made.
+  // Call after launches that share counters, if some of them failed.
   void ClearArrivals();
   // The one of codegen::EndMark.
   CUdeviceptr end_arrivals() const { return arrivals_; }
@@ -41,7 +41,7 @@ class Scratch {
   static constexpr uint64_t kKeptBytes = 64 << 20;
   // While frozen, Reserve must succeed with existing memory: steps are being captured.
   void Freeze(bool frozen) { frozen_ = frozen; }
-  // The most that was asked for since the last call.
+  // The largest reservation since the last call.
   uint64_t TakePeak() { return std::exchange(peak_, 0); }
 
  private:

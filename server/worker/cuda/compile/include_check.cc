@@ -63,7 +63,7 @@ absl::Status CheckName(std::string_view after) {
 }  // namespace
 
 absl::Status CheckIncludes(std::string_view source) {
-  // Lines are joined first, as the compiler does.
+  // Join lines first, as the compiler does.
   const std::string joined = absl::StrReplaceAll(absl::string_view(source.data(), source.size()),
                                                  {{"\\\n", ""}, {"\\\r\n", ""}});
   const std::string_view text = joined;

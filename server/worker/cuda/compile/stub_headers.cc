@@ -8,7 +8,7 @@ namespace {
 // Functions such as printf, malloc and sqrt are built into NVRTC.
 constexpr char kEmpty[] = "#pragma once\n";
 
-// libcu++ makes these for itself under NVRTC, and would not bear a second set.
+// Under NVRTC libcu++ defines these itself and conflicts with a second definition.
 constexpr char kLimits[] = R"(#pragma once
 #if __cplusplus >= 201703L && __has_include(<cuda/std/climits>)
 #include <cuda/std/climits>
@@ -188,8 +188,8 @@ constexpr char kAlgorithm[] = R"(#pragma once
 namespace std { using namespace cuda::std; }
 )";
 
-// CUB's umbrella header has its device-wide algorithms, which are host code, too. CUB 3 has left
-// out the operators that older kernels name.
+// CUB's umbrella header includes its device-wide algorithms, which are host code, too. CUB 3 has
+// removed operators that older kernels use.
 constexpr char kCub[] = R"(#pragma once
 #include <cub/block/block_adjacent_difference.cuh>
 #include <cub/block/block_discontinuity.cuh>

@@ -99,8 +99,8 @@ Grid GridOver(int64_t elements) {
   return grid;
 }
 
-// The batch axes from the last on over which a single stride leads to the next matrix of every
-// operand, as a number of matrices.
+// The trailing batch axes over which one stride per operand leads to the next matrix, as a number
+// of matrices.
 struct BatchRun {
   int64_t count = 1;
   std::vector<int64_t> strides;  // in bytes; inputs, then outputs
@@ -223,7 +223,7 @@ absl::StatusOr<bool> LinalgBatch::Takes(const Task& task) {
       is_eigh = true;
       break;
     case Request::FUNCTION_SVD:
-      // The library returns V; its complex conjugate is not made here.
+      // The library returns V; its complex conjugate is not implemented here.
       if (std::max(m, n) > BatchSolver::kMostSvd || IsComplex(task.shape.dtype)) return false;
       if (!launch.values_only() && launch.full()) return false;
       break;

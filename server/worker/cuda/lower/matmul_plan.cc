@@ -3,8 +3,8 @@
 namespace stride::cuda {
 namespace {
 
-// Batch axes with neighbours merged where one step of the outer is the whole of the inner, for both
-// factors (the output is contiguous). Axes of one element vanish.
+// Merges neighbouring batch axes where a step of the outer axis equals the whole inner axis for
+// both factors (the output is contiguous). Drops axes of one element.
 std::vector<MatmulLoop> CollapseBatches(const wire::MatmulLaunch& launch, int64_t item) {
   std::vector<MatmulLoop> axes;
   for (int i = 0; i < launch.batch_extents_size(); ++i) {

@@ -92,7 +92,7 @@ struct WorkPlaces {
   int* info = nullptr;
 };
 
-// The 32-bit routines that make Q: `apply(type tag, buffer size function, function)`.
+// The 32-bit routines that compute Q: `apply(type tag, buffer size function, function)`.
 template <typename Functions, typename Apply>
 auto WithQ(const Functions& f, DType dtype, Apply apply) {
   switch (dtype) {
