@@ -16,7 +16,7 @@ struct GatherSource {
   CUdeviceptr address = 0;
   int64_t rows = 0, columns = 0, num_matrices = 1;
   int64_t row_stride = 0, column_stride = 0, matrix_stride = 0;
-  // Elements on other diagonals (column - row) are taken as zero.
+  // Elements on other diagonals (column - row) are read as zero.
   int64_t lowest_diagonal = std::numeric_limits<int64_t>::min();
   int64_t highest_diagonal = std::numeric_limits<int64_t>::max();
 };
