@@ -79,7 +79,7 @@ class FrameSocket {
   const UniqueFd fd_;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // range of received and unread bytes
-  bool may_end_ = false;        // ends the connection if nothing arrives for too long
+  bool may_end_ = false;        // stop reading if nothing arrives for too long
   // When the frame that has begun must be complete.
   std::optional<std::chrono::steady_clock::time_point> due_;
   const std::chrono::steady_clock::duration frame_time_;

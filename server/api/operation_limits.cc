@@ -12,7 +12,7 @@ namespace {
 // A ufunc has at most a few, and an expression no more than its nodes.
 constexpr int kMaxInputs = 4096;
 constexpr int kMaxOutputs = 64;
-constexpr int kMaxAxes = 64;  // an array has at most 32
+constexpr int kMaxAxes = 64;  // those of an array are 32
 constexpr int kMaxViewSteps = 256;
 // CUDA passes at most 32,764 bytes of parameters.
 constexpr int kMaxKernelArguments = 4096;
@@ -49,7 +49,7 @@ absl::Status CheckLaunch(const v1::KernelLaunch& launch) {
   return status;
 }
 
-// Checks the limits of the operation's kind.
+// Of the one kind that the operation is.
 absl::Status CheckKind(const v1::Operation& operation) {
   switch (operation.kind_case()) {
     case v1::Operation::kUfunc:

@@ -39,7 +39,7 @@ void Prefetch(const void* block, size_t bytes) {
   }
 }
 
-// Free blocks of one size, linked through themselves.
+// Free blocks of one size, as an intrusive list.
 struct Magazine {
   FreeBlock* first = nullptr;
   size_t count = 0;
@@ -59,7 +59,7 @@ struct Magazine {
 
 class Depot {
  public:
-  // Lives as long as the process: threads end after everything else.
+  // Never destroyed: threads may end after all static destructors.
   static Depot& Get() {
     static Depot* const depot = new Depot;
     return *depot;

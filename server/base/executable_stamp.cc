@@ -16,7 +16,7 @@
 namespace stride {
 namespace {
 
-// Segments of notes beyond this hold no build id of a linker's.
+// A larger note segment has no build id of a linker.
 constexpr size_t kMaxNoteBytes = 64 << 10;
 
 template <typename T>

@@ -10,7 +10,7 @@ namespace stride {
 // time, which a copy may change.
 std::string ExecutableStamp();
 
-// The same of the program at `path`.
+// The stamp of the program at `path`.
 std::string ExecutableStamp(const std::string& path);
 
 }  // namespace stride

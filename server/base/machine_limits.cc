@@ -71,7 +71,7 @@ int64_t MostProcesses() {
     if (limit > 0) most = most == 0 ? limit : std::min(most, limit);
   };
   rlimit of_user{};
-  // It binds no process with the right to disregard it.
+  // The limit does not apply to a process with the right to exceed it.
   if (getuid() != 0 && getrlimit(RLIMIT_NPROC, &of_user) == 0 && of_user.rlim_cur != RLIM_INFINITY)
     bound(static_cast<int64_t>(of_user.rlim_cur));
   ForEachLimit("pids.max", [&](const std::string& text) {  // "max", or a number

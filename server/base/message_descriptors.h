@@ -16,7 +16,7 @@ namespace stride {
 // outlive the send.
 void PutDescriptors(absl::Span<const int> descriptors, char* control, msghdr* header);
 
-// Adds those that came with a message.
+// Adds the descriptors received with a message.
 void TakeDescriptors(msghdr& header, std::vector<UniqueFd>* descriptors);
 
 }  // namespace stride

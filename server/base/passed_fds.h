@@ -7,7 +7,7 @@
 
 namespace stride {
 
-// A descriptor with the name under which it came or is kept.
+// A descriptor with the name under which it was passed or stored.
 struct NamedFd {
   std::string name;
   UniqueFd fd;

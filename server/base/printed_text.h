@@ -7,12 +7,12 @@
 
 namespace stride {
 
-// Bytes of one task; CUDA's buffer for printf has as much by default.
+// Limit per task in bytes; CUDA's buffer for printf has this size by default.
 inline constexpr size_t kMaxPrintedBytes = 1 << 20;
-// Bytes of one packet from a worker.
+// Limit per packet from a worker in bytes.
 inline constexpr size_t kMaxPrintedPiece = 64 << 10;
 
-// Text that kernels printed, and how many lines after it were left out for lack of room.
+// Text that kernels printed, and the number of lines dropped after it for lack of room.
 struct PrintedText {
   std::string text;
   uint64_t dropped_lines = 0;

@@ -11,7 +11,7 @@ namespace stride {
 namespace {
 
 constexpr int kPlenty = 8;
-// From then on others may have the processor between two looks.
+// After this time each poll yields the processor to other threads.
 constexpr absl::Duration kSelfish = absl::Microseconds(20);
 
 int NumProcessors() {

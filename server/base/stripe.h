@@ -11,9 +11,9 @@ namespace stride {
 // its own lock.
 inline constexpr int kNumStripes = 64;
 
-// The same in every process and version: journals are by it (recovery/journals.h). By the first and
-// the last bytes of the name, which are where names differ: it is asked for several times with
-// every operation.
+// The tenant's partition. The same in all processes and versions, since journals are split by it
+// (recovery/journals.h). Uses the first and the last bytes of the name, where names differ: each
+// operation calls this several times.
 inline int StripeOf(const TenantId& tenant) {
   const char* const name = tenant.value.data();
   const size_t size = tenant.value.size();

@@ -20,7 +20,8 @@ inline bool IsLack(const absl::Status& status) { return absl::IsResourceExhauste
 // Converts the code of std::system_error, which the constructor of std::thread throws.
 absl::Status ThreadError(int error);
 
-// A thread, or the error where the machine gives none: std::thread alone would end the daemon.
+// Starts a thread, or returns the machine's error: std::thread alone would throw and end the
+// daemon.
 template <typename Function>
 absl::StatusOr<std::thread> StartThread(Function&& function) {
   try {

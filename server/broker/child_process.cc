@@ -12,7 +12,7 @@
 
 #include "server/base/system_error.h"
 
-extern "C" {  // glibc 2.36 forgot it in this header
+extern "C" {  // missing in this header in glibc 2.36
 #include <sys/pidfd.h>
 }
 
@@ -127,7 +127,7 @@ ChildExit ChildProcess::Reap() {
   siginfo_t info{};
   while (waitid(kPidfd, pidfd_.get(), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  // While the leader is not reaped its group's number cannot belong to another.
+  // While the leader is not reaped, its group's number cannot be reused.
   kill(-pid_, SIGKILL);
   while (waitid(kPidfd, pidfd_.get(), &info, WEXITED) != 0 && errno == EINTR) {
   }

@@ -21,12 +21,12 @@ struct FoundDevice {
 
 struct Discovery {
   std::vector<FoundDevice>
-      devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
+      devices;  // CUDA before CPU, otherwise by kind; within a kind in the worker's order
   std::vector<wire::Link> links;
   std::map<std::string, std::string> executables;  // by kind
-  std::map<std::string, std::string> toolchains;   // by kind, of the compile mode
+  std::map<std::string, std::string> toolchains;   // by kind: the compile mode's toolchain
   std::vector<std::string> notes;
-  // An executable ended since it could not enter the sandbox that was required.
+  // An executable ended because it could not enter the required sandbox.
   bool sandbox_refused = false;
 };
 

@@ -6,11 +6,11 @@
 
 namespace stride::broker {
 
-// Why a worker ended, in words and reasons for clients: no number of a process, no address, no
-// path. Pure functions.
+// Why a worker ended, in texts and reasons for clients: no process number, no address, no path.
+// Pure functions.
 //
-// KERNEL_FAULT (FAILED_PRECONDITION): the code that was running is to blame. WORKER_LOST (ABORTED):
-// nothing says so.
+// KERNEL_FAULT (FAILED_PRECONDITION): the running code is at fault. WORKER_LOST (ABORTED): there is
+// no evidence for that.
 
 // The process ended without a report. `in_task`: the status page shows a running task; a fault
 // signal outside of a task is the worker's own fault. OK when it ended after a request to end.

@@ -10,14 +10,14 @@
 
 namespace stride::keeper {
 
-// Names under which sockets that a service manager listens on are handed to the daemon.
+// Prefix of names of the sockets that a service manager passed and the holder passes to the daemon.
 inline constexpr char kPassedPrefix[] = "passed-";
 
 struct HolderOptions {
   // The daemon: gets its end of the socket to the holder (MakeHolderKeeper), returns its exit code.
   std::function<int(UniqueFd socket)> daemon;
   std::function<void(const std::string&)> log;
-  std::vector<NamedFd> passed;  // given to the daemon as kept ones
+  std::vector<NamedFd> passed;  // passed to the daemon as stored descriptors
   // A daemon that has reported that it serves, and then gives no sign of life (Keeper::Alive) for
   // this time, is killed. Infinite: never.
   absl::Duration patience = absl::Seconds(30);

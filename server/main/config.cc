@@ -10,7 +10,7 @@ namespace {
 std::string RuntimeFolder() {
   for (const char* name : {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"}) {
     const char* value = std::getenv(name);
-    // systemd separates several by colons.
+    // systemd separates several folders by colons.
     if (value != nullptr && value[0] == '/')
       return std::string(value).substr(0, std::string(value).find(':'));
   }

@@ -16,7 +16,7 @@ namespace stride {
 // their cost.
 class IdleMemory {
  public:
-  // How often to look, when looking is cheap.
+  // Interval of checks, if they are cheap.
   static constexpr absl::Duration kInterval = absl::Seconds(3);
 
   IdleMemory();

@@ -69,7 +69,7 @@ void LogComplaint(const char* library, std::string_view text) {
 }
 
 void LogForGrpc(gpr_log_func_args* args) {
-  // INFO of gRPC is about its own workings.
+  // gRPC's INFO lines are about its internals.
   if (args->severity == GPR_LOG_SEVERITY_ERROR) {
     LogComplaint("grpc", args->message);
   } else if (spdlog::should_log(spdlog::level::debug)) {

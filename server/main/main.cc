@@ -51,7 +51,7 @@ int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
   return Supervise(config, notifier, *signals, keeper.get(), *std::move(server));
 }
 
-// This process only holds; the daemon is its child.
+// This process only holds descriptors; the daemon is its child.
 int ServeUnderHolder(const Config& config, std::vector<NamedFd> passed) {
   keeper::HolderOptions options;
   options.log = [](const std::string& text) { api::LogWarning(text); };

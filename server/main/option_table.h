@@ -11,7 +11,7 @@
 
 namespace stride {
 
-// One key of the file, and the flag of the same name.
+// One key of the file, and the flag with the same name.
 struct Option {
   std::string name;
   std::string value_name;  // empty: a switch, `true` or `false`

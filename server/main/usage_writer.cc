@@ -139,7 +139,7 @@ void UsageWriter::Write() {
   failing_ = !status.ok();
 }
 
-// Whether anything has changed since the last look.
+// Whether anything has changed since the last check.
 bool UsageWriter::Look() {
   bool changed = false;
   const absl::Time now = WallNow();

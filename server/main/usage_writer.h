@@ -37,7 +37,7 @@ class UsageWriter {
   UsageWriter& operator=(const UsageWriter&) = delete;
 
  private:
-  // As of one look at the accounts.
+  // State at one check of the accounts.
   struct Entry {
     std::string counts;  // a v1::Usage without `time`
     absl::Time changed;
@@ -46,7 +46,7 @@ class UsageWriter {
   UsageWriter(Options options, std::unique_ptr<durable::UsageFile> file,
               session::TenantAccounts* accounts)
       : options_(std::move(options)), file_(std::move(file)), accounts_(accounts) {}
-  // False: the file is there, cannot be read, and stays in the way.
+  // False: the file exists, cannot be read, and cannot be renamed.
   bool Load();
   absl::Status AddEarlier(const std::string& content);
   void Run();
@@ -57,7 +57,7 @@ class UsageWriter {
   const Options options_;
   const std::unique_ptr<durable::UsageFile> file_;
   session::TenantAccounts* const accounts_;
-  // The thread's, then the destructor's.
+  // Used by the thread, then by the destructor.
   std::map<std::string, Entry> entries_;  // by tenant
   bool unwritten_ = false;
   bool failing_ = false;

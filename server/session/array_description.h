@@ -22,8 +22,7 @@ struct PendingArray {
 };
 using PendingArrays = absl::InlinedVector<PendingArray, 1>;
 
-// Whether the array is valid and waits for its writer, so that Note describes it completely. For
-// both functions the caller holds the scheduler's lock.
+// Whether that is all there is to tell of it. Caller holds the scheduler's lock, as of Note.
 bool IsPending(const Array& array);
 PendingArray Note(const Array& array);
 // Describes the array as of Note.

@@ -48,10 +48,10 @@ struct Session {
   PrintedOutput printed;  // text printed by kernels and not read yet
 };
 
-// Lookup of everything that a client owns: sessions with their handles, and named arrays. Not
-// thread-safe: the locks of the tenant partitions guard it. A session or named array is added or
-// removed under all of them; other calls need the lock of the tenant's partition. Lookups of
-// another tenant's names return the same NOT_FOUND as for absent ones.
+// Where everything that a client owns is found: sessions with their handles, and named arrays. Not
+// thread-safe: the locks of the tenants' stripes guard it, all of them where a session or a named
+// array comes or goes, the tenant's for the rest. Lookups with another tenant's names answer
+// NOT_FOUND in the same words as for what does not exist.
 class Catalogue {
  public:
   // Entries are charged to their tenants' accounts.
@@ -145,8 +145,8 @@ class Catalogue {
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  // The session found last in each tenant partition, since clients mostly repeat the same one.
-  // Null: none, or removed.
+  // That was found last, of each stripe of tenants: the same comes again and again. Null: none, or
+  // it is gone.
   std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
   Key next_looked_at_;  // named array from which the next TakeExpiredArrays resumes

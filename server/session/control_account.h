@@ -16,8 +16,8 @@ namespace stride::session {
 
 class ControlAccount;
 
-// A thing's share of its tenant's control bytes, for as long as the thing lives. The account
-// outlives it. One thread at a time.
+// An object's share of its tenant's control bytes, while the object lives. The account outlives it.
+// One thread at a time.
 class ControlCharge {
  public:
   ControlCharge() = default;
@@ -34,11 +34,11 @@ class ControlCharge {
   // Null: nothing was charged.
   const std::shared_ptr<ControlAccount>& account() const { return account_; }
 
-  // Sets the bytes of the thing, also beyond the limit.
+  // Sets the object's bytes, also beyond the limit.
   void Set(int64_t bytes);
   // RESOURCE_EXHAUSTED when the additional bytes exceed the limit.
   absl::Status Grow(int64_t bytes);
-  // From now on the thing goes when its tenant needs the room.
+  // From now on the object may be dropped when its tenant needs room.
   void MakeDroppable();
 
  private:
@@ -55,7 +55,7 @@ class ControlCharge {
 // accounts. Thread-safe.
 class RoomMaker {
  public:
-  // `make` is called with any lock of the engine held; must not block. Empty: nothing is asked.
+  // `make` is called with any lock of the engine held, and must not block. Empty: no call.
   void Set(std::function<void(const TenantId&)> make) {
     absl::MutexLock lock(&mutex_);
     make_ = std::move(make);
@@ -82,7 +82,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
 
   // RESOURCE_EXHAUSTED (QUOTA, `control-bytes`) when the additional bytes exceed the limit.
   absl::StatusOr<ControlCharge> Take(int64_t bytes);
-  // For an existing thing: counted also beyond the limit.
+  // For an existing object: counted also beyond the limit.
   ControlCharge Hold(int64_t bytes) {
     Add(bytes);
     return {shared_from_this(), bytes};
@@ -90,7 +90,7 @@ class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
   // The same for an owner that releases the bytes itself.
   void Add(int64_t bytes) { firm_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  // The bytes above the limit if `more` were taken: the bytes that must be dropped.
+  // The bytes above the limit after `more`, which must be dropped.
   int64_t Excess(int64_t more) const;
   // Room was made; the next shortage requests it again.
   void RoomMade() { asked_.store(false); }

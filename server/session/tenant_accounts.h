@@ -42,8 +42,8 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   // The limit of operations alone, which each operation checks.
   int64_t MaxOperations(const TenantId& tenant) const;
 
-  // --- arrays. The caller serializes check and creation (the engine's lock). ---
-  // RESOURCE_EXHAUSTED (QUOTA) when the additional bytes exceed the quota.
+  // --- arrays. The caller serializes check and making (the engine's lock). ---
+  // RESOURCE_EXHAUSTED (QUOTA) when this much more would be too much.
   absl::Status CheckArrayBytes(const TenantId& tenant, int64_t bytes) const;
   absl::Status CheckInlineBytes(const TenantId& tenant, int64_t bytes) const;
   // `control_bytes`: the daemon's memory for the arrays' metadata. Negative: they are released.

@@ -10,8 +10,8 @@
 
 namespace stride::store {
 
-// The arenas of one tenant on one device, and the blocks in them. Not thread-safe: the scheduler's
-// lock guards it.
+// The arenas of one tenant on one device, and their blocks. Not thread-safe: guarded by the
+// scheduler's lock.
 class ArenaPool {
  public:
   // Blocks of at least this size get their own arena, so that freeing them returns the memory.
@@ -20,9 +20,9 @@ class ArenaPool {
 
   // Size of the arena that should be added for a block of `size`.
   static uint64_t ArenaSizeFor(uint64_t size, uint64_t granularity);
-  // The smallest that would do, where there is no room for that one.
+  // The smallest size that suffices, if there is no room for ArenaSizeFor.
   static uint64_t LeastArenaFor(uint64_t size, uint64_t granularity);
-  // Whether a block of this size may lie in an arena of that one.
+  // Whether a block of this size may be allocated in an arena of `arena_size`.
   static bool Suits(uint64_t size, uint64_t arena_size) {
     return arena_size <= kSharedArenaBytes || size >= kDedicatedBytes;
   }

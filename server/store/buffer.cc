@@ -87,7 +87,8 @@ std::shared_ptr<Buffer> Reclaimer::NextOf(Part& part, int place, bool spare, Use
     // The buffer still exists: its destructor removes it from the order under this lock.
     const uint64_t last_use = it->first.buffer->last_use;
     if (it->first.time != last_use) {
-      // It was used since, and belongs further back; in its other places that shows in time.
+      // The buffer was used since and belongs later in the order; its positions in other orders are
+      // corrected in the same way.
       Buffer& moved = *it->first.buffer;
       std::weak_ptr<Buffer> held = std::move(it->second);
       order.erase(it);

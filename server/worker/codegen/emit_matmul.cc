@@ -35,9 +35,9 @@ ST_FN char* matrix_of(const Launch& launch, const Matrix& matrix, st_i64 batch) 
 enum { kRow = $rank - 2, kColumn = $rank - 1 };
 )";
 
-// Row by row, columns in blocks that stay in the first cache while the rows of the right factor
-// pass by. Where both factors lie along what is summed (by a vector, by a transpose), each element
-// for itself.
+// Row by row, with blocks of columns that stay in the first-level cache while the right factor's
+// rows are read. Where both factors are contiguous along the axis of the sums (by a vector, by a
+// transpose), element by element.
 constexpr char kCpu[] = R"(
 enum { kBlock = 512 };
 

@@ -100,7 +100,7 @@ absl::Status CpuDevice::UnloadGraph(uint64_t graph) {
 
 void CpuDevice::Enqueue(const wire::Task& task) {
   if (task.has_graph()) return EnqueueGraph(task);
-  // Looked up and checked now, on the thread that owns the tables; an error still waits its turn.
+  // Look up and check now, on the thread that owns the tables; an error is reported in order.
   auto work = std::make_shared<absl::StatusOr<Work>>(Lower(Context(), task));
   compute_->Push(
       [this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {

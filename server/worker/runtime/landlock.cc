@@ -48,7 +48,7 @@ absl::Status AddPath(int ruleset, const std::string& path, uint64_t allowed) {
   UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat info = {};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) return absl::OkStatus();  // not there
-  // A file takes no folder's rights.
+  // Folder rights are invalid for files.
   if (!S_ISDIR(info.st_mode))
     allowed &= kExecute | kWriteFile | kReadFile | kTruncate | kDeviceIoctl;
   PathBeneath rule{allowed, fd.get()};

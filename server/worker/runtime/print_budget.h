@@ -13,7 +13,7 @@ namespace stride::worker {
 class PrintBudget {
  public:
   static constexpr size_t kBytesPerSecond = 8 << 20;
-  static constexpr size_t kMostBytes = 8 << 20;  // saved up while nothing is printed
+  static constexpr size_t kMostBytes = 8 << 20;  // most bytes saved up while nothing is printed
 
   // Cuts the text to the part that may be sent now, and charges that part.
   void Take(PrintedText* printed, SteadyTime now);

@@ -33,7 +33,7 @@ enum class Reduction {
   kArgmax,
   kNorm,
   kCountNonzero,
-  kVar,  // mean squared distance from the mean, with divisor n - `correction`
+  kVar,  // sum of squared distances from the mean, divided by n - `correction`
   kStd   // square root of kVar
 };
 std::optional<Reduction> ParseReduction(std::string_view name);

@@ -7,7 +7,7 @@
 #define ST_BUILTIN(name) name
 #else
 #if defined(__CUDA__)
-// Clang's CUDA front end, aimed at the host: everything is device code.
+// Clang's CUDA front end, with the host as target: everything is device code.
 #define ST_FN static inline __attribute__((device, always_inline))
 #define ST_ENTRY extern "C" __attribute__((device, used, visibility("default")))
 #else

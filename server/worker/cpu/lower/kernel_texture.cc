@@ -55,7 +55,7 @@ absl::StatusOr<Texture> MakeTexture(const ArenaTable& arenas, const wire::Textur
   uint64_t rows = 1;
   for (int axis = 0; axis < 3; ++axis) {
     const uint32_t extent = axis < num_axes ? texture.extents(axis) : 1;
-    // A kernel's arithmetic of coordinates is of 32 bits.
+    // Kernels compute coordinates in 32 bits.
     if (extent < 1 || extent > uint32_t{std::numeric_limits<int>::max()} / 2)
       return absl::InternalError(absl::StrCat("a texture's extent is ", extent));
     made.extents[axis] = static_cast<int>(extent);

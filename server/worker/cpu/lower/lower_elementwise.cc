@@ -28,7 +28,7 @@ absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t 
   std::atomic<bool> no_memory{false};
   pool.ParallelFor(count, GrainFor(count, kLeastElements, pool.num_threads()),
                    [&](int64_t begin, int64_t end, int) {
-                     // One line more: a program without slots needs none.
+                     // One byte more, since a program without slots needs none.
                      ScratchMemory scratch = AllocateScratch(program.scratch_bytes() + 1);
                      if (scratch) {
                        program.Run(addresses, begin, end, scratch.get());

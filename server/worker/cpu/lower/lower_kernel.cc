@@ -26,7 +26,7 @@ absl::StatusOr<uint64_t> ParameterBytes(const wire::KernelDescription& kernel) {
       absl::StrCat("the kernel's parameters are too large, in bytes: ", bytes));
 }
 
-// Puts one argument where the kernel expects it. Pointers become places.
+// Stores one argument at the kernel's offset. Pointers become Places.
 absl::Status PutArgument(const LoweringContext& context, const wire::Parameter& parameter,
                          const wire::KernelArgument& argument, std::byte* to, Place* place) {
   if (argument.has_array()) {
@@ -49,7 +49,7 @@ absl::Status PutArgument(const LoweringContext& context, const wire::Parameter& 
   return absl::OkStatus();
 }
 
-// The pointers within a struct, put at `to`.
+// Stores the pointers within a struct at `to`.
 absl::Status PutPointers(const LoweringContext& context,
                          const wire::KernelArgument::Aggregate& aggregate, std::byte* to,
                          std::vector<Place>* kept) {

@@ -39,7 +39,7 @@ absl::Status NoMemory() {
   return absl::ResourceExhaustedError("no memory for a reduction by blocks");
 }
 
-// Values of columns are interleaved: compute all of them, then reduce them.
+// Values of columns lie side by side: all of them, then their reduction.
 absl::Status RunColumns(ThreadPool& pool, const Steps& steps, std::vector<uint64_t> addresses,
                         uint64_t results) {
   ScratchMemory memory = AllocateScratch(steps.value_bytes() + 1);

@@ -9,7 +9,7 @@
 #include "server/worker/cpu/lower/block_program.h"
 #include "server/worker/cpu/lower/lowering.h"
 
-// The common parts of a reduction's two ways, fused and by blocks.
+// Common parts of fused reductions and reductions by blocks.
 namespace stride::cpu {
 
 struct ReduceLoops {
@@ -37,7 +37,7 @@ void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::Red
 absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses);
 
-// Where a reduction's operands lie, checked: inputs, then the output.
+// Checked locations of a reduction's operands: inputs, then the output.
 struct ReduceOperands {
   std::vector<uint64_t> addresses;
   std::vector<Place> places;

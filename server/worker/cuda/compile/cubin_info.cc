@@ -16,7 +16,7 @@ namespace {
 // objects of NVRTC 13.0.
 constexpr uint8_t kEntrySymbol = 0x10;  // st_other: STO_CUDA_ENTRY
 constexpr uint8_t kFormatSized =
-    0x04;  // EIFMT_SVAL: a payload follows; others hold their value in the size field
+    0x04;  // EIFMT_SVAL: a payload follows; other formats have their value in the size field
 constexpr uint8_t kMaxThreads = 0x05;  // EIATTR_MAX_THREADS: three extents
 constexpr uint8_t kParameter =
     0x17;  // EIATTR_KPARAM_INFO: index, ordinal, offset, size in the upper 14 bits

@@ -81,7 +81,7 @@ absl::StatusOr<ArenaMapping> ArenaMapping::Map(const Driver& driver, CUdevice de
                      "reserving addresses for an arena");
   mapping.driver_ = &driver;
   mapping.size_ = size;
-  // Fails when the descriptor's memory is not of this size, so that a wrong size cannot reach the
+  // Fails when the descriptor's memory has another size, so that a wrong size cannot reach the
   // bounds checks.
   STRIDE_CUDA_RETURN(driver.cuMemMap(mapping.address_, size, 0, handle, 0), "mapping an arena");
   mapping.mapped_ = true;

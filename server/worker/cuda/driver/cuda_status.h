@@ -8,14 +8,14 @@
 
 namespace stride::cuda {
 
-// The one place where the driver's codes become ours. OK for CUDA_SUCCESS. Text: what went wrong
-// while `doing` what, with the driver's number.
+// The only conversion of the driver's codes to ours. OK for CUDA_SUCCESS. The text has the error,
+// the activity `doing` and the driver's number.
 absl::Status ToStatus(CUresult result, std::string_view doing);
 
 // The context, and with it the process, is lost: no later call will succeed.
 bool IsSticky(CUresult result);
 
-// In words for the user whose kernel it was: "illegal memory access".
+// The cause in words for the kernel's user: "illegal memory access".
 std::string_view CauseText(CUresult result);
 
 // The status of the task in which the device stopped: FAILED_PRECONDITION when a kernel can have

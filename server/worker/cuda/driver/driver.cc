@@ -5,8 +5,7 @@
 #include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/driver/dynamic_library.h"
 
-// The argument is macro-expanded on its way here, so that cuMemAlloc becomes "cuMemAlloc_v2" as
-// cuda.h says.
+// The argument is macro-expanded first, so that cuMemAlloc becomes "cuMemAlloc_v2" as in cuda.h.
 #define STRIDE_SYMBOL(name) #name
 
 namespace stride::cuda {

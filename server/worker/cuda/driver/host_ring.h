@@ -11,18 +11,18 @@
 
 namespace stride::cuda {
 
-// Pinned host memory for small values on their way to the device, used in turn, so that a copy
-// neither waits for the stream (as copies from other host memory may) nor reads what is gone. Not
+// Pinned host memory for small values on their way to the device, used in turn. A copy from it
+// neither waits for the stream (as copies from other host memory may) nor reads freed memory. Not
 // thread-safe.
 class HostRing {
  public:
   HostRing(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {}
-  // After the stream has ended.
+  // Call after the stream has ended.
   ~HostRing();
   HostRing(const HostRing&) = delete;
   HostRing& operator=(const HostRing&) = delete;
 
-  // Enqueues a copy; the bytes may go at once. Waits for the stream when the ring has gone round,
+  // Enqueues a copy; `bytes` may be freed at once. Waits for the stream when the ring wraps around,
   // after a megabyte.
   absl::Status Copy(CUdeviceptr to, const void* bytes, uint64_t size);
 

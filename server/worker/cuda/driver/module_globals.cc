@@ -70,7 +70,7 @@ absl::Status ModuleGlobals::WillChange(const Driver& driver, CUstream stream, Gl
     STRIDE_CUDA_RETURN(driver.cuMemAllocAsync(&image, global->size, stream),
                        "keeping a constant's initial value");
     global->initial = image;
-    // Until now it was never changed.
+    // Save the initial value before the first change.
     STRIDE_CUDA_RETURN(driver.cuMemcpyDtoDAsync(image, global->address, global->size, stream),
                        "keeping a constant's initial value");
   }

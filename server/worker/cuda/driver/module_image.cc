@@ -8,7 +8,7 @@
 namespace stride::cuda {
 namespace {
 
-// From the toolkit's fatbinary_section.h and the header that every fatbin starts with.
+// From the toolkit's fatbinary_section.h and the header of every fatbin.
 constexpr uint32_t kFatbinMagic = 0xBA55ED50;
 struct FatbinHeader {
   uint32_t magic;

@@ -8,9 +8,10 @@
 namespace stride::cuda {
 namespace {
 
-// Reductions need a few MiB; the first one should be the last to allocate.
+// Reductions need a few MiB; the first allocation should be the only one.
 constexpr uint64_t kLeastBytes = 4 << 20;
-// More than any device has. The driver calls larger sizes invalid, not too large.
+// More than any device has. For larger sizes the driver returns an invalid value error, not out of
+// memory.
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
 absl::Status NoMemory(uint64_t bytes) {
@@ -46,7 +47,7 @@ absl::StatusOr<CUdeviceptr> Scratch::Reserve(uint64_t bytes) {
   if (bytes > kMostBytes) return NoMemory(bytes);
   CUresult result = driver_.cuMemAllocAsync(&address_, size, stream_);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    // Returned memory is free once the stream has reached its return.
+    // Freed memory is available once the stream has reached the free.
     driver_.cuStreamSynchronize(stream_);
     result = driver_.cuMemAllocAsync(&address_, size, stream_);
   }

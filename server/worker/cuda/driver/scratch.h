@@ -11,9 +11,9 @@
 
 namespace stride::cuda {
 
-// Device memory for one task's partial results, in stream order: the next task may reuse it, since
-// tasks of a stream run one after another. Kept while it is small, given back after the task when
-// it was large, so that it does not hold memory that arrays could have. Not thread-safe.
+// Device memory for one task's partial results. The next task may reuse it, since tasks of a stream
+// run one after another. Small memory is kept; large memory is released after the task, so that
+// arrays can use it. Not thread-safe.
 class Scratch {
  public:
   Scratch(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {}
@@ -21,26 +21,27 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  // Called once, before the rest: makes `num_arrivals` counters, and one.
+  // Call once, before other methods: creates `num_arrivals` counters, and one for end marks.
   absl::Status Start(int num_arrivals);
-  // 32-bit counters, all zero between launches of the stream: who changes them puts them back.
+  // 32-bit counters, all zero between launches of the stream: each launch resets those that it
+  // changes.
   CUdeviceptr arrivals() const { return end_arrivals() + kCounterBytes; }
-  // After launches that share counters, of which not all were made.
+  // Call after launches that share counters, if some of them failed.
   void ClearArrivals();
   // The one of codegen::EndMark.
   CUdeviceptr end_arrivals() const { return arrivals_; }
 
-  // At least `bytes` bytes, aligned to 256, valid until Trim. Content is whatever the tenant's
-  // tasks left. RESOURCE_EXHAUSTED when there is no memory.
+  // At least `bytes` bytes, aligned to 256, valid until Trim. The content is left over from the
+  // tenant's earlier tasks. RESOURCE_EXHAUSTED when there is no memory.
   absl::StatusOr<CUdeviceptr> Reserve(uint64_t bytes);
   // Called after each task.
   void Trim();
 
-  // Larger ones are given back after the task.
+  // Larger memory is released after the task.
   static constexpr uint64_t kKeptBytes = 64 << 20;
-  // While frozen, what is reserved has to be there already: steps are being captured.
+  // While frozen, Reserve must succeed with existing memory: steps are being captured.
   void Freeze(bool frozen) { frozen_ = frozen; }
-  // The most that was asked for since the last call.
+  // The largest reservation since the last call.
   uint64_t TakePeak() { return std::exchange(peak_, 0); }
 
  private:

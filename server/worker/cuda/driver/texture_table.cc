@@ -37,7 +37,7 @@ struct Image {
   CUarray_format format;
   bool is_integer;
   unsigned channels;
-  uint64_t width, height, depth;  // 1 where there is none
+  uint64_t width, height, depth;  // 1 for a missing axis
   uint64_t row_bytes, pitch;
   uint64_t bytes() const { return row_bytes * height * depth; }
 };

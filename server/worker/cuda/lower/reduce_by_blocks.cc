@@ -11,8 +11,8 @@
 namespace stride::cuda {
 namespace {
 
-// With results and partial results this stays within what Scratch keeps, and within the second
-// cache of a large device.
+// Together with results and partial results this is less than Scratch keeps, and fits the
+// second-level cache of a large device.
 constexpr uint64_t kValueBytes = 32 << 20;
 
 }  // namespace

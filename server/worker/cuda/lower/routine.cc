@@ -8,7 +8,7 @@
 namespace stride::cuda {
 namespace {
 
-// The fault's place in front of the memory between passes, which stays aligned.
+// Size of the fault in front of the memory between passes, which stays aligned.
 constexpr uint64_t kFaultBytes = 64;
 static_assert(sizeof(codegen::RoutineFault) <= kFaultBytes);
 
