@@ -264,21 +264,21 @@ TEST_F(RegionsTest, RegionsEndWithTheirSessionAndFreePages) {
   Start(HostDevice(0));
   Mine mine = MustCreate(kMiB);
   Mine other = MustCreate(kMiB, kA, "sessions/t");
-  Mine foreign = MustCreate(kMiB, kB);
+  Mine stranger = MustCreate(kMiB, kB);
   std::memset(mine.data(), 'x', kMiB);
   ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(2 * kMiB));
   EXPECT_TRUE(absl::IsNotFound(engine_->DeleteRegion(kA, mine.name)));
   EXPECT_TRUE(engine_->DeleteRegion(kA, other.name).ok());
-  EXPECT_TRUE(engine_->DeleteRegion(kB, foreign.name).ok());
+  EXPECT_TRUE(engine_->DeleteRegion(kB, stranger.name).ok());
   // A client that keeps the mapping pins no memory of the daemon.
   EXPECT_EQ(mine.data()[17], '\0');
 }
 
 TEST_F(RegionsTest, PinnedRegionOutlivesItsSessionAndIsCharged) {
   Start(HostDevice(0));
-  Mine held = MustCreate(kMiB), deleted = MustCreate(kMiB), released = MustCreate(kMiB);
-  for (const Mine* one : {&held, &deleted, &released}) {
+  Mine held = MustCreate(kMiB), deleted = MustCreate(kMiB), let_go = MustCreate(kMiB);
+  for (const Mine* one : {&held, &deleted, &let_go}) {
     engine_->HoldRegion(one->name);
     std::memset(one->data(), 'x', kMiB);
   }
@@ -287,10 +287,10 @@ TEST_F(RegionsTest, PinnedRegionOutlivesItsSessionAndIsCharged) {
   EXPECT_TRUE(BytesComeTo(2 * kMiB));
   EXPECT_EQ(deleted.data()[17], '\0');
   engine_->LetGoOfRegion(deleted.name);
-  engine_->LetGoOfRegion(released.name);
+  engine_->LetGoOfRegion(let_go.name);
   ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(kMiB));
-  EXPECT_EQ(released.data()[17], '\0');
+  EXPECT_EQ(let_go.data()[17], '\0');
   EXPECT_EQ(held.data()[17], 'x');
   engine_->LetGoOfRegion(held.name);
   EXPECT_TRUE(BytesComeTo(0));
@@ -311,15 +311,15 @@ TEST_F(RegionsTest, PinnedRegionOutlivesTheDaemon) {
 
 TEST_F(RegionsTest, RegionIsVisibleOnlyToItsTenantAndSession) {
   Start(HostDevice(0));
-  Mine foreign = MustCreate(kMiB, kB);
+  Mine stranger = MustCreate(kMiB, kB);
   Mine other = MustCreate(kMiB, kA, "sessions/t");
   for (const std::string& name :
-       {foreign.name, other.name, std::string("sessions/s/regions/none")}) {
+       {stranger.name, other.name, std::string("sessions/s/regions/none")}) {
     absl::Status put = engine_->BeginUpload(kA, Header(10, name), Soon()).status();
     EXPECT_TRUE(absl::IsNotFound(put)) << put;
     EXPECT_EQ(MetadataOf(put, "name"), name);
   }
-  EXPECT_TRUE(absl::IsNotFound(engine_->DeleteRegion(kA, foreign.name)));
+  EXPECT_TRUE(absl::IsNotFound(engine_->DeleteRegion(kA, stranger.name)));
   EXPECT_EQ(FieldOf(engine_->BeginUpload(kA, Header(10, "nonsense"), Soon()).status()), "region");
   // No array was created.
   EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/1").status()));
