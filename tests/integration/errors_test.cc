@@ -1122,9 +1122,9 @@ TEST_F(MalformedTest, ExecuteReportsEachCommand) {
                                                    {11, "DATA_OUT_OF_RANGE"}};
   for (const auto& [id, reason] : reasons) {
     SCOPED_TRACE(id);
-    const Outcome told = ReadStatus(results[id].status().SerializeAsString());
-    EXPECT_EQ(told.reason, reason) << told.ToString();
-    if (!reason.empty()) ExpectWellFormed(told);
+    const Outcome reported = ReadStatus(results[id].status().SerializeAsString());
+    EXPECT_EQ(reported.reason, reason) << reported.ToString();
+    if (!reason.empty()) ExpectWellFormed(reported);
   }
   EXPECT_EQ(results[5].results(0).inline_array().data().size(), 8u);
 }

@@ -180,14 +180,14 @@ TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
     SCOPED_TRACE(entry);
     const bool reads = std::string(entry) == "only_reads";
     // As the only work, and among the work of its own and other sessions.
-    for (const int beside : {0, 20}) {
+    for (const int num_others : {0, 20}) {
       std::vector<Array> of_other;
-      for (int i = 0; i < beside; ++i) {
+      for (int i = 0; i < num_others; ++i) {
         client_.Kernel(launch("count"));
         of_other.push_back(other_.Full({DataType::kInt32, {1}}, i));
       }
       client_.Kernel(reads ? launch(entry, {kept, 1}) : launch(entry));
-      for (int i = 0; i < beside; ++i) {
+      for (int i = 0; i < num_others; ++i) {
         client_.Kernel(launch("count"));
         other_.Kernel(launch("count"));
       }
@@ -197,7 +197,7 @@ TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
       EXPECT_THAT(synchronized.error().message, HasSubstr(entry));
       Must(client_.Synchronize());
       Must(other_.Synchronize());
-      for (int i = 0; i < beside; ++i) EXPECT_EQ(Get<int32_t>(other_, of_other[i])[0], i);
+      for (int i = 0; i < num_others; ++i) EXPECT_EQ(Get<int32_t>(other_, of_other[i])[0], i);
     }
     // A separate call returns its error.
     EXPECT_TRUE(IsError(
@@ -276,7 +276,7 @@ class LibraryCallTest : public FaultTest {
   }
 
   // Work before and after the call that `begin` starts and `end` waits for.
-  void WorkBeside(const std::function<void()>& begin, const std::function<void()>& end) {
+  void WithConcurrentWork(const std::function<void()>& begin, const std::function<void()>& end) {
     other_.Kernel(Increment(in_place_));
     Array before = other_.Ufunc("add", {in_place_, Operand(1)});
     std::atomic<bool> ended{false};
@@ -316,7 +316,7 @@ class LibraryCallTest : public FaultTest {
 
 TEST_F(LibraryCallTest, DeadlineAffectsNoOtherSession) {
   std::vector<Array> results;
-  WorkBeside(
+  WithConcurrentWork(
       [&] {
         ComputeOptions options;
         options.timeout = milliseconds(500);
@@ -332,7 +332,7 @@ TEST_F(LibraryCallTest, DeadlineAffectsNoOtherSession) {
 
 TEST_F(LibraryCallTest, CancelAffectsNoOtherSession) {
   std::optional<Future<RunReply>> reply;
-  WorkBeside(
+  WithConcurrentWork(
       [&] {
         LinalgOptions options;
         options.values_only = true;
@@ -410,14 +410,14 @@ TEST_F(FaultTest, KilledWhileRunning) {
   Array kept = Must(client_.Put(data, {100000}));
   Array x = LoopArray();
   client_.Kernel(Launch("endless_loop", {x}));
-  std::vector<Array> behind;
-  for (int i = 0; i < 20; ++i) behind.push_back(client_.Ufunc("add", {kept, Operand(i)}));
+  std::vector<Array> later;
+  for (int i = 0; i < 20; ++i) later.push_back(client_.Ufunc("add", {kept, Operand(i)}));
   Array of_other = other_.Full({DataType::kInt32, {3}}, 5);
   const pid_t busy = BusyWorker(daemon_);
   ASSERT_GT(busy, 0);
   kill(busy, SIGKILL);
   EXPECT_TRUE(IsError(MustFail(client_.Fetch<int32_t>(x)), Code::kAborted, "WORKER_LOST"));
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(Get<int32_t>(client_, behind[i])[1], 1 + i);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Get<int32_t>(client_, later[i])[1], 1 + i);
   EXPECT_EQ(Get<int32_t>(other_, of_other), std::vector<int32_t>(3, 5));
   EXPECT_EQ(Get<int32_t>(client_, kept), data);
 }

@@ -192,10 +192,10 @@ TEST_F(FunctionServiceTest, FunctionBelongsToItsTenant) {
   EXPECT_THAT(owner.Values(call), ElementsAre(13));
   EXPECT_EQ(other.Run(call).reason, "UNKNOWN_FUNCTION");
   const Outcome theirs = other.Delete("tenants/owner/functions/mine");
-  const Outcome nobodys = other.Delete("tenants/owner/functions/none");
+  const Outcome missing = other.Delete("tenants/owner/functions/none");
   EXPECT_EQ(theirs.code, kNotFound);
   EXPECT_EQ(theirs.reason, "FUNCTION_NOT_FOUND");
-  EXPECT_EQ(theirs.reason, nobodys.reason);
+  EXPECT_EQ(theirs.reason, missing.reason);
   // The other tenant may use the same name.
   EXPECT_TRUE(other.Create("mine", kScaled).ok());
   EXPECT_THAT(owner.Values(call), ElementsAre(13));

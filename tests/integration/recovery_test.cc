@@ -43,10 +43,10 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
     EXPECT_TRUE(Get<int32_t>(client_, client_.Ufunc("add", {*kept_, Operand(1)})) == sum);
   }
 
-  // Calls `breaks` kRounds times, each followed by a job. `told` is the client's knowledge when
+  // Calls `breaks` kRounds times, each followed by a job. `event` describes the client's state when
   // `breaks` returns; empty: none.
   template <typename Breaks>
-  void Measure(const std::string& what, Breaks breaks, const std::string& told = "") {
+  void Measure(const std::string& what, Breaks breaks, const std::string& event = "") {
     std::vector<double> times, after;
     auto since = [](Clock::time_point begin) {
       return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -70,9 +70,9 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
         "measured: %s: from %s to the next result, %s: median %.1f ms, slowest %.1f of %d\n",
         DeviceKind().c_str(), what.c_str(), GetParam() > 0 ? "with a spare" : "no spare",
         times[kRounds / 2], times.back(), kRounds);
-    if (told.empty()) return;
+    if (event.empty()) return;
     std::printf("measured: %s: of these, from %s: median %.1f ms, slowest %.1f\n",
-                DeviceKind().c_str(), told.c_str(), after[kRounds / 2], after.back());
+                DeviceKind().c_str(), event.c_str(), after[kRounds / 2], after.back());
   }
 
   const std::vector<int32_t> data_ = Iota<int32_t>(1000);
@@ -98,7 +98,7 @@ TEST_P(RecoveryTest, RecoversAfterFault) {
   // The first also compiles.
   launch();
   Next();
-  Measure("the launch of a faulting kernel", launch, "when the client was told of the fault");
+  Measure("the launch of a faulting kernel", launch, "when the client was notified of the fault");
 }
 
 TEST_P(RecoveryTest, RecoversAfterKill) {
@@ -132,9 +132,9 @@ TEST_P(RecoveryTest, RecoversAfterCancelOfEndlessKernel) {
     AwaitWorkers(1 + GetParam());
     const std::string job = begin_job(0);
     ASSERT_TRUE(Eventually([&] { return state(job) == Job::State::kRunning; }));
-    std::vector<Array> behind;
-    for (int32_t k = 0; k < 10; ++k) behind.push_back(client_.Ufunc("add", {*kept_, Operand(k)}));
-    Must(behind.back().Spec());
+    std::vector<Array> queued;
+    for (int32_t k = 0; k < 10; ++k) queued.push_back(client_.Ufunc("add", {*kept_, Operand(k)}));
+    Must(queued.back().Spec());
     const auto begin = Clock::now();
     auto passed = [&] {
       return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -146,7 +146,7 @@ TEST_P(RecoveryTest, RecoversAfterCancelOfEndlessKernel) {
     for (int32_t k = 0; k < 10; ++k) {
       auto sum = data_;
       for (auto& value : sum) value += k;
-      EXPECT_TRUE(Get<int32_t>(client_, behind[k]) == sum) << k;
+      EXPECT_TRUE(Get<int32_t>(client_, queued[k]) == sum) << k;
     }
     results.push_back(passed());
   }
@@ -159,7 +159,7 @@ TEST_P(RecoveryTest, RecoversAfterCancelOfEndlessKernel) {
   RecordProperty("slowest_ms_beyond_grace", std::to_string(slowest));
   std::printf(
       "measured: %s: from the cancel of an endless kernel to a free device, %s: the grace of %d ms "
-      "and median %.1f ms, slowest %.1f of %d; to the results queued behind it: and median %.1f\n",
+      "and median %.1f ms, slowest %.1f of %d; to the results queued after it: and median %.1f\n",
       DeviceKind().c_str(), GetParam() > 0 ? "with a spare" : "no spare",
       static_cast<int>(kGrace.count()), median, slowest, kRounds,
       results[kRounds / 2] - kGrace.count());

@@ -413,9 +413,9 @@ TEST_F(RegionCallTest, RegionsOfOthersAreNotFound) {
   const std::string mine = NewSession(a), second = NewSession(a), theirs = NewSession(b);
   const std::string region = NewRegion(a, mine, 4096).region().name();
   EXPECT_EQ(Put(a, {Header(second, region, 100), Chunk(0, 100)}).code, kNotFound);
-  Outcome stranger = Put(b, {Header(theirs, region, 100), Chunk(0, 100)});
-  EXPECT_EQ(stranger.code, kNotFound) << stranger.ToString();
-  EXPECT_EQ(stranger.resource, region);
+  Outcome foreign = Put(b, {Header(theirs, region, 100), Chunk(0, 100)});
+  EXPECT_EQ(foreign.code, kNotFound) << foreign.ToString();
+  EXPECT_EQ(foreign.resource, region);
   v1::DeleteRegionRequest remove;
   remove.set_name(region);
   EXPECT_EQ(b.Call("RegionService/DeleteRegion", remove).code, kNotFound);

@@ -316,15 +316,15 @@ extern "C" __global__ void slow_change(double* x, const int* turns) {
   launch("slow_change", {scratch, few});
   Must(client.Synchronize());
   launch("slow_change", {x, turns});
-  Array behind = client.Ufunc("add", {x, 1.0});
-  Array beside = client.Ufunc("add", {bystander, 1.0});
-  Must(beside.Spec());
+  Array dependent = client.Ufunc("add", {x, 1.0});
+  Array unrelated = client.Ufunc("add", {bystander, 1.0});
+  Must(unrelated.Spec());
   std::this_thread::sleep_for(milliseconds(50));
   KillServing(daemon);
-  EXPECT_EQ(Must(Persist([&] { return client.Fetch<double>(beside); })),
+  EXPECT_EQ(Must(Persist([&] { return client.Fetch<double>(unrelated); })),
             (std::vector<double>{4, 5}));
   EXPECT_EQ(MustFail(client.Fetch<double>(x)).reason, "WORKER_LOST");
-  EXPECT_EQ(MustFail(client.Fetch<double>(behind)).reason, "WORKER_LOST");
+  EXPECT_EQ(MustFail(client.Fetch<double>(dependent)).reason, "WORKER_LOST");
 }
 
 // A session's arrays are deleted in parts. After an interruption the session still exists with the

@@ -59,7 +59,7 @@ void Worker::Adopt(broker::WorkerCallbacks callbacks) {
 
 // A process that has just died still has an open socket.
 absl::Status Worker::Deliver(std::function<void()> command) {
-  if (told_dead_ || devices_->vanished_) return Dead();
+  if (reported_dead_ || devices_->vanished_) return Dead();
   if (dead_) return world().Chance(0.5) ? absl::OkStatus() : Dead();
   last_command_ =
       std::max(last_command_ + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
@@ -91,7 +91,7 @@ void Worker::Tell(std::function<void()> news) {
 
 absl::StatusOr<UniqueFd> Worker::CreateArena(uint64_t arena, uint64_t size) {
   devices_->watcher_->Point("before an arena is made");
-  if (told_dead_) return Dead();
+  if (reported_dead_) return Dead();
   auto fd = CreateMemoryFile("arena", size);
   auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
   world().Sleep(world().Latency());
@@ -339,7 +339,7 @@ void Worker::Die(absl::Status cause, bool fault) {
   queue_.clear();
   arenas_.clear();
   Tell([this, death] {
-    told_dead_ = true;
+    reported_dead_ = true;
     staging_->Close();
     for (auto& [id, answer] : std::exchange(pending_, {})) answer(Dead());
     callbacks_.died(death);

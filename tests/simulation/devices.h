@@ -61,7 +61,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   uint64_t id() const override { return id_; }
   pid_t pid() const override { return 0; }
   const wire::DeviceDescription& device() const override;
-  bool alive() const override { return !told_dead_; }
+  bool alive() const override { return !reported_dead_; }
   int status_page() const override { return page_fd_.get(); }
   void Adopt(broker::WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
@@ -130,7 +130,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   wire::Task current_;
   SteadyTime begun_;
   std::string tenant_;
-  bool dead_ = false, told_dead_ = false;
+  bool dead_ = false, reported_dead_ = false;
   SteadyTime last_command_, last_news_, last_upload_, last_download_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace stride::conformance {
 
-// Runs a process whose third task is `kind`: "address", "assert", "trap", "behind_product" (the
+// Runs a process whose third task is `kind`: "address", "assert", "trap", "after_product" (the
 // first two tasks are long products), or "function" (a client's, in one packet with the others).
 // The first and second task succeed, the third faults, a fourth is queued after it. The process
 // ends by the fault; a return means that none occurred. main calls this for --fault-child=KIND,

@@ -21,8 +21,8 @@ constexpr uint64_t kFaultingTask = 3;
 constexpr char kSource[] = R"(
 #include <assert.h>
 extern "C" __global__ void fault_address(int* p) { *(volatile int*)64 = 1; }
-extern "C" __global__ void fault_behind_product(int* p) { *(volatile int*)64 = 1; }
-extern "C" __global__ void fault_behind_short_products(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_after_product(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_after_short_products(int* p) { *(volatile int*)64 = 1; }
 extern "C" __global__ void fault_assert(int* p) { assert(p[0] == 12345); }
 extern "C" __global__ void fault_trap(int* p) { __trap(); }
 )";
@@ -70,7 +70,7 @@ absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kin
   absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
   if (!faulting.ok()) return faulting.status();
   const absl::StatusOr<wire::Task> before =
-      kind == "behind_product" ? ProductTask(harness, 640) : ZeroTask();
+      kind == "after_product" ? ProductTask(harness, 640) : ZeroTask();
   if (!before.ok()) return before.status();
   harness.Submit(*before);
   harness.Submit(*before);
@@ -79,7 +79,7 @@ absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kin
 }
 
 // The same after products, in one packet.
-absl::StatusOr<uint64_t> SubmitBehindShortProducts(Harness& harness, const std::string& kind) {
+absl::StatusOr<uint64_t> SubmitAfterShortProducts(Harness& harness, const std::string& kind) {
   absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
   if (!faulting.ok()) return faulting.status();
   const absl::StatusOr<wire::Task> product = ProductTask(harness, 500);
@@ -196,11 +196,11 @@ TEST_F(FaultTest, IllegalAddressEndsProcessAndNamesItsTask) {
 }
 
 TEST_F(FaultTest, FaultAfterProductsNamesItsTask) {
-  Expect("behind_product", "illegal memory access");
+  Expect("after_product", "illegal memory access");
 }
 
 TEST_F(FaultTest, FaultAfterShortProductsInOnePacketNamesItsTask) {
-  Expect("behind_short_products", "illegal memory access");
+  Expect("after_short_products", "illegal memory access");
 }
 
 TEST_F(FaultTest, FaultWithinOnePacketNamesItsTask) { Expect("function", "illegal memory access"); }
@@ -219,15 +219,15 @@ int RunFaultChild(const std::string& kind) {
     std::fprintf(stderr, "child: %s\n", harness.status().ToString().c_str());
     return 3;
   }
-  auto last = kind == "function"                ? SubmitTogether(**harness)
-              : kind == "behind_short_products" ? SubmitBehindShortProducts(**harness, kind)
-                                                : SubmitOneByOne(**harness, kind);
+  auto last = kind == "function"               ? SubmitTogether(**harness)
+              : kind == "after_short_products" ? SubmitAfterShortProducts(**harness, kind)
+                                               : SubmitOneByOne(**harness, kind);
   if (!last.ok()) {
     std::fprintf(stderr, "child: %s\n", last.status().ToString().c_str());
     return 4;
   }
   const absl::Status status = (*harness)->recorder().AwaitTask(*last);
-  std::fprintf(stderr, "child: no fault; the task behind it: %s\n", status.ToString().c_str());
+  std::fprintf(stderr, "child: no fault; the task after it: %s\n", status.ToString().c_str());
   _exit(kNoFault);
 }
 

@@ -175,11 +175,11 @@ TEST_F(OrderTest, CancelledTaskIsRecalledOrRuns) {
   constexpr int kTries = 20;
   const wire::Task front = Increment(Zero(4 << 20));
   for (int i = 0; i < kTries; ++i) {
-    const DeviceArray cancelled = Zero(100), also = Zero(100), behind = Zero(100);
+    const DeviceArray cancelled = Zero(100), also = Zero(100), later = Zero(100);
     harness().Submit(front);
     const uint64_t first = harness().Submit(Increment(cancelled));
     const uint64_t second = harness().Submit(Increment(also));
-    const uint64_t last = harness().Submit(Increment(behind));
+    const uint64_t last = harness().Submit(Increment(later));
     const std::vector<uint64_t> sequences = {first, second};
     harness().device().Cancel(sequences);
     EXPECT_TRUE(harness().recorder().AwaitTask(last).ok());
@@ -193,7 +193,7 @@ TEST_F(OrderTest, CancelledTaskIsRecalledOrRuns) {
     }
     EXPECT_EQ(harness().Get(cancelled).At(99), Value(taken ? 0 : 1));
     EXPECT_EQ(harness().Get(also).At(99), Value(taken ? 0 : 1));
-    EXPECT_EQ(harness().Get(behind).At(99), Value(1)) << "untouched";
+    EXPECT_EQ(harness().Get(later).At(99), Value(1)) << "untouched";
     // The task has ended: too late.
     harness().device().Cancel({last});
     const auto late = harness().recorder().cancelled();

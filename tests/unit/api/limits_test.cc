@@ -157,9 +157,9 @@ TEST(LimitsTest, PingFloodEndsOnlyItsConnection) {
   RawConnection flood(server);
   for (int i = 0; i < 20; ++i) flood.Send({.type = kPing, .payload = std::string(8, 'p')});
   Frame frame;
-  bool told = false;
-  while (!told && flood.Receive(&frame)) told = frame.type == kGoaway;
-  ASSERT_TRUE(told);
+  bool closing = false;
+  while (!closing && flood.Receive(&frame)) closing = frame.type == kGoaway;
+  ASSERT_TRUE(closing);
   EXPECT_EQ(Number(frame.payload, 4), kEnhanceYourCalm);
   EXPECT_EQ(frame.payload.substr(8), "too_many_pings");
   EXPECT_TRUE(List(*stub, 0).ok());

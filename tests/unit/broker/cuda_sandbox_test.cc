@@ -50,8 +50,8 @@ wire::Code CodeOf(const std::string& source) {
 // In the same folder if both were packed together, else where they were built.
 std::string Workers() {
   std::error_code error;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  return std::filesystem::exists(beside / "stride-worker-cuda", error) ? beside.string()
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return std::filesystem::exists(folder / "stride-worker-cuda", error) ? folder.string()
                                                                        : std::string(CUDA_WORKERS);
 }
 

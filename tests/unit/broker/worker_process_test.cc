@@ -439,18 +439,18 @@ TEST_F(WorkerProcessTest, KillForOneOperationIsWorkerLostForOthers) {
     module.id = 1;
     module.size = 4;
     module.object = *CreateSealedCopy("object", "deaf");  // the worker reads no command after it
-    absl::Notification told;
+    absl::Notification notified;
     ASSERT_TRUE(worker_
                     ->LoadModule(module,
                                  [&](absl::StatusOr<wire::ModuleLoaded> loaded) {
                                    load = loaded.status();
-                                   told.Notify();
+                                   notified.Notify();
                                  })
                     .ok());
     std::thread other([&] { arena = worker_->CreateArena(4, 8192).status(); });
     worker_->Kill(cause);
     const absl::Status copy = recorder.WaitForCopies(1).at(0);
-    told.WaitForNotification();
+    notified.WaitForNotification();
     other.join();
     for (const absl::Status& status : {copy, load, arena})
       EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;

@@ -98,12 +98,12 @@ TEST_F(IdentityTest, InvalidChangeIsRefusedAndReportedOnce) {
   EXPECT_THAT(log(), HasSubstr("line 3: sessions must be"));
   EXPECT_TRUE((*identity)->FromToken(first).has_value());
   EXPECT_FALSE((*identity)->FromToken(second).has_value());
-  std::string told = log();
+  std::string logged = log();
   absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(log(), told);
+  EXPECT_EQ(log(), logged);
   // The loss of the file is reported too.
   unlink(path_.c_str());
-  ASSERT_TRUE(Eventually([&] { return log() != told; }));
+  ASSERT_TRUE(Eventually([&] { return log() != logged; }));
   EXPECT_TRUE((*identity)->FromToken(first).has_value());
   Put(Tenant("b", second));
   EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
@@ -115,10 +115,10 @@ TEST_F(IdentityTest, EmptyFileCountsAsUnfinishedWrite) {
   auto identity = Identity::Open(path_, Quick());
   ASSERT_TRUE(identity.ok()) << identity.status();
   for (const char* text : {"", "# all that is written yet\n"}) {
-    const std::string told = log();
+    const std::string logged = log();
     std::ofstream(path_, std::ios::trunc) << text;  // in place
-    if (*text != '\0' || told.empty()) {
-      ASSERT_TRUE(Eventually([&] { return log() != told; }));
+    if (*text != '\0' || logged.empty()) {
+      ASSERT_TRUE(Eventually([&] { return log() != logged; }));
     }
     EXPECT_THAT(log(), HasSubstr("names no tenant"));
     EXPECT_TRUE((*identity)->FromToken(token).has_value());

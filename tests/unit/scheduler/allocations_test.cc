@@ -69,11 +69,11 @@ class AllocationsTest : public ::testing::Test {
 
   // Submits thousands of operations with hundreds in flight; `deadline` is called for each.
   void ExpectNothingTaken(const std::function<SteadyTime()>& deadline) {
-    constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
+    constexpr int kInFlight = 300, kWarm = 5000, kMeasured = 5000;
     Go();
     std::shared_ptr<::stride::testing::FakeWorker> worker = broker_.WaitForWorker(1);
     AWAIT(worker->num_held() != 0);
-    for (int i = 0; i < kUnderWay; ++i) Go(deadline());
+    for (int i = 0; i < kInFlight; ++i) Go(deadline());
     int64_t before = 0;
     for (int i = 0; i < kWarm + kMeasured; ++i) {
       if (i == kWarm) before = Allocations::count;
@@ -85,7 +85,7 @@ class AllocationsTest : public ::testing::Test {
     EXPECT_LT(Allocations::count - before, kMeasured / 50);
     while (worker->EndNext()) {
     }
-    EXPECT_EQ(num_ended_, 1 + kUnderWay + kWarm + kMeasured);
+    EXPECT_EQ(num_ended_, 1 + kInFlight + kWarm + kMeasured);
   }
 
   ::stride::testing::FakeBroker broker_{{::stride::testing::HostDevice(0)}};

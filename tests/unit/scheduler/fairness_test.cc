@@ -81,7 +81,7 @@ TEST_F(FairnessTest, LongTaskDelaysOtherTenantByOneQuantum) {
   Start({.fair_quantum = absl::Milliseconds(100), .fair_hand_over = absl::Milliseconds(20)});
   broker_->set_hold(true);
   auto long_one = Fill(kA);
-  auto behind = Fill(kA);
+  auto later = Fill(kA);
   auto a = broker_->WaitForWorker(1);
   AWAIT(a->num_held() >= 2);
   broker_->set_hold(false);
@@ -94,7 +94,7 @@ TEST_F(FairnessTest, LongTaskDelaysOtherTenantByOneQuantum) {
   a->EndNext(absl::OkStatus(), 1.0);
   a->EndNext();
   EXPECT_TRUE(long_one->Wait(SteadyTime::InfiniteFuture()).ok());
-  EXPECT_TRUE(behind->Wait(SteadyTime::InfiniteFuture()).ok());
+  EXPECT_TRUE(later->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
 TEST_F(FairnessTest, SecondTenantEndsDeepQueueOfSingleTenant) {
