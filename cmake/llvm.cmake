@@ -1,5 +1,5 @@
-# LLVM, Clang and lld 19 as one target, stride_llvm. Shared libraries by default; archives for STRIDE_PORTABLE.
-# Debian's own package files name every optional library LLVM was built with, so the few names needed are found here.
+# LLVM, Clang and lld 19 as one target, stride_llvm: shared libraries by default, archives for STRIDE_PORTABLE. Debian's
+# package files require every optional library of LLVM's build, so this file finds only the needed ones.
 set(STRIDE_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
 find_path(STRIDE_LLVM_INCLUDE clang/Frontend/CompilerInstance.h HINTS ${STRIDE_LLVM_ROOT}/include NO_DEFAULT_PATH)
 
@@ -20,8 +20,8 @@ if(STRIDE_LLVM_INCLUDE)
       OUTPUT_VARIABLE llvm_libraries OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     separate_arguments(llvm_libraries)
     find_library(STRIDE_ZSTD_ARCHIVE NAMES libzstd.a REQUIRED)
-    # lld's driver registers every target that LLVM was built with. We make code for this machine only, so the others'
-    # registrations are empty functions; without them the program would be a hundred megabytes larger.
+    # lld's driver registers every target of LLVM's build. Only this machine's target is needed: empty functions replace
+    # the other registrations and save a hundred megabytes.
     execute_process(COMMAND ${STRIDE_LLVM_CONFIG} --targets-built
       OUTPUT_VARIABLE targets OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     separate_arguments(targets)

@@ -18,8 +18,8 @@ namespace {
 using Reduction = v1::Reduction;
 using Shape = std::vector<int64_t>;
 
-// Longer than 15 along each axis, so that threads may go along any axis (ops::KeptContiguous), and
-// short, where they may not.
+// Extents of each axis: above 15, so that threads may run along any axis (ops::KeptContiguous), and
+// short ones.
 const Shape kLine = {100}, kMatrix = {20, 30}, kSmallMatrix = {3, 4};
 
 std::vector<DType> AllTypes() {
@@ -28,7 +28,7 @@ std::vector<DType> AllTypes() {
   return all;
 }
 
-// Types of most programs. Code for all types would be large, or slow to compile.
+// Common types. All types would make the code too large or too slow to compile.
 constexpr DType kCommonTypes[] = {DType::kBool,      DType::kUInt8,   DType::kInt32,
                                   DType::kInt64,     DType::kFloat32, DType::kFloat64,
                                   DType::kComplex128};
@@ -70,7 +70,7 @@ class CodeList {
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
 
-  // Plain reductions serve all types and layouts; these avoid a copy of the values.
+  // Plain reductions serve all types and layouts; the following avoid a copy of the values.
   void AddReductions() {
     const std::vector<DType> types =
         is_cuda_ ? std::vector<DType>(std::begin(kCommonTypes), std::end(kCommonTypes))
@@ -102,7 +102,7 @@ class CodeList {
       const bool logical =
           combine == Code::COMBINE_LOGICAL_OR || combine == Code::COMBINE_LOGICAL_AND;
       for (DType dtype : AllTypes()) {
-        // Floats of 16 bits accumulate in 32.
+        // 16-bit floats accumulate in 32 bits.
         if (ops::ComputeType(dtype) != dtype || (logical && !IsBool(dtype))) continue;
         if (combine == Code::COMBINE_MOMENTS && !IsFloat(dtype) && !IsComplex(dtype)) continue;
         AddPlainReduction(static_cast<Code::Combine>(combine), static_cast<int32_t>(dtype));
@@ -290,7 +290,7 @@ class CodeList {
       matmul.mutable_matmul()->mutable_right()->set_handle(2);
       Add(matmul, {Array(dtype, {20, 30}), Array(dtype, {30, 20})});
     }
-    // Vector by vector is a reduction, and vector by matrix may be one.
+    // A vector-vector product is a reduction, and a vector-matrix product may be one.
     v1::Operation dot;
     dot.mutable_matmul()->mutable_left()->set_handle(1);
     dot.mutable_matmul()->mutable_right()->set_handle(2);
@@ -311,8 +311,8 @@ class CodeList {
     }
   }
 
-  // Loops by blocks would compute a whole generator block per element. Values that a client passes,
-  // such as a key or a range, are launch constants; constants without effect have no instruction.
+  // Block loops would compute a whole generator block per element. Client values such as a key or a
+  // range are launch constants; constants without effect produce no instruction.
   void AddRandom() {
     v1::Operation operation;
     auto* random = operation.mutable_creation()->mutable_random();
