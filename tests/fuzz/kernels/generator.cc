@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/kernels/scalar.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 // How far a value, or the way to a statement, may differ: not within the block, not within a warp,
@@ -749,4 +749,4 @@ class Generator {
 
 Program Generate(uint64_t seed, Flavour flavour) { return Generator(seed, flavour).Run(); }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

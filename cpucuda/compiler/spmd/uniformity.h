@@ -1,0 +1,11 @@
+// Which values are the same for all threads of a block.
+#pragma once
+
+#include "cpucuda/compiler/spmd/kernel_shape.h"
+
+namespace stride::cpucuda::spmd {
+
+// Fills Shape::varying and Shape::divergent_branches.
+void FindVarying(Shape& shape);
+
+}  // namespace stride::cpucuda::spmd
