@@ -8,7 +8,7 @@ namespace {
 
 bool IsWord(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
-// Past the string or character literal that begins at `at`.
+// The position after the string or character literal that begins at `at`.
 size_t AfterLiteral(absl::string_view text, size_t at) {
   const char quote = text[at];
   for (size_t i = at + 1; i < text.size(); ++i) {
@@ -41,8 +41,8 @@ void Replace(std::string& source, size_t begin, size_t end) {
   }
 }
 
-// The statement whose parenthesis opens at `at`: operands stand after the first colon, and a
-// literal before a parenthesis is a constraint. Returns where it ends.
+// Rewrites the statement whose parenthesis opens at `at` and returns its end. Operands follow the
+// first colon; a literal before a parenthesis is a constraint.
 size_t RewriteStatement(std::string& source, size_t at) {
   int depth = 0;
   bool operands = false;

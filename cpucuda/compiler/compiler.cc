@@ -57,8 +57,7 @@ absl::Status Lower(const CompileRequest& request, const Options& options, llvm::
   return absl::OkStatus();
 }
 
-// Errors of LLVM's later stages are kept; its remarks on what it could not vectorise are nobody's
-// business.
+// Keeps errors of LLVM's later stages and drops its remarks on loops that it could not vectorize.
 struct KeepErrors : llvm::DiagnosticHandler {
   explicit KeepErrors(std::string* kept) : kept(kept) {}
   bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
@@ -98,14 +97,14 @@ absl::StatusOr<CompileResult> CompileHere(const CompileRequest& request) {
                        std::move(front->table.globals), std::move(front->log)};
 }
 
-// LLVM ends the process on errors it cannot report; inside a recovery context we get back here
-// instead.
+// LLVM ends the process on errors that it cannot report. Inside a recovery context, control returns
+// here.
 void OnFatalError(void* reason, const char* message, bool) {
   *static_cast<std::string*>(reason) = message;
   if (auto* recovery = llvm::CrashRecoveryContext::GetCurrent()) recovery->HandleExit(1);
 }
 
-// For LLVM's own allocations, as std::set_new_handler is for others'.
+// For LLVM's own allocations; std::set_new_handler covers the others.
 void OnNoMemory(void*, const char*, bool) {
   std::get_new_handler() != nullptr ? std::get_new_handler()() : std::abort();
 }
@@ -134,7 +133,7 @@ absl::StatusOr<CompileResult> Compile(const CompileRequest& request) {
   bool other_way = request.kind == SourceKind::kCudaKernels && !request.form.has_value() &&
                    (absl::IsInternal(result.status()) || absl::IsUnimplemented(result.status()));
   if (!other_way) return result;
-  // The loop form has limits, and may have faults, that the simpler form has not.
+  // The loop form has limits, and perhaps faults, that the simpler form lacks.
   CompileRequest again = request;
   again.form = ThreadForm::kPerThread;
   absl::StatusOr<CompileResult> simple = Attempt(again);

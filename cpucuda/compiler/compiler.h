@@ -1,9 +1,9 @@
-// CUDA C++ (and our own generated loops) to native code for the CPU device.
+// Compiles CUDA C++, and generated loops, to native code for a CPU.
 //
-// Compile() takes text that a client wrote. It opens no file but two memory files of its own
-// (through /proc/self/fd) and is meant to run in a process that may be thrown away: the front end
-// is not hardened against hostile text. Calls are serialised inside; stdout is borrowed for a
-// moment while the linker writes, so nothing else should print there.
+// Compile() takes text that a client wrote. It opens only two memory files of its own (through
+// /proc/self/fd). Call it in a process that may die: the front end is not hardened against hostile
+// text. Any thread may call; calls are serialized. The linker writes to standard output for a
+// moment, so no other code should print there.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,15 @@
 namespace stride::cpucuda {
 
 enum class SourceKind {
-  // CUDA C++. Each `__global__` function becomes a function that runs one whole block: it is cut at
-  // its barriers into
-  // loops over the block's threads.
+  // CUDA C++. Each `__global__` function becomes a function that runs one whole block: loops over
+  // the block's threads, cut at its barriers.
   kCudaKernels,
-  // Plain C++ loops that we generated, `extern "C" void f(void** args, int64_t begin, int64_t
-  // end)`. Same prelude; no cuts.
+  // Generated C++ loops, `extern "C" void f(void** args, int64_t begin, int64_t end)`. Same
+  // prelude; no cuts.
   kNativeLoops,
 };
 
-// What becomes of a kernel's threads.
+// How compiled code runs a kernel's threads.
 enum class ThreadForm {
   kLoops,     // one call runs a whole block: loops over its threads
   kPerThread  // one call runs one thread, barriers call back (runtime/fibers.h runs it)
@@ -40,8 +39,7 @@ struct CompileRequest {
   // Kernel names or template name expressions such as "scale<float>". Empty: every non-template
   // kernel.
   std::vector<std::string> entries;
-  // Variables that the loading process is to find: names or name expressions such as
-  // "table<float>".
+  // Variables for the loading process to find: names or name expressions such as "table<float>".
   std::vector<std::string> globals;
   std::string cpu = "native";      // an LLVM CPU name, such as "x86-64-v3", or "native"
   std::optional<ThreadForm> form;  // nothing: chosen for each kernel, see spmd/form_choice.h
@@ -63,7 +61,7 @@ struct CompiledKernel {
   std::string name;    // as asked for
   std::string symbol;  // in CompileResult::object
   std::vector<KernelParameter> parameters;
-  uint32_t static_shared_bytes = 0;       // of its own variables; dynamic ones start there
+  uint32_t static_shared_bytes = 0;       // static variables alone; dynamic ones start there
   uint32_t max_threads_per_block = 1024;  // less when __launch_bounds__ says so
   bool has_barrier = false;
   ThreadForm form = ThreadForm::kLoops;
@@ -72,7 +70,7 @@ struct CompiledKernel {
       0;  // scratch the launcher must lend, for each thread of a block
 };
 
-// A variable that was asked for.
+// A variable named by CompileRequest::globals.
 struct CompiledGlobal {
   std::string name;    // as asked for
   std::string symbol;  // in CompileResult::object; equal for two names of one variable
@@ -89,10 +87,9 @@ struct CompileResult {
   std::string log;  // warnings
 };
 
-// INVALID_ARGUMENT with the compiler's diagnostics when the source is wrong, NOT_FOUND when it has
-// no such entry or variable, UNIMPLEMENTED naming
-// the feature when it is right CUDA that this device has no answer for, INTERNAL when the compiler
-// itself failed.
+// Errors: INVALID_ARGUMENT with the compiler's diagnostics for a wrong source; NOT_FOUND
+// (server/base/unknown_entry.h) for an entry or variable that the source lacks; UNIMPLEMENTED with
+// the feature's name for valid CUDA that the library lacks; INTERNAL when the compiler failed.
 absl::StatusOr<CompileResult> Compile(const CompileRequest& request);
 
 }  // namespace stride::cpucuda

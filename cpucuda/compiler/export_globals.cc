@@ -10,7 +10,7 @@
 namespace stride::cpucuda {
 namespace {
 
-// The variable whose address the function returns (see GlobalText); nullptr when it is none.
+// The variable whose address the function returns (see GlobalText); nullptr when it returns none.
 llvm::GlobalVariable* ReturnedVariable(const llvm::Function& function) {
   for (const llvm::Instruction& instruction : llvm::instructions(function)) {
     const auto* end = llvm::dyn_cast<llvm::ReturnInst>(&instruction);
@@ -20,7 +20,7 @@ llvm::GlobalVariable* ReturnedVariable(const llvm::Function& function) {
   return nullptr;
 }
 
-// Anybody may write it between launches: also what is `static`, or `const` to the kernels.
+// Other code may write it between launches, even if it is `static`, or `const` to the kernels.
 void Export(llvm::GlobalVariable& variable, const std::string& symbol) {
   variable.setComdat(nullptr);
   variable.setLinkage(llvm::GlobalValue::ExternalLinkage);

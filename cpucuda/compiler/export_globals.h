@@ -10,8 +10,8 @@ class Module;
 
 namespace stride::cpucuda {
 
-// Before any optimization, which could otherwise take what a variable begins with for what it
-// always is. Fills in the symbols of `table`'s globals.
+// Call it before any optimization, which could otherwise treat a variable's initial value as a
+// constant. Sets the symbols of `table`'s globals.
 absl::Status ExportGlobals(llvm::Module& module, KernelTable& table);
 
 }  // namespace stride::cpucuda

@@ -31,8 +31,8 @@ constexpr char kSourceName[] = "kernel.cu";
 constexpr char kPreludeFolder[] = "/stride/";
 constexpr char kOwnNamesFile[] = "stride_own_names.h";
 
-// Gives variables without a mark to the device; the pragma that does it for functions has no such
-// power (see stride_default_device.h).
+// Marks variables without a mark as device variables. The pragma that marks functions does not
+// cover variables (see stride_default_device.h).
 void MarkForDevice(clang::Decl* declaration) {
   if (auto* space = llvm::dyn_cast<clang::NamespaceDecl>(declaration)) {
     for (clang::Decl* inner : space->decls()) MarkForDevice(inner);
@@ -125,7 +125,7 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
       "-pic-level", "2", "-ferror-limit", "30", "-fmessage-length=0", "-Wno-unused-value",
       "-Wno-unknown-cuda-version", "-Wno-undefined-internal", "-Wno-psabi", "-Wno-pass-failed",
       "-Wno-unknown-pragmas",
-      // NVRTC takes both.
+      // NVRTC accepts both.
       "-Wno-register", "-Wno-error=c++11-narrowing", "-fdiagnostics-show-note-include-stack",
       "-vectorize-loops", "-vectorize-slp",
       "-ffp-contract=" + std::string(options.contract ? "fast" : "off"), "-main-file-name",
@@ -151,10 +151,10 @@ std::vector<std::string> Arguments(const CompileRequest& request, const Options&
       arguments.push_back("-include");
       arguments.push_back("stride_default_device.h");
     }
-    arguments.push_back("-include");  // the last: see OwnNames
+    arguments.push_back("-include");  // last: see OwnNames
     arguments.push_back(kOwnNamesFile);
   } else {
-    // The mathematics of floats takes 0.65 to 0.85 of the time that it takes in halves of vectors.
+    // Mathematics of floats takes 0.65 to 0.85 of the time that vectors of half the width take.
     for (const char* more :
          {"-include", "stride_native.h", "-x", "c++", "-mprefer-vector-width=512"})
       arguments.push_back(more);
@@ -205,7 +205,7 @@ bool RunOnce(clang::FrontendAction& action, const std::vector<std::string>& argu
 }
 
 // Runs the action that `make` returns; again while the source declares names of the prelude itself,
-// which become the source's own. The log is that of the last run.
+// which then mean the source's declarations. The log is that of the last run.
 bool Run(const std::function<clang::FrontendAction*()>& make, std::vector<std::string> arguments,
          const std::string& source, OwnNames* own_names, std::string& log) {
   const std::string given = log;
@@ -316,7 +316,7 @@ absl::StatusOr<FrontEndResult> RunFrontEnd(const CompileRequest& given, const Op
   };
   if (!Run(make, arguments, source, &own_names, result.log)) {
     std::string log = WithoutOurNames(result.log, names);
-    // A source that is wrong by itself is told of in its own words.
+    // Diagnostics of a source that is wrong by itself show the names as the source spells them.
     KernelNames found;
     if (!list(&found)) return SourceError(result.log);
     if (absl::Status status = CheckKnown(names, found); !status.ok()) return status;

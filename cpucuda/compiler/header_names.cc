@@ -6,7 +6,7 @@ namespace stride::cpucuda {
 namespace {
 
 struct Group {
-  const char* file;  // of the prelude; null for headers that have nothing to add
+  const char* file;  // a file of the prelude; null for headers that add nothing
   std::vector<const char*> names;
 };
 

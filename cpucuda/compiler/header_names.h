@@ -1,4 +1,4 @@
-// The names under which kernels include what the prelude has.
+// The headers that kernels may include, and the files of the prelude that they stand for.
 #pragma once
 
 #include <string>

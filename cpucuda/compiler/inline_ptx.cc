@@ -239,7 +239,7 @@ class AsmLowering {
     if (name == "lanemask_ge") return builder_.CreateNot(below());
     if (name == "lanemask_gt")
       return builder_.CreateNot(builder_.CreateOr(below(), builder_.CreateShl(word(1), lane())));
-    // One processor for all blocks.
+    // The value of %smid: one multiprocessor runs all blocks.
     if (name == "smid" || name == "gridid") return word(0);
     if (name == "nsmid") return word(1);
     if (name == "clock" || name == "clock64" || name == "clock_hi" || name == "globaltimer" ||
@@ -547,7 +547,7 @@ class AsmLowering {
     Value* a = Read(statement.operands[1], type);
     Value* b = Read(statement.operands[2], type);
     if (!predicate || a == nullptr || b == nullptr) return false;
-    // `p|q` also sets the opposite.
+    // `p|q` also sets `q` to the opposite.
     const std::string& to = statement.operands[0].parts[0];
     Value* result = builder_.CreateCmp(*predicate, a, b);
     const size_t bar = to.find('|');
@@ -571,14 +571,14 @@ class AsmLowering {
     std::optional<PtxType> to = TypeOf(opcode[opcode.size() - 2]);
     Value* value = Read(statement.operands[1], from);
     if (!to || value == nullptr) return false;
-    // Other roundings of a float would need the processor's mode.
+    // Other roundings of a float would need the processor's rounding mode.
     for (const char* mode : {"rz", "rm", "rp", "sat"}) {
       if (Has(statement, mode)) return false;
     }
     if (from.is_float() && to->is_float()) {
       value = builder_.CreateFPCast(RoundToInteger(statement, value), IrType(*to));
     } else if (from.is_float()) {
-      // Out of range is the nearest number, NaN is zero: as PTX defines it.
+      // As PTX defines it, values out of range become the nearest number and NaN becomes zero.
       auto id = to->is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
       value = builder_.CreateIntrinsic(id, {IrType(*to), value->getType()},
                                        {RoundToInteger(statement, value)});
@@ -709,7 +709,7 @@ class AsmLowering {
     for (const char* mode : {"sat", "rz", "rm", "rp", "f16x2", "x2"}) {
       if (Has(statement, mode)) return nullptr;
     }
-    // Operands that are not of the instruction's type.
+    // Operands of a type other than the instruction's.
     auto type_of = [&](size_t i) -> PtxType {
       if ((name == "shl" || name == "shr") && i == 2) return {'u', 32};
       if (name == "bfe" && i >= 2) return {'u', 32};
@@ -778,13 +778,13 @@ class AsmLowering {
       if (name == "div" && is_float) return builder_.CreateFDiv(a, b);
       if (name == "div" || name == "rem") {
         if (is_float) return nullptr;
-        // PTX leaves division by zero open; a fault would end the worker.
+        // PTX leaves division by zero undefined; a fault would end the process.
         Value* zero = llvm::ConstantInt::get(b->getType(), 0);
         Value* safe = builder_.CreateSelect(builder_.CreateICmpEQ(b, zero),
                                             llvm::ConstantInt::get(b->getType(), 1), b);
         if (!type.is_signed())
           return name == "div" ? builder_.CreateUDiv(a, safe) : builder_.CreateURem(a, safe);
-        // Nor may the least number by -1 fault.
+        // Division of the least number by -1 must not fault either.
         Value* minus = llvm::ConstantInt::getSigned(b->getType(), -1);
         Value* is_minus = builder_.CreateICmpEQ(safe, minus);
         Value* by = builder_.CreateSelect(is_minus, llvm::ConstantInt::get(b->getType(), 1), safe);
@@ -860,7 +860,7 @@ class AsmLowering {
     if (count == 4 && name == "lop3") {
       auto* table = llvm::dyn_cast<llvm::ConstantInt>(v[4]);
       uint64_t rows = 0;
-      // An "n" operand is a constant, but comes through a place.
+      // An "n" operand is a constant that arrives through an alloca.
       if (table == nullptr) {
         const std::string& text = statement.operands[4].parts[0];
         auto* load = llvm::dyn_cast<llvm::LoadInst>(v[4]);

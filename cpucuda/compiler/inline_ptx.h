@@ -8,7 +8,7 @@ namespace stride::cpucuda {
 
 // Replaces every inline assembly statement in `module` by what its PTX does on this device: an
 // empty one, special registers, arithmetic, conversions, loads, stores, atomics and barriers.
-// UNIMPLEMENTED naming the first instruction that is none of these. No inline assembly is left in
+// UNIMPLEMENTED with the first instruction that is none of these. No inline assembly is left in
 // the module when this succeeds, so a client's text never becomes machine instructions.
 absl::Status LowerInlinePtx(llvm::Module& module);
 

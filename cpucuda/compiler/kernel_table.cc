@@ -33,7 +33,7 @@ bool IsEntry(const clang::FunctionDecl* function, SourceKind kind) {
   return IsKernel(function);
 }
 
-// Whether launches may set it.
+// Whether launches may set the variable.
 bool IsSettable(const clang::VarDecl* variable) {
   const bool on_device =
       variable->hasAttr<clang::CUDADeviceAttr>() || variable->hasAttr<clang::CUDAConstantAttr>();
@@ -53,7 +53,7 @@ class Lister : public clang::RecursiveASTVisitor<Lister> {
     return true;
   }
   bool VisitVarDecl(clang::VarDecl* variable) {
-    // A template's own variable is no part of the tree: it stands for the template.
+    // The variable of a template itself is not instantiated: it represents the template.
     const clang::SourceManager& sources = variable->getASTContext().getSourceManager();
     const bool is_instance = llvm::isa<clang::VarTemplateSpecializationDecl>(variable);
     if (IsSettable(variable) && !is_instance && sources.isInMainFile(variable->getLocation()))
@@ -114,7 +114,7 @@ clang::PrintingPolicy Policy(clang::ASTContext& context) {
   return policy;
 }
 
-// "const int *" as a person writes it: "const int*".
+// "const int *" in the usual spelling: "const int*".
 std::string Spell(clang::QualType type, clang::ASTContext& context) {
   std::string text = OwnNames::AsSpelled(type.getAsString(Policy(context)));
   for (size_t at; (at = text.find(" *")) != std::string::npos;) text.erase(at, 1);

@@ -10,7 +10,7 @@
 namespace stride::cpucuda {
 namespace {
 
-// The file that diagnostics about a name expression tell.
+// The file name in diagnostics about a name expression.
 constexpr char kEntriesFile[] = "entries";
 
 }  // namespace
@@ -47,11 +47,11 @@ std::string WithoutOurNames(const std::string& log, const std::vector<std::strin
       dropping =
           is_note && (absl::StrContains(line, "__stride") || absl::StartsWith(line, kEntriesFile));
     }
-    // Lines under a diagnostic show the text it is about.
+    // Lines under a diagnostic show the text that it refers to.
     if (dropping || (!begins && absl::StrContains(line, "__stride"))) continue;
     absl::StrAppend(&kept, line, "\n");
   }
-  // The last first: `__stride_entry_1` begins `__stride_entry_10`.
+  // In reverse order, since `__stride_entry_1` begins `__stride_entry_10`.
   for (size_t i = names.size(); i-- > 0;)
     kept = absl::StrReplaceAll(kept, {{EntrySymbol(i), names[i]}});
   return absl::StrReplaceAll(kept, {{"::__stride::", ""}, {"__stride::", ""}, {"\n\n", "\n"}});
@@ -70,8 +70,8 @@ std::string GlobalText(const std::vector<std::string>& names) {
 std::string EntryText(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
-    // The plain mention lets the syntax tree be asked which function the expression names. Names
-    // stand on lines of their own, since diagnostics show the line.
+    // The plain mention shows in the syntax tree which function the expression names. Each name has
+    // a line of its own, since diagnostics show the line.
     std::string at = absl::StrCat("\n#line 1 \"", kEntriesFile, "\"\n", names[i], "\n");
     absl::StrAppend(&text, "\nextern \"C\" __device__ void ", EntrySymbol(i), "() { (void)&", at,
                     "; ::__stride::entry<decltype(&", at, "), &", at, ">::run(); }\n");

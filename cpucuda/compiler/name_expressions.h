@@ -1,4 +1,4 @@
-// The text put after a client's source that makes the kernels asked for exist and gives each a
+// The text that follows a client's source: it instantiates the requested kernels and gives each a
 // plain entry point.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace stride::cpucuda {
 
-// What EntrySymbol begins with.
+// Prefix of EntrySymbol.
 inline constexpr char kEntryPrefix[] = "__stride_entry_";
 
-// What GlobalSymbol begins with.
+// Prefix of GlobalSymbol.
 inline constexpr char kGlobalPrefix[] = "__stride_global_";
 
 // The entry point of the kernel at `index`.
@@ -26,12 +26,12 @@ absl::Status CheckNameExpression(const std::string& name);
 // The function that a name expression is about: `scale` for `::scale<float>`.
 std::string PlainName(const std::string& name);
 
-// A compiler's log without what stands only in our text: notes that lead there are dropped, and
-// entry points go by the names that were asked for.
+// A compiler's log without references to the text added here: notes that lead there are dropped,
+// and entry points have the names that the request gave.
 std::string WithoutOurNames(const std::string& log, const std::vector<std::string>& names);
 
-// One function for each variable, which returns its address: so it exists, and both the syntax tree
-// and the code tell which one the name expression names.
+// One function for each variable, which returns its address. So the variable exists, and both the
+// syntax tree and the code identify it.
 std::string GlobalText(const std::vector<std::string>& names);
 
 // One entry function for each name. Parameters are read from the packed buffer by offset, so that

@@ -42,7 +42,8 @@ llvm::OptimizationLevel Level(int optimization) {
   }
 }
 
-// Loops over private arrays of this size at most, of so many instructions when unrolled.
+// Limits for unrolling a loop over a private array: the array's bytes, and the unrolled loop's
+// instructions.
 constexpr uint64_t kMaxUnrolledArray = 1024;
 constexpr unsigned kMaxUnrolled = 1024;
 
@@ -61,8 +62,8 @@ bool WalksPrivateArray(const llvm::Loop& loop) {
   return false;
 }
 
-// Only where its indices are constants can a private array become registers, or a table of
-// constants. So loops over small ones are unrolled further than others, as compilers for GPUs do.
+// A private array can become registers, or a table of constants, only if its indices are constants.
+// So loops over small arrays are unrolled further than others, as compilers for GPUs do.
 struct UnrollOverPrivateArrays : llvm::PassInfoMixin<UnrollOverPrivateArrays> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager&,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater&) {

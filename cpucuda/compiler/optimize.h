@@ -8,14 +8,14 @@ class TargetMachine;
 
 namespace stride::cpucuda {
 
-// Inlines the functions marked for it; optimises nothing.
+// Inlines the functions marked for inlining, without other optimization.
 void InlineMarked(llvm::Module& module, llvm::TargetMachine& machine);
 
-// Inlines and simplifies, so that the kernel is one small function; makes nothing that hides its
-// shape (no vectors).
+// Inlines and simplifies, so that the kernel is one small function. Makes no vectors, which would
+// hide its structure.
 void Simplify(llvm::Module& module, llvm::TargetMachine& machine, int optimization);
 
-// The full pipeline, with vectorisation.
+// The full pipeline, with vectorization.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, int optimization);
 
 }  // namespace stride::cpucuda

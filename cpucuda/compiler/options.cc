@@ -35,7 +35,7 @@ absl::Status SetStandard(const std::string& option, absl::string_view value, Opt
       value != "c++03") {
     return Refuse(option, "the standards are c++11, c++14, c++17 and c++20");
   }
-  // The prelude needs C++14; what C++11 would refuse on top of it is of no use to anyone.
+  // The prelude needs C++14, so C++11 is compiled as C++14.
   options.standard = (value == "c++11" || value == "c++03") ? "c++14" : std::string(value);
   return absl::OkStatus();
 }

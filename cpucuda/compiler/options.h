@@ -14,10 +14,10 @@ struct Options {
   bool fast_math = false;
   bool contract = true;  // a*b+c may become one fused operation
   int optimization = 3;
-  bool default_device = false;  // what has no execution space is the device's
+  bool default_device = false;  // functions without an execution space are device functions
 };
 
-// INVALID_ARGUMENT naming the first option that is not allowed.
+// INVALID_ARGUMENT with the first option that is not allowed.
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments,
                                      bool contract_default);
 

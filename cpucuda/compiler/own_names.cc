@@ -114,8 +114,8 @@ const std::set<absl::string_view>& Macros() {
   return macros;
 }
 
-// `f` of "error: redefinition of 'f'", which the compiler says where both are functions with the
-// same parameters, or both are types.
+// `f` of "error: redefinition of 'f'", which the compiler reports for two functions with the same
+// parameters, or two types.
 absl::string_view Redefined(absl::string_view message) {
   constexpr absl::string_view kWords = "error: redefinition of '";
   const size_t begin = message.find(kWords);
@@ -134,7 +134,7 @@ bool IsConflict(absl::string_view message) {
          absl::StrContains(message, "redeclar");
 }
 
-// The text from the place `FILE:LINE:COLUMN` on, out of the line that the log shows next.
+// The text from `FILE:LINE:COLUMN` on, taken from the line that the log shows next.
 absl::string_view TextAt(absl::string_view place, absl::string_view shown) {
   const std::vector<absl::string_view> parts = absl::StrSplit(place, ':');
   size_t column = 0;
@@ -160,7 +160,8 @@ absl::string_view NameAt(absl::string_view note, absl::string_view shown) {
   return text.substr(0, NameLength(text));
 }
 
-// Whether what is at `FILE:LINE:COLUMN: error: ...` defines a function: parameters follow its name.
+// Whether the declaration at `FILE:LINE:COLUMN: error: ...` defines a function: parameters follow
+// its name.
 bool IsFunctionAt(absl::string_view error, absl::string_view shown) {
   absl::string_view text = TextAt(error.substr(0, error.find(": error: ")), shown);
   text.remove_prefix(NameLength(text));
@@ -174,7 +175,7 @@ bool OwnNames::AddFrom(std::string_view log) {
   const std::vector<absl::string_view> lines =
       absl::StrSplit(absl::string_view(log.data(), log.size()), '\n');
   bool conflict = false, unexpected = false;  // the last error
-  bool function = false;                      // the same: it is a function that is redefined
+  bool function = false;                      // the same, for a redefined function
   absl::string_view redefined;                // the same
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     const absl::string_view line = lines[i];

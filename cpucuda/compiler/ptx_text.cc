@@ -25,7 +25,7 @@ std::string WithoutComments(absl::string_view text) {
   return kept;
 }
 
-// At commas outside of braces and brackets.
+// Splits at commas outside of braces and brackets.
 std::vector<std::string> SplitOperands(absl::string_view text) {
   std::vector<std::string> all;
   std::string current;
@@ -80,7 +80,7 @@ PtxStatement ParseStatement(absl::string_view text) {
   for (absl::string_view part : absl::StrSplit(opcode, '.')) statement.opcode.emplace_back(part);
   absl::string_view rest = end == absl::string_view::npos ? absl::string_view() : text.substr(end);
   if (absl::ConsumePrefix(&opcode, ".")) {
-    // A declaration: its type comes with the rest.
+    // A declaration: the rest of the text has its type.
     statement.opcode = {"." + std::string(opcode)};
     rest = absl::StripLeadingAsciiWhitespace(rest);
     size_t space = rest.find_first_of(" \t\n");

@@ -13,7 +13,7 @@ struct PtxOperand {
   std::vector<std::string> parts;  // one, or those in braces
   bool is_vector = false;
   bool is_address = false;
-  std::string offset;  // of an address, with its sign; may be empty
+  std::string offset;  // the offset of an address, with its sign; may be empty
 };
 
 struct PtxStatement {
@@ -24,7 +24,7 @@ struct PtxStatement {
   std::string text;  // for people
 };
 
-// `text` is as LLVM has it: operands are $0, $1, and braces are written $( and $).
+// `text` is in LLVM's form: operands are $0, $1, and braces are written $( and $).
 std::vector<PtxStatement> ParsePtx(absl::string_view text);
 
 }  // namespace stride::cpucuda

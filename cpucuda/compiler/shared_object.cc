@@ -23,8 +23,8 @@ LLD_HAS_DRIVER(elf)
 namespace stride::cpucuda {
 namespace {
 
-// What the loading process provides: four memory functions that the code generator calls on its
-// own, and those of libm that the prelude declares.
+// Functions that the loading process provides: four memory functions that the code generator calls
+// on its own, and those of libm that the prelude declares.
 constexpr const char* kProvided[] = {
     "memcpy",
     "memmove",
@@ -156,8 +156,8 @@ absl::StatusOr<std::string> ReadAll(int fd) {
   return bytes;
 }
 
-// lld can write to a plain file (beside which it makes a temporary one) or to standard output. The
-// second needs no folder.
+// lld can write to a plain file (with a temporary file in the same folder) or to standard output.
+// The second needs no folder.
 absl::StatusOr<std::string> Link(int input) {
   int output = memfd_create("stride-object", MFD_CLOEXEC);
   if (output < 0) return Errno("memfd_create");

@@ -44,7 +44,7 @@ absl::StatusOr<Target> FindTarget(const std::string& cpu) {
     found.cpu = llvm::sys::getHostCPUName().str();
     for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
       // LLVM 19 warns of AVX10.1 with vectors of 256 bits next to AVX-512, in the log of each
-      // module. AVX-512's own features say all that AVX10.1 has.
+      // module. AVX-512's own features cover all that AVX10.1 has.
       if (feature.first().starts_with("avx10")) continue;
       found.features.push_back(
           absl::StrCat(feature.second ? "+" : "-", std::string(feature.first())));

@@ -1,4 +1,4 @@
-// The processor that code is made for.
+// The processor for which code is generated.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ struct Target {
   std::vector<std::string> features;  // "+avx2", "-sse4a"
 };
 
-// "native" is the processor this runs on, with the features it reports (a virtual machine may hide
-// some).
+// "native" is the processor of this machine, with the features that it reports (a virtual machine
+// may hide some).
 absl::StatusOr<Target> FindTarget(const std::string& cpu);
 
-// LLVM's names of the processor levels whose code the processor here runs, the best first.
+// LLVM's names of the processor levels that this machine supports, the best first.
 std::vector<std::string> PortableProcessors();
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> CreateTargetMachine(const Target& target,

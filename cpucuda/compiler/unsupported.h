@@ -1,4 +1,4 @@
-// Tells a wrong program from a right one that asks for what the CPU device does not have.
+// Distinguishes wrong programs from valid ones that need a feature that the library lacks.
 #pragma once
 
 #include <string>

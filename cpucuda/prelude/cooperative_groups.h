@@ -1,5 +1,4 @@
-// Cooperative groups: the grid, the block, tiles of a warp, and the threads of a warp that are
-// here.
+// Cooperative groups: the grid, the block, tiles of a warp, and the active threads of a warp.
 #pragma once
 
 namespace cooperative_groups {
@@ -49,7 +48,7 @@ STRIDE_DEVICE grid_group this_grid() { return grid_group(); }
 template <unsigned N, class Parent>
 class thread_block_tile;
 
-// How many threads the group has that a tile is a part of.
+// Threads of the group that the tile is a part of.
 template <class Parent>
 struct parent_threads {
   static STRIDE_METHOD unsigned count() { return __stride::num_threads(); }
@@ -313,7 +312,7 @@ STRIDE_DEVICE T exclusive_scan(const Group& group, T value) {
   return exclusive_scan(group, value, plus<T>());
 }
 
-// <cooperative_groups/memcpy_async.h>: each thread copies its part at once; wait() is a meeting.
+// <cooperative_groups/memcpy_async.h>: each thread copies its part at once; wait() is a barrier.
 template <class Group, class Size>
 STRIDE_DEVICE void memcpy_async(const Group& group, void* to, const void* from, Size bytes) {
   size_t all = bytes, threads = group.size(), part = (all / threads + 15) / 16 * 16;

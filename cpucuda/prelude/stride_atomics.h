@@ -50,7 +50,7 @@ STRIDE_DEVICE unsigned atomicDec(unsigned* p, unsigned limit) {
   }
   return old;
 }
-// All scopes are one here. The pointer alone says what T is.
+// All scopes are equal here. Only the pointer determines T.
 namespace __stride {
 template <class T>
 struct AsGiven {

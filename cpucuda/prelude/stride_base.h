@@ -1,4 +1,4 @@
-// Words that mean the same in CUDA kernels and in our generated loops.
+// Macros with the same meaning in CUDA kernels and in generated loops.
 #pragma once
 
 #ifdef __CUDA__

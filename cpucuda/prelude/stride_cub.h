@@ -1,6 +1,6 @@
-// CUB's primitives for a block and for a warp. Threads leave their items in slots, one thread (or
-// one lane of each group) does the work over all of them, and every thread takes its own results:
-// on one processor that is the least work. TempStorage is never read.
+// CUB's primitives for a block and for a warp. Threads store their items in slots, one thread (or
+// one lane of each group) does the work over all of them, and each thread loads its own results. On
+// one processor that is the least work. TempStorage is never read.
 #pragma once
 
 #include "stride_cub_types.h"
@@ -485,7 +485,7 @@ class BlockMergeSort {
     V none[N];
     StableSort(keys, none, less);
   }
-  // Items from `num_valid` on are as `otherwise`, which no key comes after.
+  // Items from `num_valid` on count as `otherwise`, which no key comes after.
   template <class F>
   STRIDE_METHOD void StableSort(K (&keys)[N], F less, int num_valid, K otherwise) {
     for (int i = 0; i < N; ++i) {

@@ -1,4 +1,4 @@
-// What a CUDA C++ kernel sees without including anything.
+// The declarations that a CUDA C++ kernel has without an include.
 #pragma once
 
 #include "block_context.h"
@@ -23,7 +23,7 @@
 #define CUDART_VERSION 12000
 #define __STRIDE_CPUCUDA__ 1
 
-// Understood by the compiler pass alone.
+// Only the compiler pass understands these.
 extern "C" {
 __device__ unsigned __stride_tid_x(void) __attribute__((const));
 __device__ unsigned __stride_tid_y(void) __attribute__((const));
@@ -76,7 +76,7 @@ constexpr unsigned parameter_offset(int index) {
     offset += sizes[i];
   }
 }
-// Anything but a kernel; the compiler then says so.
+// For a name that is no kernel; the compiler then reports it.
 template <class T, T kernel>
 struct entry {
   static STRIDE_METHOD void run() {}

@@ -1,5 +1,5 @@
 // cuda::barrier, cuda::pipeline and the copies that complete on them. A copy is done at once by the
-// thread that asks for it; a barrier or a pipeline of a block is a meeting of the whole block.
+// thread that asks for it; a barrier or a pipeline of a block is a barrier of the whole block.
 #pragma once
 
 #include "stride_cuda_atomic.h"

@@ -1,4 +1,4 @@
-// printf, assert and __trap: calls into the worker.
+// printf, assert and __trap: calls into the runtime.
 #pragma once
 
 namespace __stride {
@@ -46,7 +46,7 @@ STRIDE_DEVICE PrintArgument print_argument(T* value) {
 }
 template <class T>
 STRIDE_DEVICE PrintArgument print_argument(T value) {
-  // A class with a conversion to an integer would be printed as that.
+  // Otherwise a class with a conversion to an integer would be printed as an integer.
   static_assert(!__is_class(T), "printf takes numbers, pointers and text");
   PrintArgument a;
   a.kind = PrintArgument::kInteger;

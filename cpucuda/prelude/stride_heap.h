@@ -1,5 +1,5 @@
-// The device heap: malloc, free, new and delete of kernels. The worker keeps it, and what one
-// launch allocates a later one may use and free.
+// The device heap: malloc, free, new and delete of kernels. The process keeps it: a later launch
+// may use and free the memory that one allocates.
 #pragma once
 
 STRIDE_DEVICE void* malloc(size_t bytes) {
@@ -20,7 +20,7 @@ STRIDE_DEVICE void free(void* memory) {
 }
 
 namespace __stride {
-// A class may be constructed there at once, so a null pointer is no answer.
+// A class may be constructed there at once, so new must not return a null pointer.
 STRIDE_DEVICE void* allocate_for_new(size_t bytes) {
   void* memory = malloc(bytes);
   if (memory == 0) fail("new: the device heap is full", 0, 0);

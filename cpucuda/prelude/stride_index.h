@@ -41,6 +41,7 @@ static __device__ const __stride::BlockIndex blockIdx{};
 static __device__ const __stride::BlockSize blockDim{};
 static __device__ const __stride::GridSize gridDim{};
 static __device__ constexpr int warpSize = 32;
-// Lets <<<>>> be understood, so that launches in host code differ from those in kernels.
+// Declares what <<<>>> needs, so that diagnostics of launches in host code differ from those in
+// kernels.
 extern "C" __attribute__((host)) int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0,
                                                        void* stream = 0);

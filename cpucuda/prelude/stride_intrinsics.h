@@ -239,7 +239,7 @@ STRIDE_DEVICE unsigned long long __globaltimer() {
   return (unsigned long long)__builtin_readcyclecounter();
 }
 
-// Where a pointer leads.
+// Address spaces of pointers.
 STRIDE_DEVICE unsigned __isShared(const void* p) {
   const char* shared =
       (const char*)__stride_pointer(__builtin_offsetof(stride::cpucuda::BlockContext, shared));

@@ -1,5 +1,5 @@
-// What our own generated loops see, and clients' device functions within them: fixed-size integers,
-// the math functions, __half and __nv_bfloat16, short vectors.
+// The declarations of generated loops, and of clients' device functions in them: fixed-size
+// integers, the math functions, __half and __nv_bfloat16, short vectors.
 #pragma once
 
 #include "stride_half.h"
@@ -14,6 +14,6 @@
 #include "stride_turns.h"
 #include "stride_vectors.h"
 
-// Put before a loop whose iterations touch different elements: no check for overlap is then made at
+// Precedes a loop whose iterations access different elements, and removes the check for overlap at
 // run time.
 #define STRIDE_PARALLEL _Pragma("clang loop vectorize(assume_safety)")

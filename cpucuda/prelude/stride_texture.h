@@ -41,7 +41,7 @@ STRIDE_TEXELS(ulong)
 STRIDE_TEXELS(float)
 #undef STRIDE_TEXELS
 
-// A channel as CUDA gives it: 32 bits, of an integer or of a float.
+// A channel as CUDA returns it: 32 bits of an integer or a float.
 STRIDE_DEVICE unsigned channel_bits(const Texture* t, const unsigned char* texel, int c) {
   switch (t->format) {
     case Texture::kInt8:

@@ -1,6 +1,6 @@
-// Barriers, votes and shuffles. A thread leaves a value in its slot, the others are waited for, and
-// it reads the slots it wants; then they are waited for again, so that none writes its slot anew
-// (the same operation in a loop) while it is read.
+// Barriers, votes and shuffles. A thread stores a value in its slot, waits for the others, and
+// reads the slots that it needs. Then it waits again, so that no thread writes its slot again (the
+// same operation in a loop) while another reads it.
 #pragma once
 
 STRIDE_DEVICE void __syncthreads() { __stride_cut(); }
@@ -14,7 +14,7 @@ typedef bool Bits32 __attribute__((ext_vector_type(32)));
 STRIDE_DEVICE unsigned lane() { return __stride_tid_linear() & 31u; }
 STRIDE_DEVICE unsigned first_of_warp() { return __stride_tid_linear() & ~31u; }
 
-// CUDA's rule for every mask, and undefined where it is broken: here the launch ends.
+// CUDA's rule for every mask. CUDA leaves a violation undefined; here the launch fails.
 STRIDE_DEVICE void check_mask(unsigned mask, const char* what) {
   if ((1u << lane() & mask) == 0) fail(what, NULL, 0);
 }
@@ -24,7 +24,7 @@ STRIDE_DEVICE void check_mask(unsigned mask, const char* what) {
       name ": the mask does not name the thread that calls it (set the bit of its own lane)")
 
 // The lanes of this thread's warp that take part, and those of them whose predicate holds. With
-// mask 0 those take part that are here.
+// mask 0 the active lanes take part.
 struct Vote {
   unsigned present, yes;
   STRIDE_METHOD bool all() const { return present == yes; }
@@ -41,7 +41,7 @@ STRIDE_DEVICE Vote vote(unsigned mask, bool predicate) {
   __stride_wait_warp(present);
   return Vote{present, yes & present};
 }
-// What that lane gave; a thread's own value when the lane takes no part, which CUDA leaves
+// The value of that lane; a thread's own value when the lane takes no part, which CUDA leaves
 // undefined.
 template <class T>
 STRIDE_DEVICE T exchange(unsigned mask, T value, unsigned from) {
@@ -86,7 +86,7 @@ STRIDE_DEVICE unsigned __ballot(int predicate) { return __stride::vote(0, predic
 STRIDE_DEVICE int __any(int predicate) { return __stride::vote(0, predicate != 0).yes != 0; }
 STRIDE_DEVICE int __all(int predicate) { return __stride::vote(0, predicate != 0).all(); }
 
-// Each shuffle with a mask, and as old code has it with those lanes that are here.
+// Each shuffle with a mask, and in the older form with the active lanes.
 namespace __stride {
 template <class T>
 STRIDE_DEVICE T shuffle(unsigned mask, T value, int source, int width) {

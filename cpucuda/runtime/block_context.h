@@ -1,6 +1,6 @@
-// What a compiled kernel is called with: one per operating system thread that runs blocks. Kernels
-// see this same text, so it uses built-in types alone and its layout is the binary interface
-// between compiled objects and the worker.
+// The argument of a compiled kernel: one for each operating system thread that runs blocks. Kernels
+// include this same text, so it uses only built-in types. Its layout is the binary interface
+// between compiled objects and the runtime.
 #ifndef STRIDE_CPUCUDA_BLOCK_CONTEXT_H_
 #define STRIDE_CPUCUDA_BLOCK_CONTEXT_H_
 
@@ -22,7 +22,7 @@ struct PrintArgument {
   };
 };
 
-// Calls from a kernel into the worker. `thread` is threadIdx.
+// Calls from a kernel into the runtime. `thread` is threadIdx.
 struct KernelRuntime {
   int (*print)(BlockContext* block, const char* format, const PrintArgument* arguments,
                unsigned num_arguments);
@@ -30,14 +30,14 @@ struct KernelRuntime {
   void (*fail)(BlockContext* block, const char* what, const char* file, unsigned line,
                const unsigned* thread);
   // Per-thread form only: waits for the other threads of the block, or for the lanes of the warp
-  // that `mask` names (0: for whoever is at `site`). The lanes of the warp that go on together.
+  // that `mask` names (0: those at `site`). Returns the lanes of the warp that continue together.
   unsigned (*wait)(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
   // Per-thread form only: waits for all threads of the grid. Fails in a launch that is not
   // cooperative.
   void (*wait_grid)(BlockContext* block);
   // The device heap, see device_heap.h. Null when it is full.
   void* (*allocate)(BlockContext* block, unsigned long bytes);
-  // False when the heap did not give that pointer, or has it back already.
+  // False when the heap did not allocate that pointer, or has freed it already.
   bool (*release)(BlockContext* block, void* memory);
 };
 
@@ -54,7 +54,7 @@ struct BlockContext {
   unsigned shared_bytes;  // static and dynamic
   const unsigned char* scratch_end;
   unsigned cooperative;  // all blocks are there at once
-  void* launch;          // the launcher's own
+  void* launch;          // private to the launcher
 };
 
 }  // namespace cpucuda

@@ -14,7 +14,7 @@ BlockScratch::~BlockScratch() {
 }
 
 unsigned char* BlockScratch::Reserve(size_t num_bytes) {
-  // One vector past the end may be read by masked code; a page more keeps that harmless.
+  // Masked code may read one vector past the end; an extra page makes that harmless.
   size_t needed = (num_bytes + kPage - 1) / kPage * kPage + kPage;
   if (needed <= size_) return bytes_;
   if (bytes_ != nullptr) munmap(bytes_, size_);

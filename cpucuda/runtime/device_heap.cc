@@ -5,7 +5,7 @@
 namespace stride::cpucuda {
 namespace {
 
-// The table takes more than many small blocks do, so it counts, too.
+// The table takes more memory than many small blocks do, so it counts too.
 constexpr size_t kBytesPerBlock = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a thread is running, and how a failing kernel gets out.
+// The block that a thread runs, and the exit of a failing kernel.
 #pragma once
 
 #include <setjmp.h>
@@ -10,13 +10,13 @@
 
 namespace stride::cpucuda {
 
-// Whether this thread is in a kernel, and in which block. Plain numbers for a signal handler on the
-// same thread, which a kernel may have written over: then they do not fit their check.
+// Whether this thread is in a kernel, and in which block. For a signal handler on the same thread.
+// A kernel may have overwritten the numbers; then they do not match `check`.
 struct RunningBlock {
   static constexpr uint32_t kNowhere = 0x9e3779b9;
   uint32_t in_kernel = 0;
   Dim3 block_index = {0, 0, 0};
-  uint32_t check = kNowhere;  // of what stands above
+  uint32_t check = kNowhere;  // checksum of the members above
 
   uint32_t Check() const {
     return (in_kernel + kNowhere) ^ block_index.x ^ (block_index.y << 11 | block_index.y >> 21) ^
@@ -32,14 +32,13 @@ void EnterKernel();
 void EnterBlock(const Dim3& index);
 void LeaveKernel();
 
-// Where a failing kernel jumps to, and the message it leaves. One for each thread of the pool and
-// launch.
+// The jump target of a failing kernel, and its message. One for each thread of the pool and launch.
 struct FaultExit {
   jmp_buf landing;
   std::string message;
 };
 
-// What KernelRuntime::fail leaves.
+// The message of KernelRuntime::fail.
 std::string DescribeFailure(const char* what, const char* file, unsigned line, const Dim3& block,
                             const unsigned* thread);
 

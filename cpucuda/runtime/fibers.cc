@@ -19,9 +19,8 @@ constexpr size_t kPage = 4096;
 constexpr size_t kStackBytes = 128 << 10;
 constexpr size_t kWarp = 32;
 
-// Saves what a call must preserve, leaves the stack pointer in `*from` and goes on where `to` was
-// left. ucontext would do but for its system call, which costs a microsecond and which the sandbox
-// forbids.
+// Saves the registers that a call must preserve, stores the stack pointer in `*from` and continues
+// at `to`. ucontext makes a system call, which costs a microsecond and which the sandbox forbids.
 extern "C" void stride_cpu_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -46,7 +45,7 @@ stride_cpu_switch_stack:
 .size stride_cpu_switch_stack, .-stride_cpu_switch_stack
 )");
 
-// What `Start` belongs to; fibers never change threads.
+// The block of `Start`; fibers never change threads.
 thread_local FiberBlock* starting = nullptr;
 
 }  // namespace
@@ -85,7 +84,7 @@ void FiberBlock::Prepare(const BlockContext& block, size_t count) {
     fiber.block.thread_index[0] = i % block.block[0];
     fiber.block.thread_index[1] = i / block.block[0] % block.block[1];
     fiber.block.thread_index[2] = i / block.block[0] / block.block[1];
-    // Six registers that do not matter yet, where to go, and a word that makes the stack lie as
+    // Six registers without meaning yet, the return address, and a word that aligns the stack as
     // after a call.
     auto** top = reinterpret_cast<void**>(stacks_ + (i + 1) * kStackBytes);
     top[-1] = nullptr;
@@ -100,7 +99,7 @@ void FiberBlock::Start() {
   owner.kernel_(&fiber.block);
   fiber.state = State::kDone;
   owner.Leave(fiber);
-  std::abort();  // a fiber that is done is never gone on with
+  std::abort();  // a finished fiber never continues
 }
 
 void FiberBlock::Leave(Fiber& fiber) { stride_cpu_switch_stack(&fiber.stack_pointer, scheduler_); }
@@ -155,7 +154,7 @@ FiberBlock::Outcome FiberBlock::Resume() {
   return waiting ? Outcome::kAtGridBarrier : Outcome::kDone;
 }
 
-// Until each lane has returned or waits for the block.
+// Runs until each lane has returned or waits for the block.
 bool FiberBlock::RunWarp(size_t first, size_t count) {
   do {
     for (size_t i = first; i < first + count; ++i) {
@@ -188,10 +187,10 @@ void FiberBlock::Release(size_t first, unsigned lanes) {
   }
 }
 
-// Lets groups go whose mask is complete: all its lanes are there but for those that returned. When
-// there is none, either lanes asked who is here (mask 0), or the mask names lanes that will not
-// come, which CUDA leaves undefined: those at the earliest place go on together, as a GPU that runs
-// a warp in lockstep has it. So nothing waits for ever.
+// Releases groups whose mask is complete: all its lanes wait, except those that returned. When no
+// group is complete, the lanes have mask 0, or the mask names lanes that will not come, which CUDA
+// leaves undefined. Then the lanes at the earliest site continue together, as on a GPU that runs a
+// warp in lockstep. So no lane waits for ever.
 bool FiberBlock::ReleaseWarp(size_t first, size_t count) {
   unsigned alive = 0;
   for (size_t i = 0; i < count; ++i) {

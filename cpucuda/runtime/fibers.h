@@ -1,9 +1,9 @@
 // Runs a block whose kernel was compiled in the per-thread form: every thread is a fiber with a
 // stack of its own.
 //
-// Slower at barriers than the loop form (tens of nanoseconds for each thread and barrier), but it
-// does whatever threads do: barriers under divergent control, votes and shuffles among any set of
-// lanes.
+// It is slower at barriers than the loop form (tens of nanoseconds for each thread and barrier),
+// but supports all control flow: barriers under divergent control, votes and shuffles among any set
+// of lanes.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ class FiberBlock {
   FiberBlock(const FiberBlock&) = delete;
   FiberBlock& operator=(const FiberBlock&) = delete;
 
-  // `block` but for thread_index; its runtime must hold the two functions below. Returns when every
-  // thread has returned, or kFailed as soon as one has called Abandon.
+  // Takes all fields of `block` except thread_index; its runtime must have the two functions below.
+  // Returns when every thread has returned, or kFailed as soon as one has called Abandon.
   Outcome Run(const BlockContext& block, void (*kernel)(BlockContext*));
 
-  // The same in steps, for a block of a cooperative launch: false when there is no memory. Resume
-  // runs until the block has ended or waits for the grid, and after kAtGridBarrier from there on.
-  // Any thread may call it, one at a time.
+  // The same in steps, for a block of a cooperative launch. Begin returns false when memory is
+  // exhausted. Resume runs until the block ends or waits for the grid, and continues there after
+  // kAtGridBarrier. Any thread may call it, one at a time.
   bool Begin(const BlockContext& block, void (*kernel)(BlockContext*));
   Outcome Resume();
 
@@ -38,9 +38,8 @@ class FiberBlock {
   static unsigned Wait(BlockContext* block, unsigned site, unsigned mask, bool whole_block);
   // KernelRuntime::wait_grid of a cooperative launch.
   static void WaitGrid(BlockContext* block);
-  // Leaves the calling fiber for ever and ends the block. Does not return, and is not declared so:
-  // the address sanitizer cleans the stack before such calls, and looks for it where the thread's
-  // is.
+  // Leaves the calling fiber and ends the block. Does not return. It is not declared noreturn: the
+  // address sanitizer clears the stack before such calls and expects it at the thread's own stack.
   static void Abandon(BlockContext* block);
 
  private:
@@ -52,7 +51,7 @@ class FiberBlock {
     State state = State::kReady;
     unsigned site = 0;
     unsigned mask = 0;
-    unsigned released = 0;  // lanes that were let go together
+    unsigned released = 0;  // lanes that were released together
   };
 
   static void Start();

@@ -55,7 +55,7 @@ int Print(BlockContext* block, const char* format, const PrintArgument* argument
       FormatDevicePrint(format, arguments, num_arguments, kMaxPrintedBytes, printed.text)) {
     return result;
   }
-  // All of a call's text or none; a call without an end of line counts as a line too.
+  // A call's text is kept whole or dropped; a call without an end of line counts as a line too.
   printed.text.resize(before);
   const std::string_view text = format;
   const auto lines = std::count(text.begin(), text.end(), '\n');
@@ -71,7 +71,7 @@ internal::FaultExit& NoteFailure(BlockContext* block, const char* what, const ch
   return exit;
 }
 
-// Compiled kernels have no destructors and hold no locks, so leaving them this way loses nothing.
+// Compiled kernels have no destructors and hold no locks, so a jump out of them leaks nothing.
 void LeaveBlock(BlockContext* block, const char* what, const char* file, unsigned line,
                 const unsigned* thread) {
   longjmp(NoteFailure(block, what, file, line, thread).landing, 1);
@@ -141,7 +141,7 @@ void SetIndex(BlockContext& context, const Dim3& grid, int64_t i) {
   internal::EnterBlock({context.block_index[0], context.block_index[1], context.block_index[2]});
 }
 
-// Whether the launch is to go on.
+// Whether the launch continues.
 bool GoesOn(LaunchState& launch) {
   if (launch.stop.load(std::memory_order_relaxed)) return false;
   if (launch.cancel == nullptr || !launch.cancel->load(std::memory_order_relaxed)) return true;
@@ -149,8 +149,8 @@ bool GoesOn(LaunchState& launch) {
   return false;
 }
 
-// Runs blocks [begin, end) with `context` otherwise filled in. Its own frame, so that a jump out of
-// a kernel lands where no local has changed since.
+// Runs blocks [begin, end) with `context` otherwise filled in. It has its own frame, so that no
+// local has changed when a jump out of a kernel lands here.
 void RunBlocks(BlockContext& context, LaunchState& launch, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end && GoesOn(launch); ++i) {
     SetIndex(context, launch.config.grid, i);
@@ -200,7 +200,7 @@ void RunOnThread(LaunchState& launch, int64_t begin, int64_t end) {
   internal::LeaveKernel();
 }
 
-// A block of a cooperative launch whose threads are fibers. All of them are there at once.
+// A block of a cooperative launch whose threads are fibers. All blocks exist at once.
 struct GridBlock {
   BlockContext context;
   ThreadState thread;
@@ -218,7 +218,7 @@ bool Start(GridBlock& block, LaunchState& launch, int64_t index) {
                             reinterpret_cast<void (*)(BlockContext*)>(launch.kernel.function));
 }
 
-// To the next barrier of the grid, or to the end.
+// Runs to the next barrier of the grid, or to the end.
 void Step(GridBlock& block, LaunchState& launch, int64_t index) {
   if (block.done || !GoesOn(launch)) return;
   if (!block.started && !Start(block, launch, index)) {

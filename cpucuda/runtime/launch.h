@@ -14,10 +14,10 @@ namespace stride::cpucuda {
 
 // Blocks until every block has run. `packed_parameters` is laid out by KernelParameter::offset and
 // is not kept. Errors: as CheckLaunch; ABORTED with the cause when a kernel's assert or __trap()
-// ended the launch (blocks that had not started do not run; arrays hold what was written until
-// then); CANCELLED when `cancel` became true, which is looked at between blocks. `cancel` and
-// `printed` may be null. Appends to `printed` in the order in which the blocks ran, up to
-// kMaxPrintedBytes. A memory fault is a signal: the worker's, not ours (see fault.h).
+// ended the launch (blocks that had not started do not run; arrays keep what was written);
+// CANCELLED when `cancel` became true, which is polled between blocks. `cancel` and `printed` may
+// be null. Appends to `printed` in the order in which the blocks ran, up to kMaxPrintedBytes. A
+// memory fault is a signal, which the caller handles (see fault.h).
 absl::Status Launch(ThreadPool& pool, const KernelEntry& kernel, const LaunchConfig& config,
                     const void* packed_parameters, const std::atomic<bool>* cancel,
                     PrintedText* printed = nullptr);

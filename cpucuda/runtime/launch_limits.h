@@ -1,4 +1,4 @@
-// What a launch may ask for.
+// Parameters and limits of a launch.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct LaunchConfig {
   Dim3 grid;
   Dim3 block;
   uint32_t dynamic_shared_bytes = 0;
-  bool cooperative = false;  // all blocks are there at once
+  bool cooperative = false;  // all blocks run at once
 };
 
-// What the launcher has to know of a compiled kernel (see CompiledKernel).
+// Properties of a compiled kernel that a launch needs (see CompiledKernel).
 struct KernelEntry {
   std::string name;
   void* function = nullptr;  // Module::Symbol(CompiledKernel::symbol)
@@ -37,11 +37,11 @@ inline constexpr uint32_t kMaxSharedBytes =
 inline constexpr uint64_t kMaxPrivateBytes =
     512ull << 20;  // for one block; each thread of the pool may need as much
 
-// Of all blocks of a cooperative launch together: each thread keeps a stack, whose two mappings
-// count against the system's limit for a process (65,530 as it comes).
+// Threads of all blocks of a cooperative launch together. Each thread keeps a stack, whose two
+// mappings count against the system's limit for a process (65,530 by default).
 inline constexpr uint32_t kMaxCooperativeThreads = 8192;
 
-// How many blocks of this size a cooperative launch may have.
+// The greatest number of blocks of this size in a cooperative launch.
 uint64_t MaxCooperativeBlocks(const KernelEntry& kernel, const LaunchConfig& config);
 
 // INVALID_ARGUMENT that names the limit; RESOURCE_EXHAUSTED for private memory.

@@ -24,8 +24,8 @@ absl::Status Errno(const char* what) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(int fd) {
-  // The loader takes a path it has seen for the object it has loaded; descriptors' numbers come
-  // again, so each path is made different with steps that lead nowhere: a number in binary.
+  // The loader identifies a known path with the object that it has loaded, and descriptor numbers
+  // repeat. So each path gets steps that change nothing (a number in binary).
   static std::atomic<uint64_t> serial{0};
   std::string path = "/proc/self/fd/";
   for (uint64_t rest = serial++; rest != 0; rest >>= 1) path += (rest & 1) != 0 ? "./" : "/";

@@ -1,5 +1,5 @@
-// The description that a kernel's texture handle points to. Kernels see this same text, as they do
-// block_context.h's.
+// The target of a kernel's texture handle. Kernels include this same text, as they do
+// block_context.h.
 #ifndef STRIDE_CPUCUDA_TEXTURE_H_
 #define STRIDE_CPUCUDA_TEXTURE_H_
 
@@ -26,7 +26,7 @@ struct Texture {
 
   const unsigned char* texels;
   unsigned long pitch;  // bytes from row to row
-  int extents[3];       // width, height, depth; 1 where there is none
+  int extents[3];       // width, height, depth; 1 for missing axes
   Format format;
   unsigned channels;
   unsigned texel_bytes;

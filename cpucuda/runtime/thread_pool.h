@@ -1,4 +1,4 @@
-// Threads that share out a range of items.
+// A pool of threads that share a range of items.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ class ThreadPool {
 
   // Calls `body` on pieces of [0, num_items) of at most `grain` items, in no order, from up to
   // num_threads() threads at once, of which the caller is thread 0. Returns when every piece is
-  // done. A thread that has not woken by then is not waited for: on a busy machine its turn comes
-  // milliseconds later.
+  // done. It does not wait for threads that have not woken by then: on a busy machine that takes
+  // milliseconds.
   void ParallelFor(int64_t num_items, int64_t grain, const Body& body);
 
  private:
@@ -36,12 +36,12 @@ class ThreadPool {
   void Work(int thread_index);
 
   std::mutex call_mutex_;  // held for a whole ParallelFor
-  std::mutex mutex_;       // guards what follows, but for next_item_
+  std::mutex mutex_;       // guards the members below except next_item_
   std::condition_variable work_ready_;
   std::condition_variable work_done_;
   uint64_t generation_ = 0;
   bool open_ = false;    // whether a call has pieces that a thread may take
-  int num_working_ = 0;  // threads, but for the caller, that have joined the call
+  int num_working_ = 0;  // threads that have joined the call, without the caller
   bool stopping_ = false;
   const Body* body_ = nullptr;
   int64_t num_items_ = 0;

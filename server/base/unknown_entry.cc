@@ -10,7 +10,7 @@ namespace stride {
 namespace {
 
 constexpr char kEntryPayload[] = "stride.worker/unknown_entry";
-constexpr size_t kMaxNames = 50;  // told; a source may define thousands
+constexpr size_t kMaxNames = 50;  // limit of the text; a source may define thousands
 
 std::string Shown(const std::vector<std::string>& known) {
   if (known.empty()) return "none";

@@ -23,8 +23,8 @@ class Table {
   explicit Table(llvm::AllocaInst* array)
       : array_(array), layout_(array->getModule()->getDataLayout()) {}
 
-  // Whether each byte has one value. Before its store a byte has none, so that what it reads as
-  // then may be that value too.
+  // Whether each byte has one value. A byte has no value before its store, so a read before the
+  // store may return the stored value.
   bool Read() {
     auto size = array_->getAllocationSize(layout_);
     if (!size || size->isScalable() || size->getFixedValue() > kMaxTableBytes) return false;

@@ -36,7 +36,7 @@ class Emitter {
   BasicBlock* NewBlock(const llvm::Twine& name) {
     return BasicBlock::Create(context_, name, shape_.function);
   }
-  // A word where that will do, which most kernels have regions for.
+  // A word where it suffices, as for most kernels.
   llvm::IntegerType* SetType() {
     const auto words = static_cast<unsigned>((shape_.regions.size() + 63) / 64);
     return llvm::IntegerType::get(context_, 64 * words);
@@ -52,7 +52,7 @@ class Emitter {
       starts_.push_back(NewBlock("region." + llvm::Twine(i)));
   }
 
-  // Tests the pending set from the region that must run first to the kernel's end.
+  // Tests the pending set in order: from the region that must run first to the kernel's end.
   void MakeDispatch() {
     IRBuilder<> top(shape_.prologue, shape_.prologue->begin());
     pending_ = top.CreateAlloca(SetType(), nullptr, "pending");
@@ -108,7 +108,7 @@ class Emitter {
     region.scalar ? EmitScalar(index, builder, true) : EmitSome(index, builder);
   }
 
-  // Where the block goes when all its threads go to one region.
+  // The block's next region when all its threads go to one.
   void GoTo(IRBuilder<>& builder, int region) {
     if (shape_.divergent) builder.CreateStore(Bit(region), pending_);
     builder.CreateBr(starts_[region]);

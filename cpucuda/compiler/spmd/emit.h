@@ -5,11 +5,11 @@
 
 namespace stride::cpucuda::spmd {
 
-// When control never diverges around a cut, regions follow one another as the source says.
-// Otherwise each thread has a byte that names its next region and the block has a set of regions
-// somebody waits for: the deepest in loops is run first, then the earliest, so that threads that
-// fell behind catch up before others go on. A region that all threads are in runs without looking
-// at the bytes.
+// When control never diverges around a cut, regions follow one another in the source's order.
+// Otherwise each thread has a byte with its next region, and the block has the set of regions for
+// which threads wait. The region deepest in loops runs first, then the earliest, so that late
+// threads catch up before others continue. A region that all threads reach runs without a test of
+// the bytes.
 void EmitBlockFunction(Shape& shape);
 
 }  // namespace stride::cpucuda::spmd

@@ -5,13 +5,13 @@
 
 namespace stride::cpucuda::spmd {
 
-// Of a simplified kernel. The loop form is fast and intricate: a kernel gets it when it is of a
-// kind that the differential tests (tests/unit/cpucuda/compiler, tests/fuzz/kernels) hold
-// against the per-thread form. With votes, shuffles or other operations of a warp it is of that
-// kind only if all threads of the block come to each of them together; only the cut kernel shows
-// that.
+// For a simplified kernel. The loop form is fast and intricate: only classes of kernels get it that
+// differential tests (tests/unit/cpucuda/compiler, tests/fuzz/kernels) compare with the per-thread
+// form. A kernel with votes, shuffles or other warp operations belongs to such a class only if all
+// threads of the block reach each of them together. Only the cut kernel shows that.
 bool HasWarpOperations(const llvm::Function& kernel);
-// Waits for all blocks, which only threads with a stack each can do halfway through a kernel.
+// Whether the kernel waits for all blocks. Such a wait within a kernel needs a stack for each
+// thread.
 bool WaitsForGrid(const llvm::Function& kernel);
 
 inline constexpr char kMeetsAtBarriers[] = "its threads meet at nothing but barriers of the block";

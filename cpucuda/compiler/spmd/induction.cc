@@ -20,7 +20,7 @@ struct Counter {
   Value* step = nullptr;
 };
 
-// Threads leave the loop in different rounds; the block has but one offset, that of the last.
+// Threads leave the loop in different rounds, but the block has one offset, that of the last round.
 bool IsUsedOutside(const Instruction* value, const llvm::Loop& loop) {
   for (const llvm::User* user : value->users()) {
     if (!loop.contains(llvm::cast<Instruction>(user)->getParent())) return true;
@@ -68,8 +68,8 @@ void Split(const Counter& counter, const llvm::Loop& loop, Shape& shape) {
 }  // namespace
 
 void SplitCounters(const llvm::Loop& loop, Shape& shape) {
-  // With one way out, at its end, all threads that stay go round together. With another, some may
-  // wait at it for a region of their own while others are a round ahead.
+  // If the only exit is at the loop's end, all threads that stay run each round together. At
+  // another exit, some may wait for their own region while others are a round ahead.
   if (loop.getExitingBlock() == nullptr || loop.getExitingBlock() != loop.getLoopLatch()) return;
   std::vector<Counter> counters;
   for (llvm::PHINode& phi : loop.getHeader()->phis()) {

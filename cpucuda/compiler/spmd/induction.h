@@ -1,5 +1,5 @@
-// Counters that start at the thread's own place and move by the same step in every thread, as `i`
-// of `for (i = start(thread); i < n; i += step)`.
+// Loop counters with a start of each thread and a step that is equal for all threads, as `i` of
+// `for (i = start(thread); i < n; i += step)`.
 #pragma once
 
 #include "cpucuda/compiler/spmd/kernel_shape.h"
@@ -7,9 +7,9 @@
 
 namespace stride::cpucuda::spmd {
 
-// Makes each such counter of a loop that will be cut the sum of its start, a cheap function of the
-// thread, and an offset that the whole block shares. An address made of the sum still is that of
-// the neighbour's element, which the vectoriser could not know of a counter read from a slot.
+// Replaces each such counter of a loop that will be cut by a sum: its start, a cheap function of
+// the thread, and an offset that the whole block shares. So the vectorizer still sees that
+// neighbouring threads have neighbouring addresses. A counter read from a slot would hide that.
 void SplitCounters(const llvm::Loop& loop, Shape& shape);
 
 }  // namespace stride::cpucuda::spmd

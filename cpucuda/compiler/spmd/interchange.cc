@@ -28,7 +28,7 @@ struct XStep {
 
 XStep AtMost(int64_t a, int64_t b) { return {std::max(std::abs(a), std::abs(b)), false}; }
 
-// The step of a value; nothing when it is not bounded by a known constant.
+// The step of a value; nullopt when no known constant bounds it.
 class XSteps {
  public:
   explicit XSteps(const Shape& shape) : shape_(shape) {}
@@ -107,8 +107,8 @@ class XSteps {
       case Instruction::URem:
       case Instruction::SRem:
       case Instruction::And:
-        // By what is the same for all: neighbours stay as near, but where a quotient or a
-        // remainder begins again.
+        // By a value that is equal for all threads: neighbours stay as near, except where a
+        // quotient or a remainder wraps.
         if (b->exact && b->step == 0 && a->step != 0) return AtMost(a->step, 0);
         break;
       default:
@@ -117,7 +117,7 @@ class XSteps {
     if (exact && a->step == 0 && b->step == 0) return XStep{};
     return std::nullopt;
   }
-  // A counter that starts at its own place in each thread and moves by the same step.
+  // A counter with its own start in each thread and the same step in all.
   std::optional<XStep> OfPhi(const llvm::PHINode* phi, int depth) {
     std::optional<XStep> result;
     for (const Value* incoming : phi->incoming_values()) {
@@ -155,14 +155,14 @@ class XSteps {
 
 // The work of one round of a loop for one thread.
 struct Round {
-  int contiguous = 0;        // accesses by neighbours of neighbouring elements
-  int near = 0;              // of elements close to each other
-  int scattered = 0;         // of elements anywhere
+  int contiguous = 0;        // accesses of neighbouring elements by neighbours
+  int near = 0;              // accesses of elements near each other
+  int scattered = 0;         // accesses of elements at any distance
   int arithmetic = 0;        // in additions
-  bool fixed_order = false;  // threads' accesses have an order among each other
+  bool fixed_order = false;  // the accesses of different threads are ordered
 };
 
-// In additions. Divisions and roots take a vector unit as long as so many.
+// In additions: divisions and roots occupy a vector unit for as long.
 int Cost(const Instruction& instruction) {
   constexpr int kLong = 8;
   if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
@@ -200,7 +200,7 @@ Round RoundOf(const llvm::Loop& loop, const Shape& shape) {
   return round;
 }
 
-// All threads of the block that enter the loop stay for the same rounds.
+// All threads of the block that enter the loop run the same number of rounds.
 bool LeavesTogether(const llvm::Loop& loop, const Shape& shape) {
   llvm::SmallVector<llvm::BasicBlock*, 4> leaving;
   loop.getExitingBlocks(leaving);

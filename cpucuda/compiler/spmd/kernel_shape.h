@@ -1,4 +1,4 @@
-// What the steps of the pass tell each other about one kernel.
+// State of one kernel that the steps of the pass share.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ inline constexpr char kSerial[] = "stride.serial";
 llvm::StringRef CalleeName(const llvm::Instruction& instruction);
 bool IsThreadIndex(const llvm::Value* value);
 
-// One stretch of code between cuts: what threads do from `start` until each of them reaches the
-// start of another region.
+// The code between cuts: threads run from `start` until each of them reaches the start of another
+// region.
 struct Region {
   llvm::BasicBlock* start = nullptr;
   std::vector<llvm::BasicBlock*> blocks;  // start first
@@ -83,7 +83,7 @@ struct Shape {
   llvm::DenseMap<llvm::BasicBlock*, int> region_of;
   int exit_region = -1;
   llvm::MapVector<llvm::Value*, Slot> slots;
-  uint64_t bytes_per_thread = 0;  // of scratch given out
+  uint64_t bytes_per_thread = 0;  // scratch allocated so far, bytes
 
   // An array in scratch with `bytes` for each thread; its start, computed in the prologue.
   llvm::Value* AllocateArray(uint64_t bytes, const llvm::Twine& name);

@@ -92,7 +92,7 @@ void MakePrologue(Shape& shape) {
   llvm::Function& function = *shape.function;
   shape.entry = &function.getEntryBlock();
   shape.entry->setName("thread");
-  // The entry may begin a loop; a thread's start must not.
+  // The entry block may be a loop's header; a thread's start must not be.
   BasicBlock* start = BasicBlock::Create(function.getContext(), "start", &function, shape.entry);
   llvm::BranchInst::Create(shape.entry, start);
   shape.entry = start;
@@ -217,7 +217,7 @@ void LowerSharedAtomics(Shape& shape) {
   }
 }
 
-// What kWaitWarp returns when all threads of the block come to it together: the lanes of the warp
+// The result of kWaitWarp when all threads of the block reach it together: the lanes of the warp
 // that the mask names (0: all) and that the block has.
 Value* PresentLanes(IRBuilder<>& builder, Shape& shape, Value* mask) {
   Value* threads =
@@ -304,8 +304,8 @@ bool IsInPrologue(const Shape& shape, const Value* value) {
   return instruction == nullptr || instruction->getParent() == shape.prologue;
 }
 
-// What is made of the block's fields and the parameters alone, such as a grid's stride, is worked
-// out once for the block.
+// Values that depend on the block's fields and the parameters alone, such as a grid's stride, are
+// computed once for the block.
 void HoistUniform(Shape& shape) {
   llvm::ReversePostOrderTraversal<llvm::Function*> order(shape.function);
   for (BasicBlock* block : order) {

@@ -27,7 +27,7 @@ Value* Field(IRBuilder<>& builder, Value* context, uint64_t offset, llvm::Type* 
       type, builder.CreateInBoundsGEP(builder.getInt8Ty(), context, builder.getInt64(offset)));
 }
 
-// A fiber's stack holds small arrays alone.
+// A fiber's stack holds only small arrays.
 constexpr uint64_t kMovedArrayBytes = 2048;
 
 // The calls in the order in which fibers resume that wait for the active threads: those deepest in
@@ -49,7 +49,7 @@ std::vector<llvm::Instruction*> InOrderOfWaiting(llvm::Function& function) {
   return calls;
 }
 
-// The lanes that go on together; nothing of worth for a wait of the whole block.
+// The lanes that continue together; unspecified for a wait of the whole block.
 Value* Wait(IRBuilder<>& builder, Value* context, unsigned site, Value* mask, bool whole_block) {
   Value* runtime = Field(builder, context, offsetof(BlockContext, runtime), builder.getPtrTy());
   Value* wait = Field(builder, runtime, offsetof(KernelRuntime, wait), builder.getPtrTy());
@@ -74,8 +74,8 @@ void WaitForGrid(IRBuilder<>& builder, Value* context) {
   call->addFnAttr(llvm::Attribute::NoDuplicate);
 }
 
-// All threads have arrived, each clears its own part, and all have cleared. The first part is
-// what they count in: everyone clears it, because its own thread may have returned.
+// All threads have arrived, each clears its own part, and all have cleared. Threads count in the
+// first part. Each thread clears it, because its own thread may have returned.
 void ClearSlot(IRBuilder<>& builder, Shape& shape, Value* array, uint64_t bytes, unsigned& site) {
   Wait(builder, shape.context, ++site, builder.getInt32(0), true);
   Value* index = builder.CreateZExt(shape.thread[3], builder.getInt64Ty());

@@ -20,8 +20,7 @@ using llvm::Instruction;
 using llvm::IRBuilder;
 using llvm::Value;
 
-// Rows as long as a power of two would share a few sets of the cache. With few rows that is no
-// harm.
+// Rows as long as a power of two would share a few sets of the cache. Few rows do no harm.
 constexpr uint64_t kRowPadding = 64, kFewRows = 8;
 
 std::vector<AllocaInst*> PrivateArrays(llvm::Function& function) {
@@ -67,13 +66,13 @@ void MakeLoop(llvm::MemIntrinsic* transfer, uint64_t item) {
   transfer->eraseFromParent();
 }
 
-// Everything that is done with one private array.
+// All uses of one private array.
 class PrivateArray {
  public:
   PrivateArray(AllocaInst* array, Shape& shape)
       : array_(array), shape_(shape), layout_(shape.function->getParent()->getDataLayout()) {}
 
-  // Whether the array may have another layout, and gains by it.
+  // Whether the array may have another layout and gains from it.
   bool Qualifies() {
     return Collect() && FindItem() && HasWholeOffsets() && num_together_ > num_apart_;
   }
@@ -149,7 +148,7 @@ class PrivateArray {
     return true;
   }
 
-  // One size for all accesses.
+  // Whether all accesses have one size.
   bool FindItem() {
     for (Instruction* access : accesses_) {
       llvm::Type* type = llvm::getLoadStoreType(access);
@@ -164,8 +163,8 @@ class PrivateArray {
     });
   }
 
-  // Whether each address is whole items from the one that it is made of. Counts the addresses that
-  // all threads have at one index, and those that they do not.
+  // Whether each address lies whole items from its base. Counts the addresses with the same index
+  // in all threads, and the others.
   bool HasWholeOffsets() {
     for (Instruction* address : addresses_) {
       llvm::MapVector<Value*, llvm::APInt> variable;
@@ -218,13 +217,13 @@ class PrivateArray {
 void InterleavePrivateArrays(Shape& shape) {
   std::vector<AllocaInst*> arrays = PrivateArrays(*shape.function);
   if (arrays.empty()) return;
-  // While the arrays are one for each thread, what is read from them varies.
+  // Before the change of layout each thread has its own array, so values read from it vary.
   FindVarying(shape);
   for (AllocaInst* array : arrays) {
     PrivateArray one(array, shape);
     if (one.Qualifies()) one.LowerTransfers();
   }
-  // A transfer may be of another array too.
+  // A transfer may use another of the arrays too.
   for (AllocaInst* array : arrays) {
     PrivateArray one(array, shape);
     if (one.Qualifies() && !one.HasTransfers()) one.Interleave();

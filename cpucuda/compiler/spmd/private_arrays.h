@@ -1,4 +1,4 @@
-// Where a thread's own arrays lie once one function runs a whole block.
+// Layout of a thread's private arrays once one function runs a whole block.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ void RegionCode::Emit(BasicBlock* begin) {
     IRBuilder<>(begin).CreateBr(loops_.next);
     return;
   }
-  // A branch now, so that what is read first can be put before it.
+  // The branch exists from the start, so that loads can be put before it.
   CloneBlocks();
   MapStartPhis();
   for (BasicBlock* from : region_.blocks) {
@@ -89,7 +89,7 @@ void RegionCode::MapOperands(Instruction* copy) {
   }
 }
 
-// Right after it is made: a later block of the region may leave in several ways.
+// Stored right after its definition: a later block of the region may have several exits.
 void RegionCode::Keep(Instruction* original, Instruction* copy) {
   auto slot = shape_.slots.find(original);
   if (slot == shape_.slots.end() || IsThreadIndex(original) || original->isTerminator()) return;

@@ -1,4 +1,4 @@
-// One region's code inside the loops over threads.
+// The code of one region inside the loops over threads.
 #pragma once
 
 #include "cpucuda/compiler/spmd/kernel_shape.h"
@@ -7,9 +7,9 @@
 
 namespace stride::cpucuda::spmd {
 
-// Copies a region's blocks into `loops`, reading what other regions kept and keeping what others
-// will read. `builder` stands at the end of the block where the copy begins. With `next_region`, an
-// array of bytes over threads, each thread notes there which region it goes on to.
+// Copies a region's blocks into `loops`: loads values that other regions stored, and stores values
+// that others will load. With `next_region`, an array of bytes over threads, each thread stores its
+// next region there.
 class RegionCode {
  public:
   RegionCode(Shape& shape, const Region& region, const ThreadLoops& loops, llvm::MDNode* group,

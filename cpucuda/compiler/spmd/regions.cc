@@ -20,7 +20,7 @@ constexpr size_t kMaxDivergentRegions = 256;
 
 bool ContainsCut(const llvm::Loop& loop, const Shape& shape) {
   for (BasicBlock* block : loop.blocks()) {
-    // A cut at the header alone may be where the code before the loop ends.
+    // A cut at the header alone may be the end of the code before the loop.
     if (block != loop.getHeader() && shape.cuts.contains(block)) return true;
   }
   return shape.cuts.contains(loop.getHeader());
@@ -37,9 +37,9 @@ bool CutLoop(const llvm::Loop& loop, Shape& shape) {
   return changed;
 }
 
-// A loop with a cut in it has one at its header too: else a region might begin in one round and go
-// on into the next, and hold a block twice, with the values of the round before and of its own.
-// Innermost first: cutting a loop puts a cut into the loops around it.
+// A loop with a cut in it is also cut at its header. Otherwise a region could extend into the next
+// round and hold a block twice, with values of both rounds. Innermost loops come first: a cut in a
+// loop is a cut in the loops around it.
 bool CutLoops(Shape& shape) {
   bool changed = false;
   llvm::DominatorTree dominators(*shape.function);
@@ -54,13 +54,14 @@ bool CutLoops(Shape& shape) {
   return changed;
 }
 
-// Where the ways from `branch` meet again; nothing when some of them never end.
+// The block where the paths from `branch` meet again; null when some of them never end.
 BasicBlock* MeetingPoint(const llvm::Instruction* branch, const llvm::PostDominatorTree& post) {
   auto* node = post.getNode(branch->getParent());
   return node == nullptr || node->getIDom() == nullptr ? nullptr : node->getIDom()->getBlock();
 }
 
-// The cuts that a thread may reach first from `branch` on, up to and with the end of the search.
+// The cuts that a thread may reach first from `branch` on, up to and including the end of the
+// search.
 llvm::SetVector<BasicBlock*> FirstCuts(const llvm::Instruction* branch, BasicBlock* end,
                                        const Shape& shape) {
   llvm::SetVector<BasicBlock*> found;
@@ -76,7 +77,7 @@ llvm::SetVector<BasicBlock*> FirstCuts(const llvm::Instruction* branch, BasicBlo
   return found;
 }
 
-// Past the meeting point it is another branch that chooses.
+// After the meeting point another branch chooses.
 bool ChoosesRegion(const llvm::Instruction* branch, BasicBlock* meeting, const Shape& shape) {
   return FirstCuts(branch, meeting, shape).size() > 1;
 }
@@ -110,9 +111,9 @@ bool CutMeetingPoint(BasicBlock* meeting, Shape& shape) {
   return meeting != nullptr && shape.cuts.insert(meeting);
 }
 
-// One change at a time may move where others' paths meet. Branches whose ways may never meet (one
-// ends in a failed assertion) come last, and the last of them first: cuts at the other branches
-// take the choice from most of them.
+// One change may move the meeting points of other branches, so branches change one at a time.
+// Branches whose paths may never meet (one ends in a failed assertion) come last, in reverse order:
+// cuts at the other branches resolve most of them.
 bool CutOneBranch(Shape& shape) {
   llvm::PostDominatorTree post(*shape.function);
   for (bool meets : {true, false}) {

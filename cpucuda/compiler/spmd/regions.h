@@ -7,11 +7,11 @@
 namespace stride::cpucuda::spmd {
 
 // Adds the cuts that make the barriers' cuts work, then fills Shape::regions:
-//  - a loop with a cut in it is cut at its header and where it is left, so that threads go round
+//  - a loop with a cut in it is cut at its header and at its exits, so that threads run each round
 //  together;
 //  - a uniform branch that chooses between regions is taken once, by the block, not by each thread;
-//  - where a divergent branch has a cut behind it, its paths meet again at a cut.
-// UNIMPLEMENTED for control flow that has no such form.
+//  - where a cut follows a divergent branch, the branch's paths meet again at a cut.
+// UNIMPLEMENTED for control flow without such a form.
 absl::Status FindRegions(Shape& shape);
 
 }  // namespace stride::cpucuda::spmd

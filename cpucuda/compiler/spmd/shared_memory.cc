@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kDynamicAlignment = 64;
 constexpr uint64_t kMaxStaticBytes = 1u << 30;
 
-// Variables the prelude's `__shared__` marked.
+// Variables that the prelude's `__shared__` marked.
 std::vector<llvm::GlobalVariable*> Marked(llvm::Module& module) {
   std::vector<llvm::GlobalVariable*> found;
   llvm::GlobalVariable* list = module.getGlobalVariable("llvm.global.annotations");
@@ -93,7 +93,7 @@ void DropUnusedFunctions(llvm::Module& module) {
 
 using UsesOf = llvm::MapVector<llvm::GlobalVariable*, std::vector<llvm::Use*>>;
 
-// What a function reads and writes of the block's buffer.
+// The range of the block's buffer that a function reads and writes.
 struct FunctionUses {
   UsesOf fixed, dynamic;
 };
@@ -127,7 +127,7 @@ void Replace(const std::vector<llvm::Use*>& uses, uint64_t offset, llvm::Functio
   }
 }
 
-// Where the static variables of one kernel are, or of all.
+// Offsets of the static variables of one kernel, or of all.
 class Layout {
  public:
   void Add(const llvm::GlobalVariable* variable) {
@@ -159,7 +159,7 @@ class Layout {
 
 absl::Status LowerSharedMemory(llvm::Module& module, KernelTable& table) {
   UsesIn functions;
-  // First, because the lists that it takes away use functions.
+  // This step is first, because the lists that it removes use functions.
   const std::vector<SharedVariable> variables = FindShared(module, table.dynamic_shared);
   DropUnusedFunctions(module);
   for (const SharedVariable& variable : variables) {

@@ -27,7 +27,7 @@ bool CallsItself(const llvm::Function& function) {
   return false;
 }
 
-// Only a kernel's own body knows which thread it is.
+// Only a kernel's own body has a thread index.
 absl::Status CheckOtherFunctions(llvm::Module& module, const llvm::StringSet<>& kernels) {
   for (llvm::Function& function : module) {
     if (function.isDeclaration() || kernels.contains(function.getName())) continue;
@@ -80,7 +80,7 @@ absl::Status CutOne(llvm::Function& function, std::optional<ThreadForm> form,
     kernel.form_reason = spmd::kMeetsAtBarriers;
     return MakeLoops(function, kernel);
   }
-  // The cutting takes the kernel apart before it knows: a copy is kept.
+  // The pass changes the kernel before it can decide, so a copy is kept.
   llvm::Module& module = *function.getParent();
   llvm::ValueToValueMapTy values;
   llvm::Function* copy = llvm::CloneFunction(&function, values);

@@ -1,4 +1,4 @@
-// From one thread's code to a whole block's: the steps between Clang and LLVM's vectoriser.
+// Turns the code of one thread into that of a block: the steps between Clang and LLVM's vectorizer.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,11 @@ class Module;
 
 namespace stride::cpucuda {
 
-// Makes every function but the kernels' entries internal, so that what is not used goes away.
+// Makes every function except the kernels' entries internal, so that unused ones are removed.
 void KeepOnly(llvm::Module& module, const std::vector<CompiledKernel>& kernels);
 
-// Every device function that does not call itself is to be inlined, whatever the source says.
+// Marks every device function that does not call itself for inlining, regardless of the source's
+// attributes.
 void MarkForInlining(llvm::Module& module, const KernelTable& table);
 
 // After simplification: each entry becomes `void f(BlockContext*)`. UNIMPLEMENTED when a kernel

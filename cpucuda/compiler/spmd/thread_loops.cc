@@ -26,7 +26,7 @@ ThreadLoops BuildThreadLoops(const Shape& shape, const llvm::Twine& name, llvm::
   llvm::Type* word = builder.getInt32Ty();
   ThreadLoops loops;
   loops.before = llvm::BasicBlock::Create(context, name, function);
-  llvm::BasicBlock* heads[3];  // of the loops over x, y, z
+  llvm::BasicBlock* heads[3];  // headers of the loops over x, y, z
   llvm::BasicBlock* latches[3];
   for (int axis = 2; axis >= 0; --axis)
     heads[axis] = llvm::BasicBlock::Create(context, name + ".loop", function);
@@ -51,7 +51,7 @@ ThreadLoops BuildThreadLoops(const Shape& shape, const llvm::Twine& name, llvm::
         builder.CreateCondBr(more, heads[axis], axis == 2 ? loops.after : latches[axis + 1]);
     branch->setMetadata(llvm::LLVMContext::MD_loop, LoopProperties(context, group));
   }
-  // The row of x's start is worked out once for each row.
+  // The index at x = 0 is computed once for each row.
   builder.SetInsertPoint(heads[1]->getTerminator());
   llvm::Value* plane = builder.CreateMul(index[2], shape.block[1], "", true, true);
   llvm::Value* row = builder.CreateMul(builder.CreateAdd(plane, index[1], "", true, true),

@@ -48,8 +48,8 @@ void FindVarying(Shape& shape) {
   llvm::UniformityInfo& uniformity = analyses.getResult<llvm::UniformityInfoAnalysis>(function);
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
     bool varying = uniformity.isDivergent(&instruction);
-    // A loop counter is the same for all who are in the loop, but not once they have left it at
-    // different times.
+    // A loop counter is equal for all threads in the loop, but not after they have left it in
+    // different rounds.
     for (const llvm::Use& use : instruction.uses())
       varying = varying || uniformity.isDivergentUse(use);
     if (varying) shape.varying.insert(&instruction);

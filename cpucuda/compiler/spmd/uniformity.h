@@ -1,4 +1,4 @@
-// Which values are the same for all threads of a block.
+// Finds values that are equal for all threads of a block.
 #pragma once
 
 #include "cpucuda/compiler/spmd/kernel_shape.h"

@@ -27,7 +27,7 @@ bool IsAlwaysThere(const Shape& shape, const Value* value) {
          IsThreadIndex(instruction);
 }
 
-// What each region needs from others.
+// Values that each region needs from others.
 class Needs {
  public:
   explicit Needs(Shape& shape) : shape_(shape) {}
@@ -76,8 +76,9 @@ class Needs {
   llvm::DenseSet<BasicBlock*> blocks_;
 };
 
-// The value a loop carries and the phi that receives it next round are never both needed: one place
-// serves both. The phi must not be read outside the region it starts, in which the value is made.
+// A value that a loop carries and the phi that receives it in the next round are never live
+// together, so they share a slot. The phi must not be read outside the region that it starts, which
+// defines the value.
 Value* CarriedBy(const Shape& shape, llvm::PHINode* phi, const llvm::SetVector<Value*>& kept) {
   auto found = shape.region_of.find(phi->getParent());
   if (found == shape.region_of.end() || !shape.IsVarying(phi)) return nullptr;

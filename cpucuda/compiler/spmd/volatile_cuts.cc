@@ -44,10 +44,10 @@ void InsertBefore(Instruction* at, const char* name) {
   llvm::IRBuilder<>(at).CreateCall(Marker(*at->getModule(), name))->setConvergent();
 }
 
-// Where memory lies that more than one thread may reach. A pointer of unknown origin may be either.
+// Memory spaces that several threads may reach. A pointer of unknown origin may lie in either.
 enum Space : unsigned { kNowhere = 0, kShared = 1, kGlobal = 2, kAnywhere = kShared | kGlobal };
 
-// The bits of one space; those of the other lie four places up.
+// The bits of one space; the other space has its bits four positions higher.
 enum Kind : unsigned { kRead = 1, kWrite = 2, kVolatileRead = 4, kVolatileWrite = 8 };
 using Accesses = unsigned;
 constexpr unsigned kSpaceBits = 4, kAllKinds = 15;
@@ -66,7 +66,7 @@ bool MeetIn(unsigned before, unsigned now) {
   return (now & kRead) != 0 && (before & kVolatileWrite) != 0;
 }
 
-// Whether two threads' accesses may be of one place, one of them volatile and one a write.
+// Whether two threads may access the same memory, one access volatile and one a write.
 bool Meet(Accesses before, Accesses now) {
   return MeetIn(before & kAllKinds, now & kAllKinds) ||
          MeetIn(before >> kSpaceBits, now >> kSpaceBits);
@@ -81,7 +81,7 @@ bool IsContext(const Value* value) {
   return call != nullptr && CalleeName(*call) == kContext;
 }
 
-// The field of the block that the pass's own call reads; -1: it is another value.
+// The field of the block that a call inserted by the pass reads; -1 for other values.
 int64_t PointerField(const Value* value) {
   const auto* call = llvm::dyn_cast<llvm::CallInst>(value);
   if (call == nullptr || CalleeName(*call) != kPointer) return -1;
@@ -96,7 +96,7 @@ unsigned SpaceOfObject(const Value* object) {
   if (PointerField(object) == offsetof(BlockContext, shared)) return kShared;
   if (PointerField(object) == offsetof(BlockContext, parameters)) return kNowhere;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(object)) {
-    // Memory of the prelude's own exchanges, which wait by themselves.
+    // Memory of the prelude's own exchanges, which have waits of their own.
     if (CalleeName(*call) == kSlot || CalleeName(*call) == kSlotClear) return kNowhere;
   }
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object)) {
@@ -147,7 +147,7 @@ Value* PointerOf(Instruction& instruction) {
   return const_cast<Value*>(llvm::getLoadStorePointerOperand(&instruction));
 }
 
-// Whether a function that it calls looks at volatile memory.
+// Whether a called function accesses volatile memory.
 bool CallsVolatile(llvm::Function& kernel) {
   for (const Instruction& call : llvm::instructions(kernel)) {
     const auto* base = llvm::dyn_cast<llvm::CallBase>(&call);
@@ -176,7 +176,7 @@ class Since {
  public:
   explicit Since(llvm::Function& function) : function_(function) {}
 
-  // At the start of each block, along any way to it.
+  // At the start of each block, along any path to it.
   void Follow() {
     in_.clear();
     llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
@@ -286,7 +286,7 @@ class Cutter {
   Since since_;
 };
 
-// Whether a cut lies between a branch and where its ways meet.
+// Whether a cut lies between a branch and the block where its paths meet.
 bool IsCutBefore(BasicBlock& branch, BasicBlock* meeting) {
   llvm::SetVector<BasicBlock*> seen;
   for (BasicBlock* next : llvm::successors(&branch)) seen.insert(next);
@@ -298,7 +298,7 @@ bool IsCutBefore(BasicBlock& branch, BasicBlock* meeting) {
   return false;
 }
 
-// Whether there were any.
+// Returns whether there were any.
 bool RemoveAnchors(llvm::Function& function) {
   bool found = false;
   for (Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {

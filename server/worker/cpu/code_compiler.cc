@@ -52,7 +52,7 @@ absl::StatusOr<cpucuda::CompileRequest> RequestFor(const wire::Code& code) {
   return request;
 }
 
-// 0 when the type is none of ours.
+// 0 for other types.
 int32_t DTypeOf(std::string_view type) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"bool", DType::kBool},
@@ -130,13 +130,13 @@ absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& tar
     return absl::InternalError("not a target of the CPU device");
   auto request = RequestFor(code);
   if (!request.ok()) return request.status();
-  // The name alone would bring features that a virtual machine hides: the processor at hand is
-  // asked for its own.
+  // The name alone would include features that a virtual machine hides, so the processor reports
+  // its own.
   auto native = NativeTarget();
   request->cpu = native.ok() && *native == target ? "native" : std::string(cpu);
   auto result = cpucuda::Compile(*request);
   if (!result.ok()) {
-    // A loop that we wrote ourselves is never the client's mistake.
+    // An error in a generated loop is never the client's mistake.
     bool ours = !code.has_source() && !codegen::HasClientText(code) &&
                 absl::IsInvalidArgument(result.status());
     return ours ? absl::InternalError(result.status().message()) : result.status();

@@ -13,7 +13,7 @@ namespace {
 // from thread to thread.
 enum Level { kByBlock, kByWarp, kByThread };
 
-constexpr int kMaxDepth = 3;  // of expressions and of statements
+constexpr int kMaxDepth = 3;  // limits of expressions and of statements
 
 struct Variable {
   int index;
@@ -23,7 +23,7 @@ struct Variable {
   bool small = false;    // 0..15
 };
 
-// What the threads do with a shared array since the last barrier.
+// Accesses of the threads to a shared array since the last barrier.
 struct Mode {
   enum Kind { kFree, kOwned, kRead, kAtomic, kSingle, kConflict };
   Kind kind = kFree;
@@ -712,7 +712,7 @@ class Generator {
     scope_.clear();
   }
 
-  // What every variable and private array came to.
+  // Stores the final value of every variable and private array.
   void Finish(std::vector<Statement>& out) {
     Expression sum = Number(Type::kU32, 1);
     auto mix = [&](Expression value) {

@@ -20,7 +20,7 @@ struct Frame {
   Mask Here(const Mask& mask) const { return mask & ~(left_loop | next_round | returned); }
 };
 
-// Who touched an element since the last barrier; -1 nobody, -2 several.
+// The thread that accessed an element since the last barrier; -1: none, -2: several.
 struct Touched {
   int epoch = -1, writer = -1, reader = -1;
   bool atomic = false;

@@ -11,7 +11,7 @@
 
 namespace stride::cpucuda::fuzz {
 
-// What a kernel reads and writes.
+// The memory that a kernel reads and writes.
 struct Memory {
   std::vector<int32_t> out;                  // kNumOwn + 1 slots of a value for each thread
   std::vector<float> real;                   // kNumOwn

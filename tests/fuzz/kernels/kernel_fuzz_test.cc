@@ -28,7 +28,7 @@ constexpr int kKernelsInSource = 12;
 constexpr int kLaunches = 2;
 constexpr int kSecondsForKernel = 60;
 
-// What runs now, for whoever catches the signal of a crash or of a kernel that does not end.
+// The kernel that runs now, for the handler of a crash or of a kernel that does not end.
 char running[256];
 
 void OnSignal(int signal) {

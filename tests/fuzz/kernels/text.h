@@ -7,7 +7,7 @@
 
 namespace stride::cpucuda::fuzz {
 
-// What comes before any number of kernels.
+// The text that precedes the kernels.
 std::string CommonText();
 std::string KernelName(const Program& program);
 // Helpers and the kernel `NAME(int* out, float* fout, int* acc, int* gx, const int* in, const

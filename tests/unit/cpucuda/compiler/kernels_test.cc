@@ -168,7 +168,8 @@ TEST(Kernels, WarpOperationsOfTheWholeBlockAreLoops) {
     EXPECT_EQ(form(name), ThreadForm::kPerThread) << name;
 }
 
-// A shuffle in a loop: nobody may write the next round's value before all have read this round's.
+// A shuffle in a loop: no thread may write the next round's value before all have read this
+// round's.
 TEST(Kernels, ShufflesInLoopsKeepTheirRounds) {
   std::vector<int> in = Inputs(),
                    out = RunCorpus("divergent_loop_of_shuffles", {{1, 1, 1}, {96, 1, 1}}, 96);
@@ -248,7 +249,7 @@ __global__ void dynamic(int* out) {
   out[threadIdx.x] = many[blockDim.x - 1 - threadIdx.x] + one[threadIdx.x % 3];
 })";
 
-// What a kernel reports is what its own variables take, not its neighbours'.
+// A kernel reports the bytes of its own variables, without those of other kernels.
 TEST(Kernels, SharedMemoryIsEachKernelsOwn) {
   struct Case {
     const char* kernel;
