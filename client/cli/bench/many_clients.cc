@@ -1,4 +1,4 @@
-#include "client/cpp/src/many_clients.h"
+#include "client/cli/bench/many_clients.h"
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -19,8 +19,13 @@
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 
-namespace stride::internal {
+namespace stride::cli {
 namespace {
+
+using internal::Channels;
+using internal::GrpcTimeAfter;
+using internal::LocalError;
+using internal::ToError;
 
 using Clock = std::chrono::steady_clock;
 
@@ -28,17 +33,17 @@ constexpr char kRunMethod[] = "/stride.v1.ComputeService/Run";
 constexpr char kGetSession[] = "/stride.v1.SessionService/GetSession";
 constexpr char kCreateSession[] = "/stride.v1.SessionService/CreateSession";
 constexpr char kDeleteSession[] = "/stride.v1.SessionService/DeleteSession";
-// A daemon that refuses is left alone for so long.
+// The pause after a refusal of the daemon.
 constexpr auto kPause = std::chrono::milliseconds(10);
-// How often a thread without news sees whether it should end, and how long after the time is over
-// the last answers may take.
+// The interval at which an idle thread checks whether it should end, and the limit for the last
+// answers after the load's time.
 constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kFirstCalls = std::chrono::seconds(60);
 // Connections that a listening socket's backlog holds while they are made.
 constexpr int kConnectingAtOnce = 64;
 constexpr auto kConnectTimeout = std::chrono::seconds(20);
-// Descriptors of this process beside the clients' connections.
+// Descriptors of this process other than the clients' connections.
 constexpr rlim_t kOtherDescriptors = 128;
 
 grpc::ByteBuffer Bytes(const google::protobuf::MessageLite& message) {
@@ -53,7 +58,7 @@ bool Parse(const grpc::ByteBuffer& bytes, Message* message) {
          message->ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
 }
 
-// The soft limit of open files goes up as far as it must.
+// Raises the soft limit of open files as far as needed.
 Result<void> AllowDescriptors(int num_clients) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -70,8 +75,8 @@ Result<void> AllowDescriptors(int num_clients) {
   return LocalError(Code::kResourceExhausted, "The limit of open files cannot be raised");
 }
 
-// One connection, one session, one call at a time. Its completion queue's thread alone touches it
-// while a load runs.
+// One connection, one session, one call at a time. While a load runs, only the thread of its
+// completion queue accesses it.
 struct OneClient {
   std::unique_ptr<Channels> channels;
   std::unique_ptr<grpc::GenericStub> stub;
@@ -111,7 +116,7 @@ struct OneClient {
   }
 };
 
-// What a thread's clients do and did.
+// The clients of one thread, and their results.
 struct Share {
   std::vector<OneClient*> clients;
   grpc::CompletionQueue queue;
@@ -119,7 +124,7 @@ struct Share {
   int64_t num_failed = 0;
   Error first_error;
   std::optional<Error> fatal;
-  int under_way = 0;
+  int in_flight = 0;
 };
 
 }  // namespace
@@ -139,9 +144,9 @@ class ManyClients::Impl {
 
   Result<void> Open() {
     if (auto allowed = AllowDescriptors(options_.num_clients); !allowed) return allowed;
-    auto target = TargetOf(options_.connection.address);
+    auto target = internal::TargetOf(options_.connection.address);
     if (!target) return target.error();
-    auto credentials = MakeCredentials(options_.connection, *target);
+    auto credentials = internal::MakeCredentials(options_.connection, *target);
     if (!credentials) return credentials.error();
     while (static_cast<int>(clients_.size()) < options_.num_clients) {
       if (options_.cancellation.cancelled()) return LocalError(Code::kCancelled, "Interrupted");
@@ -166,7 +171,8 @@ class ManyClients::Impl {
     result_bytes_ = result_bytes;
     v1::RunRequest request;
     *request.mutable_operation() = operation.impl().message;
-    for (v1::Output* output : MutableOutputs(*request.mutable_operation(), operation.num_outputs()))
+    for (v1::Output* output :
+         internal::MutableOutputs(*request.mutable_operation(), operation.num_outputs()))
       output->set_inline_result(true);
     for (const auto& client : clients_) {
       request.set_session(client->session);
@@ -176,7 +182,7 @@ class ManyClients::Impl {
 
   Result<LoadResult> Run(Load load, std::chrono::nanoseconds duration, int64_t num_calls) {
     load_ = load;
-    // The first may compile, start a worker, find everything cold: it must not eat up the time.
+    // The first call may compile, start a worker and find cold caches, so it is not measured.
     auto first = Measure(kFirstCalls, 1);
     return first ? Measure(duration, num_calls) : first;
   }
@@ -239,13 +245,13 @@ class ManyClients::Impl {
                  &share.queue);
   }
 
-  // A thread's part of a load, from its clients' first call to their last.
+  // Runs a thread's part of a load, from its clients' first call to their last.
   void Serve(Share& share) {
     for (OneClient* client : share.clients) Begin(*client, share);
-    share.under_way = static_cast<int>(share.clients.size());
+    share.in_flight = static_cast<int>(share.clients.size());
     void* tag;
     bool ok;
-    while (share.under_way > 0) {
+    while (share.in_flight > 0) {
       const auto look = GrpcTimeAfter(kLook);
       if (share.queue.AsyncNext(&tag, &ok, look) == grpc::CompletionQueue::TIMEOUT) {
         if (options_.cancellation.cancelled() || Clock::now() > end_ + kPatience) GiveUp(share);
@@ -264,7 +270,7 @@ class ManyClients::Impl {
     }
   }
 
-  // What is under way ends soon.
+  // Cancels the calls in flight.
   static void GiveUp(Share& share) {
     for (OneClient* client : share.clients) {
       if (client->context) client->context->TryCancel();
@@ -275,7 +281,7 @@ class ManyClients::Impl {
     if (!share.fatal && MayGoOn(client))
       Begin(client, share);
     else
-      --share.under_way;
+      --share.in_flight;
   }
 
   void Ended(OneClient& client, Share& share) {
@@ -334,7 +340,7 @@ class ManyClients::Impl {
   const Options options_;
   std::vector<std::unique_ptr<OneClient>> clients_;
   int64_t result_bytes_ = 0;
-  // Of the load that runs.
+  // State of the load that runs.
   Load load_ = Load::kRun;
   int64_t num_calls_ = 0;
   Clock::time_point end_;
@@ -358,4 +364,4 @@ Result<LoadResult> ManyClients::Run(Load load, std::chrono::nanoseconds duration
   return impl_->Run(load, duration, num_calls);
 }
 
-}  // namespace stride::internal
+}  // namespace stride::cli

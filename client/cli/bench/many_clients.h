@@ -9,12 +9,12 @@
 
 #include "stride/client.h"
 
-namespace stride::internal {
+namespace stride::cli {
 
-// What each client does again and again, its next call as soon as the last one has ended.
+// The call that each client repeats; the next call starts when the last one has ended.
 enum class Load {
   kRun,   // ComputeService.Run of the operation
-  kEcho,  // SessionService.GetSession: what any answer costs
+  kEcho,  // SessionService.GetSession: the cost of an empty answer
 };
 
 struct ClientLoad {
@@ -25,9 +25,9 @@ struct ClientLoad {
 
 struct LoadResult {
   std::vector<ClientLoad> clients;
-  std::vector<double> latencies;  // of every measured call, seconds
+  std::vector<double> latencies;  // one for every measured call, seconds
   double seconds = 0;             // from the first start to the last end
-  // Calls that failed; each was tried again after a pause. `first_error` is of one of them.
+  // Failed calls; each was repeated after a pause. `first_error` is the error of one of them.
   int64_t num_failed = 0;
   Error first_error;
 };
@@ -42,22 +42,22 @@ class ManyClients {
     Cancellation cancellation;
   };
 
-  // Connects all and opens their sessions. Fails with the daemon's or the system's first refusal,
-  // and tells how many clients stand before it: RESOURCE_EXHAUSTED when this process may not open
-  // that many files, UNAVAILABLE when the daemon turns connections away, CANCELLED.
+  // Connects all and opens their sessions. Fails with the first refusal of the daemon or the
+  // system, and reports how many clients were connected: RESOURCE_EXHAUSTED when this process may
+  // not open that many files, UNAVAILABLE when the daemon turns connections away, CANCELLED.
   static Result<std::unique_ptr<ManyClients>> Open(const Options& options);
   // Ends the sessions and closes the connections.
   ~ManyClients();
   ManyClients(const ManyClients&) = delete;
   ManyClients& operator=(const ManyClients&) = delete;
 
-  // What kRun does; its inputs and results travel inline, so that it names no arrays. The result of
-  // each client's first call must have `result_bytes` bytes of elements.
+  // The operation of kRun; its inputs and results travel inline, so it names no arrays. The result
+  // of each client's first call must have `result_bytes` bytes of elements.
   void SetOperation(const Operation& operation, int64_t result_bytes);
 
-  // Ends when `duration` is over and the calls under way are answered, or before that after
+  // Ends when `duration` is over and the calls in flight are answered, or before that after
   // `num_calls` of each client when that is above 0. Calls are counted after one unmeasured call of
-  // each client. Fails when a result is not what was asked for, or when calls fail and none
+  // each client. Fails when a result is wrong, or when calls fail and none
   // succeeds.
   Result<LoadResult> Run(Load load, std::chrono::nanoseconds duration, int64_t num_calls = 0);
 
@@ -67,4 +67,4 @@ class ManyClients {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace stride::internal
+}  // namespace stride::cli
