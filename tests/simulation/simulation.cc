@@ -12,7 +12,6 @@
 #include "server/base/steady_time.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
-#include "tests/support/one_journal.h"
 
 namespace stride::simulation {
 namespace {
@@ -152,7 +151,6 @@ void Simulation::Restart() {
     op->restarted = true;
     if (!op->of_job) op->outcome = Outcome::kUnknown;
   }
-  if (world_.Chance(0.1)) left_ = testing::WithOneJournal(std::move(left_));
   keeper_ =
       std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
   ended_jobs_.clear();
