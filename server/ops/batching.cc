@@ -354,12 +354,13 @@ class Batcher {
       }
       case Operation::kSort: {
         auto* sort = operation->mutable_sort();
+        const size_t rank = Find(sort->input())->rank();
+        if (rank == 0) return NoRule(*operation);
         if (sort->more_keys_size() > 0) {
           if (absl::Status status = OfWholeBatch(operation); !status.ok()) return status;
         }
-        if (Find(sort->input())->rank() == 0) return NoRule(*operation);
         if (!sort->has_axis()) return absl::OkStatus();
-        auto axis = Shifted(sort->axis(), Find(sort->input())->rank(), "sort.axis");
+        auto axis = Shifted(sort->axis(), rank, "sort.axis");
         if (!axis.ok()) return axis.status();
         sort->set_axis(*axis);
         return absl::OkStatus();
