@@ -92,14 +92,14 @@ class Bench {
   }
 
  private:
-  using Work = std::function<void(cpu::ThreadPool&)>;
+  using Work = std::function<void(cpucuda::ThreadPool&)>;
 
   // Several times a turn what takes microseconds.
   void Compare(const std::string& id, const Work& ours, const std::string& baseline_name,
                const Work& baseline, int64_t bytes, int repeats = 1) {
     const int num_cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     for (int num_threads : num_cores > 1 ? std::vector<int>{1, num_cores} : std::vector<int>{1}) {
-      cpu::ThreadPool pool(num_threads);
+      cpucuda::ThreadPool pool(num_threads);
       const auto pause = num_threads > 1 ? kBlasWatches : std::chrono::milliseconds(0);
       auto turn = [&](const Work& work) {
         std::this_thread::sleep_for(pause);
@@ -149,8 +149,8 @@ class Bench {
     const int64_t count = options_.side * options_.side / shape.back() * shape.back();
     Fill(values, count);
     Compare(
-        id, [&](cpu::ThreadPool& pool) { operation.Run(pool); }, "a read of the same memory",
-        [&](cpu::ThreadPool& pool) {
+        id, [&](cpucuda::ThreadPool& pool) { operation.Run(pool); }, "a read of the same memory",
+        [&](cpucuda::ThreadPool& pool) {
           const int64_t words = count * static_cast<int64_t>(sizeof(T)) / 8;
           pool.ParallelFor(
               words, words / (pool.num_threads() * 4) + 1, [&](int64_t begin, int64_t end, int) {
@@ -233,8 +233,8 @@ class Bench {
     const double multiplications =
         static_cast<double>(left.num_elements()) * (right.shape.size() > 1 ? right.shape[1] : 1);
     Compare(
-        id, [&](cpu::ThreadPool& pool) { operation.Run(pool); }, "OpenBLAS directly",
-        [&](cpu::ThreadPool& pool) {
+        id, [&](cpucuda::ThreadPool& pool) { operation.Run(pool); }, "OpenBLAS directly",
+        [&](cpucuda::ThreadPool& pool) {
           cpu::SetBlasThreads(pool.num_threads());
           baseline(operation.template Input<T>(0), operation.template Input<T>(1), want.data());
         },

@@ -354,12 +354,13 @@ class Batcher {
       }
       case Operation::kSort: {
         auto* sort = operation->mutable_sort();
+        const size_t rank = Find(sort->input())->rank();
+        if (rank == 0) return NoRule(*operation);
         if (sort->more_keys_size() > 0) {
           if (absl::Status status = OfWholeBatch(operation); !status.ok()) return status;
         }
-        if (Find(sort->input())->rank() == 0) return NoRule(*operation);
         if (!sort->has_axis()) return absl::OkStatus();
-        auto axis = Shifted(sort->axis(), Find(sort->input())->rank(), "sort.axis");
+        auto axis = Shifted(sort->axis(), rank, "sort.axis");
         if (!axis.ok()) return axis.status();
         sort->set_axis(*axis);
         return absl::OkStatus();
@@ -400,7 +401,7 @@ class Batcher {
       case Operation::kOuter:
         return OfOuter(operation);
       case Operation::kScatter:
-        if (operation->scatter().along_axis()) return NoRule(*operation);
+        if (operation->scatter().along_axis()) return OfScatterAlong(operation);
         return OfAssignment(operation, operation->mutable_scatter());
       case Operation::kApplyAt:
         return OfAssignment(operation, operation->mutable_apply_at());
@@ -422,6 +423,10 @@ class Batcher {
         return OfGufunc(operation);
       case Operation::kView:
         return OfView(operation);
+      case Operation::kLinalg:
+        return OfLinalg(operation);
+      case Operation::kFft:
+        return OfFft(operation);
       default:
         return NoRule(*operation);
     }
@@ -472,6 +477,9 @@ class Batcher {
   // Operands broadcast as they would alone; into something of the batch, one of them as a batch.
   absl::Status OfLoop(Operation* operation) {
     size_t rank = RankOf(operation);
+    for (const v1::Output& output : operation->outputs()) {
+      if (output.existing()) rank = std::max(rank, known_.at(output.handle()).rank());
+    }
     if (absl::Status status = AlignTo(operation, [rank](size_t) { return rank; }); !status.ok())
       return status;
     const Operands operands = OperandsOf(operation);
@@ -674,6 +682,26 @@ class Batcher {
     return absl::OkStatus();
   }
 
+  absl::Status OfScatterAlong(Operation* operation) {
+    auto* scatter = operation->mutable_scatter();
+    const size_t rank = known_.at(operation->outputs(0).handle()).rank();
+    auto axis = Shifted(scatter->axis(), rank, "scatter.axis");
+    if (!axis.ok()) return axis.status();
+    scatter->set_axis(*axis);
+    if (!IsBatched(scatter->indices(0))) {
+      const Batched indices = *Find(scatter->indices(0));
+      Shape shape = indices.info.shape;
+      shape.insert(shape.begin(), 1);
+      auto reshaped = Reshaped(indices, shape);
+      if (!reshaped.ok()) return reshaped.status();
+      Replace(scatter->mutable_indices(0), *reshaped);
+    }
+    auto values = WithRank(*Find(scatter->values()), rank);
+    if (!values.ok()) return values.status();
+    Replace(scatter->mutable_values(), *values);
+    return absl::OkStatus();
+  }
+
   // Scatter and ApplyAt, into a target of the batch.
   template <typename Message>
   absl::Status OfAssignment(Operation* operation, Message* message) {
@@ -758,6 +786,55 @@ class Batcher {
     known_[output] = *made;
     known_[output].batched = true;
     operation->clear_kind();  // nothing is left to do
+    return absl::OkStatus();
+  }
+
+  // Axes before the last two are a batch of matrices already. A vector on the right of Solve
+  // becomes a column: a matrix of the elements' vectors would be one right side for all.
+  absl::Status OfLinalg(Operation* operation) {
+    auto* linalg = operation->mutable_linalg();
+    if (linalg->operands_size() == 0 || Find(linalg->operands(0))->rank() < 2)
+      return NoRule(*operation);
+    if (linalg->function() != v1::Linalg::FUNCTION_SOLVE || linalg->operands_size() != 2)
+      return absl::OkStatus();
+    const Batched right = *Find(linalg->operands(1));
+    if (right.rank() != 1) return Align(operation);
+    if (!right.batched) return absl::OkStatus();
+    if (operation->outputs(0).existing()) return NoRule(*operation);
+    const size_t rank = Find(linalg->operands(0))->rank();
+    auto left = WithRank(*Find(linalg->operands(0)), rank);
+    if (!left.ok()) return left.status();
+    Shape shape = right.info.shape;
+    shape.push_back(1);
+    auto column = Reshaped(right, shape);
+    if (!column.ok()) return column.status();
+    column = WithRank(*column, rank);
+    if (!column.ok()) return column.status();
+    Replace(linalg->mutable_operands(0), *left);
+    Replace(linalg->mutable_operands(1), *column);
+    auto plan =
+        PlanOperation(*operation, {left->info, column->info}, std::vector<Input>(1), functions_);
+    if (!plan.ok()) return plan.status();
+    Shape result = plan->outputs[0].shape;
+    result.pop_back();
+    return FinishReshaped(operation, {result});
+  }
+
+  absl::Status OfFft(Operation* operation) {
+    auto* fft = operation->mutable_fft();
+    const size_t rank = Find(fft->input())->rank();
+    if (rank == 0) return NoRule(*operation);
+    std::vector<int32_t> axes(fft->axes().begin(), fft->axes().end());
+    if (axes.empty()) {
+      axes.resize(rank);
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    fft->clear_axes();
+    for (int32_t given : axes) {
+      auto axis = Shifted(given, rank, "fft.axes");
+      if (!axis.ok()) return axis.status();
+      fft->add_axes(*axis);
+    }
     return absl::OkStatus();
   }
 

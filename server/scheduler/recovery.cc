@@ -119,47 +119,7 @@ absl::StatusOr<std::unique_ptr<recovery::Journals>> Recovery::OpenJournals() {
   if ((*journals)->common().CountAttempt() > kMaxAttempts)
     return absl::DataLossError("no daemon survived the recovery from the journal");
   if (absl::Status status = Read(**journals); !status.ok()) return status;
-  if (!(*journals)->of_one()) return journals;
-  const std::map<uint64_t, std::string> owners = Owners();
-  absl::Status dealt = (*journals)->DealOut([&](uint64_t key) {
-    auto owner = owners.find(key);
-    return owner != owners.end() ? StripeOf(TenantId{owner->second}) : recovery::Journals::kNobody;
-  });
-  if (!dealt.ok()) return dealt;
   return journals;
-}
-
-// The tenant of each record, by key. Those of nothing that is there have none.
-std::map<uint64_t, std::string> Recovery::Owners() const {
-  std::map<uint64_t, std::string> owners;
-  auto add = [&](Kind kind, const auto& records) {
-    for (const auto& [id, record] : records) owners[Key(kind, id)] = record.tenant();
-  };
-  add(Kind::kSession, books_.sessions);
-  add(Kind::kArray, books_.arrays);
-  add(Kind::kBuffer, books_.buffers);
-  add(Kind::kArena, books_.arenas);
-  add(Kind::kWorker, books_.workers);
-  add(Kind::kTask, books_.tasks);
-  add(Kind::kJob, books_.jobs);
-  add(Kind::kModule, books_.modules);
-  add(Kind::kFunction, books_.functions);
-  add(Kind::kProgram, books_.programs);
-  for (const auto& [id, record] : books_.buffers)
-    owners[Key(Kind::kInlineBytes, id)] = record.tenant();
-  for (const auto& [id, record] : books_.tasks) {
-    owners[Key(Kind::kDispatch, id)] = record.tenant();
-    if (record.replay() != 0) owners[Key(Kind::kReplay, record.replay())] = record.tenant();
-  }
-  for (const auto& [id, record] : books_.jobs) {
-    for (uint64_t task : record.tasks()) owners[Key(Kind::kTaskResult, task)] = record.tenant();
-  }
-  // Parts of others once said it of their buffers alone.
-  for (const auto& [id, record] : books_.arrays) {
-    auto buffer = books_.buffers.find(record.buffer());
-    if (buffer != books_.buffers.end()) owners[Key(Kind::kArray, id)] = buffer->second.tenant();
-  }
-  return owners;
 }
 
 // Nothing to go on from, or nothing that can be believed.

@@ -68,7 +68,6 @@ class Recovery {
 
   absl::StatusOr<std::unique_ptr<recovery::Journals>> OpenJournals();
   absl::Status Read(const recovery::Journals& journals);
-  std::map<uint64_t, std::string> Owners() const;
   void StartAnew(const absl::Status& why);
   void EndOldWorkers();
   void ForgetDescriptors();

@@ -19,7 +19,6 @@
 #include "server/scheduler/service/program_service.h"
 #include "server/scheduler/service/session_service.h"
 #include "server/scheduler/service/tenant_service.h"
-#include "tests/support/one_journal.h"
 
 namespace stride::simulation {
 namespace {
@@ -159,7 +158,6 @@ void Simulation::Restart() {
     op->restarted = true;
     if (!op->of_job) op->outcome = Outcome::kUnknown;
   }
-  if (world_.Chance(0.1)) left_ = testing::WithOneJournal(std::move(left_));
   keeper_ =
       std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
   ended_jobs_.clear();

@@ -35,10 +35,6 @@ class MemoryKeeper : public keeper::Keeper {
     return all;
   }
 
-  void Replace(Files files) {
-    absl::MutexLock lock(&mutex_);
-    files_ = std::move(files);
-  }
   Files Copy() {
     absl::MutexLock lock(&mutex_);
     Files copy;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/bench/many_clients.h"
 #include "client/cli/bench/row.h"
 #include "client/cli/context.h"
-#include "client/cpp/src/many_clients.h"
 #include "stride/client.h"
 
 namespace stride::cli {

@@ -8,10 +8,6 @@
 namespace stride::cli {
 namespace {
 
-using internal::Load;
-using internal::LoadResult;
-using internal::ManyClients;
-
 // Threads that serve the clients' answers: the daemon is to have the others.
 int NumThreads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
@@ -23,7 +19,7 @@ struct Measured {
   Samples latency;  // of a call
   Samples echo;     // as `each`, of an empty call
   // Each client over all rounds: in one of them a client of a thousand has few calls.
-  std::vector<internal::ClientLoad> clients;
+  std::vector<ClientLoad> clients;
   int64_t num_failed = 0;
   std::string first_error;
 };

@@ -46,9 +46,9 @@ Operation SmallAdd(const std::string& device) {
 }
 
 Result<void> BenchLatency(BenchSetup& setup) {
-  auto echo = internal::ManyClients::Open({.connection = setup.connection,
-                                           .num_clients = 1,
-                                           .cancellation = setup.context.cancellation()});
+  auto echo = ManyClients::Open({.connection = setup.connection,
+                                 .num_clients = 1,
+                                 .cancellation = setup.context.cancellation()});
   if (!echo) return echo.error();
   // By a Unix socket the client's own choice is a local connection.
   const bool two_ways = setup.client.address().starts_with("unix:");
@@ -65,7 +65,7 @@ Result<void> BenchLatency(BenchSetup& setup) {
     if (two_ways) {
       if (auto done = Repeat(by_grpc, operation, block, setup.context); !done) return done;
     }
-    auto answers = (*echo)->Run(internal::Load::kEcho, kLongest, block);
+    auto answers = (*echo)->Run(Load::kEcho, kLongest, block);
     if (!answers) return answers.error();
     for (double seconds : answers->latencies) floor.Add(seconds);
   }

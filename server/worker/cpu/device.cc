@@ -38,7 +38,7 @@ bool IsBrief(const wire::Task& task) {
 absl::Status CpuDevice::Start(const Environment& environment) {
   environment_ = environment;
   int threads = environment.num_threads > 0 ? environment.num_threads : AvailableThreads();
-  pool_ = std::make_unique<ThreadPool>(threads);
+  pool_ = std::make_unique<cpucuda::ThreadPool>(threads);
   InstallFaultHandler(*pool_);
   compute_ = std::make_unique<SerialQueue>();
   compute_->Push(UseSignalStack);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "server/worker/cpu/kernel/thread_pool.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/cpu/lower/arena_table.h"
 #include "server/worker/cpu/lower/fft_plan_cache.h"
 #include "server/worker/cpu/lower/lower_graph.h"
@@ -58,7 +58,7 @@ class CpuDevice : public worker::Device {
   ArenaTable peers_;  // MapPeerArena: read only
   ModuleTable modules_;
   std::map<uint64_t, LoadedGraph> graphs_;
-  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<cpucuda::ThreadPool> pool_;
   FftPlanCache fft_plans_;  // of the compute thread
   worker::TaskGate gate_;
   // Used by the compute thread.

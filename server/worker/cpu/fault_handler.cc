@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "server/worker/cpu/kernel/fault.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/runtime/fault_report.h"
 
 namespace stride::cpu {
@@ -82,7 +82,7 @@ void AppendWhat(int signal, const siginfo_t& info, SignalSafeText& text) {
 }
 
 void AppendWho(const Scope& scope, SignalSafeText& text) {
-  const RunningBlock block = CurrentBlock();
+  const cpucuda::RunningBlock block = cpucuda::CurrentBlock();
   if (scope.label[0] != 0) text << (scope.is_kernel ? " by kernel " : " by ") << scope.label;
   if (!block.intact() || block.in_kernel == 0) return;
   text << (scope.label[0] != 0 ? ", block (" : " by a kernel, block (")
@@ -147,7 +147,7 @@ void OnFault(int signal, siginfo_t* info, void* context) {
     AppendWhere(scope, reinterpret_cast<uint64_t>(info->si_addr), text);
     text << (IsWrite(context) ? " (write)" : " (read)");
   }
-  const RunningBlock block = CurrentBlock();
+  const cpucuda::RunningBlock block = cpucuda::CurrentBlock();
   const bool of_a_task = scope.sequence != 0 || block.in_kernel != 0 || !block.intact();
   auto code = of_a_task ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kInternal;
   worker::ReportFaultAndExit(scope.sequence, static_cast<int>(code), text.data(), text.size());
@@ -156,7 +156,7 @@ void OnFault(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void ReportForbiddenCall(int call) {
-  const RunningBlock block = CurrentBlock();
+  const cpucuda::RunningBlock block = cpucuda::CurrentBlock();
   if ((block.intact() && block.in_kernel == 0) || !worker::HasFaultSocket()) return;
   OneReportOnly();
   SignalSafeText text;
@@ -180,7 +180,7 @@ void UseSignalStack() {
   sigaltstack(&stack, nullptr);
 }
 
-void InstallFaultHandler(ThreadPool& pool) {
+void InstallFaultHandler(cpucuda::ThreadPool& pool) {
   // Each thread takes one item, since none is done before all have begun.
   std::atomic<int> arrived{0};
   pool.ParallelFor(pool.num_threads(), 1, [&](int64_t, int64_t, int) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/worker/cpu/kernel/thread_pool.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/cpu/lower/work.h"
 
 namespace stride::cpu {
@@ -11,7 +11,7 @@ namespace stride::cpu {
 // Turns SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT into a report of which kernel did what and
 // where; the process ends after it. Installed once. The threads of the pool get a signal stack
 // each, so that a kernel that overran its stack is reported too.
-void InstallFaultHandler(ThreadPool& pool);
+void InstallFaultHandler(cpucuda::ThreadPool& pool);
 
 // Gives the calling thread a signal stack.
 void UseSignalStack();

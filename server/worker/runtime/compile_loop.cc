@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "server/base/memory_file.h"
+#include "server/base/unknown_entry.h"
 #include "server/wire/status.h"
 #include "server/worker/runtime/process_setup.h"
-#include "server/worker/runtime/unknown_entry.h"
 
 namespace stride::worker {
 namespace {

@@ -40,8 +40,8 @@ class TrappedCall {
   mcontext_t& registers_;
 };
 
-// The N of /proc/self/fd/N, with any number of ./ and / before it (see cpu/kernel/module.cc); -1:
-// another path.
+// The N of /proc/self/fd/N, with any number of ./ and / before it (see cpucuda/runtime/module.cc);
+// -1: another path.
 int OwnDescriptor(const char* path) {
   constexpr char kFolder[] = "/proc/self/fd/";
   constexpr size_t kLength = sizeof(kFolder) - 1;

@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/kernels/scalar.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 // How far a value, or the control flow of a statement, may diverge: not within the block, not
@@ -749,4 +749,4 @@ class Generator {
 
 Program Generate(uint64_t seed, Flavour flavour) { return Generator(seed, flavour).Run(); }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 enum class Flavour {
   kBlock,  // at most barriers of the block
@@ -12,4 +12,4 @@ enum class Flavour {
 
 Program Generate(uint64_t seed, Flavour flavour);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

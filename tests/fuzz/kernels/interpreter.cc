@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/fuzz/kernels/scalar.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 using Mask = std::bitset<kMaxThreadsPerBlock>;
@@ -431,4 +431,4 @@ std::string Interpret(const Program& program, const LaunchConfig& launch, Memory
   return "";
 }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "server/worker/cpu/kernel/launch_limits.h"
+#include "cpucuda/cpucuda.h"
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 // The memory that a kernel reads and writes.
 struct Memory {
@@ -26,4 +26,4 @@ struct Memory {
 // Returns "" or the program's own error: a race, or a barrier that some threads miss.
 std::string Interpret(const Program& program, const LaunchConfig& launch, Memory& memory);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -15,15 +15,13 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
+#include "cpucuda/cpucuda.h"
 #include "tests/fuzz/kernels/generator.h"
 #include "tests/fuzz/kernels/interpreter.h"
 #include "tests/fuzz/kernels/scalar.h"
 #include "tests/fuzz/kernels/text.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 constexpr int kKernelsInSource = 12;
@@ -264,4 +262,4 @@ TEST(KernelFuzz, RandomKernelsWithWarpOperations) {
 }
 
 }  // namespace
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 enum class Type { kBool, kU8, kI16, kI32, kU32, kI64, kF32, kF64 };  // U8, I16: only in arrays
 
@@ -141,4 +141,4 @@ inline constexpr int kLocalSize = 8;
 inline constexpr int kNumOwn = 3;
 inline constexpr int kNumAccumulators = 48;
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 template <class T>
@@ -209,4 +209,4 @@ void WriteArray(Type type, void* array, int64_t index, Bits value) {
   });
 }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

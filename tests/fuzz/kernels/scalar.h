@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 // Integers are kept sign or zero extended, floats as their bits.
 using Bits = uint64_t;
@@ -23,4 +23,4 @@ Bits RealBits(Type type, Bits value);  // Op::kBits
 Bits ReadArray(Type type, const void* array, int64_t index);
 void WriteArray(Type type, void* array, int64_t index, Bits value);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 // The text that precedes the kernels.
 std::string CommonText();
@@ -14,4 +14,4 @@ std::string KernelName(const Program& program);
 // float* fin, int n, unsigned p, float q)`; n is the number of threads of the launch.
 std::string KernelText(const Program& program);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -371,6 +371,64 @@ TEST(BatchProgram, ProductsOfMatricesAndVectors) {
             (Extents{10, 6, 2, 4}));
 }
 
+TEST(BatchProgram, SortsByKeysOfWhichTheFirstIsShared) {
+  const std::string sort = std::string(kTwoInputs) +
+                           "outputs: 3 operations { sort { input { handle: 1 } more_keys { "
+                           "handle: 2 } axis: 0 indices: true } outputs { handle: 3 } }";
+  EXPECT_EQ(BatchedShape(sort + "batching { inputs {} inputs { axis: 0 } }", {{4}, {10, 4}}),
+            (Extents{10, 4}));
+}
+
+TEST(BatchProgram, LinearAlgebraOfMatricesAndVectors) {
+  const auto solve = [](const std::string& batching, Extents left, Extents right) {
+    return BatchedShape(
+        std::string(kTwoInputs) +
+            "outputs: 3 operations { linalg { function: FUNCTION_SOLVE operands { handle: 1 } "
+            "operands { handle: 2 } } outputs { handle: 3 } } batching { " +
+            batching + " }",
+        {std::move(left), std::move(right)});
+  };
+  const std::string both = "inputs { axis: 0 } inputs { axis: 0 }";
+  EXPECT_EQ(solve(both, {10, 3, 3}, {10, 3}), (Extents{10, 3}));
+  EXPECT_EQ(solve(both, {10, 3, 3}, {10, 3, 2}), (Extents{10, 3, 2}));
+  EXPECT_EQ(solve(both, {10, 3, 3}, {10, 7, 3, 2}), (Extents{10, 7, 3, 2}));
+  // As many vectors as equations: not one matrix.
+  EXPECT_EQ(solve("inputs {} inputs { axis: 0 }", {3, 3}, {3, 3}), (Extents{3, 3}));
+  EXPECT_EQ(solve("inputs {} inputs { axis: 0 }", {7, 3, 3}, {10, 3}), (Extents{10, 7, 3}));
+  EXPECT_EQ(solve("inputs { axis: 0 } inputs {}", {10, 3, 3}, {3}), (Extents{10, 3}));
+  EXPECT_EQ(BatchedShape("inputs { handle: 1 } outputs: 3 operations { linalg { function: "
+                         "FUNCTION_SVD values_only: true operands { handle: 1 } } outputs { "
+                         "handle: 3 } } batching { inputs { axis: 0 } }",
+                         {{10, 4, 3}}),
+            (Extents{10, 3}));
+}
+
+TEST(BatchProgram, TransformsLeaveTheBatch) {
+  const std::string begin = "inputs { handle: 1 } outputs: 3 operations { fft { input { handle: 1 ";
+  const std::string end = " } outputs { handle: 3 } } batching { inputs { axis: 0 } }";
+  EXPECT_EQ(BatchedShape(begin + "} kind: KIND_REAL_TO_COMPLEX" + end, {{10, 4, 6}}),
+            (Extents{10, 4, 4}));
+  EXPECT_EQ(BatchedShape(begin + "} kind: KIND_REAL_TO_COMPLEX axes: 0" + end, {{10, 4, 6}}),
+            (Extents{10, 3, 6}));
+}
+
+TEST(BatchProgram, WritesIntoTargetsOfMoreAxes) {
+  const std::string copy = "operations { copy { input { handle: 1 } } outputs { handle: 3 } } ";
+  // One row for all rows of the target, which each element of the batch has.
+  EXPECT_EQ(BatchedShape(std::string(kTwoInputs) + "outputs: 3 " +
+                             "operations { copy { input { handle: 2 } } outputs { handle: 3 } } "
+                             "operations { copy { input { handle: 1 } } outputs { handle: 3 "
+                             "existing: true } } batching { inputs { axis: 0 } inputs {} }",
+                         {{10, 5}, {4, 5}}),
+            (Extents{10, 4, 5}));
+  EXPECT_EQ(BatchedShape(std::string(kTwoInputs) + "outputs: 3 " + copy +
+                             "operations { scatter { values { handle: 1 } indices { handle: 2 } "
+                             "axis: 0 along_axis: true } outputs { handle: 3 existing: true } } "
+                             "batching { inputs { axis: 0 } inputs {} }",
+                         {{10, 4, 5}, {4, 5}}, DType::kInt64),
+            (Extents{10, 4, 5}));
+}
+
 TEST(BatchProgram, RefusesWithTheOperationOrField) {
   auto status = [](const std::string& text, const std::vector<Extents>& shapes) {
     std::vector<ArrayInfo> inputs;

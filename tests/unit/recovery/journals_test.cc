@@ -38,7 +38,7 @@ class JournalsTest : public ::testing::Test {
   testing::MemoryKeeper keeper_;
 };
 
-TEST_F(JournalsTest, ReadsRecordsOfAllJournals) {
+TEST_F(JournalsTest, ReadsAllThatWasCommittedInAny) {
   {
     auto journals = Create();
     journals->common().Set(1, "everybody's");
@@ -54,7 +54,6 @@ TEST_F(JournalsTest, ReadsRecordsOfAllJournals) {
   }
   auto journals = Open();
   ASSERT_TRUE(journals.ok()) << journals.status();
-  EXPECT_FALSE((*journals)->of_one());
   Records expected = {{1, "everybody's"}};
   for (uint64_t stripe = 0; stripe < 63; ++stripe) {
     if (stripe != 5) expected[100 + stripe] = "a stripe's";
@@ -62,7 +61,7 @@ TEST_F(JournalsTest, ReadsRecordsOfAllJournals) {
   EXPECT_EQ(Content(**journals), expected);
 }
 
-TEST_F(JournalsTest, MissingOrDamagedJournalIsDetected) {
+TEST_F(JournalsTest, OneThatIsMissingOrDamagedIsNoticed) {
   Create();
   for (int file = 0; file < 2; ++file) keeper_.Remove(Journal::FileName("journal-s17", file));
   auto journals = Open();
@@ -77,7 +76,7 @@ TEST_F(JournalsTest, MissingOrDamagedJournalIsDetected) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(JournalsTest, NoJournalIsNoError) {
+TEST_F(JournalsTest, NoneIsNotAnError) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
   auto journals = Create();
   journals->LetGo();
@@ -85,53 +84,28 @@ TEST_F(JournalsTest, NoJournalIsNoError) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
 }
 
-// A later version may distribute tenants differently.
-TEST_F(JournalsTest, OtherNumberOfStripesIsRefused) {
+// A later version may deal tenants out otherwise.
+TEST_F(JournalsTest, AnotherNumberOfStripesIsNotRead) {
   auto journals = Create();
   journals->common().Set(Key(Kind::kStripes, kNumStripes * 2), "");
   ASSERT_TRUE(journals->common().Commit().ok());
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
-// The state of an earlier version's daemon, in its only journal.
-TEST_F(JournalsTest, SingleJournalOfEarlierVersionIsDistributed) {
-  Records expected;
-  {
-    auto one = *Journal::Create(&keeper_, "journal");
-    for (uint64_t key = 1; key <= 200; ++key) {
-      const std::string bytes(key * 7, static_cast<char>(key));
-      one->Set(key, bytes);
-      if (key % 10 != 0) expected[key] = bytes;
-    }
-    ASSERT_TRUE(one->Commit().ok());
-  }
-  // A migration that does not finish has changed nothing.
-  {
-    auto begun = Open();
-    ASSERT_TRUE(begun.ok()) << begun.status();
-    (*begun)->of(3).Set(3, "half of it");
-    ASSERT_TRUE((*begun)->of(3).Commit().ok());
-  }
-  auto journals = Open();
-  ASSERT_TRUE(journals.ok()) << journals.status();
-  EXPECT_TRUE((*journals)->of_one());
-  EXPECT_EQ(Content(**journals).size(), 200u);
-  auto stripe_of = [](uint64_t key) {
-    return key % 10 == 0 ? Journals::kNobody : static_cast<int>(key % kNumStripes);
-  };
-  ASSERT_TRUE((*journals)->DealOut(stripe_of).ok());
-  EXPECT_EQ(Content(**journals), expected);
-  (*journals)->of(1).Set(1, "changed");
-  ASSERT_TRUE((*journals)->of(1).Commit().ok());
-  expected[1] = "changed";
+// A process that died while it created them.
+TEST_F(JournalsTest, OpenAfterPartOfCreate_ReturnsNotFound) {
+  ASSERT_TRUE(Journal::Create(&keeper_, "journal").ok());
+  ASSERT_TRUE(Journal::Create(&keeper_, "journal-s0").ok());
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
+  Create();
+  EXPECT_TRUE(Open().ok());
+}
 
-  journals = Open();
-  ASSERT_TRUE(journals.ok()) << journals.status();
-  EXPECT_FALSE((*journals)->of_one());
-  EXPECT_EQ(Content(**journals), expected);
-  EXPECT_TRUE((*journals)->of(1).Has(1));
-  EXPECT_TRUE((*journals)->of(2).Has(66));
-  EXPECT_FALSE((*journals)->common().Has(66));
+TEST_F(JournalsTest, OpenOfRecordsWithoutTheNumberOfStripes_ReturnsDataLoss) {
+  auto common = *Journal::Create(&keeper_, "journal");
+  common->Set(1, "a record");
+  ASSERT_TRUE(common->Commit().ok());
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cpucuda/cpucuda.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cpu/kernel/launch_limits.h"
-#include "server/worker/cpu/kernel/module.h"
 #include "server/worker/cpu/lower/module_globals.h"
 
 namespace stride::cpu {
@@ -28,7 +27,7 @@ class LoadedModule {
 
   struct Kernel {
     wire::KernelDescription description;
-    KernelEntry entry;
+    cpucuda::KernelEntry entry;
   };
   // By the name in the compilation request; nullptr when there is none.
   const Kernel* FindKernel(const std::string& entry) const;
@@ -38,7 +37,7 @@ class LoadedModule {
 
  private:
   LoadedModule() = default;
-  std::unique_ptr<Module> module_;
+  std::unique_ptr<cpucuda::Module> module_;
   std::vector<Kernel> kernels_;
   std::unique_ptr<ModuleGlobals> globals_;
 };

@@ -23,7 +23,7 @@ absl::Status CheckLimits(const wire::ElementwiseLaunch& launch) {
 
 }  // namespace
 
-absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
+absl::Status RunByBlocks(cpucuda::ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses) {
   std::atomic<bool> no_memory{false};
   pool.ParallelFor(count, GrainFor(count, kLeastElements, pool.num_threads()),

@@ -225,7 +225,7 @@ absl::Status NoMemory() {
 }
 
 template <typename T>
-absl::Status RunPass(const PassWork& work, ThreadPool& pool, FftPlanCache& cache) {
+absl::Status RunPass(const PassWork& work, cpucuda::ThreadPool& pool, FftPlanCache& cache) {
   std::unique_ptr<LineTransform<T>> lines;
   try {
     lines = std::make_unique<LineTransform<T>>(work, cache);
@@ -265,7 +265,7 @@ std::vector<int64_t> ContiguousStrides(const std::vector<int64_t>& extents, int6
   return strides;
 }
 
-absl::Status Run(const Transform& transform, ThreadPool& pool, FftPlanCache& cache) {
+absl::Status Run(const Transform& transform, cpucuda::ThreadPool& pool, FftPlanCache& cache) {
   const codegen::FftShape& shape = transform.shape;
   const int64_t item = ItemSize(shape.complex_dtype);
   const bool single = shape.complex_dtype == DType::kComplex64;

@@ -68,7 +68,7 @@ void ComputeOne(const Batch& batch, int64_t index, Outcome* outcome) {
   outcome->Add(index, status, finding);
 }
 
-absl::Status Run(const Batch& batch, ThreadPool& pool) {
+absl::Status Run(const Batch& batch, cpucuda::ThreadPool& pool) {
   Outcome outcome;
   const double elements = 1.0 * batch.problem.m * batch.problem.n;
   if (batch.count > 1 && elements < kSmallMatrix) {

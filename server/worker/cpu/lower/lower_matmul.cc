@@ -44,7 +44,7 @@ MatrixView OfBatch(MatrixView matrix, const Batches& batches, const std::vector<
   return matrix;
 }
 
-absl::Status MultiplyBatch(const Product& product, ThreadPool* pool, int64_t index) {
+absl::Status MultiplyBatch(const Product& product, cpucuda::ThreadPool* pool, int64_t index) {
   MatrixView left = OfBatch(product.left, product.batches, product.left_strides, index);
   MatrixView right = OfBatch(product.right, product.batches, product.right_strides, index);
   MatrixView output = OfBatch(product.output, product.batches, product.output_strides, index);
@@ -54,7 +54,7 @@ absl::Status MultiplyBatch(const Product& product, ThreadPool* pool, int64_t ind
   return MultiplyByBlas(product.dtype, left, right, output);
 }
 
-absl::Status RunSmallBatches(const Product& product, ThreadPool& pool) {
+absl::Status RunSmallBatches(const Product& product, cpucuda::ThreadPool& pool) {
   SetBlasThreads(1);
   std::atomic<bool> no_memory{false};
   pool.ParallelFor(product.batches.count, product.batches.count / (pool.num_threads() * 4) + 1,
@@ -73,7 +73,7 @@ bool IsVector(const Product& product) {
 
 // A strip of the vector is a product of its own: so many threads as there are, not as many as the
 // library would start, and the same result with any number of them.
-absl::Status RunStrips(const Product& product, ThreadPool& pool) {
+absl::Status RunStrips(const Product& product, cpucuda::ThreadPool& pool) {
   SetBlasThreads(1);
   const bool along_row = product.output.rows == 1;
   const int64_t length = along_row ? product.output.columns : product.output.rows;
@@ -118,7 +118,7 @@ void Store(const T* values, const MatrixView& output) {
 // Computes parts of the sum, each as one product. The result does not depend on the number of
 // threads.
 template <typename T>
-absl::Status RunParts(const Product& product, ThreadPool& pool, int64_t part) {
+absl::Status RunParts(const Product& product, cpucuda::ThreadPool& pool, int64_t part) {
   SetBlasThreads(1);
   const MatrixView& output = product.output;
   const int64_t length = output.rows * output.columns, inner = product.left.columns;
@@ -143,7 +143,7 @@ absl::Status RunParts(const Product& product, ThreadPool& pool, int64_t part) {
 }
 
 // A vector with work for several threads; its elements alone tell how it is cut.
-absl::Status RunVector(const Product& product, ThreadPool& pool) {
+absl::Status RunVector(const Product& product, cpucuda::ThreadPool& pool) {
   const int64_t length = std::max(product.output.rows, product.output.columns);
   if (length > kStrip) return RunStrips(product, pool);
   const int64_t part = kPart / length;
@@ -151,7 +151,7 @@ absl::Status RunVector(const Product& product, ThreadPool& pool) {
                                           : RunParts<double>(product, pool, part);
 }
 
-absl::Status Run(const Product& product, ThreadPool& pool) {
+absl::Status Run(const Product& product, cpucuda::ThreadPool& pool) {
   double multiplications =
       1.0 * product.output.rows * product.output.columns * product.left.columns;
   if (product.batches.count > 1 && multiplications < kSmallProduct)
@@ -188,7 +188,7 @@ absl::StatusOr<Place> FindMatrix(const LoweringContext& context, const wire::Ope
 }
 
 absl::StatusOr<Work> LowerByBlas(const wire::MatmulLaunch& launch, const Batches& batches,
-                                 ThreadPool* pool, std::vector<Place> places) {
+                                 cpucuda::ThreadPool* pool, std::vector<Place> places) {
   std::optional<DType> dtype = DTypeFromNumber(launch.output().dtype());
   bool same = launch.left().dtype() == launch.output().dtype() &&
               launch.right().dtype() == launch.output().dtype();

@@ -42,7 +42,7 @@ ReduceLoops FindReduceLoops(const LoadedModule& module) {
   return {module.FindLoop(codegen::kReduceEntry), module.FindLoop(codegen::kReduceFinishEntry)};
 }
 
-absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
+absl::Status RunReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses) {
   ScratchMemory scratch;
@@ -60,8 +60,8 @@ absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
   return absl::OkStatus();
 }
 
-void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::ReduceShape& shape,
-                  const codegen::LaunchBlock& block) {
+void FinishReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
+                  const codegen::ReduceShape& shape, const codegen::LaunchBlock& block) {
   if (!shape.two_passes) return;
   pool.ParallelFor(
       shape.kept_count, GrainFor(shape.kept_count, 4096, pool.num_threads()),

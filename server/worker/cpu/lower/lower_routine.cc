@@ -28,7 +28,7 @@ struct Routine {
   std::vector<LoadedModule::Loop> loops;  // one per pass
 };
 
-absl::Status Run(ThreadPool& pool, const Routine& routine) {
+absl::Status Run(cpucuda::ThreadPool& pool, const Routine& routine) {
   ScratchMemory scratch;
   if (routine.shape.scratch_bytes > 0) {
     scratch = AllocateScratch(routine.shape.scratch_bytes);

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "cpucuda/cpucuda.h"
 #include "server/base/printed_text.h"
 #include "server/wire/plan.pb.h"
-#include "server/worker/cpu/kernel/thread_pool.h"
 #include "server/worker/cpu/lower/arena_table.h"
 #include "server/worker/cpu/lower/loaded_module.h"
 #include "server/worker/cpu/lower/work.h"
@@ -21,7 +21,7 @@ using ModuleTable = std::map<uint64_t, std::shared_ptr<const LoadedModule>>;
 struct LoweringContext {
   const ArenaTable* arenas;
   const ModuleTable* modules;
-  ThreadPool* pool;
+  cpucuda::ThreadPool* pool;
   FftPlanCache* fft_plans;  // of the compute thread
   const ArenaTable* peers;  // other devices': for the inputs of elementwise launches
   PrintedText* printed;     // of the compute thread: the task's text, which work appends to

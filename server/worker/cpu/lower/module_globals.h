@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cpucuda/cpucuda.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cpu/kernel/module.h"
 
 namespace stride::cpu {
 
@@ -24,7 +24,7 @@ class ModuleGlobals {
 
   // `module` must outlive the result. INTERNAL when it lacks a variable.
   static absl::StatusOr<ModuleGlobals> Find(
-      const Module& module,
+      const cpucuda::Module& module,
       const google::protobuf::RepeatedPtrField<wire::GlobalDescription>& descriptions);
 
   // By the name in the compilation request; nullptr when there is none.

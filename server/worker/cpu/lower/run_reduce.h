@@ -24,17 +24,17 @@ ReduceLoops FindReduceLoops(const LoadedModule& module);
 
 // `addresses`: of the inputs, then the output. RESOURCE_EXHAUSTED when there is no memory for
 // partial results.
-absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
+absl::Status RunReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses);
 
 // Combines partial results, where there are some. `block`: that of any part of the reduction.
-void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::ReduceShape& shape,
-                  const codegen::LaunchBlock& block);
+void FinishReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
+                  const codegen::ReduceShape& shape, const codegen::LaunchBlock& block);
 
 // Elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no memory
 // for its blocks.
-absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
+absl::Status RunByBlocks(cpucuda::ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses);
 
 // Checked locations of a reduction's operands: inputs, then the output.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/executable_stamp.h"
+#include "server/base/unknown_entry.h"
 #include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/cuda/compile/compile_log.h"
@@ -22,7 +23,6 @@
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/compile/signature_query.h"
 #include "server/worker/cuda/driver/module_image.h"
-#include "server/worker/runtime/unknown_entry.h"
 
 namespace stride::cuda {
 namespace {
@@ -71,7 +71,7 @@ absl::Status WrongSource(const NvrtcResult& result) {
 absl::Status NoSuchKernel(const std::string& entry, const std::vector<KernelInfo>& kernels) {
   std::vector<std::string> names;
   for (const KernelInfo& kernel : kernels) names.push_back(NameOfSymbol(kernel.symbol));
-  return worker::UnknownEntry(entry, names);
+  return UnknownEntry(entry, names);
 }
 
 const KernelInfo* FindSymbol(const std::vector<KernelInfo>& kernels, const std::string& symbol) {
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<VariableInfo>> ReadVariables(const std::string& objec
 absl::Status NoSuchVariable(const std::string& name, const std::vector<VariableInfo>& variables) {
   std::vector<std::string> names;
   for (const VariableInfo& variable : variables) names.push_back(NameOfSymbol(variable.symbol));
-  return worker::UnknownGlobal(name, names);
+  return UnknownGlobal(name, names);
 }
 
 absl::Status DescribeVariable(const std::string& name, const std::string& symbol,
@@ -278,12 +278,12 @@ absl::Status CudaCompiler::WrongEntries(const Job& job, const std::vector<std::s
       return std::find(known.begin(), known.end(), name) != known.end();
     };
     if (!knows(entry) && !knows(entry.substr(0, entry.find('<'))))
-      return worker::UnknownEntry(entry, known);
+      return UnknownEntry(entry, known);
   }
   for (const std::string& global : job.globals) {
     absl::StatusOr<NvrtcResult> one = RunJob(job, job.text, {VariableExpression(global)});
     if (!one.ok()) return one.status();
-    if (!one->ok) return worker::UnknownGlobal(global, GuessVariableNames(job.text));
+    if (!one->ok) return UnknownGlobal(global, GuessVariableNames(job.text));
   }
   return WrongSource(failed);
 }
@@ -313,7 +313,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const Job& job) {
   std::vector<std::string> found;
   for (const KernelInfo& kernel : *kernels) found.push_back(NameOfSymbol(kernel.symbol));
   absl::StatusOr<CompiledCode> named = CompileEntries(job, found);
-  if (named.ok() || !worker::UnknownEntryOf(named.status()).empty()) return named;
+  if (named.ok() || !UnknownEntryOf(named.status()).empty()) return named;
   // Some cannot be named, such as overloads: they go by their symbols, without types.
   result = RunJob(job, job.text, NamesFor({}, job.globals, /*types=*/false));
   if (!result.ok()) return result.status();

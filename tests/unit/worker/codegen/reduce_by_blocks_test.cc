@@ -8,14 +8,12 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "cpucuda/cpucuda.h"
 #include "gtest/gtest.h"
 #include "server/ops/block_loops.h"
 #include "server/worker/codegen/block_launch.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/reduce_by_blocks_cuda.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
 #include "tests/support/plan_helpers.h"
 #include "tests/unit/worker/codegen/native_modules.h"
 
@@ -53,19 +51,20 @@ class Kernels {
   }
 
   void Compile() {
-    cpu::CompileRequest request{.source = WithoutPtx(testing::JoinTexts(texts_, /*cuda=*/true))};
+    cpucuda::CompileRequest request{.source =
+                                        WithoutPtx(testing::JoinTexts(texts_, /*cuda=*/true))};
     for (size_t i = 0; i < texts_.size(); ++i)
       request.entries.push_back(absl::StrCat("text", i, "::", kReduceEntry, "_", i));
-    auto result = cpu::Compile(request);
+    auto result = cpucuda::Compile(request);
     ASSERT_TRUE(result.ok()) << result.status();
-    module_ = *cpu::Module::LoadBytes(result->object);
-    for (const cpu::CompiledKernel& kernel : result->kernels) {
+    module_ = *cpucuda::Module::LoadBytes(result->object);
+    for (const cpucuda::CompiledKernel& kernel : result->kernels) {
       entries_.push_back({.name = kernel.name,
                           .function = module_->Symbol(kernel.symbol),
                           .static_shared_bytes = kernel.static_shared_bytes,
                           .max_threads_per_block = kernel.max_threads_per_block,
                           .private_bytes_per_thread = kernel.private_bytes_per_thread,
-                          .per_thread = kernel.form == cpu::ThreadForm::kPerThread});
+                          .per_thread = kernel.form == cpucuda::ThreadForm::kPerThread});
       marks_at_.push_back(kernel.parameters[1].offset);
     }
   }
@@ -77,17 +76,17 @@ class Kernels {
     std::string parameters(mark_at + sizeof(EndMark), '\0');
     std::memcpy(parameters.data(), block.data(),
                 std::min(mark_at, block.size() * sizeof(block[0])));
-    static auto* const pool = new cpu::ThreadPool(2);
-    const cpu::LaunchConfig config{{shape.grid[0], shape.grid[1], 1},
-                                   {shape.block[0], shape.block[1], 1}};
-    return cpu::Launch(*pool, entries_[number], config, parameters.data(), nullptr);
+    static auto* const pool = new cpucuda::ThreadPool(2);
+    const cpucuda::LaunchConfig config{{shape.grid[0], shape.grid[1], 1},
+                                       {shape.block[0], shape.block[1], 1}};
+    return cpucuda::Launch(*pool, entries_[number], config, parameters.data(), nullptr);
   }
 
  private:
   std::map<std::string, size_t> numbers_;
   std::vector<std::string> texts_;
-  std::unique_ptr<cpu::Module> module_;
-  std::vector<cpu::KernelEntry> entries_;
+  std::unique_ptr<cpucuda::Module> module_;
+  std::vector<cpucuda::KernelEntry> entries_;
   std::vector<size_t> marks_at_;
 };
 

@@ -12,14 +12,12 @@
 #include <numeric>
 
 #include "absl/strings/str_replace.h"
+#include "cpucuda/cpucuda.h"
 #include "server/ops/client_function.h"
 #include "server/ops/plan.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/codegen/routine_fault.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
 
 namespace stride::codegen {
 namespace {
@@ -54,32 +52,32 @@ class Compiled {
   explicit Compiled(const wire::RoutineCode& code) {
     auto text = EmitRoutineCuda(code);
     EXPECT_TRUE(text.ok()) << text.status();
-    cpu::CompileRequest request{.source = WithoutPtx(*text)};
+    cpucuda::CompileRequest request{.source = WithoutPtx(*text)};
     for (size_t i = 0; i < RoutinePhases(code.routine(), kTarget).size(); ++i)
       request.entries.push_back(PhaseEntry(static_cast<int>(i)));
-    auto result = cpu::Compile(request);
+    auto result = cpucuda::Compile(request);
     EXPECT_TRUE(result.ok()) << result.status();
     if (!result.ok()) return;
-    module_ = *cpu::Module::LoadBytes(result->object);
-    for (const cpu::CompiledKernel& kernel : result->kernels) {
+    module_ = *cpucuda::Module::LoadBytes(result->object);
+    for (const cpucuda::CompiledKernel& kernel : result->kernels) {
       entries_.push_back({.name = kernel.name,
                           .function = module_->Symbol(kernel.symbol),
                           .static_shared_bytes = kernel.static_shared_bytes,
                           .max_threads_per_block = kernel.max_threads_per_block,
                           .private_bytes_per_thread = kernel.private_bytes_per_thread,
-                          .per_thread = kernel.form == cpu::ThreadForm::kPerThread});
+                          .per_thread = kernel.form == cpucuda::ThreadForm::kPerThread});
     }
   }
-  const cpu::KernelEntry* Find(const std::string& name) const {
-    for (const cpu::KernelEntry& entry : entries_) {
+  const cpucuda::KernelEntry* Find(const std::string& name) const {
+    for (const cpucuda::KernelEntry& entry : entries_) {
       if (entry.name == name) return &entry;
     }
     return nullptr;
   }
 
  private:
-  std::unique_ptr<cpu::Module> module_;
-  std::vector<cpu::KernelEntry> entries_;
+  std::unique_ptr<cpucuda::Module> module_;
+  std::vector<cpucuda::KernelEntry> entries_;
 };
 
 // Compiled once: the text depends on types and options, not on sizes.
@@ -111,15 +109,15 @@ RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& in
   std::vector<uint64_t> scratch(shape.scratch_bytes / 8 + 2, 0xA5A5A5A5A5A5A5A5u);
   LaunchBlock block = PackRoutine(launch, addresses, reinterpret_cast<uint64_t>(scratch.data()),
                                   reinterpret_cast<uint64_t>(&fault));
-  cpu::ThreadPool pool(2);
+  cpucuda::ThreadPool pool(2);
   for (const RoutinePass& pass : shape.passes) {
     SetPass(pass, &block);
     const LaunchShape grid = PassShape(launch, pass, kTarget);
-    const cpu::KernelEntry* entry = compiled.Find(PhaseEntry(pass.phase));
+    const cpucuda::KernelEntry* entry = compiled.Find(PhaseEntry(pass.phase));
     EXPECT_NE(entry, nullptr);
     if (entry == nullptr) return fault;
-    const cpu::LaunchConfig config{{grid.grid[0], 1, 1}, {grid.block[0], 1, 1}};
-    const absl::Status status = cpu::Launch(pool, *entry, config, block.data(), nullptr);
+    const cpucuda::LaunchConfig config{{grid.grid[0], 1, 1}, {grid.block[0], 1, 1}};
+    const absl::Status status = cpucuda::Launch(pool, *entry, config, block.data(), nullptr);
     EXPECT_TRUE(status.ok()) << status;
   }
   return fault;
@@ -774,8 +772,8 @@ TEST(ClientCudaText, LoopsAndReductionsCompile) {
         ASSERT_TRUE(plan.ok()) << plan.status();
         auto text = EmitCuda(*plan->code);
         ASSERT_TRUE(text.ok()) << text.status();
-        cpu::CompileRequest request{.source = WithoutPtx(*text), .entries = entries};
-        auto result = cpu::Compile(request);
+        cpucuda::CompileRequest request{.source = WithoutPtx(*text), .entries = entries};
+        auto result = cpucuda::Compile(request);
         EXPECT_TRUE(result.ok()) << result.status();
       }
     }

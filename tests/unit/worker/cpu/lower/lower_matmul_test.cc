@@ -144,7 +144,7 @@ class MatmulTest : public testing::Test {
 
   ArenaTable arenas_;
   ModuleTable modules_;
-  ThreadPool pool_{2};
+  cpucuda::ThreadPool pool_{2};
   std::byte* base_ = nullptr;
   int64_t used_ = 0;
   std::mt19937 random_{1};
@@ -229,7 +229,7 @@ TEST_F(MatmulTest, VectorProductIsIndependentOfThreads) {
       Fill(launch.right(), 1, k, n);
       std::string first;
       for (int threads : {1, 2, 3, 7}) {
-        ThreadPool pool(threads);
+        cpucuda::ThreadPool pool(threads);
         auto work = LowerMatmul({&arenas_, &modules_, &pool}, launch);
         ASSERT_TRUE(work.ok()) << work.status();
         ASSERT_TRUE(work->run().ok());
