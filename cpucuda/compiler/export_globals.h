@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "cpucuda/compiler/kernel_table.h"
+#include "cpucuda/kernel/kernel_table.h"
 
 namespace llvm {
 class Module;

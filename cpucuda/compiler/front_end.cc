@@ -16,6 +16,7 @@
 #include "clang/Frontend/TextDiagnosticPrinter.h"
 #include "cpucuda/compiler/asm_constraints.h"
 #include "cpucuda/compiler/header_names.h"
+#include "cpucuda/compiler/kernel_reader.h"
 #include "cpucuda/compiler/name_expressions.h"
 #include "cpucuda/compiler/own_names.h"
 #include "cpucuda/compiler/prelude_files.h"

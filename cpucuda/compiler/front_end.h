@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cpucuda/compiler/compiler.h"
-#include "cpucuda/compiler/kernel_table.h"
 #include "cpucuda/compiler/options.h"
+#include "cpucuda/compiler/request.h"
 #include "cpucuda/compiler/target.h"
+#include "cpucuda/kernel/kernel_table.h"
 
 namespace llvm {
 class LLVMContext;

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cpucuda/compiler/compiler.h"
-#include "cpucuda/compiler/kernel_table.h"
+#include "cpucuda/kernel/kernel_table.h"
 
 namespace llvm {
 class Module;

@@ -1,4 +1,4 @@
-#include "cpucuda/compiler/kernel_table.h"
+#include "cpucuda/compiler/kernel_reader.h"
 
 #include "absl/strings/str_cat.h"
 #include "clang/AST/ASTContext.h"

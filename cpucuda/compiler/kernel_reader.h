@@ -4,20 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "cpucuda/compiler/compiler.h"
+#include "cpucuda/compiler/request.h"
+#include "cpucuda/kernel/kernel_table.h"
 
 namespace clang {
 class ASTContext;
 }
 
 namespace stride::cpucuda {
-
-struct KernelTable {
-  std::vector<CompiledKernel> kernels;      // one for each entry asked for
-  std::vector<CompiledGlobal> globals;      // one for each variable asked for, without symbols
-  std::vector<std::string> dynamic_shared;  // names of `extern __shared__` variables
-  std::string error;                        // user's mistake
-};
 
 // Qualified names of the kernels defined in the source, in order; for kNativeLoops, of every extern
 // "C" function.
