@@ -14,11 +14,14 @@
 #include "server/api/byte_budget.h"
 #include "server/api/call.h"
 #include "server/api/run_operation.h"
+#include "server/api/run_queue.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/session/tenant_accounts.h"
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
 
-class RunServer;
+class ComputeServiceAdapter;
 
 // One call of ComputeService.Run, from its arrival to the end of its reply. It lives as long as
 // events of the completion queue are pending. Its events have this order, each on the thread that
@@ -28,17 +31,31 @@ class RunServer;
 // has its reply or is gone.
 class RunCall : public std::enable_shared_from_this<RunCall> {
  public:
-  // An event of the completion queue; its address is the tag.
-  struct Event {
-    void (RunCall::*handle)(bool ok);
-    std::shared_ptr<RunCall> call;  // set while it is awaited
+  // Shared by all calls; outlives them.
+  struct Context {
+    CallEnvironment* environment;
+    scheduler::OperationService* operations;
+    session::TenantAccounts* accounts;  // for the upload rate
+    ComputeServiceAdapter* service;
+    RunQueue* queue;
   };
 
-  // Waits for the next call.
-  static void Await(RunServer* server);
-  explicit RunCall(RunServer* server);
+  // Requests the next call from gRPC. `context` outlives the call.
+  static void Await(const Context& context);
+  explicit RunCall(const Context& context);
 
  private:
+  class Event final : public RunEvent {
+   public:
+    Event(RunCall* call, void (RunCall::*handle)(bool ok)) : call_(*call), handle_(handle) {}
+    void Handle(bool ok) override { (call_.*handle_)(ok); }
+
+   private:
+    RunCall& call_;
+    void (RunCall::*const handle_)(bool ok);
+  };
+  static void* Tag(RunEvent& event) { return &event; }
+
   void Arrived(bool ok);
   void Received(bool ok);
   void CallEnded(bool ok);
@@ -56,7 +73,7 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   // Called once, by the thread that moved state_ to kEnding.
   void End(const absl::Status& status);
 
-  RunServer& server_;
+  const Context& shared_;
   grpc::ServerContext context_;
   v1::RunRequest request_;
   v1::RunResponse response_;
@@ -64,10 +81,10 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   ByteBudget::Charge charge_;
   RunOperation operation_;
-  Event arrived_{&RunCall::Arrived, nullptr};
-  Event received_{&RunCall::Received, nullptr};
-  Event call_ended_{&RunCall::CallEnded, nullptr};
-  Event reply_sent_{&RunCall::ReplySent, nullptr};
+  Event arrived_{this, &RunCall::Arrived};
+  Event received_{this, &RunCall::Received};
+  Event call_ended_{this, &RunCall::CallEnded};
+  Event reply_sent_{this, &RunCall::ReplySent};
   std::optional<Call> call_;  // from Arrived to End
 
   enum class State { kBeginning, kRunning, kEnding };
