@@ -7,9 +7,9 @@
 
 namespace stride::precompile {
 
-// Returns the code that the build compiles into the product, without duplicates. Operations are
-// planned like a client's over element types and usual layouts, so that equal operations have equal
-// code. `kind` is `cpu` or `cuda`. A pure function.
+// The code that the product compiles when it is built. Operations are planned as
+// a client's are, over element types and the usual layouts, so that equal operations have equal
+// code. `kind`: `cpu` or `cuda`. No code is listed twice. A pure function.
 std::vector<wire::Code> CodesFor(const std::string& kind);
 
 }  // namespace stride::precompile
