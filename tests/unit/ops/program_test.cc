@@ -429,6 +429,52 @@ TEST(BatchProgram, WritesIntoTargetsOfMoreAxes) {
             (Extents{10, 4, 5}));
 }
 
+// One launch or loop for the whole batch, where its operands have no axis of it.
+TEST(BatchProgram, KernelsAndLoopsOfSharedArraysStayAsTheyAre) {
+  const std::string launch =
+      "operations { kernel_launch { source: 'k' entry: 'k' grid { x: 1 } block { x: 1 } arguments "
+      "{ "
+      "new_array { spec { data_type: DATA_TYPE_FLOAT32 shape: 4 } output { handle: 5 } } } } } ";
+  const std::string add = "outputs: 3 " + Binary("add", 1, 5, 3);
+  EXPECT_EQ(BatchedShape("inputs { handle: 1 } " + launch + add + "batching { inputs { axis: 0 } }",
+                         {{10, 4}}),
+            (Extents{10, 4}));
+  const std::string loop =
+      "operations { loop { count: 2 carried { handle: 2 } body { inputs: 1 outputs: 2 operations { "
+      "ufunc { function: 'negative' inputs { handle: 1 } } outputs { handle: 2 } } } } outputs { "
+      "handle: 5 } } ";
+  EXPECT_EQ(BatchedShape(
+                std::string(kTwoInputs) + loop + add + "batching { inputs { axis: 0 } inputs {} }",
+                {{10, 4}, {4}}),
+            (Extents{10, 4}));
+}
+
+TEST(BatchProgram, RefusesOperationsThatOneElementCannotHave) {
+  const auto status = [](const std::string& operation) {
+    const std::string text = std::string(kTwoInputs) + "outputs: 3 operations { copy { input { " +
+                             "handle: 1 } } outputs { handle: 3 } } operations { " + operation +
+                             " } batching { inputs { axis: 0 } inputs { axis: 0 } }";
+    const v1::Program program = ProgramOf(text);
+    if (absl::Status checked = CheckProgram(program); !checked.ok()) return checked;
+    const ArrayInfo floats = Contiguous(DType::kFloat32, {10, 4, 5});
+    return PlanProgram(program, {floats, Contiguous(DType::kInt64, {10, 3})}, nullptr).status();
+  };
+  for (const char* operation : {
+           "view { input { handle: 1 } steps { transpose {} } }",
+           "gather { input { handle: 1 } indices { handle: 2 } axis: 1 }",
+           "gather { input { handle: 1 } axis: 1 along_axis: true } outputs { handle: 4 }",
+           "scatter { values { handle: 1 } indices { handle: 2 } } outputs { handle: 4 }",
+           "scatter { values { handle: 1 } axis: 1 along_axis: true } outputs { handle: 3 "
+           "existing: true }",
+           "linalg { function: FUNCTION_SOLVE operands { handle: 1 } } outputs { handle: 4 }",
+           "fft { input { handle: 1 } }",
+           "matmul { left { handle: 1 } right { handle: 1 } }",
+       }) {
+    EXPECT_EQ(status(operation).code(), absl::StatusCode::kInvalidArgument)
+        << operation << ": " << status(operation);
+  }
+}
+
 TEST(BatchProgram, RefusesWithTheOperationOrField) {
   auto status = [](const std::string& text, const std::vector<Extents>& shapes) {
     std::vector<ArrayInfo> inputs;
