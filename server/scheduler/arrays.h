@@ -35,11 +35,9 @@ class ReadAccess {
   // contiguous copy of a view that has gaps. Caller holds the lock; it must not when the last owner
   // lets go. `of_body`: for a loop or a branch in flight: the array is contiguous and made,
   // it has no place of its own among the accesses, and is no operation to quotas.
-  static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(Core* core, Scheduler* scheduler,
-                                                             Operations* operations,
-                                                             const TenantId& tenant,
-                                                             std::shared_ptr<session::Array> array,
-                                                             bool of_body = false);
+  static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(
+      TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
+      const TenantId& tenant, std::shared_ptr<session::Array> array, bool of_body = false);
   // The same, and waits until the array is ready. The lock must not be held.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler,
                                                            Operations* operations,
@@ -93,7 +91,8 @@ class Arrays {
   // The whole content, copied under the lock, which the caller holds. Nothing where it is more than
   // a few kilobytes, has gaps or is spread, somebody writes or copies it, or it does not lie in
   // memory that the daemon has mapped.
-  std::optional<v1::InlineArray> ReadAtOnce(const TenantId& tenant, const session::Array& array);
+  std::optional<v1::InlineArray> ReadAtOnce(TenantTransaction& transaction, const TenantId& tenant,
+                                            const session::Array& array);
   // The same of a made, contiguous array for a loop or a branch in flight; waits for the
   // copy. The lock must not be held.
   absl::StatusOr<v1::InlineArray> ReadForBody(const TenantId& tenant,
@@ -104,22 +103,24 @@ class Arrays {
                                              SteadyTime deadline);
 
   // An upload that was under way in an earlier daemon. Caller holds the lock.
-  void RestoreReceiving(const std::shared_ptr<session::Array>& array, int device,
+  void RestoreReceiving(GlobalTransaction& transaction,
+                        const std::shared_ptr<session::Array>& array, int device,
                         const recovery::ReceivingRecord& record);
 
   // Frees incomplete uploads whose lease ended. Caller holds all locks.
-  void EndLeases(SteadyTime now);
+  void EndLeases(GlobalTransaction& transaction, SteadyTime now);
 
  private:
-  absl::Status Remove(const TenantId& tenant, const session::ArrayName& name);
+  absl::Status Remove(TenantTransaction& transaction, const TenantId& tenant,
+                      const session::ArrayName& name);
   // Bytes, within the inline limit.
   absl::StatusOr<int64_t> InlineSize(const session::Array& array) const;
   absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(
-      const TenantId& tenant, const session::ArrayName& name,
+      TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info);
   // Of an array spread over devices.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeShardedReceiver(
-      const TenantId& tenant, const session::ArrayName& name,
+      TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info, SteadyTime expire);
   absl::StatusOr<std::unique_ptr<Upload>> BeginShardedUpload(
       const TenantId& tenant, const std::shared_ptr<session::Array>& array, int64_t begin,
@@ -130,7 +131,8 @@ class Arrays {
                                                          int64_t end, SteadyTime deadline,
                                                          std::shared_ptr<Region> region);
   std::shared_ptr<Task> MakeReceiver(const session::Array& array);
-  int HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes);
+  int HomeDevice(TenantTransaction& transaction, const TenantId& tenant,
+                 const session::ArrayName& name, int64_t bytes);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -141,10 +143,10 @@ class Arrays {
     std::weak_ptr<session::Array> array;
     std::shared_ptr<session::Receiving> receiving;
   };
-  void NoteReceiving(const std::shared_ptr<session::Array>& array);
+  void NoteReceiving(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array);
   // Takes off the list what is complete, and ends what nobody will complete.
-  void EndLeases(std::vector<Incoming>& receiving, SteadyTime now);
-  std::array<std::vector<Incoming>, kNumStripes> receiving_;  // of each stripe, guarded by it
+  void EndLeases(GlobalTransaction& transaction, std::vector<Incoming>& receiving, SteadyTime now);
+  PerPartition<std::vector<Incoming>> receiving_;  // of each stripe, guarded by it
 };
 
 }  // namespace stride::scheduler

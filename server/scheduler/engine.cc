@@ -60,12 +60,12 @@ class TaskTicket : public Ticket {
   }
   void Cancel() override {
     if (accepted_.task == nullptr) return;
-    Locked lock(*core_);
-    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(helper);
-    scheduler_->Cancel(accepted_.task);
+    GlobalTransaction transaction(*core_);
+    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(transaction, helper);
+    scheduler_->Cancel(transaction, accepted_.task);
   }
   void OnDone(Done callback) override {
-    Locked lock(*core_, tenant_);
+    TenantTransaction transaction(*core_, tenant_);
     const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
     if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
       accepted_.task->on_done.push_back(std::move(callback));
@@ -86,20 +86,20 @@ class TaskTicket : public Ticket {
       ++last->left;
       task->on_done.push_back([last, tell](const absl::Status&) {
         {
-          Locked lock(*last->core, last->tenant);
+          TenantTransaction transaction(*last->core, last->tenant);
           if (--last->left > 0) return;
         }
         tell();
       });
     }
-    if (last->left == 0) core_->Defer(tell);
+    if (last->left == 0) transaction.Defer(tell);
   }
   void Describe(absl::FunctionRef<v1::Array*()> add) const override {
-    Locked lock(*core_, tenant_);
+    TenantTransaction transaction(*core_, tenant_);
     for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
   }
   bool NotePending(session::PendingArrays* outputs) const override {
-    Locked lock(*core_, tenant_);
+    TenantTransaction transaction(*core_, tenant_);
     for (const auto& array : accepted_.outputs) {
       if (!session::IsPending(*array)) return false;
     }
@@ -111,7 +111,7 @@ class TaskTicket : public Ticket {
     // What has ended changes no more.
     if (accepted_.task->finished.HasBeenNotified())
       return DescribeTimeline(*core_, *accepted_.task);
-    Locked lock(*core_, tenant_);
+    TenantTransaction transaction(*core_, tenant_);
     return DescribeTimeline(*core_, *accepted_.task);
   }
   int64_t OutputBytes(int output) const override {
@@ -120,12 +120,13 @@ class TaskTicket : public Ticket {
   }
   Outcome TakeOutcome(const std::vector<bool>& wanted) override {
     Outcome out;
-    Locked lock(*core_, tenant_);
+    TenantTransaction transaction(*core_, tenant_);
     for (size_t i = 0; i < accepted_.outputs.size(); ++i) {
       const session::Array& array = *accepted_.outputs[i];
       out.arrays.push_back(scheduler::Describe(*core_, array));
       out.values.emplace_back();
-      if (i < wanted.size() && wanted[i]) out.values.back() = arrays_->ReadAtOnce(tenant_, array);
+      if (i < wanted.size() && wanted[i])
+        out.values.back() = arrays_->ReadAtOnce(transaction, tenant_, array);
     }
     if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
     if (accepted_.task != nullptr && accepted_.task->printed != nullptr)
@@ -165,7 +166,7 @@ class OneSection final : public Engine::Together {
       : lock_(*core, tenant), scheduler_(*scheduler) {
     lock_.BeginTogether();
   }
-  ~OneSection() override { scheduler_.SendHeld(); }
+  ~OneSection() override { scheduler_.SendHeld(transaction); }
 
  private:
   Locked lock_;
@@ -195,7 +196,7 @@ class EngineImpl : public Engine {
           return arrays_.ReadForBody(tenant, array);
         },
         [this](const TenantId& tenant, const session::Array& array) {
-          return arrays_.ReadAtOnce(tenant, array);
+          return arrays_.ReadAtOnce(transaction, tenant, array);
         });
     core_.catalogue.add_observer(&core_.recorder);
     core_.catalogue.add_observer(&programs_);
@@ -214,16 +215,16 @@ class EngineImpl : public Engine {
     if (durability_ != nullptr) BeginDurability(recovered);
     ScheduleHousekeeping();
     scheduler_.MeasureWorkers();
-    Locked lock(core_);
-    scheduler_.health().Start();
+    GlobalTransaction transaction(core_);
+    scheduler_.health().Start(transaction);
   }
   ~EngineImpl() override {
     core_.accounts->room().Set(nullptr);
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
     {
-      Locked lock(core_);
-      scheduler_.BeginEnd();
+      GlobalTransaction transaction(core_);
+      scheduler_.BeginEnd(transaction);
     }
     core_.Stop();
     // In no section: buffers that go now are no news for a successor, which still has them.
@@ -249,18 +250,19 @@ class EngineImpl : public Engine {
     }
     // A job has a session too, and a quota of its own.
     int64_t limit = *core_.accounts->QuotaOf(tenant).sessions + core_.accounts->live_jobs(tenant);
-    Locked lock(core_);
+    GlobalTransaction transaction(core_);
     if (absl::Status admitted = AdmitSession(); !admitted.ok()) return admitted;
-    auto session = core_.catalogue.CreateSession(
-        tenant, id, ttl, core_.Now(), static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
+    auto session =
+        core_.catalogue.CreateSession(transaction, tenant, id, ttl, core_.Now(),
+                                      static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
     if (!session.ok()) return session.status();
     return Describe(**session);
   }
   absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override {
     auto id = session::ParseSessionName(name, "name");
     if (!id.ok()) return id.status();
-    Locked lock(core_, tenant);
-    auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    TenantTransaction transaction(core_, tenant);
+    auto session = core_.catalogue.FindSession(transaction, tenant, *id, core_.Now());
     if (!session.ok()) return session.status();
     return Describe(**session);
   }
@@ -275,8 +277,8 @@ class EngineImpl : public Engine {
                                                       const std::string& name) override {
     auto id = session::ParseSessionName(name, "name");
     if (!id.ok()) return id.status();
-    Locked lock(core_, tenant);
-    auto session = core_.catalogue.FindSession(tenant, *id, core_.Now());
+    TenantTransaction transaction(core_, tenant);
+    auto session = core_.catalogue.FindSession(transaction, tenant, *id, core_.Now());
     if (!session.ok()) return session.status();
     session::PrintedOutput::Piece piece = (*session)->printed.Take(kMaxPrintedBytes);
     v1::ReadPrintedResponse response;
@@ -352,10 +354,12 @@ class EngineImpl : public Engine {
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
-    Locked lock(core_, tenant);
-    auto found = core_.catalogue.FindSessionNamed(tenant, session, "session", core_.Now());
+    TenantTransaction transaction(core_, tenant);
+    auto found =
+        core_.catalogue.FindSessionNamed(transaction, tenant, session, "session", core_.Now());
     if (!found.ok()) return found.status();
-    for (uint64_t handle : release.handles()) core_.catalogue.ReleaseHandle(**found, handle);
+    for (uint64_t handle : release.handles())
+      core_.catalogue.ReleaseHandle(transaction, **found, handle);
     return absl::OkStatus();
   }
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
@@ -444,8 +448,8 @@ class EngineImpl : public Engine {
   std::vector<v1::Device> ListDevices() override;
   std::vector<v1::DeviceSample> SampleDevices() override;
   SpillSample SampleSpill() override {
-    Locked lock(core_);
-    return scheduler_.SampleSpill();
+    GlobalTransaction transaction(core_);
+    return scheduler_.SampleSpill(transaction);
   }
   void AwaitHealth(SteadyTime deadline) override;
   void DeviceBroke(const std::string& device, const std::string& why) override;
@@ -453,12 +457,12 @@ class EngineImpl : public Engine {
   bool Drain(SteadyTime deadline) override;
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
-    Locked lock(core_);
-    core_.recorder.Stop();
+    GlobalTransaction transaction(core_);
+    core_.recorder.Stop(transaction);
   }
 
   int MostWorkers() override {
-    Locked lock(core_);
+    GlobalTransaction transaction(core_);
     return scheduler_.most_workers();
   }
 
@@ -470,7 +474,7 @@ class EngineImpl : public Engine {
   // The code of modules, for those made before `modules_`.
   Programs::FindModule FindModule() {
     return [this](const TenantId& tenant, const std::string& name) {
-      return modules_.Find(tenant, name);
+      return modules_.Find(transaction, tenant, name);
     };
   }
 
@@ -494,7 +498,7 @@ absl::Status EngineImpl::AdmitSession() {
   if (!count) return absl::OkStatus();
   const int64_t free = count();
   if (free > 2 * core_.options.descriptor_reserve) return absl::OkStatus();
-  scheduler_.GiveDescriptors();
+  scheduler_.GiveDescriptors(transaction);
   if (free > core_.options.descriptor_reserve) return absl::OkStatus();
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
                   "the service has no file descriptors left for another session; end sessions, or "
@@ -506,12 +510,12 @@ absl::Status EngineImpl::AdmitSession() {
 void EngineImpl::BeginDurability(bool recovered) {
   std::vector<durable::JobRow> jobs;
   {
-    Locked lock(core_);
+    GlobalTransaction transaction(core_);
     if (recovered) {
-      durability_->Reconcile();
+      durability_->Reconcile(transaction);
     } else {
-      core_.recorder.ReadingDisk();
-      jobs = durability_->RestoreArrays();
+      core_.recorder.ReadingDisk(transaction);
+      jobs = durability_->RestoreArrays(transaction);
       for (const auto& [id, row] : durability_->definitions()) {
         if (row.kind == durable::DefinitionRow::kFunction)
           functions_.RestoreFromDisk(id, row.record);
@@ -523,15 +527,15 @@ void EngineImpl::BeginDurability(bool recovered) {
   for (const durable::JobRow& job : jobs) jobs_.RestoreFromDisk(job);
   STRIDE_CRASH_POINT("durable.jobs_restored");
   {
-    Locked lock(core_);
-    core_.recorder.DiskRead();
+    GlobalTransaction transaction(core_);
+    core_.recorder.DiskRead(transaction);
   }
   durability_->Start();
 }
 
 std::vector<v1::Device> EngineImpl::ListDevices() {
   std::vector<v1::Device> out;
-  Locked lock(core_);
+  GlobalTransaction transaction(core_);
   for (const auto& description : core_.broker->devices()) {
     const auto index = static_cast<int>(out.size());
     const DeviceHealth& health = scheduler_.health().of(index);
@@ -567,15 +571,17 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
 
 std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
   std::vector<v1::DeviceSample> out;
-  Locked lock(core_);
+  GlobalTransaction transaction(core_);
   for (size_t i = 0; i < core_.broker->devices().size(); ++i) {
     int device = static_cast<int>(i);
     const DeviceAccount& account = scheduler_.account(device);
     v1::DeviceSample& sample = out.emplace_back();
     sample.set_device(absl::StrCat("devices/", core_.broker->devices()[i].id()));
     SetTimestamp(core_.Now(), sample.mutable_time());
-    sample.set_arena_bytes(static_cast<int64_t>(scheduler_.memory().arena_bytes(device)));
-    sample.set_array_bytes(static_cast<int64_t>(scheduler_.memory().used_bytes(device)));
+    sample.set_arena_bytes(
+        static_cast<int64_t>(scheduler_.memory().arena_bytes(transaction, device)));
+    sample.set_array_bytes(
+        static_cast<int64_t>(scheduler_.memory().used_bytes(transaction, device)));
     sample.set_queue_depth(account.queue_depth);
     sample.set_queue_seconds(account.queue_seconds());
     sample.set_busy_seconds(account.busy_seconds);
@@ -583,37 +589,37 @@ std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
     sample.set_jobs_failed(account.failed);
     sample.set_upload_bytes(account.upload_bytes);
     sample.set_download_bytes(account.download_bytes);
-    sample.set_num_workers(scheduler_.num_workers(device));
+    sample.set_num_workers(scheduler_.num_workers(transaction, device));
     sample.set_worker_restarts(account.worker_restarts);
   }
   return out;
 }
 
 void EngineImpl::AwaitHealth(SteadyTime deadline) {
-  Locked lock(core_);
+  GlobalTransaction transaction(core_);
   auto known = [this] { return scheduler_.health().AllKnown(); };
-  lock.Await(absl::Condition(&known), deadline);
+  transaction.Await(absl::Condition(&known), deadline);
 }
 
 void EngineImpl::DeviceBroke(const std::string& device, const std::string& why) {
   auto index = operations_.FindDevice(device);
   if (!index.ok()) return;
-  Locked lock(core_);
-  scheduler_.health().Broke(*index, why);
+  GlobalTransaction transaction(core_);
+  scheduler_.health().Broke(transaction, *index, why);
 }
 
 bool EngineImpl::Responds(absl::Duration patience) {
   auto answered = std::make_shared<absl::Notification>();
   core_.executor.Run([this, answered] {
-    { Locked lock(core_); }
+    { GlobalTransaction transaction(core_); }
     answered->Notify();
   });
   return Await(*answered, core_.Now() + patience);
 }
 
 v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
-  Locked lock(core_, tenant);
-  scheduler_.ChargeWorkers(tenant);
+  TenantTransaction transaction(core_, tenant);
+  scheduler_.ChargeWorkers(transaction, tenant);
   v1::Usage usage = core_.accounts->Describe(tenant);
   const identity::Quota quota = core_.accounts->QuotaOf(tenant);
   auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
@@ -622,8 +628,9 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
     line->set_used(used);
     if (limit.has_value()) line->set_limit(*limit);
   };
-  add("operations", scheduler_.num_unfinished(tenant), quota.operations);
-  int64_t sessions = core_.catalogue.NumSessions(tenant) - core_.accounts->live_jobs(tenant);
+  add("operations", scheduler_.num_unfinished(transaction, tenant), quota.operations);
+  int64_t sessions =
+      core_.catalogue.NumSessions(transaction, tenant) - core_.accounts->live_jobs(tenant);
   add("sessions", std::max<int64_t>(0, sessions), quota.sessions);
   add("region-bytes", regions_.bytes(tenant), quota.region_bytes);
   return usage;
@@ -632,10 +639,10 @@ v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
 bool EngineImpl::Drain(SteadyTime deadline) {
   bool ended = false;
   {
-    Locked lock(core_);
+    GlobalTransaction transaction(core_);
     core_.draining = true;
     auto idle = [this] { return scheduler_.num_unfinished() == 0; };
-    ended = lock.Await(absl::Condition(&idle), deadline);
+    ended = transaction.Await(absl::Condition(&idle), deadline);
   }
   if (durability_ != nullptr) durability_->Flush(deadline);
   return ended;
@@ -647,19 +654,19 @@ void EngineImpl::ScheduleHousekeeping() {
     scheduler_.MeasureWorkers();
     // One by one: it may take some time, and is nobody else's.
     ForEachBit(core_.used_stripes.load(), [this](int stripe) {
-      Locked lock(core_, stripe);
-      scheduler_.memory().Reclaim();
-      core_.recorder.Trim(stripe);
+      TenantTransaction transaction(core_, stripe);
+      scheduler_.memory().Reclaim(transaction);
+      core_.recorder.Trim(transaction, stripe);
     });
     {
-      Locked lock(core_);
-      for (const auto& session : core_.catalogue.CloseExpiredSessions(core_.Now())) {
+      GlobalTransaction transaction(core_);
+      for (const auto& session : core_.catalogue.CloseExpiredSessions(transaction, core_.Now())) {
         core_.executor.Run([this, session] { EndSession(&core_, &scheduler_, *session); });
       }
-      core_.catalogue.TakeExpiredArrays(core_.Now());
+      core_.catalogue.TakeExpiredArrays(transaction, core_.Now());
       arrays_.EndLeases(core_.Now());
       exports_.EndExpired(core_.Now());
-      scheduler_.Housekeep();
+      scheduler_.Housekeep(transaction);
     }
     ScheduleHousekeeping();
   });

@@ -134,7 +134,7 @@ class Jobs {
                               uint64_t* durable_number);
   absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
   void EndUnrun(const RecordPtr& record, const absl::Status& status);
-  void RestoreRow(Record& record, uint64_t row);
+  void RestoreRow(GlobalTransaction& transaction, Record& record, uint64_t row);
   static AcceptedJob AcceptedOf(const Record& record);
   // On disk, where jobs are kept there. Caller holds our lock and not the engine's, which is asked
   // for when the long part is done.
@@ -146,8 +146,8 @@ class Jobs {
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
   // Both locks are held.
-  void Save(const Record& record);
-  void Forget(const Record& record);
+  void Save(TenantTransaction& transaction, const Record& record);
+  void Forget(GlobalTransaction& transaction, const Record& record);
   // Caller holds our lock.
   void CancelAll(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed. Caller holds our
@@ -160,12 +160,12 @@ class Jobs {
     absl::Status error;
     bool all_done = true;
   };
-  Progress Look(const Record& record) const;
+  Progress Look(TenantTransaction& transaction, const Record& record) const;
   // The job's timelines and results, as they are now.
-  v1::Job DescribeWork(const Record& record) const;
-  void Advance(Record& record, const Progress& seen);
+  v1::Job DescribeWork(TenantTransaction& transaction, const Record& record) const;
+  void Advance(TenantTransaction& transaction, Record& record, const Progress& seen);
   // `now`: the job in its new state.
-  void AddEvent(Record& record, v1::Job now);
+  void AddEvent(TenantTransaction& transaction, Record& record, v1::Job now);
   // Takes what its kernels printed.
   void AddPrinted(const Record& record, v1::Job* work) const;
   // Part of Update. `work`: DescribeWork.

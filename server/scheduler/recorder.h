@@ -14,6 +14,7 @@
 #include "server/keeper/keeper.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
+#include "server/scheduler/transaction.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
 
@@ -56,62 +57,64 @@ class Recorder : public session::Catalogue::Observer {
   void Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journals> journals,
              uint64_t last_id);
   // Nothing that happens from here on is meant to be found by a successor.
-  void Stop();
+  void Stop(GlobalTransaction& transaction);
   bool on() const { return on_.load(std::memory_order_relaxed); }  // any thread
   // A daemon survived the recovery from them. Caller has all.
-  void Recovered();
+  void Recovered(GlobalTransaction& transaction);
   // Until the second, a successor is to read the disk anew, whatever else the journals have. Caller
   // has all.
-  void ReadingDisk();
-  void DiskRead() { disk_read_ = true; }
+  void ReadingDisk(GlobalTransaction& transaction);
+  void DiskRead(GlobalTransaction& transaction) { disk_read_ = true; }
 
-  void Commit() {
-    if (started_) WriteChanges();
+  void Commit(TenantTransaction& transaction) {
+    if (started_) WriteChanges(transaction);
   }
 
   // Gives back memory that the stripe's journal needs no more. Caller has the stripe.
-  void Trim(int stripe);
+  void Trim(TenantTransaction& transaction, int partition);
 
   // --- the catalogue's; of sessions with all ---
-  void Added(session::Session& session) override;
-  void Removed(session::Session& session) override;
-  void Added(const std::shared_ptr<session::Array>& array) override;
-  void Removed(session::Array& array) override;
+  void Added(GlobalTransaction& transaction, session::Session& session) override;
+  void Removed(GlobalTransaction& transaction, session::Session& session) override;
+  void Added(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array) override;
+  void Removed(TenantTransaction& transaction, session::Array& array) override;
 
   // Something of it is not as it was when it was added.
-  void Changed(const std::shared_ptr<session::Array>& array);
+  void Changed(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array);
 
   // The task is about to enter its buffers' order: decides whether it is recorded.
-  void Accepted(const std::shared_ptr<Task>& task);
+  void Accepted(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   // It was sent, taken back, or has ended.
-  void Changed(Task& task);
+  void Changed(TenantTransaction& transaction, Task& task);
 
   // A task that an earlier daemon had sent waits again. Caller has all.
-  void TakenBack(const Task& task);
+  void TakenBack(GlobalTransaction& transaction, const Task& task);
 
   // Has the keeper take an arena; any thread. It may be used once this is OK.
   absl::Status StoreArena(const store::Arena& arena);
   // Caller has all, as for what follows.
-  void Added(const store::Arena& arena, const Lane& lane);
-  void Removed(const store::Arena& arena, const Lane& lane);
+  void Added(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
+  void Removed(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
 
   // Has the keeper take what tells of a worker after our death: its status page and its process.
   // Any thread. The id of its record; 0 without a journal.
   uint64_t StoreWorker(broker::Worker& worker);
-  void WorkerAdopted(uint64_t record, const Lane& lane);
-  void WorkerGone(const TenantId& tenant, uint64_t record);
+  void WorkerAdopted(GlobalTransaction& transaction, uint64_t record, const Lane& lane);
+  void WorkerGone(GlobalTransaction& transaction, const TenantId& tenant, uint64_t record);
 
   // Jobs and modules, which know when they change. Caller has the tenant's stripe.
   uint64_t NewId() { return ++last_id_; }  // any thread
-  void Set(const TenantId& tenant, recovery::Kind kind, uint64_t id,
+  void Set(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind, uint64_t id,
            const google::protobuf::MessageLite& record);
-  void Erase(const TenantId& tenant, recovery::Kind kind, uint64_t id);
+  void Erase(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind,
+             uint64_t id);
   // Of whose record it is that nothing tells any more.
-  void EraseWherever(recovery::Kind kind, uint64_t id);
+  void EraseWherever(GlobalTransaction& transaction, recovery::Kind kind, uint64_t id);
   // One that an earlier daemon recorded: its record goes with it.
-  void Adopt(const TenantId& tenant, Replay& replay, uint64_t record);
+  void Adopt(TenantTransaction& transaction, const TenantId& tenant, Replay& replay,
+             uint64_t record);
 
-  void RecordBuffer(const std::shared_ptr<store::Buffer>& buffer);
+  void RecordBuffer(TenantTransaction& transaction, const std::shared_ptr<store::Buffer>& buffer);
 
  private:
   // A stripe's, guarded by its lock.
@@ -125,12 +128,12 @@ class Recorder : public session::Catalogue::Observer {
     std::shared_ptr<DeadRecords> dead_replays;
     std::unique_ptr<Scratch> scratch;
   };
-  Part& PartOf(const TenantId& tenant);
-  void WriteChanges();
-  void WriteChanges(int stripe);
-  void WriteBuffers(int stripe, Part& part);
-  void WriteCommon();
-  void RecordTask(const std::shared_ptr<Task>& task);
+  Part& PartOf(TenantTransaction& transaction, const TenantId& tenant);
+  void WriteChanges(TenantTransaction& transaction);
+  void WriteChanges(TenantTransaction& transaction, int partition);
+  void WriteBuffers(int partition, Part& part);
+  void WriteCommon(GlobalTransaction& transaction);
+  void RecordTask(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void Write(const session::Array& array, Part& part);
   static void Write(store::Buffer& buffer, Part& part);
   void Write(Task& task, Part& part);
@@ -145,7 +148,7 @@ class Recorder : public session::Catalogue::Observer {
   keeper::Keeper* keeper_ = nullptr;
   std::unique_ptr<recovery::Journals> journals_;
   std::atomic<uint64_t> last_id_{0};
-  std::array<Part, kNumStripes> parts_;
+  PerPartition<Part> parts_;
   // Of a section of all.
   uint64_t touched_ = 0;               // whose tenants' things it changed, one bit each
   std::vector<std::string> removals_;  // descriptors of no use after the commit

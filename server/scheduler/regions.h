@@ -53,10 +53,10 @@ class Regions : public session::Catalogue::Observer {
   int64_t bytes(const TenantId& tenant) const;
 
   // --- the catalogue's; caller holds the lock ---
-  void Added(session::Session&) override {}
-  void Removed(session::Session& session) override;
-  void Added(const std::shared_ptr<session::Array>&) override {}
-  void Removed(session::Array&) override {}
+  void Added(GlobalTransaction&, session::Session&) override {}
+  void Removed(GlobalTransaction& transaction, session::Session& session) override;
+  void Added(TenantTransaction&, const std::shared_ptr<session::Array>&) override {}
+  void Removed(TenantTransaction&, session::Array&) override {}
 
  private:
   // What regions take. Outlives this in the places that it gave.

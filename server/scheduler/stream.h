@@ -29,7 +29,7 @@ class Stream : public Conductor {
          ops::Pieces pieces);
 
   void Run() override;
-  void Stop() override;
+  void Stop(TenantTransaction& transaction) override;
 
  private:
   struct Flying {

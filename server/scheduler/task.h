@@ -29,6 +29,7 @@
 namespace stride::scheduler {
 
 struct Lane;
+class TenantTransaction;
 
 // What runs a task that is on no lane by others, which are its pieces.
 class Conductor {
@@ -36,8 +37,8 @@ class Conductor {
   virtual ~Conductor() = default;
   // Long, and without the lock.
   virtual void Run() = 0;
-  // Caller has all. What is under way is cancelled; the task ends soon after.
-  virtual void Stop() = 0;
+  // Cancels what is in flight. The task ends soon after.
+  virtual void Stop(TenantTransaction& transaction) = 0;
 };
 
 // kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death, or a recall, takes kDispatched
