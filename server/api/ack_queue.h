@@ -12,7 +12,8 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/download.h"
+#include "server/scheduler/operation_handle.h"
 #include "server/session/array_description.h"
 #include "stride/v1/array.pb.h"
 
@@ -28,7 +29,7 @@ struct PendingAck {
   session::PendingArrays pending;
   std::vector<v1::Array> arrays;
   // kWait, and what is told beside how it ended.
-  std::shared_ptr<scheduler::Ticket> ticket;
+  std::shared_ptr<scheduler::OperationHandle> ticket;
   std::vector<bool> wanted;  // WantedInline
   bool timeline = false;
   std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch

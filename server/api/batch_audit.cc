@@ -32,7 +32,7 @@ class BatchAudit::Batch {
   ~Batch() { log_->Write(std::move(record_)); }
 
   bool full() const { return num_accepted >= kMaxOperations || Now() - begin_ > kMaxAge; }
-  void Ended(const scheduler::Ticket& ticket, const absl::Status& status) {
+  void Ended(const scheduler::OperationHandle& ticket, const absl::Status& status) {
     v1::Timeline timeline = ticket.timeline();
     std::lock_guard lock(mutex_);
     AddWork(timeline, &record_);
@@ -50,14 +50,16 @@ class BatchAudit::Batch {
   audit::Record record_;  // guarded by mutex_
 };
 
-void BatchAudit::Accepted(const std::shared_ptr<scheduler::Ticket>& ticket) {
+void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& ticket,
+                          scheduler::SubmitBatch* batch) {
   if (call_.audit_log() == nullptr) return;
   if (batch_ == nullptr || batch_->full())
     batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
   ++batch_->num_accepted;
-  scheduler::Ticket& operation = *ticket;
+  scheduler::OperationHandle& operation = *ticket;
   operation.OnDone(
-      [batch = batch_, ticket](const absl::Status& status) { batch->Ended(*ticket, status); });
+      [batch = batch_, ticket](const absl::Status& status) { batch->Ended(*ticket, status); },
+      batch);
 }
 
 }  // namespace stride::api

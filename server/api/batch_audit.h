@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "server/api/call.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/operation_handle.h"
 
 namespace stride::api {
 
@@ -19,7 +19,8 @@ class BatchAudit {
   // `call` and its log must outlive it, save that lines under way need the log alone.
   explicit BatchAudit(const Call& call) : call_(call) {}
 
-  void Accepted(const std::shared_ptr<scheduler::Ticket>& ticket);
+  void Accepted(const std::shared_ptr<scheduler::OperationHandle>& ticket,
+                scheduler::SubmitBatch* batch = nullptr);
 
  private:
   class Batch;

@@ -21,9 +21,8 @@ namespace stride::api {
 namespace {
 
 constexpr absl::Duration kShortestRenewal = absl::Milliseconds(100);
-// Commands that are given to the engine in one section of its lock: others wait for it some 0.1 ms
-// at most.
-constexpr size_t kTogether = 16;
+// Commands in one batch. Other calls of the tenant wait for it, some 0.1 ms at most.
+constexpr size_t kMostInBatch = 16;
 
 // The room for more goes once they are answered.
 constexpr size_t kKeptAcks = 1024;
@@ -31,10 +30,10 @@ constexpr size_t kKeptAcks = 1024;
 // Answers that are there wait so long for one that is not: a message costs the client more.
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
-// Whether the engine takes it without waiting for anything.
-bool IsImmediate(const v1::Command& command) {
+// Whether a batch accepts it.
+bool MayBatch(const v1::Command& command) {
   return command.has_release() ||
-         (command.has_operation() && !command.operation().has_program_call());
+         (command.has_operation() && scheduler::SubmitBatch::Accepts(command.operation()));
 }
 
 absl::Time FromProto(const google::protobuf::Timestamp& time) {
@@ -117,7 +116,7 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
 }
 
-void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
+void Describe(const scheduler::OperationHandle& ticket, v1::CommandResult* result) {
   ticket.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
@@ -165,22 +164,22 @@ absl::Status ExecuteStream::ReadAll() {
 }
 
 bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
-  absl::InlinedVector<PendingAck, kTogether> acks;
-  std::unique_ptr<scheduler::Engine::Together> together;
+  absl::InlinedVector<PendingAck, kMostInBatch> acks;
+  std::unique_ptr<scheduler::SubmitBatch> batch;
   for (int i = 0; i < request->commands_size(); ++i) {
     LentCode code;
     absl::Status has_code = code.Lend(request, i);
     const v1::Command& command = request->commands(i);
     const bool more = i + 1 < request->commands_size();
     const absl::Duration delay = engine_.accounts().UploadDelay(call_.tenant());
-    if (delay > absl::ZeroDuration() || !IsImmediate(command)) {
-      together.reset();
-    } else if (together == nullptr && more) {
-      together = engine_.BeginTogether(call_.tenant());
+    if (delay > absl::ZeroDuration() || !MayBatch(command)) {
+      batch.reset();
+    } else if (batch == nullptr && more) {
+      batch = engine_.BeginBatch(call_.tenant());
     }
-    Take(command, std::move(has_code), delay, &acks.emplace_back());
-    if (more && acks.size() < kTogether && together != nullptr) continue;
-    together.reset();
+    Take(command, std::move(has_code), delay, batch.get(), &acks.emplace_back());
+    if (more && acks.size() < kMostInBatch && batch != nullptr) continue;
+    batch.reset();
     if (!queue_.Push(absl::MakeSpan(acks), more)) return false;
     acks.clear();
   }
@@ -209,7 +208,8 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
 }
 
 void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
-                         absl::Duration upload_delay, PendingAck* ack) {
+                         absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                         PendingAck* ack) {
   ack->id = command.id();
   if (!has_code.ok() && !command.has_operation()) {
     ack->status = std::move(has_code);
@@ -217,10 +217,11 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
   }
   switch (command.kind_case()) {
     case v1::Command::kOperation:
-      TakeOperation(command, std::move(has_code), upload_delay, ack);
+      TakeOperation(command, std::move(has_code), upload_delay, batch, ack);
       break;
     case v1::Command::kRelease:
-      ack->status = engine_.Release(call_.tenant(), session_, command.release());
+      ack->status = batch != nullptr ? batch->Release(session_, command.release())
+                                     : engine_.Release(call_.tenant(), session_, command.release());
       break;
     case v1::Command::kFetch:
       TakeFetch(command.fetch(), ack);
@@ -236,7 +237,8 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
 }
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
-                                  absl::Duration upload_delay, PendingAck* ack) {
+                                  absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                                  PendingAck* ack) {
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = std::move(has_code);
@@ -244,7 +246,9 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;
   if (status.ok()) {
-    auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
+    auto ticket = batch != nullptr
+                      ? batch->Submit(session_, command.operation(), *deadline)
+                      : engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
     status = ticket.status();
     by_engine = !status.ok();
     if (ticket.ok()) {
@@ -256,18 +260,20 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    if (!by_engine) engine_.Refuse(call_.tenant(), session_, command.operation(), status);
+    if (!by_engine && batch != nullptr) batch->Refuse(session_, command.operation(), status);
+    if (!by_engine && batch == nullptr)
+      engine_.Refuse(call_.tenant(), session_, command.operation(), status);
     ack->status = std::move(status);
-    if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel();
+    if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel(batch);
     return;
   }
-  operations_->Accepted(*ack->ticket);
-  audit_.Accepted(ack->ticket);
+  operations_->Accepted(*ack->ticket, batch);
+  audit_.Accepted(ack->ticket, batch);
   if (command.wait() || !ack->wanted.empty()) {
     ack->kind = PendingAck::Kind::kWait;
     ack->timeline = command.wait();
   } else {
-    if (!ack->ticket->NotePending(&ack->pending)) ack->arrays = ack->ticket->Describe();
+    if (!ack->ticket->NotePending(&ack->pending, batch)) ack->arrays = ack->ticket->Describe(batch);
     ack->ticket.reset();  // it holds arrays
   }
 }

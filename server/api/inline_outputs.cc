@@ -50,7 +50,8 @@ std::vector<bool> WantedInline(const v1::Operation& operation) {
   return wanted;
 }
 
-absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket) {
+absl::Status CheckInlineSize(const std::vector<bool>& wanted,
+                             const scheduler::OperationHandle& ticket) {
   int64_t total = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) total += ticket.OutputBytes(static_cast<int>(i)) + kResultOverhead;
@@ -58,7 +59,7 @@ absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::T
   return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
 }
 
-bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
+bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Outcome outcome,
                 Results* results) {
   bool complete = true;
   for (size_t i = 0; i < outcome.arrays.size(); ++i) {
@@ -72,7 +73,7 @@ bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outc
   return complete;
 }
 
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& ticket,
                          SteadyTime deadline, Results* results) {
   for (int i = 0; i < results->size() && i < static_cast<int>(wanted.size()); ++i) {
     v1::Result* result = results->Mutable(i);

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/operation_handle.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
@@ -38,14 +38,15 @@ std::vector<bool> WantedInline(const v1::Operation& operation);
 
 // Sizes are known from acceptance on, so that results too large for their reply are refused before
 // they are computed: SIZE_LIMIT.
-absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket);
+absl::Status CheckInlineSize(const std::vector<bool>& wanted,
+                             const scheduler::OperationHandle& ticket);
 
 using Results = google::protobuf::RepeatedPtrField<v1::Result>;
 // Of a ticket that has succeeded: one result for each output, with the bytes of the wanted ones.
 // False: of some of these bytes that takes a wait, which ReadMissing is for.
-bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
+bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Outcome outcome,
                 Results* results);
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& ticket,
                          SteadyTime deadline, Results* results);
 
 // SIZE_LIMIT: results of `size` bytes do not fit one message.

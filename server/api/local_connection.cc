@@ -67,7 +67,7 @@ absl::Status WrongKind(std::string_view where) {
 }
 
 // OK once it has ended, well or not. Otherwise why nobody waits for that any more.
-absl::Status AwaitEnd(const Call& call, scheduler::Ticket& ticket) {
+absl::Status AwaitEnd(const Call& call, scheduler::OperationHandle& ticket) {
   for (;;) {
     const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
     ticket.Wait(until).IgnoreError();

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/operation_handle.h"
 
 namespace stride::api {
 
@@ -25,7 +25,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(scheduler::Ticket& ticket);
+  void Accepted(scheduler::OperationHandle& ticket, scheduler::SubmitBatch* batch = nullptr);
   void Refused(const absl::Status& error);
   // Ends a stretch of operations: the number of the last one so far; 0: there was none.
   uint64_t Mark();

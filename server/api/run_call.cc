@@ -73,7 +73,7 @@ void RunCall::Refuse(const absl::Status& status) {
 
 void RunCall::Begin(absl::Duration upload_delay) {
   absl::Status status = operation_.Submit(*call_, upload_delay);
-  const std::shared_ptr<scheduler::Ticket> ticket = operation_.ticket();
+  const std::shared_ptr<scheduler::OperationHandle> ticket = operation_.ticket();
   {
     absl::MutexLock lock(&mutex_);
     if (status.ok() && gone_) status = call_->EndOfWait();

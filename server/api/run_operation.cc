@@ -33,7 +33,7 @@ absl::Status RunOperation::TakeResults(bool* complete) {
   // What is found out late, such as arguments that do not fit the compiled kernel, has a field too.
   absl::Status status = PrefixField(ticket_->Wait(SteadyTime::InfiniteFuture()), "operation.");
   if (!status.ok()) return status;
-  scheduler::Ticket::Outcome outcome = ticket_->TakeOutcome(wanted_);
+  scheduler::OperationHandle::Outcome outcome = ticket_->TakeOutcome(wanted_);
   *response_.mutable_timeline() = std::move(outcome.timeline);
   response_.set_printed(std::move(outcome.printed.text));
   response_.set_dropped_lines(outcome.printed.dropped_lines);

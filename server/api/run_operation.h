@@ -28,7 +28,7 @@ class RunOperation {
   // Waits for the tenant's rate of uploads, and submits. From then on there is a ticket, perhaps
   // after an error too, whose work nobody wants.
   absl::Status Submit(Call& call, absl::Duration upload_delay);
-  const std::shared_ptr<scheduler::Ticket>& ticket() const { return ticket_; }
+  const std::shared_ptr<scheduler::OperationHandle>& ticket() const { return ticket_; }
 
   // Of a ticket that is done: its error, or its results into the response, all that needs no wait.
   absl::Status TakeResults(bool* complete);
@@ -41,7 +41,7 @@ class RunOperation {
   scheduler::Engine& engine_;
   const v1::RunRequest& request_;
   v1::RunResponse& response_;
-  std::shared_ptr<scheduler::Ticket> ticket_;
+  std::shared_ptr<scheduler::OperationHandle> ticket_;
   std::vector<bool> wanted_;  // WantedInline
 };
 

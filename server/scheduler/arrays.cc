@@ -14,6 +14,7 @@
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/sharded.h"
 #include "server/scheduler/sharded_transfers.h"
 #include "server/scheduler/shared_by_copy.h"
@@ -166,7 +167,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
   if (!accepted.ok()) return accepted.status();
   GlobalTransaction transaction(*core_);
   accepted->outputs[0]->expire_time = *expire;
-  core_->recorder.Changed(transaction, accepted->outputs[0]);
+  core_->recorder->Changed(transaction, accepted->outputs[0]);
   if (core_->durability != nullptr) core_->durability->Changed(transaction, *accepted->outputs[0]);
   return Describe(*core_, *accepted->outputs[0]);
 }
@@ -832,7 +833,7 @@ void Arrays::EndLeases(GlobalTransaction& transaction, std::vector<Incoming>& re
         MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
                   "the upload was left incomplete and its lease has ended; put the array again"));
     array->buffer->KeepOnly(-1);  // the partial bytes
-    core_->recorder.Changed(transaction, array);
+    core_->recorder->Changed(transaction, array);
     incoming.receiving = nullptr;
   }
   std::erase_if(receiving, [](const Incoming& incoming) { return incoming.receiving == nullptr; });

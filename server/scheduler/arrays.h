@@ -11,10 +11,12 @@
 #include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/download.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/upload.h"
+#include "stride/v1/array_service.pb.h"
 
 namespace stride::recovery {
 class ReceivingRecord;

@@ -18,8 +18,7 @@
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
 #include "server/scheduler/device_account.h"
-#include "server/scheduler/engine.h"
-#include "server/scheduler/recorder.h"
+#include "server/scheduler/options.h"
 #include "server/scheduler/transaction.h"
 #include "server/session/catalogue.h"
 #include "server/session/tenant_accounts.h"
@@ -41,6 +40,7 @@ inline std::vector<std::string> DeviceIds(const broker::Broker& broker) {
 }
 
 class Durability;
+class Recorder;
 
 inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool host_memory) {
   wire::DeviceDescription place;
@@ -55,11 +55,8 @@ inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool
 // the tenant's (transaction.h). What belongs to no tenant changes in global transactions, or has a
 // lock of its own (docs/architecture.md, "Transactions").
 struct Core {
-  Core(EngineOptions options, broker::Broker* broker)
-      : options(std::move(options)),
-        broker(broker),
-        memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
-        disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)) {}
+  Core(EngineOptions options, broker::Broker* broker);
+  ~Core();
 
   const EngineOptions options;
   broker::Broker* const broker;
@@ -88,7 +85,7 @@ struct Core {
 
   session::Catalogue catalogue{accounts};
   bool draining = false;
-  Recorder recorder{this};
+  const std::unique_ptr<Recorder> recorder;
   Durability* durability = nullptr;  // null: nothing is kept on disk
 
   Timer timer;

@@ -15,6 +15,7 @@
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/fates.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
 #include "server/wire/status_page.h"
@@ -144,7 +145,7 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
     for (const auto& dependent : dependents) Evaluate(transaction, dependent);
   }
   if (lane.packet.empty()) return false;
-  core_->recorder.Commit(transaction);  // a successor must know what may have begun
+  core_->recorder->Commit(transaction);  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
   if (transaction.is_batch()) {  // the batch may be long, and the worker has nothing to do
@@ -460,7 +461,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
   for (const auto& [task, status] : ended) Complete(transaction, task, status);
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
-  core_->recorder.WorkerGone(transaction, lane.tenant, record);
+  core_->recorder->WorkerGone(transaction, lane.tenant, record);
   for (const auto& task : again) {
     if (!task->recall.ok() && task->state == TaskState::kWaiting)
       EndUnrun(transaction, task, task->recall);

@@ -22,6 +22,7 @@
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/programs.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/recovery.h"
 #include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
@@ -31,9 +32,52 @@
 namespace stride::scheduler {
 namespace {
 
-class TaskTicket : public Ticket {
+// The transaction of a batch is the one in which all of its calls happen.
+class TenantBatch final : public SubmitBatch {
  public:
-  TaskTicket(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
+  struct Parts {
+    Core* core;
+    Scheduler* scheduler;
+    Operations* operations;
+    Arrays* arrays;
+  };
+  TenantBatch(Parts parts, const TenantId& tenant)
+      : parts_(parts), tenant_(tenant), transaction_(*parts.core, tenant) {
+    transaction_.BeginBatch();
+  }
+  ~TenantBatch() override { parts_.scheduler->SendHeld(transaction_); }
+
+  TenantTransaction& transaction() { return transaction_; }
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
+                                                          const v1::Operation& operation,
+                                                          SteadyTime deadline) override;
+  void Refuse(const std::string& session, const v1::Operation& operation,
+              const absl::Status& status) override {
+    parts_.operations->Refuse(transaction_, tenant_, session, operation, status);
+  }
+  absl::Status Release(const std::string& session, const v1::Release& release) override {
+    return parts_.operations->Release(transaction_, tenant_, session, release);
+  }
+
+ private:
+  const Parts parts_;
+  const TenantId tenant_;
+  TenantTransaction transaction_;
+  OneMoment moment_;
+};
+
+class TaskHandle : public OperationHandle {
+ private:
+  // Calls `function` with the batch's transaction, or with one of its own.
+  template <typename Function>
+  auto InTransaction(SubmitBatch* batch, Function function) const {
+    if (batch != nullptr) return function(static_cast<TenantBatch*>(batch)->transaction());
+    TenantTransaction transaction(*core_, tenant_);
+    return function(transaction);
+  }
+
+ public:
+  TaskHandle(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
              Operations::Accepted accepted)
       : core_(core),
         scheduler_(scheduler),
@@ -58,53 +102,31 @@ class TaskTicket : public Ticket {
     }
     return true;
   }
-  void Cancel() override {
+  void Cancel(SubmitBatch* batch) override {
     if (accepted_.task == nullptr) return;
-    GlobalTransaction transaction(*core_);
-    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(transaction, helper);
-    scheduler_->Cancel(transaction, accepted_.task);
+    InTransaction(batch, [&](TenantTransaction& transaction) {
+      for (const auto& helper : accepted_.helpers) scheduler_->Cancel(transaction, helper);
+      scheduler_->Cancel(transaction, accepted_.task);
+    });
   }
-  void OnDone(Done callback) override {
-    TenantTransaction transaction(*core_, tenant_);
-    const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
-    if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
-      accepted_.task->on_done.push_back(std::move(callback));
-      return;
-    }
-    // Called when the last of them has ended; the count is only touched in sections.
-    struct Last {
-      Core* core;
-      TenantId tenant;
-      std::vector<std::shared_ptr<Task>> tasks;
-      Done callback;
-      int left = 0;
-    };
-    auto last = std::make_shared<Last>(Last{core_, tenant_, Awaited(), std::move(callback)});
-    auto tell = [last] { last->callback(FirstError(last->tasks)); };
-    for (const auto& task : last->tasks) {
-      if (task->state == TaskState::kDone) continue;
-      ++last->left;
-      task->on_done.push_back([last, tell](const absl::Status&) {
-        {
-          TenantTransaction transaction(*last->core, last->tenant);
-          if (--last->left > 0) return;
-        }
-        tell();
-      });
-    }
-    if (last->left == 0) transaction.Defer(tell);
+  void OnDone(Done callback, SubmitBatch* batch) override {
+    InTransaction(batch, [&](TenantTransaction& transaction) {
+      AddCallback(transaction, std::move(callback));
+    });
   }
-  void Describe(absl::FunctionRef<v1::Array*()> add) const override {
-    TenantTransaction transaction(*core_, tenant_);
-    for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
+  void Describe(absl::FunctionRef<v1::Array*()> add, SubmitBatch* batch) const override {
+    InTransaction(batch, [&](TenantTransaction&) {
+      for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
+    });
   }
-  bool NotePending(session::PendingArrays* outputs) const override {
-    TenantTransaction transaction(*core_, tenant_);
-    for (const auto& array : accepted_.outputs) {
-      if (!session::IsPending(*array)) return false;
-    }
-    for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
-    return true;
+  bool NotePending(session::PendingArrays* outputs, SubmitBatch* batch) const override {
+    return InTransaction(batch, [&](TenantTransaction&) {
+      for (const auto& array : accepted_.outputs) {
+        if (!session::IsPending(*array)) return false;
+      }
+      for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
+      return true;
+    });
   }
   v1::Timeline timeline() const override {
     if (accepted_.task == nullptr) return {};
@@ -138,7 +160,36 @@ class TaskTicket : public Ticket {
   }
 
  private:
-  // Of tasks that have ended, in the order of the list.
+  void AddCallback(TenantTransaction& transaction, Done callback) {
+    const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
+    if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
+      accepted_.task->on_done.push_back(std::move(callback));
+      return;
+    }
+    // Called when the last of them has ended. The count changes in transactions.
+    struct Last {
+      Core* core;
+      TenantId tenant;
+      std::vector<std::shared_ptr<Task>> tasks;
+      Done callback;
+      int left = 0;
+    };
+    auto last = std::make_shared<Last>(Last{core_, tenant_, Awaited(), std::move(callback)});
+    auto call = [last] { last->callback(FirstError(last->tasks)); };
+    for (const auto& task : last->tasks) {
+      if (task->state == TaskState::kDone) continue;
+      ++last->left;
+      task->on_done.push_back([last, call](const absl::Status&) {
+        {
+          TenantTransaction transaction(*last->core, last->tenant);
+          if (--last->left > 0) return;
+        }
+        call();
+      });
+    }
+    if (last->left == 0) transaction.Defer(call);
+  }
+  // The first error of tasks that have ended, in the order of the list.
   static absl::Status FirstError(const std::vector<std::shared_ptr<Task>>& tasks) {
     for (const auto& task : tasks) {
       if (!task->result.ok()) return task->result;
@@ -160,19 +211,14 @@ class TaskTicket : public Ticket {
   const Operations::Accepted accepted_;
 };
 
-class OneSection final : public Engine::Together {
- public:
-  OneSection(Core* core, Scheduler* scheduler, const TenantId& tenant)
-      : lock_(*core, tenant), scheduler_(*scheduler) {
-    lock_.BeginTogether();
-  }
-  ~OneSection() override { scheduler_.SendHeld(transaction); }
-
- private:
-  Locked lock_;
-  OneMoment moment_;
-  Scheduler& scheduler_;
-};
+absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(const std::string& session,
+                                                                     const v1::Operation& operation,
+                                                                     SteadyTime deadline) {
+  auto accepted = parts_.operations->Submit(transaction_, tenant_, session, operation, deadline);
+  if (!accepted.ok()) return accepted.status();
+  return MakePooled<TaskHandle>(parts_.core, parts_.scheduler, parts_.arrays, tenant_,
+                                *std::move(accepted));
+}
 
 class EngineImpl : public Engine {
  public:
@@ -195,10 +241,11 @@ class EngineImpl : public Engine {
         [this](const TenantId& tenant, const std::shared_ptr<session::Array>& array) {
           return arrays_.ReadForBody(tenant, array);
         },
-        [this](const TenantId& tenant, const session::Array& array) {
+        [this](TenantTransaction& transaction, const TenantId& tenant,
+               const session::Array& array) {
           return arrays_.ReadAtOnce(transaction, tenant, array);
         });
-    core_.catalogue.add_observer(&core_.recorder);
+    core_.catalogue.add_observer(core_.recorder.get());
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
@@ -227,7 +274,7 @@ class EngineImpl : public Engine {
       scheduler_.BeginEnd(transaction);
     }
     core_.Stop();
-    // In no section: buffers that go now are no news for a successor, which still has them.
+    // In no transaction: buffers that go now are no news for a successor, which still has them.
     core_.durability = nullptr;
     scheduler_.DropUnfinished();
   }
@@ -251,7 +298,7 @@ class EngineImpl : public Engine {
     // A job has a session too, and a quota of its own.
     int64_t limit = *core_.accounts->QuotaOf(tenant).sessions + core_.accounts->live_jobs(tenant);
     GlobalTransaction transaction(core_);
-    if (absl::Status admitted = AdmitSession(); !admitted.ok()) return admitted;
+    if (absl::Status admitted = AdmitSession(transaction); !admitted.ok()) return admitted;
     auto session =
         core_.catalogue.CreateSession(transaction, tenant, id, ttl, core_.Now(),
                                       static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
@@ -338,29 +385,27 @@ class EngineImpl : public Engine {
   }
   int64_t region_bytes() override { return regions_.bytes(); }
 
-  std::unique_ptr<Together> BeginTogether(const TenantId& tenant) override {
-    return std::make_unique<OneSection>(&core_, &scheduler_, tenant);
+  std::unique_ptr<SubmitBatch> BeginBatch(const TenantId& tenant) override {
+    return std::make_unique<TenantBatch>(
+        TenantBatch::Parts{&core_, &scheduler_, &operations_, &arrays_}, tenant);
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
-                                                 const v1::Operation& operation,
-                                                 SteadyTime deadline) override {
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
+                                                          const std::string& session,
+                                                          const v1::Operation& operation,
+                                                          SteadyTime deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
-    return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
+    return MakePooled<TaskHandle>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
   }
   void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
               const absl::Status& status) override {
-    operations_.Refuse(tenant, session, operation, status);
+    TenantTransaction transaction(core_, tenant);
+    operations_.Refuse(transaction, tenant, session, operation, status);
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override {
     TenantTransaction transaction(core_, tenant);
-    auto found =
-        core_.catalogue.FindSessionNamed(transaction, tenant, session, "session", core_.Now());
-    if (!found.ok()) return found.status();
-    for (uint64_t handle : release.handles())
-      core_.catalogue.ReleaseHandle(transaction, **found, handle);
-    return absl::OkStatus();
+    return operations_.Release(transaction, tenant, session, release);
   }
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
                                                           const std::string& session,
@@ -458,22 +503,22 @@ class EngineImpl : public Engine {
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
     GlobalTransaction transaction(core_);
-    core_.recorder.Stop(transaction);
+    core_.recorder->Stop(transaction);
   }
 
   int MostWorkers() override {
     GlobalTransaction transaction(core_);
-    return scheduler_.most_workers();
+    return scheduler_.most_workers(transaction);
   }
 
  private:
-  absl::Status AdmitSession();
+  absl::Status AdmitSession(GlobalTransaction& transaction);
   void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
 
   // The code of modules, for those made before `modules_`.
   Programs::FindModule FindModule() {
-    return [this](const TenantId& tenant, const std::string& name) {
+    return [this](TenantTransaction& transaction, const TenantId& tenant, const std::string& name) {
       return modules_.Find(transaction, tenant, name);
     };
   }
@@ -493,7 +538,7 @@ class EngineImpl : public Engine {
 
 // A session's arrays and its worker take descriptors. Those of idle workers come free first, for
 // those who come after.
-absl::Status EngineImpl::AdmitSession() {
+absl::Status EngineImpl::AdmitSession(GlobalTransaction& transaction) {
   const auto& count = core_.options.free_descriptors;
   if (!count) return absl::OkStatus();
   const int64_t free = count();
@@ -514,12 +559,13 @@ void EngineImpl::BeginDurability(bool recovered) {
     if (recovered) {
       durability_->Reconcile(transaction);
     } else {
-      core_.recorder.ReadingDisk(transaction);
+      core_.recorder->ReadingDisk(transaction);
       jobs = durability_->RestoreArrays(transaction);
       for (const auto& [id, row] : durability_->definitions()) {
         if (row.kind == durable::DefinitionRow::kFunction)
-          functions_.RestoreFromDisk(id, row.record);
-        if (row.kind == durable::DefinitionRow::kProgram) programs_.RestoreFromDisk(id, row.record);
+          functions_.RestoreFromDisk(transaction, id, row.record);
+        if (row.kind == durable::DefinitionRow::kProgram)
+          programs_.RestoreFromDisk(transaction, id, row.record);
       }
     }
   }
@@ -528,7 +574,7 @@ void EngineImpl::BeginDurability(bool recovered) {
   STRIDE_CRASH_POINT("durable.jobs_restored");
   {
     GlobalTransaction transaction(core_);
-    core_.recorder.DiskRead(transaction);
+    core_.recorder->DiskRead(transaction);
   }
   durability_->Start();
 }
@@ -557,7 +603,7 @@ std::vector<v1::Device> EngineImpl::ListDevices() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
-    device.set_max_workers(scheduler_.most_workers(index));
+    device.set_max_workers(scheduler_.most_workers(transaction, index));
     for (const wire::Link& link : core_.broker->links()) {
       if (link.to() != description.id()) continue;
       v1::DeviceLink* out_link = device.add_links();
@@ -656,7 +702,7 @@ void EngineImpl::ScheduleHousekeeping() {
     ForEachBit(core_.used_stripes.load(), [this](int stripe) {
       TenantTransaction transaction(core_, stripe);
       scheduler_.memory().Reclaim(transaction);
-      core_.recorder.Trim(transaction, stripe);
+      core_.recorder->Trim(transaction, stripe);
     });
     {
       GlobalTransaction transaction(core_);
@@ -664,8 +710,8 @@ void EngineImpl::ScheduleHousekeeping() {
         core_.executor.Run([this, session] { EndSession(&core_, &scheduler_, *session); });
       }
       core_.catalogue.TakeExpiredArrays(transaction, core_.Now());
-      arrays_.EndLeases(core_.Now());
-      exports_.EndExpired(core_.Now());
+      arrays_.EndLeases(transaction, core_.Now());
+      exports_.EndExpired(transaction, core_.Now());
       scheduler_.Housekeep(transaction);
     }
     ScheduleHousekeeping();
@@ -673,6 +719,10 @@ void EngineImpl::ScheduleHousekeeping() {
 }
 
 }  // namespace
+
+bool SubmitBatch::Accepts(const v1::Operation& operation) {
+  return !operation.has_program_call() && !Operations::NeedsGlobal(operation, {});
+}
 
 std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker,
                                        keeper::Keeper* keeper, std::vector<NamedFd> kept,

@@ -13,6 +13,7 @@
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -120,7 +121,7 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
       return AtField(compiled, TextField(request.function()), "does not compile");
     if (!compiled.ok()) return compiled;
     Entry& entry = functions[key];
-    entry.record = core_->recorder.NewId();
+    entry.record = core_->recorder->NewId();
     entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
     entry.control = *std::move(charge);
     entry.control.Set(CostOf(*function));
@@ -192,9 +193,9 @@ absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunctio
 }
 
 void Functions::Save(TenantTransaction& transaction, const Key& key, const Entry& entry) {
-  if (!core_->recorder.on()) return;
-  core_->recorder.Set(transaction, key.first, recovery::Kind::kFunction, entry.record,
-                      RecordOf(key, entry));
+  if (!core_->recorder->on()) return;
+  core_->recorder->Set(transaction, key.first, recovery::Kind::kFunction, entry.record,
+                       RecordOf(key, entry));
 }
 
 recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry) {
@@ -212,7 +213,7 @@ void Functions::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
   recovery::FunctionRecord record;
   if (!record.ParseFromString(bytes)) return;
   record.set_durable(row);
-  Restore(transaction, core_->recorder.NewId(), record);
+  Restore(transaction, core_->recorder->NewId(), record);
   const Key key{TenantId{record.tenant()}, record.id()};
   auto& functions = partitions_.Of(transaction, key.first).functions;
   if (auto it = functions.find(key); it != functions.end()) Save(transaction, key, it->second);
@@ -289,7 +290,7 @@ absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) 
     auto& functions = partitions_.Of(transaction, tenant).functions;
     auto it = functions.find({tenant, parsed->id});
     if (parsed->tenant != tenant.value || it == functions.end()) return Unknown("function", name);
-    core_->recorder.Erase(transaction, tenant, recovery::Kind::kFunction, it->second.record);
+    core_->recorder->Erase(transaction, tenant, recovery::Kind::kFunction, it->second.record);
     if (core_->durability != nullptr)
       number = core_->durability->Undefined(transaction, it->second.durable);
     functions.erase(it);

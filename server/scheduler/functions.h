@@ -11,7 +11,6 @@
 #include "server/base/steady_time.h"
 #include "server/ops/client_function.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "stride/v1/function_service.pb.h"
 
 namespace stride::recovery {

@@ -19,6 +19,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/session_end.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
@@ -201,7 +202,7 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   }
   record->id = id;
   record->request_id = request.request_id();
-  record->record = core_->recorder.NewId();
+  record->record = core_->recorder->NewId();
   mine.jobs[{tenant, id}] = record;
   core_->accounts->AddJob(tenant);
   if (!request.request_id().empty()) mine.requests[{tenant, request.request_id()}] = id;
@@ -232,7 +233,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
                                                   INT_MAX);  // the quota `jobs` bounds them
     if (!session.ok()) return session.status();
     ++(*session)->num_pins;
-    core_->recorder.Added(transaction, **session);  // as a job's
+    core_->recorder->Added(transaction, **session);  // as a job's
     if (absl::Status status = scheduler_->Enqueue(transaction, record->gate); !status.ok())
       return status;
   }
@@ -274,7 +275,7 @@ std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
 }
 
 void Jobs::Save(TenantTransaction& transaction, const Record& record) {
-  if (!core_->recorder.on() || record.record == 0) return;
+  if (!core_->recorder->on() || record.record == 0) return;
   recovery::JobRecord out;
   out.set_tenant(record.tenant.value);
   out.set_id(record.id);
@@ -297,12 +298,12 @@ void Jobs::Save(TenantTransaction& transaction, const Record& record) {
     SetTimestamp(DateOf(record.events.back().time), event.mutable_time());
     event.SerializeToString(out.mutable_last_event());
   }
-  core_->recorder.Set(transaction, record.tenant, recovery::Kind::kJob, record.record, out);
+  core_->recorder->Set(transaction, record.tenant, recovery::Kind::kJob, record.record, out);
   if (!IsFinal(record.state())) return;
-  core_->recorder.Commit(transaction);  // results that are not written yet would come after
+  core_->recorder->Commit(transaction);  // results that are not written yet would come after
   for (const auto& task : record.tasks) {
     if (task == nullptr) continue;
-    core_->recorder.Erase(transaction, record.tenant, recovery::Kind::kTaskResult, task->id);
+    core_->recorder->Erase(transaction, record.tenant, recovery::Kind::kTaskResult, task->id);
   }
 }
 
@@ -327,7 +328,7 @@ void Jobs::Forget(GlobalTransaction& transaction, const Record& record) {
   if (core_->durability != nullptr)
     core_->durability->Forgotten(transaction, record.session, record.durable);
   if (record.record == 0) return;
-  core_->recorder.Erase(transaction, record.tenant, recovery::Kind::kJob, record.record);
+  core_->recorder->Erase(transaction, record.tenant, recovery::Kind::kJob, record.record);
 }
 
 void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things) {
@@ -423,7 +424,7 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   record->request_id = kept.request_id();
   record->durable = row.id;
   record->cancel_requested = row.cancel_requested;
-  record->record = core_->recorder.NewId();
+  record->record = core_->recorder->NewId();
   // Above all that a watcher may have seen of it.
   record->num_forgotten_events = absl::ToUnixSeconds(WallNow());
   Stripe& mine = StripeFor(record->tenant);
@@ -523,8 +524,8 @@ void Jobs::Abandon(const RecordPtr& record) {
     for (const auto& task : record->tasks) {
       if (task == nullptr) continue;
       task->of_job = false;
-      core_->recorder.Erase(transaction, record->tenant, recovery::Kind::kTaskResult,
-                            task->id);  // of one that ended at once
+      core_->recorder->Erase(transaction, record->tenant, recovery::Kind::kTaskResult,
+                             task->id);  // of one that ended at once
     }
     const absl::Status why = absl::CancelledError("the job was not accepted");
     for (const auto& task : record->helpers) scheduler_->Finish(transaction, task, why);

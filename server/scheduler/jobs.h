@@ -15,9 +15,9 @@
 #include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
+#include "stride/v1/job_service.pb.h"
 
 namespace stride::recovery {
 class JobRecord;

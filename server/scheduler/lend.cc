@@ -4,6 +4,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 
@@ -33,7 +34,7 @@ absl::StatusOr<store::Allocation> Scheduler::PutAlone(const std::shared_ptr<stor
     auto found = buffer->replicas.find(device);
     if (found != buffer->replicas.end() && IsAlone(found->second, granularity)) {
       if (!std::exchange(found->second.arena->alone, true))
-        core_->recorder.Added(transaction, *found->second.arena, *lane);
+        core_->recorder->Added(transaction, *found->second.arena, *lane);
       return found->second;
     }
     absl::Status status = AwaitMemory(transaction, *lane, arena_size, deadline, [&](uint64_t turn) {
@@ -83,7 +84,7 @@ absl::StatusOr<std::shared_ptr<store::Arena>> Scheduler::MakeArenaAlone(Lane& la
     if (lane.worker == *worker) lane.mapped.emplace(id, false);
   }
   arena->alone = true;
-  absl::Status stored = core_->recorder.StoreArena(*arena);
+  absl::Status stored = core_->recorder->StoreArena(*arena);
   if (stored.ok()) return arena;
   TenantTransaction transaction(*core_, lane.tenant);
   if (lane.mapped.erase(arena->id) > 0 && lane.worker != nullptr)

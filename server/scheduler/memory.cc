@@ -10,6 +10,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/base/system_error.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
 
@@ -70,7 +71,7 @@ void Memory::Reclaim(TenantTransaction& transaction) {
     std::vector<store::Reclaimer::Entry>& reclaimed = reclaimed_.At(transaction, partition);
     core_->reclaimer->TakeAll(partition, &reclaimed);
     if (reclaimed.empty()) return;
-    core_->recorder.Commit(transaction);  // a successor must not find two owners of a block
+    core_->recorder->Commit(transaction);  // a successor must not find two owners of a block
     for (const auto& entry : reclaimed) {
       Lane* lane = lanes_->Find(transaction, entry.tenant, entry.device);
       if (lane != nullptr) Free(transaction, *lane, entry.allocation);
@@ -111,7 +112,7 @@ void Memory::Trim(GlobalTransaction& transaction, Lane& lane, uint64_t keep_byte
   }
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
-    core_->recorder.Removed(transaction, *arena, lane);
+    core_->recorder->Removed(transaction, *arena, lane);
     // A client that keeps its mapping holds no memory that is not counted. It takes a while.
     if (arena->lent && arena->map.data() != nullptr)
       core_->starter.Run([arena = arena] { DropPages(arena->fd.get(), arena->size); });
@@ -126,7 +127,7 @@ void Memory::Adopt(GlobalTransaction& transaction, Lane& lane,
                    const std::shared_ptr<store::Arena>& arena) {
   GiveBackScratch(transaction, lane, arena->size);
   reserved_[lane.device] += arena->size;
-  core_->recorder.Added(transaction, *arena, lane);
+  core_->recorder->Added(transaction, *arena, lane);
   lane.pool.Add(arena);
 }
 
@@ -253,9 +254,9 @@ Memory::Outcome Memory::AddHostArena(GlobalTransaction& transaction, Lane& lane,
   auto made = MakeHostArena(size);
   if (!made.ok()) return Lacking(transaction, lane, made.status());
   std::shared_ptr<store::Arena> arena = *std::move(made);
-  if (absl::Status kept = core_->recorder.StoreArena(*arena); !kept.ok())
+  if (absl::Status kept = core_->recorder->StoreArena(*arena); !kept.ok())
     return Lacking(transaction, lane, kept);
-  core_->recorder.Added(transaction, *arena, lane);
+  core_->recorder->Added(transaction, *arena, lane);
   reserved_[lane.device] += size;
   lane.pool.Add(std::move(arena));
   return Outcome::kAllocated;
@@ -271,13 +272,13 @@ void Memory::RequestArena(GlobalTransaction& transaction, Lane& lane, uint64_t s
     std::shared_ptr<store::Arena> arena;
     if (fd.ok()) {
       arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
-      status = core_->recorder.StoreArena(*arena);
+      status = core_->recorder->StoreArena(*arena);
       if (!status.ok()) arena = nullptr;
     }
     GlobalTransaction transaction(*core_);
     lane->growing = false;
     if (arena != nullptr) {
-      core_->recorder.Added(transaction, *arena, *lane);
+      core_->recorder->Added(transaction, *arena, *lane);
       lane->pool.Add(std::move(arena));
       if (lane->worker == worker) lane->mapped.emplace(id, false);
     } else {
@@ -307,14 +308,14 @@ void Memory::RequestFile(GlobalTransaction& transaction, Lane& lane, uint64_t si
     std::shared_ptr<store::Arena> arena;
     if (status.ok()) {
       arena = std::make_shared<store::Arena>(id, made, std::move(*fd), MemoryMap());
-      status = core_->recorder.StoreArena(*arena);
+      status = core_->recorder->StoreArena(*arena);
     }
     GlobalTransaction transaction(*core_);
     lane->growing = false;
     reserved_[lane->device] -= size;
     if (status.ok()) {
       reserved_[lane->device] += made;
-      core_->recorder.Added(transaction, *arena, *lane);
+      core_->recorder->Added(transaction, *arena, *lane);
       lane->pool.Add(std::move(arena));
       FileWorked(transaction);
     } else {

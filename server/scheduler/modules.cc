@@ -16,6 +16,7 @@
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -200,7 +201,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
   Entry entry;
   recovery::ModuleRecord record;
   if (built.ok()) {
-    entry.record = core_->recorder.NewId();
+    entry.record = core_->recorder->NewId();
     entry.module = std::make_shared<const v1::Module>(*std::move(built));
     entry.control = *std::move(charge);
     entry.control.Set(CostOf(*entry.module));
@@ -211,7 +212,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     GlobalTransaction transaction(*core_);
     creating_.erase({tenant, id});
     if (module != nullptr) {
-      core_->recorder.Set(transaction, tenant, recovery::Kind::kModule, entry.record, record);
+      core_->recorder->Set(transaction, tenant, recovery::Kind::kModule, entry.record, record);
       modules_.Of(transaction, tenant)[{tenant, id}] = std::move(entry);
     }
   }
@@ -222,7 +223,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
 recovery::ModuleRecord Modules::RecordOf(const TenantId& tenant, const std::string& id,
                                          const v1::Module& module) const {
   recovery::ModuleRecord record;
-  if (!core_->recorder.on()) return record;
+  if (!core_->recorder->on()) return record;
   record.set_tenant(tenant.value);
   record.set_id(id);
   module.SerializeToString(record.mutable_module());
@@ -428,7 +429,7 @@ absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
   if (parsed->tenant != tenant.value || it == modules.end()) {
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   }
-  core_->recorder.Erase(transaction, tenant, recovery::Kind::kModule, it->second.record);
+  core_->recorder->Erase(transaction, tenant, recovery::Kind::kModule, it->second.record);
   modules.erase(it);
   return absl::OkStatus();
 }

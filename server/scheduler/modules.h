@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/plan.pb.h"
+#include "stride/v1/kernel_service.pb.h"
 
 namespace stride::recovery {
 class ModuleRecord;

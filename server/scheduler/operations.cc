@@ -17,6 +17,7 @@
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/resolved.h"
 #include "server/session/resource_name.h"
 
@@ -613,7 +614,7 @@ absl::Status Operations::Begin(TenantTransaction& transaction, const TenantId& t
       if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
       output->error = status;
       output->control.Set(output->control.bytes() + StatusBytes(status));
-      core_->recorder.Changed(transaction, output);
+      core_->recorder->Changed(transaction, output);
     }
     return status;
   }
@@ -931,10 +932,20 @@ void LoseWrite(const Array& array, const std::string& session, const absl::Statu
 
 }  // namespace
 
-void Operations::Refuse(const TenantId& tenant, const std::string& session,
-                        const v1::Operation& operation, const absl::Status& status) {
-  TenantTransaction transaction(*core_, tenant);
+void Operations::Refuse(TenantTransaction& transaction, const TenantId& tenant,
+                        const std::string& session, const v1::Operation& operation,
+                        const absl::Status& status) {
   PublishError(transaction, tenant, session, operation, status);
+}
+
+absl::Status Operations::Release(TenantTransaction& transaction, const TenantId& tenant,
+                                 const std::string& session, const v1::Release& release) {
+  auto found =
+      core_->catalogue.FindSessionNamed(transaction, tenant, session, "session", core_->Now());
+  if (!found.ok()) return found.status();
+  for (uint64_t handle : release.handles())
+    core_->catalogue.ReleaseHandle(transaction, **found, handle);
+  return absl::OkStatus();
 }
 
 void Operations::Unpublish(TenantTransaction& transaction, const TenantId& tenant,

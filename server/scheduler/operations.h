@@ -15,12 +15,13 @@
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/array.h"
+#include "stride/v1/compute_service.pb.h"
+#include "stride/v1/operation.pb.h"
 
 namespace stride::scheduler {
 
@@ -74,8 +75,11 @@ class Operations {
   static bool NeedsGlobal(const v1::Operation& operation, const Extras& extras);
 
   // For an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
-  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-              const absl::Status& status);
+  void Refuse(TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
+              const v1::Operation& operation, const absl::Status& status);
+  // See Engine::Release.
+  absl::Status Release(TenantTransaction& transaction, const TenantId& tenant,
+                       const std::string& session, const v1::Release& release);
 
   // Reads the bytes of an array when they are there. The caller has no transaction.
   using Read = std::function<absl::StatusOr<v1::InlineArray>(

@@ -13,6 +13,7 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -149,7 +150,7 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
   {
     TenantTransaction transaction(*core_, tenant);
     if (absl::Status status = CheckRoom(transaction, key); !status.ok()) return status;
-    entry.record = core_->recorder.NewId();
+    entry.record = core_->recorder->NewId();
     entry.of_session = IsOfSession(transaction, key);
     if (core_->durability != nullptr && !entry.of_session) {
       entry.durable = core_->durability->Defined(transaction, durable::DefinitionRow::kProgram,
@@ -248,7 +249,7 @@ absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::Progr
   }
   Ready ready{.program = draft.program, .bodies = std::move(bodies)};
   if (auto graph = ops::MakeGraph(plan); graph.has_value())
-    ready.replay = std::make_shared<Replay>(core_->recorder.NewId(), *std::move(graph));
+    ready.replay = std::make_shared<Replay>(core_->recorder->NewId(), *std::move(graph));
   auto steps = std::make_shared<Programs::Ready::Steps>();
   for (ops::ProgramStep& step : plan.steps) {
     steps->push_back(step.plan.has_value() ? MakePlanned(*std::move(step.plan)) : nullptr);
@@ -315,16 +316,16 @@ void Programs::Removed(GlobalTransaction& transaction, session::Session& session
   while (it != programs.end() && it->first.first == session.tenant &&
          it->first.second.compare(0, prefix.size(), prefix) == 0) {
     if (it->second.of_session)
-      core_->recorder.Erase(transaction, session.tenant, recovery::Kind::kProgram,
-                            it->second.record);
+      core_->recorder->Erase(transaction, session.tenant, recovery::Kind::kProgram,
+                             it->second.record);
     it = it->second.of_session ? programs.erase(it) : std::next(it);
   }
 }
 
 void Programs::Save(TenantTransaction& transaction, const Key& key, const Entry& entry) {
-  if (!core_->recorder.on()) return;
-  core_->recorder.Set(transaction, key.first, recovery::Kind::kProgram, entry.record,
-                      RecordOf(key, entry));
+  if (!core_->recorder->on()) return;
+  core_->recorder->Set(transaction, key.first, recovery::Kind::kProgram, entry.record,
+                       RecordOf(key, entry));
 }
 
 recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
@@ -342,7 +343,7 @@ void Programs::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
   recovery::ProgramRecord record;
   if (!record.ParseFromString(bytes)) return;
   record.set_durable(row);
-  Restore(transaction, core_->recorder.NewId(), record);
+  Restore(transaction, core_->recorder->NewId(), record);
   const Key key{TenantId{record.tenant()}, record.id()};
   auto& programs = programs_.Of(transaction, key.first);
   if (auto it = programs.find(key); it != programs.end()) Save(transaction, key, it->second);
@@ -416,7 +417,7 @@ absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
     auto& programs = programs_.Of(transaction, tenant);
     auto it = programs.find({tenant, parsed->id});
     if (parsed->tenant != tenant.value || it == programs.end()) return Unknown("program", name);
-    core_->recorder.Erase(transaction, tenant, recovery::Kind::kProgram, it->second.record);
+    core_->recorder->Erase(transaction, tenant, recovery::Kind::kProgram, it->second.record);
     if (core_->durability != nullptr)
       number = core_->durability->Undefined(transaction, it->second.durable);
     programs.erase(it);

@@ -13,7 +13,6 @@
 #include "server/ops/inline_program.h"
 #include "server/ops/program_plan.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
 #include "stride/v1/program_service.pb.h"

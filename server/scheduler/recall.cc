@@ -4,6 +4,7 @@
 
 #include "server/base/steady_time.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
@@ -81,7 +82,7 @@ void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<T
   for (const auto& dependent : task->dependents) {
     if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
     dependent->lost_input = status;
-    core_->recorder.Changed(transaction, *dependent);
+    core_->recorder->Changed(transaction, *dependent);
   }
   Complete(transaction, task, std::move(status));
 }
@@ -106,8 +107,8 @@ void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Tas
     return;
   }
   for (const auto& member : tasks) ++member->num_recalls;
-  core_->recorder.Changed(transaction, *task);
-  core_->recorder.Commit(transaction);  // a successor must know that it was cancelled
+  core_->recorder->Changed(transaction, *task);
+  core_->recorder->Commit(transaction);  // a successor must know that it was cancelled
   lane.recalls[sequences.front()] = std::move(tasks);
   // A worker that is gone answers nothing; its death is told apart and honours the recall.
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();

@@ -18,6 +18,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/resource_name.h"
 #include "server/store/spill_file.h"
 #include "server/wire/status_page.h"
@@ -93,7 +94,7 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   EndOldWorkers();
   {
     GlobalTransaction transaction(core_);
-    core_.recorder.Start(keeper_, *std::move(journals), books_.last_id);
+    core_.recorder->Start(keeper_, *std::move(journals), books_.last_id);
     RestoreThings(transaction);
   }
   STRIDE_CRASH_POINT("recovery.things");
@@ -101,7 +102,7 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   {
     GlobalTransaction transaction(core_);
     for (const auto& task : resumed_) parts_.scheduler->Resume(transaction, task);
-    core_.recorder.Recovered(transaction);
+    core_.recorder->Recovered(transaction);
   }
   parts_.jobs->UpdateAll();
   STRIDE_CRASH_POINT("recovery.end");
@@ -176,7 +177,7 @@ void Recovery::StartAnew(const absl::Status& why) {
     return;
   }
   GlobalTransaction transaction(core_);
-  core_.recorder.Start(keeper_, *std::move(journals), 0);
+  core_.recorder->Start(keeper_, *std::move(journals), 0);
 }
 
 void Recovery::ForgetDescriptors() {
@@ -185,7 +186,7 @@ void Recovery::ForgetDescriptors() {
                   std::any_of(arenas_.begin(), arenas_.end(), [&](const auto& entry) {
                     return recovery::ArenaName(entry.first) == name;
                   });
-    if (BelongsToJournal(name) && !(in_use && core_.recorder.on())) keeper_->Remove(name);
+    if (BelongsToJournal(name) && !(in_use && core_.recorder->on())) keeper_->Remove(name);
   }
   fds_.clear();
 }
@@ -296,7 +297,7 @@ void Recovery::RestoreThings(GlobalTransaction& transaction) {
   RestoreTasks(transaction);
   SpoilWhatIsGone();
   for (const auto& [id, record] : books_.workers)
-    core_.recorder.WorkerGone(transaction, TenantId{record.tenant()}, id);
+    core_.recorder->WorkerGone(transaction, TenantId{record.tenant()}, id);
   parts_.operations->GoOnFrom(books_.last_task + 1);
   buffers_.clear();  // what nobody uses ends here, and with it its record
 }
@@ -317,7 +318,7 @@ void Recovery::RestoreArenas(GlobalTransaction& transaction) {
       if (there) map = *std::move(mapped);
     }
     if (!there) {
-      core_.recorder.Erase(transaction, TenantId{record.tenant()}, Kind::kArena, id);
+      core_.recorder->Erase(transaction, TenantId{record.tenant()}, Kind::kArena, id);
       continue;
     }
     auto arena =
@@ -408,7 +409,7 @@ void Recovery::RestoreArrays(GlobalTransaction& transaction) {
   }
   for (const auto& [id, part] : array_parts_) {
     if (part.use_count() == 1)
-      core_.recorder.Erase(transaction, part->tenant, Kind::kArray, id);  // of nothing
+      core_.recorder->Erase(transaction, part->tenant, Kind::kArray, id);  // of nothing
   }
   array_parts_.clear();
 }
@@ -447,7 +448,7 @@ void Recovery::RestoreArray(GlobalTransaction& transaction, uint64_t id,
                                      session::Catalogue::Quota::kExempt);
   }
   if (!added.ok()) {
-    core_.recorder.Erase(transaction, array->tenant, Kind::kArray, id);
+    core_.recorder->Erase(transaction, array->tenant, Kind::kArray, id);
     return;
   }
   if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
@@ -499,8 +500,8 @@ void Recovery::AbandonUnacceptedJobs(GlobalTransaction& transaction) {
             core_.catalogue.RemoveArray(transaction, tenant, *name, core_.Now()).IgnoreError();
         }
       }
-      core_.recorder.Erase(transaction, tenant, Kind::kTask, task->first);
-      core_.recorder.Erase(transaction, tenant, Kind::kDispatch, task->first);
+      core_.recorder->Erase(transaction, tenant, Kind::kTask, task->first);
+      core_.recorder->Erase(transaction, tenant, Kind::kDispatch, task->first);
       task = books_.tasks.erase(task);
     }
     core_.catalogue.DeleteSession(transaction, tenant, session.id());
@@ -587,8 +588,8 @@ void Recovery::End(GlobalTransaction& transaction, uint64_t id, const absl::Stat
     if (spoiled && buffer != buffers_.end()) buffer->second->Spoil(status);
   }
   const TenantId tenant{record.tenant()};
-  core_.recorder.Erase(transaction, tenant, Kind::kTask, id);
-  core_.recorder.Erase(transaction, tenant, Kind::kDispatch, id);
+  core_.recorder->Erase(transaction, tenant, Kind::kTask, id);
+  core_.recorder->Erase(transaction, tenant, Kind::kDispatch, id);
   if (!record.of_job()) return;
   recovery::TaskResultRecord& result = books_.results[id];
   if (!status.ok()) SetStatus(status, result.mutable_status());
@@ -596,7 +597,7 @@ void Recovery::End(GlobalTransaction& transaction, uint64_t id, const absl::Stat
   result.set_end_time(ToRecord(core_.Now()));
   if (dispatch != books_.dispatches.end())
     result.set_dispatch_time(dispatch->second.dispatch_time());
-  core_.recorder.Set(transaction, tenant, Kind::kTaskResult, id, result);
+  core_.recorder->Set(transaction, tenant, Kind::kTaskResult, id, result);
 }
 
 std::shared_ptr<Task> Recovery::MakeTask(GlobalTransaction& transaction, uint64_t id,
@@ -674,8 +675,8 @@ std::shared_ptr<Replay> Recovery::FindReplay(GlobalTransaction& transaction, con
   std::shared_ptr<Replay>& replay = replays_[record];
   auto found = books_.replays.find(record);
   if (replay == nullptr && found != books_.replays.end()) {
-    replay = std::make_shared<Replay>(core_.recorder.NewId(), GraphFrom(found->second));
-    core_.recorder.Adopt(transaction, tenant, *replay, record);
+    replay = std::make_shared<Replay>(core_.recorder->NewId(), GraphFrom(found->second));
+    core_.recorder->Adopt(transaction, tenant, *replay, record);
   }
   return replay;
 }
@@ -708,7 +709,7 @@ void Recovery::RestoreTasks(GlobalTransaction& transaction) {
       task->recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }
-    core_.recorder.TakenBack(transaction, *task);
+    core_.recorder->TakenBack(transaction, *task);
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
     }
@@ -717,7 +718,7 @@ void Recovery::RestoreTasks(GlobalTransaction& transaction) {
     resumed_.push_back(task);
   }
   for (const auto& [id, record] : books_.replays) {
-    if (replays_.count(id) == 0) core_.recorder.EraseWherever(transaction, Kind::kReplay, id);
+    if (replays_.count(id) == 0) core_.recorder->EraseWherever(transaction, Kind::kReplay, id);
   }
 }
 
@@ -747,7 +748,7 @@ void Recovery::RestoreJobs() {
   }
   GlobalTransaction transaction(core_);
   for (const auto& [id, result] : books_.results) {
-    if (wanted.count(id) == 0) core_.recorder.EraseWherever(transaction, Kind::kTaskResult, id);
+    if (wanted.count(id) == 0) core_.recorder->EraseWherever(transaction, Kind::kTaskResult, id);
   }
 }
 

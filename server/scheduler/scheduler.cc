@@ -12,6 +12,7 @@
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/links.h"
 #include "server/scheduler/placement.h"
+#include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -79,7 +80,7 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
   AddUnfinished(transaction, task);
   task->submit_time = core_->Now();
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(transaction, *task);
-  core_->recorder.Accepted(transaction, task);
+  core_->recorder->Accepted(transaction, task);
   if (after != nullptr) LinkBehind(task, after);
   task->order = ++Mine(transaction, task->tenant).last_order;
   RegisterAccesses(task);
@@ -337,7 +338,7 @@ void Scheduler::BodiesEnded(TenantTransaction& transaction, const std::shared_pt
 
 void Scheduler::SetState(TenantTransaction& transaction, Task& task, TaskState state) {
   task.state = state;
-  if (state != TaskState::kPreparing) core_->recorder.Changed(transaction, task);
+  if (state != TaskState::kPreparing) core_->recorder->Changed(transaction, task);
   if (task.observer != nullptr)
     transaction.Defer([observer = *task.observer, state] { observer(state); });
 }

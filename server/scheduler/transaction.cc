@@ -3,6 +3,7 @@
 #include "server/base/crash_point.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -76,7 +77,7 @@ void TenantTransaction::TakeAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void TenantTransaction::End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  core_.recorder.Commit(*this);
+  core_.recorder->Commit(*this);
   // Or a global transaction would not wait for this one.
   assert((taken_ & ~core_.used_stripes.load(std::memory_order_relaxed)) == 0);
   for (const DeviceChange& change : device_changes_)

@@ -10,6 +10,7 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/lent_for_reading.h"
+#include "server/scheduler/recorder.h"
 #include "server/store/spill_file.h"
 
 namespace stride::scheduler {
@@ -238,7 +239,7 @@ absl::Status ReceivingUpload::Open(SteadyTime deadline) {
     TenantTransaction transaction(*core_, array_->buffer->tenant);
     if (receiving_->device != lane->device) {
       receiving_->device = lane->device;
-      core_->recorder.Changed(transaction, array_);
+      core_->recorder->Changed(transaction, array_);
     }
     array_->buffer->AddReplica(receiving_->device, target);
   }
@@ -247,7 +248,7 @@ absl::Status ReceivingUpload::Open(SteadyTime deadline) {
 
 void ReceivingUpload::Completed(TenantTransaction& transaction) {
   receiving_->AddRange(begin_, end_);
-  core_->recorder.Changed(transaction, array_);
+  core_->recorder->Changed(transaction, array_);
   scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
   if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
   array_->receiving.reset();
@@ -263,7 +264,7 @@ ReceivingUpload::~ReceivingUpload() {
   LetGo(transaction);
   if (arrived && array_->receiving != nullptr) {
     receiving_->AddRange(begin_, position_);
-    core_->recorder.Changed(transaction, array_);
+    core_->recorder->Changed(transaction, array_);
   }
   --receiving_->num_calls;
   receiving_->lease_end = core_->Now() + core_->options.upload_lease;

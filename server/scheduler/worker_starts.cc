@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/system_error.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/start_retry.h"
 
@@ -88,7 +89,7 @@ void Scheduler::TryStart(GlobalTransaction& transaction, Lane& lane) {
   ++lane.num_starts;
   core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
-    const uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
+    const uint64_t record = worker.ok() ? core_->recorder->StoreWorker(**worker) : 0;
     GlobalTransaction transaction(*core_);
     if (worker.ok()) {
       WorkerStarted(transaction, *lane, *std::move(worker), record);
@@ -111,7 +112,7 @@ void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane,
   lane.processor_time.Begin(lane.worker->pid());
   lane.worker_record = record;
   lane.last_used = core_->Now();
-  core_->recorder.WorkerAdopted(transaction, record, lane);
+  core_->recorder->WorkerAdopted(transaction, record, lane);
   ForgetWorker(lane);
   lane.recalls.clear();
   lane.next_sequence = 1;
@@ -293,7 +294,7 @@ void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   Charge(transaction, lane, 0);
   memory_.Trim(transaction, lane, 0);
   std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
-  core_->recorder.WorkerGone(transaction, lane.tenant, std::exchange(lane.worker_record, 0));
+  core_->recorder->WorkerGone(transaction, lane.tenant, std::exchange(lane.worker_record, 0));
   ForgetWorker(lane);
   lane.yielding = false;
   seats_.Free(lane.seat);

@@ -586,7 +586,7 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
     return;
   }
   tickets_[op->id] = *ticket;
-  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::Ticket>(*ticket),
+  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::OperationHandle>(*ticket),
                      life = life_](const absl::Status& status) {
     if (killed_ || ending_ || life != life_) return;
     if (ticket.expired()) return;

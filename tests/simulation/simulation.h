@@ -150,7 +150,7 @@ class Simulation : private Watcher {
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;   // by resource name
   std::map<std::string, std::map<std::string, Array>> named_;  // tenant -> resource name
-  std::map<int, std::shared_ptr<scheduler::Ticket>> tickets_;
+  std::map<int, std::shared_ptr<scheduler::OperationHandle>> tickets_;
   std::vector<Fetch> fetches_;
   std::map<std::string, Job> jobs_;
   std::vector<std::string> ended_jobs_;

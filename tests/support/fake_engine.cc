@@ -67,10 +67,10 @@ struct FakeEngine::State {
   std::optional<absl::Status> next_submit;
   std::optional<absl::Status> next_work;
   struct Callback {
-    scheduler::Ticket::Done done;
+    scheduler::OperationHandle::Done done;
     absl::Status end;
   };
-  std::multimap<const scheduler::Ticket*, Callback> callbacks;  // of unfinished work
+  std::multimap<const scheduler::OperationHandle*, Callback> callbacks;  // of unfinished work
   std::map<std::string, FakeArray> arrays;
   std::map<std::string, v1::Job> jobs;
   std::map<std::string, v1::Module> modules;
@@ -84,9 +84,9 @@ struct FakeEngine::State {
   std::atomic<int> leases{0};
 };
 
-class FakeTicket : public scheduler::Ticket {
+class FakeHandle : public scheduler::OperationHandle {
  public:
-  FakeTicket(std::shared_ptr<FakeEngine::State> state, std::vector<std::string> names,
+  FakeHandle(std::shared_ptr<FakeEngine::State> state, std::vector<std::string> names,
              std::string bytes, absl::Status end)
       : state_(std::move(state)),
         names_(std::move(names)),
@@ -105,7 +105,7 @@ class FakeTicket : public scheduler::Ticket {
     std::lock_guard lock(state_->mutex);
     return Ended();
   }
-  void Cancel() override {
+  void Cancel(scheduler::SubmitBatch*) override {
     std::vector<FakeEngine::State::Callback> callbacks;
     {
       std::lock_guard lock(state_->mutex);
@@ -119,7 +119,7 @@ class FakeTicket : public scheduler::Ticket {
     }
     for (auto& callback : callbacks) callback.done(Cancelled());
   }
-  void OnDone(Done callback) override {
+  void OnDone(Done callback, scheduler::SubmitBatch*) override {
     {
       std::lock_guard lock(state_->mutex);
       if (!Ended()) {
@@ -129,8 +129,8 @@ class FakeTicket : public scheduler::Ticket {
     }
     callback(cancelled_ ? Cancelled() : end_);
   }
-  using Ticket::Describe;
-  void Describe(absl::FunctionRef<v1::Array*()> add) const override {
+  using OperationHandle::Describe;
+  void Describe(absl::FunctionRef<v1::Array*()> add, scheduler::SubmitBatch*) const override {
     std::lock_guard lock(state_->mutex);
     for (const std::string& name : names_)
       *add() = stride::testing::Describe(name, FakeArray{bytes_, Ended(), absl::OkStatus()});
@@ -271,7 +271,7 @@ void FakeEngine::SetReadsAtOnce(bool reads) {
 }
 
 void FakeEngine::LetGo() {
-  std::multimap<const scheduler::Ticket*, FakeEngine::State::Callback> callbacks;
+  std::multimap<const scheduler::OperationHandle*, FakeEngine::State::Callback> callbacks;
   {
     std::lock_guard lock(state_->mutex);
     state_->held = false;
@@ -426,7 +426,7 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeEngine::BeginDownload(
                                         it->second.bytes);
 }
 
-absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(
+absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> FakeEngine::Submit(
     const TenantId& tenant, const std::string& session, const v1::Operation& operation,
     SteadyTime deadline) {
   std::lock_guard lock(state_->mutex);
@@ -453,7 +453,7 @@ absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(
     if (!output.inline_result())
       state_->arrays[names.back()] = FakeArray{bytes, !state_->held, end};
   }
-  return std::make_shared<FakeTicket>(state_, std::move(names), std::move(bytes), std::move(end));
+  return std::make_shared<FakeHandle>(state_, std::move(names), std::move(bytes), std::move(end));
 }
 
 absl::Status FakeEngine::Release(const TenantId& tenant, const std::string& session,

@@ -65,10 +65,10 @@ class FakeEngine : public scheduler::Engine {
       SteadyTime deadline) override;
   absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginDownload(
       const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) override;
-  absl::StatusOr<std::shared_ptr<scheduler::Ticket>> Submit(const TenantId& tenant,
-                                                            const std::string& session,
-                                                            const v1::Operation& operation,
-                                                            SteadyTime deadline) override;
+  absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> Submit(const TenantId& tenant,
+                                                                     const std::string& session,
+                                                                     const v1::Operation& operation,
+                                                                     SteadyTime deadline) override;
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;
   absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> BeginFetch(const TenantId& tenant,
@@ -133,7 +133,7 @@ class FakeEngine : public scheduler::Engine {
 
  private:
   friend class FakeFetch;
-  friend class FakeTicket;
+  friend class FakeHandle;
   friend class FakeUpload;
   friend class FakeDownload;
   struct State;

@@ -10,7 +10,7 @@ namespace {
 
 class OperationLogTest : public ::testing::Test {
  protected:
-  std::shared_ptr<scheduler::Ticket> Submit() {
+  std::shared_ptr<scheduler::OperationHandle> Submit() {
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("x");
     return *engine_.Submit({"default"}, "", operation, SteadyTime::InfiniteFuture());
@@ -64,8 +64,8 @@ TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
 // Tickets hold arrays, and arrays memory.
 TEST_F(OperationLogTest, ItHoldsNoTicket) {
   engine_.Hold();
-  std::shared_ptr<scheduler::Ticket> ticket = Submit();
-  std::weak_ptr<scheduler::Ticket> weak = ticket;
+  std::shared_ptr<scheduler::OperationHandle> ticket = Submit();
+  std::weak_ptr<scheduler::OperationHandle> weak = ticket;
   log_->Accepted(*ticket);
   ticket.reset();
   EXPECT_TRUE(weak.expired());

@@ -100,7 +100,7 @@ class EngineTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
       const v1::Operation& operation, SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     return engine_->Submit(kTenant, "sessions/s", operation, deadline);
   }
@@ -347,7 +347,7 @@ TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
     EXPECT_EQ((*ticket)->OutputBytes(0), (*ticket)->Describe()[0].size_bytes());
     return (*ticket)->TakeOutcome({wanted});
   };
-  const Ticket::Outcome small = take(AddInline(1000));
+  const OperationHandle::Outcome small = take(AddInline(1000));
   ASSERT_EQ(small.arrays.size(), 1u);
   EXPECT_EQ(small.arrays[0].state(), v1::Array::STATE_READY);
   EXPECT_EQ(small.timeline.device(), "devices/" + StagedDevice(0).id());
@@ -723,7 +723,7 @@ TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
   v1::Operation fill;
   fill.mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   fill.mutable_creation()->mutable_fill()->mutable_spec()->add_shape(1000);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 1; i <= 10; ++i) {
     fill.mutable_outputs()->Clear();
     fill.add_outputs()->set_handle(i);
@@ -787,7 +787,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   const SteadyTime begin = Now();
   struct One {
     SteadyTime deadline;
-    std::shared_ptr<Ticket> ticket;
+    std::shared_ptr<OperationHandle> ticket;
   };
   std::vector<One> late, early;
   std::mt19937 random(7);
@@ -886,7 +886,7 @@ class QueuedBehindTest : public EngineTest {
     return operation;
   }
 
-  std::shared_ptr<Ticket> front_;
+  std::shared_ptr<OperationHandle> front_;
   std::shared_ptr<FakeWorker> worker_;
 };
 
@@ -1265,7 +1265,7 @@ TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
   ASSERT_TRUE(Put(5, {1, 2}).ok());
   v1::Operation in_place = Add(1, 1, 1);
   in_place.mutable_outputs(0)->set_existing(true);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   // The second is used by nobody; the third reads what the last has begun to change.
   for (const v1::Operation& operation :
        {Add(5, 5, 2), Add(5, 5, 4), Add(1, 2, 3), Add(5, 2, 6), in_place}) {

@@ -35,7 +35,7 @@ class FairnessTest : public ::testing::Test {
     engine_.reset();
   }
 
-  std::shared_ptr<Ticket> Fill(const TenantId& tenant) {
+  std::shared_ptr<OperationHandle> Fill(const TenantId& tenant) {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
@@ -57,7 +57,7 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
          .tenant_weight = [](const TenantId& tenant) { return tenant.value == "b" ? 3.0 : 1.0; }});
   broker_->set_run_time(absl::Microseconds(200));
   constexpr int kTasks = 4000;
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   Fill(kA)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
   auto a = broker_->WaitForWorker(1);
   Fill(kB)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
@@ -97,7 +97,7 @@ TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
 TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
   Start({});
   broker_->set_hold(true);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 0; i < 300; ++i) tickets.push_back(Fill(kA));
   auto a = broker_->WaitForWorker(1);
   AWAIT(a->num_held() >= 256);

@@ -131,28 +131,28 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
   bool Serves(int device) {
     return engine_->ListDevices()[device].state() == v1::Device::STATE_SERVING;
   }
-  std::shared_ptr<Ticket> Fill(uint64_t handle, const std::string& device = "") {
+  std::shared_ptr<OperationHandle> Fill(uint64_t handle, const std::string& device = "") {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
     spec->add_shape(4);
     return Submit(operation, handle, device);
   }
-  std::shared_ptr<Ticket> AddTo(uint64_t input, uint64_t handle) {
+  std::shared_ptr<OperationHandle> AddTo(uint64_t input, uint64_t handle) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("negative");
     operation.mutable_ufunc()->add_inputs()->set_handle(input);
     return Submit(operation, handle, "");
   }
-  std::shared_ptr<Ticket> Submit(v1::Operation operation, uint64_t handle,
-                                 const std::string& device) {
+  std::shared_ptr<OperationHandle> Submit(v1::Operation operation, uint64_t handle,
+                                          const std::string& device) {
     operation.add_outputs()->set_handle(handle);
     operation.set_device(device);
     auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
-  static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+  static absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(Now() + absl::Seconds(100));
   }
 
@@ -182,7 +182,7 @@ TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
 TEST_P(HealthTest, ADeviceWhoseWorkersDoNotStartLosesItsWorkToAnother) {
   ASSERT_TRUE(Serves(0));
   broker_->set_ill(0, true);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 1; i <= 20; ++i) tickets.push_back(Fill(i));
   for (const auto& ticket : tickets) EXPECT_TRUE(Wait(ticket).ok());
 }
@@ -192,7 +192,7 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
   int before = broker_->num_workers();
   // The last of them may wait to travel together, and then count as not sent.
   constexpr uint64_t kQueue = 256, kSent = kQueue - 31;
-  std::vector<std::shared_ptr<Ticket>> in_flight;
+  std::vector<std::shared_ptr<OperationHandle>> in_flight;
   for (uint64_t i = 1; i <= kQueue; ++i) in_flight.push_back(Fill(i, Name(0)));
   // The lane's worker, among canaries.
   std::shared_ptr<::stride::testing::FakeWorker> worker;

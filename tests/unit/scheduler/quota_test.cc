@@ -65,8 +65,8 @@ class QuotaTest : public ::testing::Test {
     operation.add_outputs()->set_handle(handle);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
-                                                 const v1::Operation& operation) {
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
+                                                          const v1::Operation& operation) {
     return engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
   }
   absl::Status Release(const TenantId& tenant, uint64_t handle) {

@@ -52,8 +52,8 @@ class ReplayTest : public ::testing::Test {
     const auto created = engine_->CreateProgram(kTenant, request);
     ASSERT_TRUE(created.ok()) << created.status();
   }
-  std::shared_ptr<Ticket> Call(const std::string& id, uint64_t first_handle,
-                               int64_t count = kCount) {
+  std::shared_ptr<OperationHandle> Call(const std::string& id, uint64_t first_handle,
+                                        int64_t count = kCount) {
     v1::Operation call;
     call.mutable_program_call()->set_program("tenants/default/programs/" + id);
     auto* input = call.mutable_program_call()->add_inputs()->mutable_inline_array();
@@ -66,7 +66,7 @@ class ReplayTest : public ::testing::Test {
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
-  absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+  absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(Now() + absl::Seconds(100));
   }
 

@@ -76,7 +76,7 @@ class SectionsTest : public ::testing::Test {
     operation.add_outputs()->set_handle(out);
     return operation;
   }
-  std::shared_ptr<Ticket> Submit(const TenantId& tenant, const v1::Operation& operation) {
+  std::shared_ptr<OperationHandle> Submit(const TenantId& tenant, const v1::Operation& operation) {
     auto ticket = engine_->Submit(tenant, kSession, operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
@@ -125,7 +125,7 @@ class SectionsTest : public ::testing::Test {
   }
 
   // Calls `work` while the tenant's section lasts, on another thread.
-  void Within(const TenantId& tenant, const std::shared_ptr<Ticket>& ticket,
+  void Within(const TenantId& tenant, const std::shared_ptr<OperationHandle>& ticket,
               const std::function<void()>& work) {
     absl::Notification inside, leave;
     std::thread section([&] {
@@ -160,7 +160,7 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
     ASSERT_TRUE(
         Submit(kB, Fill(1))->Wait(SteadyTime::InfiniteFuture()).ok());  // has a worker, memory
     Within(kA, mine, [&] {
-      std::vector<std::shared_ptr<Ticket>> tickets;
+      std::vector<std::shared_ptr<OperationHandle>> tickets;
       for (uint64_t i = 1; i < 100; ++i) {
         tickets.push_back(Submit(kB, Add(i, i, i + 1)));
         Release(kB, i);
@@ -274,7 +274,7 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
       const TenantId& tenant = tenants[t % kTenants];
       uint64_t next = uint64_t{1000000} * (t + 1);
       for (int round = 0; round < kRounds; ++round) {
-        std::vector<std::shared_ptr<Ticket>> tickets;
+        std::vector<std::shared_ptr<OperationHandle>> tickets;
         {
           auto together = round % 2 == 0 ? engine_->BeginTogether(tenant) : nullptr;
           tickets.push_back(Submit(tenant, Fill(next)));
@@ -353,7 +353,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
       view.add_outputs()->set_handle(kNamed);
       Submit(tenant, view);
       Submit(tenant, Fill(kFirst));
-      std::shared_ptr<Ticket> last;
+      std::shared_ptr<OperationHandle> last;
       for (uint64_t i = kFirst; i < kFirst + kRounds; ++i) {
         auto together = engine_->BeginTogether(tenant);
         last = Submit(tenant, Add(i, i, i + 1));

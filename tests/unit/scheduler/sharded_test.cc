@@ -92,7 +92,7 @@ class ShardedTest : public ::testing::Test {
     }
     return bytes;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation) {
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const v1::Operation& operation) {
     return engine_->Submit(kTenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
   }
   static v1::Operation Move(uint64_t input, uint64_t output, const std::string& device) {
@@ -319,7 +319,7 @@ TEST_F(ShardedTest, ANewWorkerCopiesOnceMore) {
   ASSERT_TRUE(sum.ok()) << sum.status();
   AWAIT(first->EndNext());
   // So many that what is ready waits for an answer.
-  std::vector<std::shared_ptr<Ticket>> others;
+  std::vector<std::shared_ptr<OperationHandle>> others;
   for (uint64_t i = 0; i < 8; ++i) others.push_back(*Submit(Negative(2, 10 + i, "devices/cuda:0")));
   AWAIT(first->num_held() >= 8);
   AWAIT(second->EndNext());
@@ -359,7 +359,7 @@ class SmallDeviceTest : public ShardedTest {
     header.set_device("devices/cuda:1");
     return Put(header, std::string(kSmall, 'y')).status();
   }
-  void EndAllOfFirst(Ticket& ticket) {
+  void EndAllOfFirst(OperationHandle& ticket) {
     while (!ticket.Wait(Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
   }
 

@@ -169,7 +169,8 @@ class SpillTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  std::shared_ptr<Ticket> Submit(const v1::Operation& operation, const TenantId& tenant = kTenant) {
+  std::shared_ptr<OperationHandle> Submit(const v1::Operation& operation,
+                                          const TenantId& tenant = kTenant) {
     auto ticket = engine_->Submit(tenant, Session(tenant), operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
@@ -342,7 +343,7 @@ TEST_P(SpillKindTest, ManyQueuedTasksOfMoreThanTheDeviceAllEnd) {
   Start({Device(GetParam(), kMiB)}, {});
   constexpr uint64_t kCount = 24;
   for (uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(Put(i).ok());
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 1; i <= kCount; ++i) tickets.push_back(Submit(Negate(i, 100 + i)));
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
   for (uint64_t i = 1; i <= kCount; ++i) ExpectWhole(i);
@@ -357,7 +358,7 @@ TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
   for (const TenantId& tenant : {kTenant, kOther}) {
     for (uint64_t i = 1; i <= 2 * kPairs; ++i) ASSERT_TRUE(Put(i, kPart, tenant).ok());
   }
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 1; i <= kPairs; ++i) {
     for (const TenantId& tenant : {kTenant, kOther}) {
       v1::Operation operation;
@@ -684,7 +685,7 @@ class StreamKindTest : public SpillKindTest {
  protected:
   static constexpr int64_t kLarge = 5 * kMiB;
   // Its first piece or two are in the worker's queue.
-  std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
+  std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<OperationHandle>* ticket,
                                         absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
@@ -723,7 +724,7 @@ TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kLarge).ok());
   int64_t before = engine_->SampleDevices()[0].jobs_succeeded();
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 2; i <= 5; ++i) tickets.push_back(Submit(Negate(i - 1, i)));
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
   // A piece has an eighth of the device for what it reads and makes.
@@ -739,7 +740,7 @@ TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
 
 TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
   Start({Device(GetParam(), kMiB)}, {.memory = 96 * kMiB});
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (const TenantId& tenant : {kTenant, kOther}) {
     for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, kLarge, tenant).ok());
     for (uint64_t i = 11; i <= 13; ++i) ASSERT_TRUE(Put(i, kQuarter, tenant).ok());
@@ -756,7 +757,7 @@ TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
 }
 
 TEST_P(StreamKindTest, CancelEndsAllPieces) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   auto behind = Submit(Negate(2, 3));
   for (int i = 0; i < 5; ++i) {
@@ -777,7 +778,7 @@ TEST_P(StreamKindTest, CancelEndsAllPieces) {
 }
 
 TEST_P(StreamKindTest, TheDeadlineHolds) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket, absl::Milliseconds(500));
   ASSERT_TRUE(Eventually([&] {
     absl::SleepFor(absl::Milliseconds(50));
@@ -789,7 +790,7 @@ TEST_P(StreamKindTest, TheDeadlineHolds) {
 }
 
 TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   ASSERT_TRUE(worker->EndNext());
   // Whichever is there: the second piece may have been sent before the first.
@@ -804,7 +805,7 @@ TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
 }
 
 TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));

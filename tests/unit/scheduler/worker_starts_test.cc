@@ -57,14 +57,14 @@ class WorkerStartsTest
     auto session = engine_->CreateSession({tenant}, request);
     EXPECT_TRUE(session.ok()) << session.status();
   }
-  std::shared_ptr<Ticket> Submit(const std::string& tenant, const v1::Operation& operation,
-                                 SteadyTime deadline = SteadyTime::InfiniteFuture()) {
+  std::shared_ptr<OperationHandle> Submit(const std::string& tenant, const v1::Operation& operation,
+                                          SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     auto ticket = engine_->Submit({tenant}, "sessions/s", operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
-  std::shared_ptr<Ticket> Fill(const std::string& tenant, uint64_t handle,
-                               SteadyTime deadline = SteadyTime::InfiniteFuture()) {
+  std::shared_ptr<OperationHandle> Fill(const std::string& tenant, uint64_t handle,
+                                        SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
@@ -72,14 +72,14 @@ class WorkerStartsTest
     operation.add_outputs()->set_handle(handle);
     return Submit(tenant, operation, deadline);
   }
-  std::shared_ptr<Ticket> Use(const std::string& tenant, uint64_t input, uint64_t handle) {
+  std::shared_ptr<OperationHandle> Use(const std::string& tenant, uint64_t input, uint64_t handle) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("negative");
     operation.mutable_ufunc()->add_inputs()->set_handle(input);
     operation.add_outputs()->set_handle(handle);
     return Submit(tenant, operation);
   }
-  static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+  static absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(MachineTime() + absl::Seconds(120));
   }
   bool Serves() { return engine_->ListDevices()[0].state() == v1::Device::STATE_SERVING; }
@@ -159,7 +159,7 @@ TEST_P(WorkerStartsTest, ManyTenantsTakeTurnsWithinTheBound) {
   EXPECT_EQ(engine_->MostWorkers(), 3);
   EXPECT_EQ(engine_->ListDevices()[0].max_workers(), 3);
   constexpr int kTenants = 60;
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 0; i < kTenants; ++i) AddTenant(absl::StrCat("t", i));
   for (int round = 0; round < 2; ++round) {
     tickets.clear();
@@ -181,7 +181,7 @@ TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
   AddTenant("b");
   broker_->set_hold(true);
   uint64_t handle = 0;
-  std::vector<std::shared_ptr<Ticket>> of_a;
+  std::vector<std::shared_ptr<OperationHandle>> of_a;
   for (int i = 0; i < 8; ++i) of_a.push_back(Fill("a", ++handle));
   auto first = broker_->WaitForWorker(1);
   auto of_b = Fill("b", 1);

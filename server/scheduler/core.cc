@@ -1,0 +1,16 @@
+#include "server/scheduler/core.h"
+
+#include "server/scheduler/recorder.h"
+
+namespace stride::scheduler {
+
+Core::Core(EngineOptions options, broker::Broker* broker)
+    : options(std::move(options)),
+      broker(broker),
+      memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
+      disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)),
+      recorder(std::make_unique<Recorder>(this)) {}
+
+Core::~Core() = default;
+
+}  // namespace stride::scheduler
