@@ -190,7 +190,7 @@ absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
   auto found = core_->catalogue.ListArrays(transaction, tenant, request.parent(), *page_size,
                                            request.page_token(), core_->Now());
   if (!found.ok()) return found.status();
-  // As they are at one moment, and so with the lock: of its own tenants alone, and no more than a
+  // As they are at one moment, and so in the transaction: of its own tenants alone, no more than a
   // page has.
   WritePage(
       *found, *page_size,
@@ -216,7 +216,6 @@ absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
   return status;
 }
 
-// Caller holds the lock.
 absl::Status Arrays::Remove(TenantTransaction& transaction, const TenantId& tenant,
                             const session::ArrayName& name) {
   auto removed = core_->catalogue.RemoveArray(transaction, tenant, name, core_->Now());

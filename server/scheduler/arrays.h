@@ -25,7 +25,7 @@ class ReceivingRecord;
 namespace stride::scheduler {
 
 // The access is granted, or has ended without that. Two threads may report both, in either order:
-// each reports after it has released the lock, and a waiting caller may give up, which ends
+// each reports after its transaction, and a waiting caller may give up, which ends
 // the access, between its grant and the word of it. Calls that fetch do so again and again, since
 // they wait in short slices to notice clients that went away.
 void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted);
@@ -34,13 +34,13 @@ void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted);
 class ReadAccess {
  public:
   // Takes its place among the accesses: behind those so far, before all that come. Makes a
-  // contiguous copy of a view that has gaps. Caller holds the lock; it must not when the last owner
+  // contiguous copy of a view that has gaps. No transaction is open when the last owner
   // lets go. `of_body`: for a loop or a branch in flight: the array is contiguous and made,
   // it has no place of its own among the accesses, and is no operation to quotas.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(
       TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
       const TenantId& tenant, std::shared_ptr<session::Array> array, bool of_body = false);
-  // The same, and waits until the array is ready. The lock must not be held.
+  // The same, and waits until the array is ready. The caller has no transaction.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler,
                                                            Operations* operations,
                                                            const TenantId& tenant,
@@ -55,7 +55,7 @@ class ReadAccess {
         granted_(std::move(granted)) {}
   ~ReadAccess();
 
-  // Until the array is ready or has failed. The lock must not be held.
+  // Until the array is ready or has failed. The caller has no transaction.
   absl::Status Await(SteadyTime deadline);
 
   const session::Array& array() const { return *array_; }
@@ -90,13 +90,13 @@ class Arrays {
       SteadyTime deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
   absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
                                                           const session::ArrayName& name);
-  // The whole content, copied under the lock, which the caller holds. Nothing where it is more than
+  // The whole content, copied at once. Nothing where it is more than
   // a few kilobytes, has gaps or is spread, somebody writes or copies it, or it does not lie in
   // memory that the daemon has mapped.
   std::optional<v1::InlineArray> ReadAtOnce(TenantTransaction& transaction, const TenantId& tenant,
                                             const session::Array& array);
   // The same of a made, contiguous array for a loop or a branch in flight; waits for the
-  // copy. The lock must not be held.
+  // copy. The caller has no transaction.
   absl::StatusOr<v1::InlineArray> ReadForBody(const TenantId& tenant,
                                               std::shared_ptr<session::Array> array);
   // The whole content in memory; SIZE_LIMIT above the inline limit.
@@ -104,7 +104,7 @@ class Arrays {
                                              std::shared_ptr<session::Array> array,
                                              SteadyTime deadline);
 
-  // An upload that was under way in an earlier daemon. Caller holds the lock.
+  // Restores an upload that an earlier daemon had begun.
   void RestoreReceiving(GlobalTransaction& transaction,
                         const std::shared_ptr<session::Array>& array, int device,
                         const recovery::ReceivingRecord& record);
@@ -148,7 +148,7 @@ class Arrays {
   void NoteReceiving(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array);
   // Takes off the list what is complete, and ends what nobody will complete.
   void EndLeases(GlobalTransaction& transaction, std::vector<Incoming>& receiving, SteadyTime now);
-  PerPartition<std::vector<Incoming>> receiving_;  // of each stripe, guarded by it
+  PerPartition<std::vector<Incoming>> receiving_;
 };
 
 }  // namespace stride::scheduler

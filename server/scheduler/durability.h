@@ -70,7 +70,7 @@ class Durability : public session::Catalogue::Observer {
   // Writes from now on, and reads what RestoreArrays and RestoreLoads found. The lock must not be
   // held.
   void Start();
-  // Nothing that happens from here on is written; closes the store. The lock must not be held.
+  // Nothing that happens from here on is written; closes the store. The caller has no transaction.
   void Stop();
 
   // A journal's arrays whose bytes were still being read from disk: reads them anew. Before any
@@ -126,11 +126,11 @@ class Durability : public session::Catalogue::Observer {
     return rows_.definitions;
   }
 
-  // Waits until a change is on disk, within reason; the lock must not be held.
+  // Waits until a change is on disk, within reason; the caller has no transaction.
   void Await(uint64_t number) const;
   // The number of what was asked for last.
   uint64_t last() const { return store_->last(); }
-  // Until everything is on disk. The lock must not be held.
+  // Until everything is on disk. The caller has no transaction.
   void Flush(SteadyTime deadline);
 
  private:
@@ -203,7 +203,7 @@ class Durability : public session::Catalogue::Observer {
   durable::DurableStore* const store_;
   durable::Rows rows_;  // as found, until Start
 
-  // Guarded by the engine's lock.
+  // Transactions guard it.
   bool stopped_ = false;
   absl::flat_hash_map<const store::Buffer*, ContentPtr> contents_;
   std::map<std::string, KeptJob> jobs_;   // by session, until they are written as ended
@@ -216,7 +216,7 @@ class Durability : public session::Catalogue::Observer {
   SteadyTime write_failure_told_ = SteadyTime::InfinitePast();
 
   mutable std::atomic<int64_t> not_written_told_{0};  // seconds since 1970
-  absl::Mutex mutex_;                                 // taken under the engine's lock
+  absl::Mutex mutex_;                                 // taken inside a transaction
   std::multimap<SteadyTime, ContentPtr> due_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;  // nothing waits for its time

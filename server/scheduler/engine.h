@@ -191,8 +191,8 @@ class Engine {
   virtual void AwaitHealth(SteadyTime deadline) = 0;
   // The hardware of a device, `devices/{id}`, reports an error that only a reset can cure.
   virtual void DeviceBroke(const std::string& device, const std::string& why) = 0;
-  // Whether the lock can be had and a thread is there to run what must wait, within this time: of
-  // the daemon itself, whatever its devices do.
+  // Whether a global transaction can begin and a thread is there to run what must wait, within this
+  // time: of the daemon itself, whatever its devices do.
   virtual bool Responds(absl::Duration patience) = 0;
   // --- tenants ---
   // Quotas, rates and meters of all tenants.

@@ -65,7 +65,6 @@ class WholeAccess {
     return task_->state == TaskState::kDone ? task_->result : array->status();
   }
   bool begun() const { return task_ != nullptr; }
-  // Caller holds the lock.
   void End(TenantTransaction& transaction) {
     scheduler_->Finish(transaction, std::exchange(task_, nullptr), absl::OkStatus());
   }

@@ -98,7 +98,7 @@ class Exports {
   Core* const core_;
   Scheduler* const scheduler_;
   const absl::Duration ticket_life_;
-  // Taken under the engine's lock, never the other way round.
+  // Taken inside a transaction, never around one.
   absl::Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);
   std::map<TenantId, Use> tenants_ ABSL_GUARDED_BY(mutex_);  // none has no export

@@ -15,7 +15,7 @@
 namespace stride::scheduler {
 
 // The health of all devices: collects what is seen of them, and sends canaries where nothing is.
-// Changes in sections of all; any may ask and tell of work, where nothing else is said.
+// Changes in global transactions.
 class HealthWatch {
  public:
   struct Hooks {

@@ -260,7 +260,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
   return absl::OkStatus();
 }
 
-// Called on engine threads without the engine's lock; the job may be gone by then. Many tasks
+// Called on engine threads without a transaction; the job may be gone by then. Many tasks
 // change before anybody has looked: one look is for all of them.
 std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
   auto look = [this, mine = &StripeFor(record->tenant), weak = std::weak_ptr<Record>(record),
@@ -394,7 +394,6 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
     mine.requests[{restored->tenant, restored->request_id}] = restored->id;
 }
 
-// Both locks are held.
 void Jobs::RestoreRow(GlobalTransaction& transaction, Record& record, uint64_t row) {
   Durability& durability = *core_->durability;
   bool begun = record.state() > v1::Job::STATE_QUEUED;
@@ -594,7 +593,7 @@ void Jobs::AddEvent(TenantTransaction& transaction, Record& record, v1::Job now)
   Save(transaction, record);
 }
 
-// Its work is looked at, described and told of in its tenant's sections: it may have 10,000
+// Its work is looked at, described and reported in its tenant's transactions: it may have 10,000
 // operations.
 void Jobs::Update(const RecordPtr& record) {
   while (!IsFinal(record->state())) {

@@ -20,8 +20,8 @@
 namespace stride::scheduler {
 namespace {
 
-// Inline inputs up to this size are copied at once, under the lock: handing them to another thread
-// would cost more.
+// Inline inputs up to this size are copied at once, in the transaction: handing them to another
+// thread would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
 constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
 // Below this a thread costs more than it brings.
@@ -112,7 +112,7 @@ bool Scheduler::StartPeerMove(TenantTransaction& transaction, Lane& to,
       core_->executor.Run(otherwise);
     }
   };
-  // Without the lock, since a worker that has ended may answer at once.
+  // After the transaction, since a worker that has ended may answer at once.
   transaction.Defer([worker = std::move(worker), source, target,
                      size = static_cast<uint64_t>(buffer->size), done = std::move(done)] {
     worker->CopyFromPeer(target.arena->id, target.offset, source.arena->id, source.offset, size,
@@ -121,8 +121,7 @@ bool Scheduler::StartPeerMove(TenantTransaction& transaction, Lane& to,
   return true;
 }
 
-// Has the lane's worker map an arena: its own device's, or one that it reads. Caller holds the
-// lock.
+// Has the lane's worker map an arena: its own device's, or one that it reads.
 absl::Status Scheduler::MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer) {
   if (!lane.mapped.emplace(arena->id, false).second) return absl::OkStatus();
   const int fd = arena->fd.get();

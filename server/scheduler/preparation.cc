@@ -124,7 +124,7 @@ bool Scheduler::HaveCode(TenantTransaction& transaction, const std::shared_ptr<T
   if (loops != nullptr && RunByBlocks(*task, loops, target, code)) return true;
   task->compile_requested = true;
   task->compile_start = core_->Now();
-  // Off the lock: the compiler may call back at once.
+  // After the transaction: the compiler may call back at once.
   std::optional<wire::Code> plain;
   if (loops != nullptr) plain = code.first_tier->plain_reduce;
   core_->executor.Run([this, task, target, loops, plain = std::move(plain)] {
@@ -205,7 +205,7 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
   PlannedCode& code = task.planned->codes[target];
   code.ran_by_blocks += kLaunchElements + code.first_tier->elements;
   if (code.ran_by_blocks < kElementsWorthCode || std::exchange(code.requested, true)) return;
-  // Off the lock: the compiler may call back at once.
+  // After the transaction: the compiler may call back at once.
   core_->executor.Run([this, planned = task.planned, tenant = task.tenant, target] {
     core_->broker->compiler().CompileLater(
         tenant, target, *planned->plan.code, [this, planned, tenant, target](auto module) {

@@ -35,19 +35,19 @@ struct Replay;
 class DeadRecords;
 
 // Writes the books. Whoever changes something that must outlive the daemon says so here; what was
-// changed of a stripe's tenants in one section becomes one batch of their journal: at the section's
-// end, before any callback or answer leaves (Locked), and before anything is done that cannot be
-// undone: a packet to a worker, another use of a block of memory. So a daemon that starts in this
-// one's place finds what the world was told, and nothing that never was.
+// changed of a partition's tenants in one transaction becomes one batch of their journal: at the
+// transaction's end, before any callback or answer leaves, and before anything is done that cannot
+// be undone: a packet to a worker, another use of a block of memory. So a daemon that starts in
+// this one's place finds what the world was told, and nothing that never was.
 //
 // What is recorded: sessions, arrays, arenas, workers, jobs, modules; the buffers and unfinished
 // tasks on which an array in the catalogue depends. The rest belongs to calls, which end with the
 // daemon.
 //
-// Without journals (nothing keeps them) every method returns at once. Caller has the stripe of the
-// tenant whose things they are, or all where that is said, and no lock where that is said. What is
-// a tenant's goes to the journal of its stripe, whoever changes it, and nothing there depends on
-// what is in another: a section of all is a batch in each, one after the other.
+// Without journals (nothing keeps them) every method returns at once. State of
+// a tenant goes to the journal of its partition, and nothing there depends on another journal. A
+// global transaction is a batch in each, one after the other. A function without a transaction is
+// for any thread.
 class Recorder : public session::Catalogue::Observer {
  public:
   explicit Recorder(Core* core);
@@ -59,10 +59,9 @@ class Recorder : public session::Catalogue::Observer {
   // Nothing that happens from here on is meant to be found by a successor.
   void Stop(GlobalTransaction& transaction);
   bool on() const { return on_.load(std::memory_order_relaxed); }  // any thread
-  // A daemon survived the recovery from them. Caller has all.
+  // A daemon survived the recovery from them.
   void Recovered(GlobalTransaction& transaction);
-  // Until the second, a successor is to read the disk anew, whatever else the journals have. Caller
-  // has all.
+  // Until the second, a successor is to read the disk anew, whatever else the journals have.
   void ReadingDisk(GlobalTransaction& transaction);
   void DiskRead(GlobalTransaction& transaction) { disk_read_ = true; }
 
@@ -70,7 +69,7 @@ class Recorder : public session::Catalogue::Observer {
     if (started_) WriteChanges(transaction);
   }
 
-  // Gives back memory that the stripe's journal needs no more. Caller has the stripe.
+  // Gives back memory that the partition's journal needs no more.
   void Trim(TenantTransaction& transaction, int partition);
 
   // --- the catalogue's; of sessions with all ---
@@ -87,12 +86,11 @@ class Recorder : public session::Catalogue::Observer {
   // It was sent, taken back, or has ended.
   void Changed(TenantTransaction& transaction, Task& task);
 
-  // A task that an earlier daemon had sent waits again. Caller has all.
+  // A task that an earlier daemon had sent waits again.
   void TakenBack(GlobalTransaction& transaction, const Task& task);
 
   // Has the keeper take an arena; any thread. It may be used once this is OK.
   absl::Status StoreArena(const store::Arena& arena);
-  // Caller has all, as for what follows.
   void Added(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
   void Removed(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
 
@@ -102,13 +100,13 @@ class Recorder : public session::Catalogue::Observer {
   void WorkerAdopted(GlobalTransaction& transaction, uint64_t record, const Lane& lane);
   void WorkerGone(GlobalTransaction& transaction, const TenantId& tenant, uint64_t record);
 
-  // Jobs and modules, which know when they change. Caller has the tenant's stripe.
+  // Jobs and modules, which know when they change.
   uint64_t NewId() { return ++last_id_; }  // any thread
   void Set(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind, uint64_t id,
            const google::protobuf::MessageLite& record);
   void Erase(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind,
              uint64_t id);
-  // Of whose record it is that nothing tells any more.
+  // Erases a record whose tenant is no longer known.
   void EraseWherever(GlobalTransaction& transaction, recovery::Kind kind, uint64_t id);
   // One that an earlier daemon recorded: its record goes with it.
   void Adopt(TenantTransaction& transaction, const TenantId& tenant, Replay& replay,
@@ -117,11 +115,10 @@ class Recorder : public session::Catalogue::Observer {
   void RecordBuffer(TenantTransaction& transaction, const std::shared_ptr<store::Buffer>& buffer);
 
  private:
-  // A stripe's, guarded by its lock.
   struct Scratch;
   struct alignas(64) Part {
     recovery::Journal* journal = nullptr;
-    // What was changed in the section under way.
+    // What the transaction has changed so far.
     std::vector<std::shared_ptr<session::Array>> arrays;
     std::vector<std::shared_ptr<Task>> tasks;
     std::vector<std::shared_ptr<Replay>> replays;  // new
@@ -149,7 +146,7 @@ class Recorder : public session::Catalogue::Observer {
   std::unique_ptr<recovery::Journals> journals_;
   std::atomic<uint64_t> last_id_{0};
   PerPartition<Part> parts_;
-  // Of a section of all.
+  // Changes of a global transaction.
   uint64_t touched_ = 0;               // whose tenants' things it changed, one bit each
   std::vector<std::string> removals_;  // descriptors of no use after the commit
   bool disk_read_ = false;

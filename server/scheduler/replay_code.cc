@@ -134,7 +134,7 @@ void Scheduler::CompileAll(const TenantId& tenant, const std::string& target,
     if (--pending->left > 0) return;
     pending->done(transaction, std::move(pending->modules), pending->first_error);
   };
-  // Off the lock: the compiler may call back at once.
+  // After the transaction: the compiler may call back at once.
   core_->executor.Run([this, tenant, target, later, one_ended, codes = std::move(codes)] {
     broker::Compiler& compiler = core_->broker->compiler();
     for (size_t i = 0; i < codes.size(); ++i) {

@@ -310,7 +310,7 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   partition.evaluating_freed = false;
 }
 
-// Those in Locked::Await look whether what they wait for has come, soon.
+// Threads in GlobalTransaction::Await evaluate their conditions soon.
 void Scheduler::WakeWaiters(TenantTransaction& transaction) {
   transaction.Defer([core = core_] { GlobalTransaction transaction(*core); });
 }
@@ -389,7 +389,7 @@ int Scheduler::num_unfinished() const {
   return count;
 }
 
-// Whoever waits looks again when the lock is given back.
+// Threads that wait evaluate their conditions when the transaction ends.
 void Scheduler::BeginEnd(GlobalTransaction& transaction) { ending_ = true; }
 
 void Scheduler::DropUnfinished() {

@@ -40,8 +40,7 @@ namespace stride::scheduler {
 // A task waits (kWaiting) until every access before it has ended, or, better, is already in the
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
-// dispatched. All public methods: caller has the stripe of the tenant whose things they touch, or
-// all where that is said, and no lock where that is said.
+// dispatched. A function without a transaction says whether its caller may have one.
 class Scheduler {
  public:
   explicit Scheduler(Core* core);
@@ -63,8 +62,8 @@ class Scheduler {
   // Ends it: at once if it waits, or when its worker has taken it out of its queue; a running one
   // when it ends by itself within the grace, else its worker is killed.
   void Cancel(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  // All of a tenant's, of which some may be null; a few hundred in a section. The lock must not be
-  // held.
+  // All of a tenant's, of which some may be null; a few hundred in a transaction. The caller
+  // has none.
   void CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks);
 
   // Of a buffer whose num_holders one had raised to keep it where it is.
@@ -76,18 +75,18 @@ class Scheduler {
   Memory& memory() { return memory_; }
 
   // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
-  // lock must NOT be held.
+  // caller has no transaction.
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
       Lane& lane, const std::shared_ptr<store::Arena>& arena,
       SteadyTime deadline = SteadyTime::InfiniteFuture());
-  // A block on a device, waiting for memory where it must. The lock must NOT be held.
+  // A block on a device, waiting for memory where it must. The caller has no transaction.
   absl::StatusOr<store::Allocation> BlockingAllocate(
       Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
 
   // lend.cc
   // Has the buffer's content on the device lie in an arena where nothing else does, nor did: where
   // it lies now if that is so, else after one copy on the device. Caller has a host access that
-  // writes the buffer, and NOT the lock.
+  // writes the buffer, and no transaction.
   absl::StatusOr<store::Allocation> PutAlone(const std::shared_ptr<store::Buffer>& buffer,
                                              int device, SteadyTime deadline);
 
@@ -96,23 +95,21 @@ class Scheduler {
   int HomeOf(int64_t bytes, int device) const;
 
   int num_unfinished(TenantTransaction& transaction, const TenantId& tenant) const;
-  // Charges the tenant for what its workers have used since their last tasks ended. With its
-  // stripe.
+  // Charges the tenant for what its workers have used since their last tasks ended.
   void ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
-  // Of the work that it has, with what this section has changed of it.
+  // Of the work that it has, with what this transaction has changed of it.
   double QueueSeconds(TenantTransaction& transaction, int device) const;
-  // Caller has all, as for those that follow.
   int num_workers(GlobalTransaction& transaction, int device) const;
   // So many that the device has at once, as far as is known now.
   int most_workers(GlobalTransaction&, int device) const {
     return seats_.most(device, core_->Now());
   }
   int most_workers(GlobalTransaction&) const { return seats_.most_of_all(core_->Now()); }
-  // Measures the cost of workers again. The lock must NOT be held.
+  // Measures the cost of workers again. The caller has no transaction.
   void MeasureWorkers();
   // Ends idle workers, so that their descriptors can be had; false: there is none.
   bool GiveDescriptors(GlobalTransaction& transaction) {
@@ -120,17 +117,16 @@ class Scheduler {
   }
   HealthWatch& health() { return health_; }
 
-  // Caller has all.
   SpillSample SampleSpill(GlobalTransaction& transaction) const;
 
   // The engine ends. Nobody waits any more for a worker, for memory or for a piece of an operation:
-  // what needed it ends where it is, untold, as a successor may have it done. Caller has all.
+  // what needed it ends where it is, untold, as a successor may have it done.
   void BeginEnd(GlobalTransaction& transaction);
   // Lets go of the tasks that have not ended, untold: the engine ends, and nothing of ours runs any
   // more. They and their buffers hold each other, and would stay.
   void DropUnfinished();
 
-  // Ends workers without work for long and gives back memory that nothing uses. Caller has all.
+  // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep(GlobalTransaction& transaction);
 
   // Before the end of Engine::Together: what became ready in it for workers that have work.
@@ -138,10 +134,10 @@ class Scheduler {
 
   bool IsMoving(TenantTransaction& transaction, const store::Buffer* buffer) const;
 
-  // A loop or a branch has ended. With its tenant's stripe.
+  // A loop or a branch has ended.
   void BodiesEnded(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                    absl::Status status);
-  // The engine ends; for those with any lock.
+  // The engine ends. In any transaction.
   bool ending() const { return ending_; }
 
  private:
@@ -183,7 +179,7 @@ class Scheduler {
                   const Buffers& lacking);
   // Work memory of the task that is to be counted on its lane's device.
   uint64_t CountedScratch(const Task& task) const;
-  // Has it prepared in a section of all, after this one.
+  // Has it prepared in a global transaction, after this one.
   void PrepareWithAll(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void HaveInputs(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void PrepareAll(TenantTransaction& transaction, Lane& lane);
@@ -234,7 +230,7 @@ class Scheduler {
                 uint64_t num_writes, absl::Status status);
   absl::Status RunMove(Lane& to, const store::Allocation& target,
                        const std::shared_ptr<store::Buffer>& buffer);
-  // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
+  // Copies a whole block, or `bytes` when `from` is null. Blocks; the caller has no transaction.
   static const void* BytesAtHand(const store::Buffer& buffer, const store::Allocation& to);
   bool StartPeerMove(TenantTransaction& transaction, Lane& to,
                      const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
@@ -270,7 +266,7 @@ class Scheduler {
                    const absl::Status& too_large);
   void StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                   absl::Status status);
-  // The lock must not be held.
+  // The caller has no transaction.
   void StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status);
 
   // turns.cc
@@ -405,8 +401,8 @@ class Scheduler {
   bool StartsSlowDown(int device) const;
   void TendWorkers(GlobalTransaction& transaction);
   // What `take` gives for a turn, once it is not kLater, as long as others may let memory go. On a
-  // device without host memory the lane has a worker then. Of a section of all, which it leaves
-  // while it waits.
+  // device without host memory the lane has a worker then. The transaction ends while
+  // it waits.
   absl::Status AwaitMemory(GlobalTransaction& transaction, Lane& lane, uint64_t size,
                            SteadyTime deadline,
                            absl::FunctionRef<Memory::Outcome(uint64_t turn)> take);
@@ -466,8 +462,8 @@ class Scheduler {
   static void NoteUnfinished(Partition& partition);
   std::atomic<unsigned> rotation_{0};  // spreads equal choices over the devices
 
-  // The rest belongs to nobody: it is changed in sections of all, and looked at in any; but what is
-  // atomic, and what a Move has of its buffer's tenant, also by those of one stripe.
+  // State of no tenant: it changes in global transactions and is read in any. A tenant's
+  // transaction changes what is atomic, and what a Move has of its buffer's tenant.
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
     bool stale = false;                          // the content changed meanwhile
@@ -493,8 +489,8 @@ class Scheduler {
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
 };
 
-// While it lives the lane's worker does not end for another's. The lock must not be held when it
-// comes or goes.
+// While it lives the lane's worker does not end for another's. No transaction is open when it
+// is made or destroyed.
 class WorkerInUse {
  public:
   WorkerInUse(Core* core, Lane* lane) : core_(core), lane_(lane) {

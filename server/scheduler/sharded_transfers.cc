@@ -143,7 +143,7 @@ absl::StatusOr<std::shared_ptr<ShardedRead>> ShardedRead::Enqueue(
     auto access =
         ReadAccess::Enqueue(transaction, core, scheduler, operations, tenant, shards->parts[i]);
     if (!access.ok()) {
-      // Their ends take the lock.
+      // Their destructors begin transactions.
       transaction.Defer([read = std::move(read)] {});
       return access.status();
     }

@@ -62,7 +62,7 @@ FairShare::Flow* Scheduler::NextTurn(int device) {
   return nullptr;
 }
 
-// A lane of another stripe has a section of its own for its turn, after this one.
+// A device queue of another partition has its turn in a transaction of its own, after this one.
 void Scheduler::GiveTurns(TenantTransaction& transaction, int device) {
   auto& giving = transaction.giving();
   if (std::find(giving.begin(), giving.end(), device) != giving.end()) return;
@@ -78,7 +78,8 @@ void Scheduler::GiveTurns(TenantTransaction& transaction, int device) {
   giving.erase(std::find(giving.begin(), giving.end(), device));
 }
 
-// Without a lock. Does not wait for the lane's stripe: this thread is another tenant's, or all's.
+// The caller has no transaction. Does not wait for the device queue's partition: this thread works
+// for another tenant, or for all.
 void Scheduler::BeginTurn(Lane& lane) {
   if (auto transaction = TenantTransaction::IfFree(*core_, lane.tenant)) {
     Pump(*transaction, lane);

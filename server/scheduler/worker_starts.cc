@@ -35,7 +35,7 @@ bool Scheduler::HaveWorker(TenantTransaction& transaction, Lane& lane) {
   return false;
 }
 
-// The start waits in line with others; a section of all lets it begin.
+// The start waits in line with others; a global transaction lets it begin.
 void Scheduler::StartWorker(TenantTransaction& transaction, Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   lane.num_starts = 0;

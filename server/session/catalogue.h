@@ -30,7 +30,7 @@ class TenantTransaction;
 
 namespace stride::session {
 
-// A client's handle table. Guarded by the scheduler's lock.
+// A client's handle table. The tenant's transactions guard it.
 struct Session {
   std::string id;
   std::shared_ptr<const std::string> name;  // `sessions/{id}`; the catalogue sets it
@@ -53,10 +53,10 @@ struct Session {
   PrintedOutput printed;  // by kernels, and not read yet
 };
 
-// Where everything that a client owns is found: sessions with their handles, and named arrays. Not
-// thread-safe: the locks of the tenants' stripes guard it, all of them where a session or a named
-// array comes or goes, the tenant's for the rest. Lookups with another tenant's names answer
-// NOT_FOUND in the same words as for what does not exist.
+// Where everything that a client owns is found: sessions with their handles, and named arrays.
+// Sessions and named arrays come and go in global transactions, the rest changes in the tenant's.
+// Lookups with another tenant's names answer NOT_FOUND in the same words as for what does not
+// exist.
 class Catalogue {
  public:
   // Entries are charged to their tenants' accounts.
@@ -163,8 +163,8 @@ class Catalogue {
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  // That was found last, of each stripe of tenants: the same comes again and again. Null: none, or
-  // it is gone.
+  // That was found last, of each partition of tenants: the same comes again and again. Null: none,
+  // or it is gone.
   std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
   Key next_looked_at_;  // of the named arrays, by TakeExpiredArrays

@@ -641,7 +641,7 @@ TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
   auto job = Job(1);
   ASSERT_TRUE(job.ok()) << job.status();
   absl::Notification listed;
-  auto others = engine_->BeginTogether(kB);  // their lock
+  auto others = engine_->BeginBatch(kB);  // their lock
   std::thread lists([&] {
     v1::ListArraysRequest arrays;
     for (const char* parent : {"sessions/s", "tenants/a"}) {

@@ -228,16 +228,17 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
-  auto together = engine_->BeginTogether(kTenant);
+  auto batch = engine_->BeginBatch(kTenant);
   for (int i = 0; i <= kMore; ++i) {
-    auto ticket = Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i));
+    auto ticket = batch->Submit("sessions/s", Add(1, i == 0 ? 1 : 199 + i, 200 + i),
+                                SteadyTime::InfiniteFuture());
     ASSERT_TRUE(ticket.ok());
-    EXPECT_THAT((*ticket)->Describe(), ::testing::SizeIs(1));
-    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); });
+    EXPECT_THAT((*ticket)->Describe(batch.get()), ::testing::SizeIs(1));
+    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); }, batch.get());
   }
   EXPECT_EQ(worker->num_packets(), packets + 1);
   EXPECT_EQ(worker->num_held(), 1);
-  together.reset();
+  batch.reset();
   EXPECT_EQ(worker->num_packets(), packets + 2);
   EXPECT_EQ(worker->num_held(), 1 + kMore);
   while (worker->EndNext()) {
@@ -275,8 +276,8 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
 TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
-  auto together = engine_->BeginTogether(kTenant);
-  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  auto batch = engine_->BeginBatch(kTenant);
+  ASSERT_TRUE(batch->Submit("sessions/s", Add(1, 1, 2), SteadyTime::InfiniteFuture()).ok());
   std::atomic<bool> other_done = false;
   std::thread other([&] {
     EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 is there by then
@@ -284,7 +285,7 @@ TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
   });
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_FALSE(other_done);
-  together.reset();
+  batch.reset();
   other.join();
   EXPECT_TRUE(Fetch(3).ok());
 }
