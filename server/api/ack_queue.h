@@ -29,7 +29,7 @@ struct PendingAck {
   session::PendingArrays pending;
   std::vector<v1::Array> arrays;
   // kWait, and what is told beside how it ended.
-  std::shared_ptr<scheduler::OperationHandle> ticket;
+  std::shared_ptr<scheduler::OperationHandle> handle;
   std::vector<bool> wanted;  // WantedInline
   bool timeline = false;
   std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch

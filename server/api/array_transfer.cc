@@ -47,7 +47,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
     auto message = decoder.Next(pieces);
     if (!message.ok()) return message.status();
     if (upload == nullptr) {
-      auto begun = engine_->BeginUpload(call.tenant(), *message->header, call.deadline());
+      auto begun = arrays_->BeginUpload(call.tenant(), *message->header, call.deadline());
       if (!begun.ok()) return PrefixField(begun.status(), "header.");
       upload = *std::move(begun);
       if (audit::Record* record = call.Audit()) {
@@ -60,7 +60,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
       continue;
     }
     // A tenant beyond its rate is read no faster, and then its client waits.
-    absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), message->data_bytes);
+    absl::Duration delay = accounts_->AddUpload(call.tenant(), message->data_bytes);
     if (audit::Record* record = call.Audit()) record->bytes_up += message->data_bytes;
     status = WriteAll(*upload, *message);
     if (status.ok()) status = call.AwaitUploadRate(delay);
@@ -83,7 +83,7 @@ absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
     const int64_t size = std::min(left, kSharedPieceBytes);
     // It ends with the first that is negative, or not within the region.
     if (absl::Status status = upload.WriteShared(offset, size); !status.ok()) return status;
-    absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), size);
+    absl::Duration delay = accounts_->AddUpload(call.tenant(), size);
     if (audit::Record* record = call.Audit()) record->bytes_up += size;
     if (absl::Status status = call.AwaitUploadRate(delay); !status.ok()) return status;
     if (call.cancelled()) return call.EndOfWait();
@@ -95,17 +95,17 @@ absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
 
 absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayTransfer::WaitForArray(
     Call& call, const v1::FetchArrayRequest& request) {
-  auto array = engine_->GetArray(call.tenant(), request.name());
+  auto array = arrays_->Get(call.tenant(), request.name());
   if (!array.ok()) return array.status();
   if (array->state() == v1::Array::STATE_PENDING) {
     // Short waits, to notice a client that went away. Their downloads are dropped: the deadline
     // that they were given is over too soon.
     auto ready = WaitFor(call, call.deadline(), [&](SteadyTime deadline) {
-      return engine_->BeginDownload(call.tenant(), request, deadline).status();
+      return arrays_->BeginDownload(call.tenant(), request, deadline).status();
     });
     if (!ready.ok()) return ready;
   }
-  return engine_->BeginDownload(call.tenant(), request, call.deadline());
+  return arrays_->BeginDownload(call.tenant(), request, call.deadline());
 }
 
 absl::Status ArrayTransfer::Fetch(Call& call, const v1::FetchArrayRequest& request,
@@ -147,7 +147,7 @@ absl::Status ArrayTransfer::SendShared(Call& call, scheduler::Download& download
 }
 
 void ArrayTransfer::CountDownload(Call& call, int64_t bytes) {
-  engine_->accounts().AddDownload(call.tenant(), bytes);
+  accounts_->AddDownload(call.tenant(), bytes);
   if (audit::Record* record = call.Audit()) record->bytes_down += bytes;
 }
 

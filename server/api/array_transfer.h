@@ -8,7 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/api/call.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/session/tenant_accounts.h"
 #include "server/transfer/bulk_gate.h"
 #include "stride/v1/array_service.pb.h"
 
@@ -36,9 +37,10 @@ class FetchWire {
 // staging, and from staging to the socket, without a copy between (server/transfer). Thread-safe.
 class ArrayTransfer {
  public:
-  // Both must outlive it.
-  ArrayTransfer(scheduler::Engine* engine, transfer::BulkGate* gate)
-      : engine_(engine), gate_(gate) {}
+  // All must outlive it.
+  ArrayTransfer(scheduler::ArrayService* arrays, session::TenantAccounts* accounts,
+                transfer::BulkGate* gate)
+      : arrays_(arrays), accounts_(accounts), gate_(gate) {}
 
   absl::StatusOr<v1::Array> Put(Call& call, PutWire& wire);
   absl::Status Fetch(Call& call, const v1::FetchArrayRequest& request, FetchWire& wire);
@@ -55,7 +57,8 @@ class ArrayTransfer {
   absl::StatusOr<std::unique_ptr<scheduler::Download>> WaitForArray(
       Call& call, const v1::FetchArrayRequest& request);
 
-  scheduler::Engine* const engine_;
+  scheduler::ArrayService* const arrays_;
+  session::TenantAccounts* const accounts_;
   transfer::BulkGate* const gate_;
 };
 

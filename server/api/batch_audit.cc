@@ -32,8 +32,8 @@ class BatchAudit::Batch {
   ~Batch() { log_->Write(std::move(record_)); }
 
   bool full() const { return num_accepted >= kMaxOperations || Now() - begin_ > kMaxAge; }
-  void Ended(const scheduler::OperationHandle& ticket, const absl::Status& status) {
-    v1::Timeline timeline = ticket.timeline();
+  void Ended(const scheduler::OperationHandle& handle, const absl::Status& status) {
+    v1::Timeline timeline = handle.timeline();
     std::lock_guard lock(mutex_);
     AddWork(timeline, &record_);
     if (status.ok() || record_.outcome != "OK") return;
@@ -50,15 +50,15 @@ class BatchAudit::Batch {
   audit::Record record_;  // guarded by mutex_
 };
 
-void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& ticket,
+void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle,
                           scheduler::SubmitBatch* batch) {
   if (call_.audit_log() == nullptr) return;
   if (batch_ == nullptr || batch_->full())
     batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
   ++batch_->num_accepted;
-  scheduler::OperationHandle& operation = *ticket;
+  scheduler::OperationHandle& operation = *handle;
   operation.OnDone(
-      [batch = batch_, ticket](const absl::Status& status) { batch->Ended(*ticket, status); },
+      [batch = batch_, handle](const absl::Status& status) { batch->Ended(*handle, status); },
       batch);
 }
 

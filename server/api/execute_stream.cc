@@ -116,8 +116,8 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
 }
 
-void Describe(const scheduler::OperationHandle& ticket, v1::CommandResult* result) {
-  ticket.Describe([result] { return result->add_results()->mutable_array(); });
+void Describe(const scheduler::OperationHandle& handle, v1::CommandResult* result) {
+  handle.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
 // Of a command that waits for nothing.
@@ -171,11 +171,11 @@ bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
     absl::Status has_code = code.Lend(request, i);
     const v1::Command& command = request->commands(i);
     const bool more = i + 1 < request->commands_size();
-    const absl::Duration delay = engine_.accounts().UploadDelay(call_.tenant());
+    const absl::Duration delay = services_.accounts->UploadDelay(call_.tenant());
     if (delay > absl::ZeroDuration() || !MayBatch(command)) {
       batch.reset();
     } else if (batch == nullptr && more) {
-      batch = engine_.BeginBatch(call_.tenant());
+      batch = services_.operations->BeginSubmitBatch(call_.tenant());
     }
     Take(command, std::move(has_code), delay, batch.get(), &acks.emplace_back());
     if (more && acks.size() < kMostInBatch && batch != nullptr) continue;
@@ -191,7 +191,7 @@ absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
   if (session_.empty()) return absl::OkStatus();
   auto id = session::ParseSessionName(session_, "session");
   if (!id.ok()) return id.status();
-  auto session = engine_.RenewSession(call_.tenant(), session_);
+  auto session = services_.sessions->Renew(call_.tenant(), session_);
   if (!session.ok()) return session.status();
   absl::Duration ttl = FromProto(session->expire_time()) - WallNow();
   renew_interval_ = std::max(ttl / 3, kShortestRenewal);
@@ -221,7 +221,8 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
       break;
     case v1::Command::kRelease:
       ack->status = batch != nullptr ? batch->Release(session_, command.release())
-                                     : engine_.Release(call_.tenant(), session_, command.release());
+                                     : services_.operations->Release(call_.tenant(), session_,
+                                                                     command.release());
       break;
     case v1::Command::kFetch:
       TakeFetch(command.fetch(), ack);
@@ -246,15 +247,15 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;
   if (status.ok()) {
-    auto ticket = batch != nullptr
-                      ? batch->Submit(session_, command.operation(), *deadline)
-                      : engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
-    status = ticket.status();
+    auto handle = batch != nullptr ? batch->Submit(session_, command.operation(), *deadline)
+                                   : services_.operations->Submit(call_.tenant(), session_,
+                                                                  command.operation(), *deadline);
+    status = handle.status();
     by_engine = !status.ok();
-    if (ticket.ok()) {
-      ack->ticket = *std::move(ticket);
+    if (handle.ok()) {
+      ack->handle = *std::move(handle);
       ack->wanted = WantedInline(command.operation());
-      status = CheckInlineSize(ack->wanted, *ack->ticket);
+      status = CheckInlineSize(ack->wanted, *ack->handle);
     }
     status = PrefixField(status, "operation.");
   }
@@ -262,25 +263,25 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
     operations_->Refused(status);
     if (!by_engine && batch != nullptr) batch->Refuse(session_, command.operation(), status);
     if (!by_engine && batch == nullptr)
-      engine_.Refuse(call_.tenant(), session_, command.operation(), status);
+      services_.operations->Refuse(call_.tenant(), session_, command.operation(), status);
     ack->status = std::move(status);
-    if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel(batch);
+    if (auto unwanted = std::exchange(ack->handle, nullptr)) unwanted->Cancel(batch);
     return;
   }
-  operations_->Accepted(*ack->ticket, batch);
-  audit_.Accepted(ack->ticket, batch);
+  operations_->Accepted(*ack->handle, batch);
+  audit_.Accepted(ack->handle, batch);
   if (command.wait() || !ack->wanted.empty()) {
     ack->kind = PendingAck::Kind::kWait;
     ack->timeline = command.wait();
   } else {
-    if (!ack->ticket->NotePending(&ack->pending, batch)) ack->arrays = ack->ticket->Describe(batch);
-    ack->ticket.reset();  // it holds arrays
+    if (!ack->handle->NotePending(&ack->pending, batch)) ack->arrays = ack->handle->Describe(batch);
+    ack->handle.reset();  // it holds arrays
   }
 }
 
 void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
   // Bound now: what comes later in the stream, or elsewhere, changes nothing of what it reads.
-  auto taken = engine_.BeginFetch(call_.tenant(), session_, fetch.handle());
+  auto taken = services_.arrays->BeginFetch(call_.tenant(), session_, fetch.handle());
   if (!taken.ok()) {
     ack->status = taken.status();
     return;
@@ -336,9 +337,9 @@ bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
 }
 
 absl::Status ExecuteStream::AddInlineResults(PendingAck& ack, Results* results) {
-  if (AddResults(ack.wanted, ack.ticket->TakeOutcome(ack.wanted), results)) return absl::OkStatus();
+  if (AddResults(ack.wanted, ack.handle->TakeOutcome(ack.wanted), results)) return absl::OkStatus();
   return WaitFor(call_, call_.deadline(), [&](SteadyTime deadline) {
-    return ReadMissing(ack.wanted, *ack.ticket, deadline, results);
+    return ReadMissing(ack.wanted, *ack.handle, deadline, results);
   });
 }
 
@@ -359,13 +360,13 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
       return absl::OkStatus();
     case PendingAck::Kind::kWait: {
       absl::Status status =
-          Await(writer, [&](SteadyTime deadline) { return ack.ticket->Wait(deadline); });
+          Await(writer, [&](SteadyTime deadline) { return ack.handle->Wait(deadline); });
       if (status.ok() && !ack.wanted.empty()) {
         status = AddInlineResults(ack, result->mutable_results());
       } else {
-        Describe(*ack.ticket, result);
+        Describe(*ack.handle, result);
       }
-      if (ack.timeline) *result->mutable_timeline() = ack.ticket->timeline();
+      if (ack.timeline) *result->mutable_timeline() = ack.handle->timeline();
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
@@ -388,7 +389,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
 // A session that was deleted meanwhile shows in the commands that need it.
 void ExecuteStream::RenewWhenDue() {
   if (Now() < renewal_) return;
-  engine_.RenewSession(call_.tenant(), session_).status().IgnoreError();
+  services_.sessions->Renew(call_.tenant(), session_).status().IgnoreError();
   renewal_ = Now() + renew_interval_;
 }
 

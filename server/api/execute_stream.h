@@ -12,10 +12,10 @@
 #include "server/api/batch_audit.h"
 #include "server/api/call.h"
 #include "server/api/command_wire.h"
+#include "server/api/compute_services.h"
 #include "server/api/inline_outputs.h"
 #include "server/api/operation_log.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
@@ -30,17 +30,16 @@ class AckWriter;
 // A broken stream cancels nothing that was accepted. While the stream is open its session stays
 // alive.
 //
-// A fetch is carried out when its turn to be answered comes. A command that could change what an
-// unanswered fetch is to read (a release of its handle, a write into an existing array) therefore
-// waits for it.
+// A fetch is bound to its array when it is read: later commands do not change the bytes that it
+// returns. They are copied when its turn to be answered comes.
 class ExecuteStream {
  public:
   static constexpr size_t kMaxOutstanding = 10000;
   static constexpr int kMaxCommands = 1000;  // in one message
   static constexpr size_t kRequestBlockBytes = 64 << 10;
 
-  ExecuteStream(Call* call, scheduler::Engine* engine, CommandWire* wire)
-      : call_(*call), engine_(*engine), wire_(*wire), queue_(kMaxOutstanding) {}
+  ExecuteStream(Call* call, const ComputeServices& services, CommandWire* wire)
+      : call_(*call), services_(services), wire_(*wire), queue_(kMaxOutstanding) {}
 
   // Until the client closes the stream and all is answered, or it breaks.
   absl::Status Run();
@@ -76,7 +75,7 @@ class ExecuteStream {
   void RenewWhenDue();
 
   Call& call_;
-  scheduler::Engine& engine_;
+  const ComputeServices services_;
   CommandWire& wire_;
   // Of the message that is being taken: small ones take no memory but this.
   std::vector<char> request_block_ = std::vector<char>(kRequestBlockBytes);

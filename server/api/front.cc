@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/array_service.h"
 #include "server/api/compute_service.h"
+#include "server/api/compute_services.h"
 #include "server/api/device_service.h"
 #include "server/api/function_service.h"
 #include "server/api/grpc_time.h"
@@ -32,6 +33,7 @@
 #include "server/api/tenant_service.h"
 #include "server/api/ticket_socket.h"
 #include "server/base/surroundings.h"
+#include "server/scheduler/engine.h"
 
 namespace stride::api {
 namespace {
@@ -72,6 +74,13 @@ std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
                                    options.trust_local ? std::move(trusting) : nullptr);
 }
 
+ComputeServices ComputeServicesOf(scheduler::Engine& engine) {
+  return {.sessions = &engine.sessions(),
+          .arrays = &engine.arrays(),
+          .operations = &engine.operations(),
+          .accounts = &engine.accounts()};
+}
+
 class FrontImpl final : public Front {
  public:
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
@@ -79,25 +88,27 @@ class FrontImpl final : public Front {
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
         environment_{authenticator_.get(), &counters_, options.audit, &call_gate_, &bytes_},
         gate_(options.max_bulk_streams),
-        transfer_(engine, &gate_),
-        arrays_(&environment_, engine, &transfer_),
-        compute_(&environment_, engine),
-        runs_(&environment_, engine, &compute_, options.max_threads),
-        devices_(&environment_, engine, sampler, options.max_descriptors,
+        transfer_(&engine->arrays(), &engine->accounts(), &gate_),
+        arrays_(&environment_, &engine->arrays(), &transfer_),
+        compute_(&environment_, ComputeServicesOf(*engine)),
+        runs_(&environment_, &engine->operations(), &engine->accounts(), &compute_,
+              options.max_threads),
+        devices_(&environment_, &engine->devices(), sampler, options.max_descriptors,
                  static_cast<int64_t>(options.listener.max_connections)),
-        functions_(&environment_, engine),
-        jobs_(&environment_, engine),
-        kernels_(&environment_, engine),
-        local_connections_(&environment_, engine, &transfer_, std::max(1, options.max_threads / 8),
+        functions_(&environment_, &engine->functions()),
+        jobs_(&environment_, &engine->jobs(), &engine->accounts()),
+        kernels_(&environment_, &engine->modules()),
+        local_connections_(&environment_, ComputeServicesOf(*engine), &transfer_,
+                           std::max(1, options.max_threads / 8),
                            std::max(1, options.max_threads / 4)),
         local_(&environment_, &local_connections_),
-        programs_(&environment_, engine),
-        regions_(&environment_, engine),
-        sessions_(&environment_, engine),
-        tenants_(&environment_, engine),
-        health_(&environment_, engine),
+        programs_(&environment_, &engine->programs()),
+        regions_(&environment_, &engine->regions()),
+        sessions_(&environment_, &engine->sessions()),
+        tenants_(&environment_, &engine->tenants()),
+        health_(&environment_, &engine->devices()),
         reflection_(&environment_, ServiceNames()),
-        engine_(engine) {}
+        shared_memory_(&engine->regions()) {}
 
   ~FrontImpl() override { Stop(Now()); }
 
@@ -142,7 +153,7 @@ class FrontImpl final : public Front {
   TenantServiceAdapter tenants_;
   HealthService health_;
   ReflectionService reflection_;
-  scheduler::Engine* const engine_;
+  scheduler::RegionService* const shared_memory_;
   std::unique_ptr<TicketSocket> ticket_socket_;   // null: no descriptors are handed out
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
   std::unique_ptr<Acceptor> plain_acceptor_;
@@ -235,10 +246,10 @@ void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bo
   auto socket = TicketSocket::Start(
       local->address.path,
       {.redeem = [this](std::string_view ticket) { return Redeem(ticket); },
-       .hold = [this](const std::string& region) { engine_->HoldRegion(region); },
+       .hold = [this](const std::string& region) { shared_memory_->Hold(region); },
        .let_go =
            [this](const std::string& region, std::shared_ptr<const void> connection) {
-             engine_->LetGoOfRegion(region, std::move(connection));
+             shared_memory_->LetGo(region, std::move(connection));
            }});
   if (!socket.ok()) {
     LogWarning(
@@ -259,7 +270,7 @@ absl::StatusOr<TicketSocket::Redeemed> FrontImpl::Redeem(std::string_view ticket
     return TicketSocket::Redeemed{std::move(owner), fd, ""};
   }
   if (!absl::IsNotFound(connection.status())) return connection.status();
-  auto region = engine_->RedeemRegion(ticket);
+  auto region = shared_memory_->Redeem(ticket);
   if (!region.ok()) return region.status();
   return TicketSocket::Redeemed{std::move(region->owner), region->fd, std::move(region->name)};
 }

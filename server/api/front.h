@@ -14,7 +14,10 @@
 #include "server/base/unique_fd.h"
 #include "server/identity/identity.h"
 #include "server/metrics/sampler.h"
-#include "server/scheduler/engine.h"
+
+namespace stride::scheduler {
+class Engine;
+}
 
 namespace stride::api {
 

@@ -65,7 +65,7 @@ void HealthService::BeginDrain() {
 }
 
 bool HealthService::SomeDeviceServes() {
-  for (const v1::Device& device : engine_->ListDevices()) {
+  for (const v1::Device& device : devices_->List()) {
     if (device.state() == v1::Device::STATE_SERVING) return true;
   }
   return false;
@@ -77,7 +77,7 @@ HealthService::State HealthService::StateOf(const std::string& name) {
   };
   if (name.empty()) return serving(SomeDeviceServes());
   if (IsOurService(name)) return serving(!NeedsDevice(name) || SomeDeviceServes());
-  for (const v1::Device& device : engine_->ListDevices()) {
+  for (const v1::Device& device : devices_->List()) {
     if (NamesDevice(name, device.name(), device.kind(), device.index()))
       return serving(device.state() == v1::Device::STATE_SERVING);
   }

@@ -51,10 +51,10 @@ std::vector<bool> WantedInline(const v1::Operation& operation) {
 }
 
 absl::Status CheckInlineSize(const std::vector<bool>& wanted,
-                             const scheduler::OperationHandle& ticket) {
+                             const scheduler::OperationHandle& handle) {
   int64_t total = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i]) total += ticket.OutputBytes(static_cast<int>(i)) + kResultOverhead;
+    if (wanted[i]) total += handle.OutputBytes(static_cast<int>(i)) + kResultOverhead;
   }
   return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
 }
@@ -73,12 +73,12 @@ bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Out
   return complete;
 }
 
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& ticket,
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& handle,
                          SteadyTime deadline, Results* results) {
   for (int i = 0; i < results->size() && i < static_cast<int>(wanted.size()); ++i) {
     v1::Result* result = results->Mutable(i);
     if (!wanted[i] || result->has_inline_array()) continue;
-    auto value = ticket.ReadInline(i, deadline);
+    auto value = handle.ReadInline(i, deadline);
     if (!value.ok()) return value.status();
     *result->mutable_inline_array() = *std::move(value);
   }

@@ -39,14 +39,14 @@ std::vector<bool> WantedInline(const v1::Operation& operation);
 // Sizes are known from acceptance on, so that results too large for their reply are refused before
 // they are computed: SIZE_LIMIT.
 absl::Status CheckInlineSize(const std::vector<bool>& wanted,
-                             const scheduler::OperationHandle& ticket);
+                             const scheduler::OperationHandle& handle);
 
 using Results = google::protobuf::RepeatedPtrField<v1::Result>;
-// Of a ticket that has succeeded: one result for each output, with the bytes of the wanted ones.
-// False: of some of these bytes that takes a wait, which ReadMissing is for.
+// Adds one result for each output of a successful operation, with the bytes of the wanted ones.
+// False: some of these bytes need a wait; ReadMissing reads them.
 bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Outcome outcome,
                 Results* results);
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& ticket,
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& handle,
                          SteadyTime deadline, Results* results);
 
 // SIZE_LIMIT: results of `size` bytes do not fit one message.

@@ -2,7 +2,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/module_service.h"
 #include "stride/v1/kernel_service.grpc.pb.h"
 
 namespace stride::api {
@@ -11,14 +11,14 @@ namespace stride::api {
 class KernelServiceAdapter final : public RawService<v1::KernelService::Service> {
  public:
   // Both must outlive the server.
-  KernelServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine)
-      : RawService(environment), engine_(engine) {
+  KernelServiceAdapter(CallEnvironment* environment, scheduler::ModuleService* modules)
+      : RawService(environment), modules_(modules) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::Engine* const engine_;
+  scheduler::ModuleService* const modules_;
 };
 
 }  // namespace stride::api

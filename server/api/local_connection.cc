@@ -67,11 +67,11 @@ absl::Status WrongKind(std::string_view where) {
 }
 
 // OK once it has ended, well or not. Otherwise why nobody waits for that any more.
-absl::Status AwaitEnd(const Call& call, scheduler::OperationHandle& ticket) {
+absl::Status AwaitEnd(const Call& call, scheduler::OperationHandle& handle) {
   for (;;) {
     const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
-    ticket.Wait(until).IgnoreError();
-    if (ticket.done()) return absl::OkStatus();
+    handle.Wait(until).IgnoreError();
+    if (handle.done()) return absl::OkStatus();
     if (call.cancelled() || Now() >= call.deadline()) return call.EndOfWait();
   }
 }
@@ -146,12 +146,12 @@ bool FrameReader::Skip() {
   return true;
 }
 
-LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
+LocalConnection::LocalConnection(CallEnvironment* environment, const ComputeServices& services,
                                  ArrayTransfer* transfer, const TenantId& tenant,
                                  Authenticator::Again authenticate, std::string peer,
                                  UniqueFd socket)
     : environment_(*environment),
-      engine_(engine),
+      services_(services),
       transfer_(*transfer),
       socket_(std::move(socket), absl::Minutes(1), absl::Minutes(1),
               ByteBudget::Charge(environment->bytes, tenant)),
@@ -241,15 +241,15 @@ bool LocalConnection::ServeRun(const Frame& frame) {
 
 absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
                                   v1::RunResponse* response) {
-  RunOperation operation(engine_, &request, response);
+  RunOperation operation(services_.operations, &request, response);
   absl::Status status = operation.Check();
-  if (status.ok()) status = operation.Submit(call, engine_->accounts().UploadDelay(call.tenant()));
-  if (status.ok()) status = AwaitEnd(call, *operation.ticket());
+  if (status.ok()) status = operation.Submit(call, services_.accounts->UploadDelay(call.tenant()));
+  if (status.ok()) status = AwaitEnd(call, *operation.handle());
   bool complete = true;
   if (status.ok()) status = operation.TakeResults(&complete);
   if (status.ok() && !complete) status = operation.ReadTheRest(call.deadline());
   // Nobody waits for it any more.
-  if (!status.ok() && operation.ticket() != nullptr) operation.ticket()->Cancel();
+  if (!status.ok() && operation.handle() != nullptr) operation.handle()->Cancel();
   operation.Audit(call);
   return status;
 }
@@ -259,7 +259,7 @@ bool LocalConnection::ServeExecute(const Frame& frame) {
   Call call(environment_, &caller_, SteadyTime::InfiniteFuture(), "ComputeService/Execute");
   ExecuteWire wire(&socket_, &frames, ByteBudget::Charge(environment_.bytes, call.tenant()));
   absl::Status status = call.status();
-  if (status.ok()) status = ExecuteStream(&call, engine_, &wire).Run();
+  if (status.ok()) status = ExecuteStream(&call, services_, &wire).Run();
   if (absl::IsOutOfRange(frames.status())) {
     if (status.ok()) status = call.EndOfWait();
   } else if (!frames.status().ok()) {

@@ -7,9 +7,9 @@
 #include "absl/time/time.h"
 #include "server/api/array_transfer.h"
 #include "server/api/call.h"
+#include "server/api/compute_services.h"
 #include "server/api/frame_socket.h"
 #include "server/base/unique_fd.h"
-#include "server/scheduler/engine.h"
 
 namespace stride::api {
 
@@ -22,9 +22,9 @@ class FrameReader;
 class LocalConnection {
  public:
   // `socket` is connected. All but it must outlive this. `tenant`: who pays for room.
-  LocalConnection(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
-                  const TenantId& tenant, Authenticator::Again authenticate, std::string peer,
-                  UniqueFd socket);
+  LocalConnection(CallEnvironment* environment, const ComputeServices& services,
+                  ArrayTransfer* transfer, const TenantId& tenant,
+                  Authenticator::Again authenticate, std::string peer, UniqueFd socket);
 
   // Until the client closes it, sends what is no frame, or begins no call for a minute, or the
   // daemon ends it. On a thread of its own.
@@ -51,7 +51,7 @@ class LocalConnection {
   bool Refuse(const absl::Status& status);
 
   CallEnvironment& environment_;
-  scheduler::Engine* const engine_;
+  const ComputeServices services_;
   ArrayTransfer& transfer_;
   FrameSocket socket_;
   const LocalCaller caller_;

@@ -12,11 +12,11 @@
 #include "absl/time/time.h"
 #include "server/api/call.h"
 #include "server/api/call_gate.h"
+#include "server/api/compute_services.h"
 #include "server/api/local_connection.h"
 #include "server/base/executor.h"
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
-#include "server/scheduler/engine.h"
 
 namespace stride::api {
 
@@ -32,8 +32,8 @@ class LocalConnections {
   };
 
   // The pointers must outlive it. A connection has its place from its ticket on.
-  LocalConnections(CallEnvironment* environment, scheduler::Engine* engine, ArrayTransfer* transfer,
-                   int max_per_tenant, int max);
+  LocalConnections(CallEnvironment* environment, const ComputeServices& services,
+                   ArrayTransfer* transfer, int max_per_tenant, int max);
   ~LocalConnections();
 
   // RESOURCE_EXHAUSTED when the caller's tenant, or all, have as many as they may have; UNAVAILABLE
@@ -59,7 +59,7 @@ class LocalConnections {
   void Serve(Connections::iterator connection, const TenantId& tenant);
 
   CallEnvironment& environment_;
-  scheduler::Engine* const engine_;
+  const ComputeServices services_;
   ArrayTransfer* const transfer_;
   CallGate gate_;
   absl::Mutex mutex_;

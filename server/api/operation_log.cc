@@ -12,8 +12,8 @@ std::shared_ptr<OperationLog::Entry> OperationLog::Enter() {
   return std::shared_ptr<Entry>(shared_from_this(), &entry);
 }
 
-void OperationLog::Accepted(scheduler::OperationHandle& ticket, scheduler::SubmitBatch* batch) {
-  ticket.OnDone(
+void OperationLog::Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch) {
+  handle.OnDone(
       [entry = Enter()](const absl::Status& status) { entry->log->Ended(*entry, status); }, batch);
 }
 

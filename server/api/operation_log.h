@@ -17,7 +17,7 @@
 namespace stride::api {
 
 // The operations of one stream, numbered in order: which have not ended, and the first that failed.
-// It holds no ticket, since a ticket holds arrays. Thread-safe; lives on in the callbacks of
+// It keeps no handle, since a handle keeps arrays. Thread-safe; lives on in the callbacks of
 // operations that outlive their stream.
 class OperationLog : public std::enable_shared_from_this<OperationLog> {
  public:
@@ -25,7 +25,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(scheduler::OperationHandle& ticket, scheduler::SubmitBatch* batch = nullptr);
+  void Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch = nullptr);
   void Refused(const absl::Status& error);
   // Ends a stretch of operations: the number of the last one so far; 0: there was none.
   uint64_t Mark();

@@ -18,7 +18,7 @@ constexpr int kFewRunning = 4;
 }  // namespace
 
 RunCall::RunCall(RunServer* server)
-    : server_(*server), operation_(server->engine_, &request_, &response_) {}
+    : server_(*server), operation_(server->operations_, &request_, &response_) {}
 
 void RunCall::Await(RunServer* server) {
   auto call = std::make_shared<RunCall>(server);
@@ -46,7 +46,7 @@ void RunCall::Received(bool ok) {
   absl::Status status = Parse(ok);
   if (status.ok()) status = operation_.Check();
   if (!status.ok()) return Refuse(status);
-  const absl::Duration delay = server_.engine_->accounts().UploadDelay(call_->tenant());
+  const absl::Duration delay = server_.accounts_->UploadDelay(call_->tenant());
   if (!operation_.MayWait(delay)) return Begin(delay);
   server_.waiting_.Run([self = shared_from_this(), delay] { self->Begin(delay); });
 }
@@ -73,7 +73,7 @@ void RunCall::Refuse(const absl::Status& status) {
 
 void RunCall::Begin(absl::Duration upload_delay) {
   absl::Status status = operation_.Submit(*call_, upload_delay);
-  const std::shared_ptr<scheduler::OperationHandle> ticket = operation_.ticket();
+  const std::shared_ptr<scheduler::OperationHandle> handle = operation_.handle();
   {
     absl::MutexLock lock(&mutex_);
     if (status.ok() && gone_) status = call_->EndOfWait();
@@ -81,12 +81,12 @@ void RunCall::Begin(absl::Duration upload_delay) {
   }
   if (!status.ok()) {
     // Nobody waits for it any more.
-    if (ticket != nullptr) ticket->Cancel();
+    if (handle != nullptr) handle->Cancel();
     return End(status);
   }
   server_.num_running_.fetch_add(1, std::memory_order_relaxed);
   // Not to be kept by an operation that outlives it.
-  ticket->OnDone([weak = weak_from_this()](const absl::Status&) {
+  handle->OnDone([weak = weak_from_this()](const absl::Status&) {
     if (auto self = weak.lock()) self->OperationEnded();
   });
 }
@@ -100,7 +100,7 @@ void RunCall::CallEnded(bool) {
     state_ = State::kEnding;
   }
   server_.num_running_.fetch_sub(1, std::memory_order_relaxed);
-  operation_.ticket()->Cancel();
+  operation_.handle()->Cancel();
   End(call_->EndOfWait());
 }
 

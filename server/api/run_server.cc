@@ -22,10 +22,12 @@ constexpr absl::Duration kCallWatch = absl::Microseconds(50);
 
 }  // namespace
 
-RunServer::RunServer(CallEnvironment* environment, scheduler::Engine* engine,
-                     ComputeServiceAdapter* service, int max_waiting)
+RunServer::RunServer(CallEnvironment* environment, scheduler::OperationService* operations,
+                     session::TenantAccounts* accounts, ComputeServiceAdapter* service,
+                     int max_waiting)
     : environment_(*environment),
-      engine_(engine),
+      operations_(operations),
+      accounts_(accounts),
       service_(service),
       waiting_(max_waiting),
       replies_(NumRepliers()) {}

@@ -12,7 +12,8 @@
 #include "server/api/call.h"
 #include "server/api/run_call.h"
 #include "server/base/executor.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/session/tenant_accounts.h"
 
 namespace stride::api {
 
@@ -26,8 +27,8 @@ class ComputeServiceAdapter;
 class RunServer {
  public:
   // All must outlive it. `max_waiting`: threads for calls that wait.
-  RunServer(CallEnvironment* environment, scheduler::Engine* engine, ComputeServiceAdapter* service,
-            int max_waiting);
+  RunServer(CallEnvironment* environment, scheduler::OperationService* operations,
+            session::TenantAccounts* accounts, ComputeServiceAdapter* service, int max_waiting);
   ~RunServer();
 
   // Before the server is built.
@@ -49,7 +50,8 @@ class RunServer {
   void EventDone();
 
   CallEnvironment& environment_;
-  scheduler::Engine* const engine_;
+  scheduler::OperationService* const operations_;
+  session::TenantAccounts* const accounts_;  // for the upload rate
   ComputeServiceAdapter* const service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::vector<std::thread> threads_;

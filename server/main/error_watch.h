@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "server/metrics/nvml.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
 
 namespace stride {
 
@@ -14,16 +14,16 @@ namespace stride {
 class ErrorWatch {
  public:
   // nullptr when the machine tells of no errors (said in the log). Both must outlive it.
-  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::Engine* engine);
+  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::DeviceService* devices);
   ~ErrorWatch();
   ErrorWatch(const ErrorWatch&) = delete;
 
  private:
-  ErrorWatch(metrics::Nvml* nvml, scheduler::Engine* engine);
+  ErrorWatch(metrics::Nvml* nvml, scheduler::DeviceService* devices);
   void Run();
 
   metrics::Nvml* const nvml_;
-  scheduler::Engine* const engine_;
+  scheduler::DeviceService* const devices_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -21,6 +21,8 @@
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/main/worker_folder.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/session/tenant_accounts.h"
 #include "server/store/spill_file.h"
 
 namespace stride {
@@ -162,11 +164,11 @@ void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options)
   };
 }
 
-std::string DescribeLimits(const api::FrontOptions& front, scheduler::Engine& engine) {
+std::string DescribeLimits(const api::FrontOptions& front, scheduler::DeviceService& devices) {
   std::string text = absl::StrCat("limits: ", front.max_descriptors, " file descriptors (",
                                   OpenDescriptors(), " open), ", front.listener.max_connections,
-                                  " connections, ", engine.MostWorkers(), " workers at once");
-  for (const v1::Device& device : engine.ListDevices())
+                                  " connections, ", devices.MostWorkers(), " workers at once");
+  for (const v1::Device& device : devices.List())
     absl::StrAppend(&text, ", ", device.max_workers(), " on ", device.name());
   return text;
 }
@@ -185,12 +187,13 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
 }
 
 // A daemon that cannot keep usage serves all the same.
-std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config, scheduler::Engine& engine) {
+std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config,
+                                              session::TenantAccounts* accounts) {
   UsageWriter::Options options;
   options.folder = StateDirectory(config);
   if (options.folder.empty()) return nullptr;
   options.log = [](const std::string& line) { api::LogWarning(line); };
-  return UsageWriter::Start(std::move(options), &engine.accounts());
+  return UsageWriter::Start(std::move(options), accounts);
 }
 
 // A quarter of the memory that arrays on CPU devices may not take.
@@ -340,7 +343,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   durable_ = OpenDurable(config);
   engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
                                       std::move(kept), durable_.get());
-  usage_ = StartUsageWriter(config, *engine_);
+  usage_ = StartUsageWriter(config, &engine_->accounts());
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
       engine_->accounts().SetQuotas(table.quotas(), table.default_quota);
@@ -348,12 +351,12 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   }
 
   metrics::Sources sources;
-  sources.devices = [this] { return engine_->ListDevices(); };
-  sources.own_account = [this] { return engine_->SampleDevices(); };
+  sources.devices = [this] { return engine_->devices().List(); };
+  sources.own_account = [this] { return engine_->devices().Sample(); };
   if (nvml_ != nullptr)
     sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
   if (!no_nvml.empty()) api::LogInfo("no GPU metrics: " + no_nvml);
-  if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
+  if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), &engine_->devices());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
   api::FrontOptions front_options = FrontOptionsOf(config, max_descriptors);
@@ -365,8 +368,8 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   front_ = *std::move(front);
   addresses_ = front_->addresses();
   // Clients are served already; who asks whether it is ready hears the devices' truth.
-  engine_->AwaitHealth(Now() + kFirstHealth);
-  api::LogInfo(DescribeLimits(front_options, *engine_));
+  engine_->devices().AwaitHealth(Now() + kFirstHealth);
+  api::LogInfo(DescribeLimits(front_options, engine_->devices()));
   return absl::OkStatus();
 }
 

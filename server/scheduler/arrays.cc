@@ -163,7 +163,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
     fill.add_outputs()->set_name(name->ToString());
   }
   if (request.has_sharding()) *fill.mutable_outputs(0)->mutable_sharding() = request.sharding();
-  auto accepted = operations_->Submit(tenant, session, fill, SteadyTime::InfiniteFuture());
+  auto accepted = operations_->Accept(tenant, session, fill, SteadyTime::InfiniteFuture());
   if (!accepted.ok()) return accepted.status();
   GlobalTransaction transaction(*core_);
   accepted->outputs[0]->expire_time = *expire;
@@ -779,7 +779,11 @@ class TakenShardedFetch : public InlineFetch {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& tenant,
-                                                                const session::ArrayName& name) {
+                                                                const std::string& session,
+                                                                uint64_t handle) {
+  auto id = session::ParseSessionName(session, "session");
+  if (!id.ok()) return id.status();
+  const session::ArrayName name{.session = *id, .handle = handle};
   TenantTransaction transaction(*core_, tenant);
   auto array = core_->catalogue.FindArray(transaction, tenant, name, core_->Now());
   if (!array.ok()) return array.status();

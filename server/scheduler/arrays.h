@@ -10,13 +10,12 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/steady_time.h"
 #include "server/base/stripe.h"
+#include "server/scheduler/array_reader.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/download.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
-#include "server/scheduler/upload.h"
-#include "stride/v1/array_service.pb.h"
+#include "server/scheduler/service/array_service.h"
 
 namespace stride::recovery {
 class ReceivingRecord;
@@ -68,41 +67,41 @@ class ReadAccess {
   const std::shared_ptr<absl::Notification> granted_;
 };
 
-// What ArrayService asks for. Thread-safe.
-class Arrays {
+// The arrays of the catalogue as clients see them, and their transfers. Thread-safe.
+class Arrays : public ArrayService, public ArrayReader {
  public:
   Arrays(Core* core, Scheduler* scheduler, Operations* operations, Regions* regions)
       : core_(core), scheduler_(scheduler), operations_(operations), regions_(regions) {}
 
-  absl::StatusOr<v1::Array> Create(const TenantId& tenant, const v1::CreateArrayRequest& request);
-  absl::StatusOr<v1::Array> Get(const TenantId& tenant, const std::string& name);
+  // --- ArrayService ---
+  absl::StatusOr<v1::Array> Create(const TenantId& tenant,
+                                   const v1::CreateArrayRequest& request) override;
+  absl::StatusOr<v1::Array> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListArraysResponse> List(const TenantId& tenant,
-                                              const v1::ListArraysRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                              const v1::ListArraysRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
                                                       const v1::PutArrayRequest::Header& header,
-                                                      SteadyTime deadline);
+                                                      SteadyTime deadline) override;
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
                                                           const v1::FetchArrayRequest& request,
-                                                          SteadyTime deadline);
+                                                          SteadyTime deadline) override;
+  absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
+                                                          const std::string& session,
+                                                          uint64_t handle) override;
+
   absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
       const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end,
       SteadyTime deadline, std::shared_ptr<Region> region = nullptr, int64_t region_offset = 0);
-  absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
-                                                          const session::ArrayName& name);
-  // The whole content, copied at once. Nothing where it is more than
-  // a few kilobytes, has gaps or is spread, somebody writes or copies it, or it does not lie in
-  // memory that the daemon has mapped.
+
+  // --- ArrayReader ---
   std::optional<v1::InlineArray> ReadAtOnce(TenantTransaction& transaction, const TenantId& tenant,
-                                            const session::Array& array);
-  // The same of a made, contiguous array for a loop or a branch in flight; waits for the
-  // copy. The caller has no transaction.
+                                            const session::Array& array) override;
   absl::StatusOr<v1::InlineArray> ReadForBody(const TenantId& tenant,
-                                              std::shared_ptr<session::Array> array);
-  // The whole content in memory; SIZE_LIMIT above the inline limit.
+                                              std::shared_ptr<session::Array> array) override;
   absl::StatusOr<v1::InlineArray> ReadInline(const TenantId& tenant,
                                              std::shared_ptr<session::Array> array,
-                                             SteadyTime deadline);
+                                             SteadyTime deadline) override;
 
   // Restores an upload that an earlier daemon had begun.
   void RestoreReceiving(GlobalTransaction& transaction,

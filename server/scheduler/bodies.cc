@@ -231,7 +231,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
         !is_held && writer != nullptr)
       return WaitFor(writer, /*later=*/false);
     if (is_held) return Next::kRead;
-    auto bytes = operations_->read_at_once_(transaction, tenant_, *condition_);
+    auto bytes = operations_->reader_->ReadAtOnce(transaction, tenant_, *condition_);
     if (!bytes.has_value()) return Next::kRead;
     Decide(transaction, IntegerIn(*bytes));
     return Next::kGoOn;
@@ -412,7 +412,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   // --- without a transaction ---
 
   void Read() {
-    auto bytes = operations_->read_(tenant_, condition_);
+    auto bytes = operations_->reader_->ReadForBody(tenant_, condition_);
     TenantTransaction transaction(*core_, tenant_);
     if (scheduler_->ending()) return;
     if (bytes.ok())

@@ -1,20 +1,13 @@
 #include "server/scheduler/engine.h"
 
-#include <algorithm>
-#include <climits>
-#include <map>
-#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "server/base/block_pool.h"
+#include "absl/synchronization/notification.h"
 #include "server/base/crash_point.h"
-#include "server/base/error.h"
-#include "server/base/random_id.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/describe.h"
+#include "server/scheduler/devices.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/exports.h"
 #include "server/scheduler/functions.h"
@@ -27,198 +20,12 @@
 #include "server/scheduler/regions.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/session_end.h"
-#include "server/session/resource_name.h"
+#include "server/scheduler/sessions.h"
+#include "server/scheduler/shared_memory.h"
+#include "server/scheduler/tenants.h"
 
 namespace stride::scheduler {
 namespace {
-
-// The transaction of a batch is the one in which all of its calls happen.
-class TenantBatch final : public SubmitBatch {
- public:
-  struct Parts {
-    Core* core;
-    Scheduler* scheduler;
-    Operations* operations;
-    Arrays* arrays;
-  };
-  TenantBatch(Parts parts, const TenantId& tenant)
-      : parts_(parts), tenant_(tenant), transaction_(*parts.core, tenant) {
-    transaction_.BeginBatch();
-  }
-  ~TenantBatch() override { parts_.scheduler->SendHeld(transaction_); }
-
-  TenantTransaction& transaction() { return transaction_; }
-  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
-                                                          const v1::Operation& operation,
-                                                          SteadyTime deadline) override;
-  void Refuse(const std::string& session, const v1::Operation& operation,
-              const absl::Status& status) override {
-    parts_.operations->Refuse(transaction_, tenant_, session, operation, status);
-  }
-  absl::Status Release(const std::string& session, const v1::Release& release) override {
-    return parts_.operations->Release(transaction_, tenant_, session, release);
-  }
-
- private:
-  const Parts parts_;
-  const TenantId tenant_;
-  TenantTransaction transaction_;
-  OneMoment moment_;
-};
-
-class TaskHandle : public OperationHandle {
- private:
-  // Calls `function` with the batch's transaction, or with one of its own.
-  template <typename Function>
-  auto InTransaction(SubmitBatch* batch, Function function) const {
-    if (batch != nullptr) return function(static_cast<TenantBatch*>(batch)->transaction());
-    TenantTransaction transaction(*core_, tenant_);
-    return function(transaction);
-  }
-
- public:
-  TaskHandle(Core* core, Scheduler* scheduler, Arrays* arrays, TenantId tenant,
-             Operations::Accepted accepted)
-      : core_(core),
-        scheduler_(scheduler),
-        arrays_(arrays),
-        tenant_(std::move(tenant)),
-        accepted_(std::move(accepted)) {}
-
-  absl::Status Wait(SteadyTime deadline) override {
-    absl::Status first;
-    for (const auto& task : Awaited()) {
-      if (!Await(task->finished, deadline)) {
-        return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                         "the deadline passed before the operation ended");
-      }
-      if (first.ok()) first = task->result;
-    }
-    return first;
-  }
-  bool done() const override {
-    for (const auto& task : Awaited()) {
-      if (!task->finished.HasBeenNotified()) return false;
-    }
-    return true;
-  }
-  void Cancel(SubmitBatch* batch) override {
-    if (accepted_.task == nullptr) return;
-    InTransaction(batch, [&](TenantTransaction& transaction) {
-      for (const auto& helper : accepted_.helpers) scheduler_->Cancel(transaction, helper);
-      scheduler_->Cancel(transaction, accepted_.task);
-    });
-  }
-  void OnDone(Done callback, SubmitBatch* batch) override {
-    InTransaction(batch, [&](TenantTransaction& transaction) {
-      AddCallback(transaction, std::move(callback));
-    });
-  }
-  void Describe(absl::FunctionRef<v1::Array*()> add, SubmitBatch* batch) const override {
-    InTransaction(batch, [&](TenantTransaction&) {
-      for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
-    });
-  }
-  bool NotePending(session::PendingArrays* outputs, SubmitBatch* batch) const override {
-    return InTransaction(batch, [&](TenantTransaction&) {
-      for (const auto& array : accepted_.outputs) {
-        if (!session::IsPending(*array)) return false;
-      }
-      for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
-      return true;
-    });
-  }
-  v1::Timeline timeline() const override {
-    if (accepted_.task == nullptr) return {};
-    // What has ended changes no more.
-    if (accepted_.task->finished.HasBeenNotified())
-      return DescribeTimeline(*core_, *accepted_.task);
-    TenantTransaction transaction(*core_, tenant_);
-    return DescribeTimeline(*core_, *accepted_.task);
-  }
-  int64_t OutputBytes(int output) const override {
-    if (output >= static_cast<int>(accepted_.outputs.size())) return 0;
-    return accepted_.outputs[output]->info->size_bytes();
-  }
-  Outcome TakeOutcome(const std::vector<bool>& wanted) override {
-    Outcome out;
-    TenantTransaction transaction(*core_, tenant_);
-    for (size_t i = 0; i < accepted_.outputs.size(); ++i) {
-      const session::Array& array = *accepted_.outputs[i];
-      out.arrays.push_back(scheduler::Describe(*core_, array));
-      out.values.emplace_back();
-      if (i < wanted.size() && wanted[i])
-        out.values.back() = arrays_->ReadAtOnce(transaction, tenant_, array);
-    }
-    if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
-    if (accepted_.task != nullptr && accepted_.task->printed != nullptr)
-      out.printed = *std::exchange(accepted_.task->printed, nullptr);
-    return out;
-  }
-  absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override {
-    return arrays_->ReadInline(tenant_, accepted_.outputs[output], deadline);
-  }
-
- private:
-  void AddCallback(TenantTransaction& transaction, Done callback) {
-    const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
-    if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
-      accepted_.task->on_done.push_back(std::move(callback));
-      return;
-    }
-    // Called when the last of them has ended. The count changes in transactions.
-    struct Last {
-      Core* core;
-      TenantId tenant;
-      std::vector<std::shared_ptr<Task>> tasks;
-      Done callback;
-      int left = 0;
-    };
-    auto last = std::make_shared<Last>(Last{core_, tenant_, Awaited(), std::move(callback)});
-    auto call = [last] { last->callback(FirstError(last->tasks)); };
-    for (const auto& task : last->tasks) {
-      if (task->state == TaskState::kDone) continue;
-      ++last->left;
-      task->on_done.push_back([last, call](const absl::Status&) {
-        {
-          TenantTransaction transaction(*last->core, last->tenant);
-          if (--last->left > 0) return;
-        }
-        call();
-      });
-    }
-    if (last->left == 0) transaction.Defer(call);
-  }
-  // The first error of tasks that have ended, in the order of the list.
-  static absl::Status FirstError(const std::vector<std::shared_ptr<Task>>& tasks) {
-    for (const auto& task : tasks) {
-      if (!task->result.ok()) return task->result;
-    }
-    return absl::OkStatus();
-  }
-  // The tasks with whose end the operation ends, in order.
-  std::vector<std::shared_ptr<Task>> Awaited() const {
-    std::vector<std::shared_ptr<Task>> tasks;
-    if (accepted_.waits_for_helpers) tasks = accepted_.helpers;
-    if (accepted_.task != nullptr) tasks.push_back(accepted_.task);
-    return tasks;
-  }
-
-  Core* const core_;
-  Scheduler* const scheduler_;
-  Arrays* const arrays_;
-  const TenantId tenant_;
-  const Operations::Accepted accepted_;
-};
-
-absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(const std::string& session,
-                                                                     const v1::Operation& operation,
-                                                                     SteadyTime deadline) {
-  auto accepted = parts_.operations->Submit(transaction_, tenant_, session, operation, deadline);
-  if (!accepted.ok()) return accepted.status();
-  return MakePooled<TaskHandle>(parts_.core, parts_.scheduler, parts_.arrays, tenant_,
-                                *std::move(accepted));
-}
 
 class EngineImpl : public Engine {
  public:
@@ -226,9 +33,13 @@ class EngineImpl : public Engine {
              std::vector<NamedFd> kept, durable::DurableStore* store)
       : core_(options, broker),
         scheduler_(&core_),
+        sessions_(&core_, &scheduler_),
         operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
+        devices_(&core_, &scheduler_, &operations_),
         regions_(&core_),
+        tenants_(&core_, &scheduler_, &regions_),
         exports_(&core_, &scheduler_),
+        shared_memory_(&regions_, &exports_),
         arrays_(&core_, &scheduler_, &operations_, &regions_),
         modules_(&core_, &scheduler_),
         functions_(&core_),
@@ -237,14 +48,7 @@ class EngineImpl : public Engine {
     core_.accounts->room().Set([this](const TenantId& tenant) {
       core_.executor.Run([this, tenant] { jobs_.MakeRoom(tenant); });
     });
-    operations_.SetReaders(
-        [this](const TenantId& tenant, const std::shared_ptr<session::Array>& array) {
-          return arrays_.ReadForBody(tenant, array);
-        },
-        [this](TenantTransaction& transaction, const TenantId& tenant,
-               const session::Array& array) {
-          return arrays_.ReadAtOnce(transaction, tenant, array);
-        });
+    operations_.SetReader(&arrays_);
     core_.catalogue.add_observer(core_.recorder.get());
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);
@@ -279,225 +83,18 @@ class EngineImpl : public Engine {
     scheduler_.DropUnfinished();
   }
 
-  absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
-                                            const v1::CreateSessionRequest& request) override {
-    std::string id = request.session_id().empty() ? RandomId(26) : request.session_id();
-    if (!session::IsSessionId(id)) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "session_id",
-                          "must match [a-z0-9][a-z0-9-]{0,62}");
-    }
-    absl::Duration ttl = core_.options.default_session_ttl;
-    if (request.has_ttl()) {
-      ttl = absl::Seconds(request.ttl().seconds()) + absl::Nanoseconds(request.ttl().nanos());
-      if (ttl <= absl::ZeroDuration() || ttl > core_.options.max_session_ttl) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl",
-                            absl::StrCat("more than 0 and at most ",
-                                         absl::FormatDuration(core_.options.max_session_ttl)));
-      }
-    }
-    // A job has a session too, and a quota of its own.
-    int64_t limit = *core_.accounts->QuotaOf(tenant).sessions + core_.accounts->live_jobs(tenant);
-    GlobalTransaction transaction(core_);
-    if (absl::Status admitted = AdmitSession(transaction); !admitted.ok()) return admitted;
-    auto session =
-        core_.catalogue.CreateSession(transaction, tenant, id, ttl, core_.Now(),
-                                      static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
-    if (!session.ok()) return session.status();
-    return Describe(**session);
-  }
-  absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override {
-    auto id = session::ParseSessionName(name, "name");
-    if (!id.ok()) return id.status();
-    TenantTransaction transaction(core_, tenant);
-    auto session = core_.catalogue.FindSession(transaction, tenant, *id, core_.Now());
-    if (!session.ok()) return session.status();
-    return Describe(**session);
-  }
-  absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
-                                           const std::string& name) override {
-    return GetSession(tenant, name);
-  }
-  absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override {
-    return EndSession(&core_, &scheduler_, tenant, name);
-  }
-  absl::StatusOr<v1::ReadPrintedResponse> ReadPrinted(const TenantId& tenant,
-                                                      const std::string& name) override {
-    auto id = session::ParseSessionName(name, "name");
-    if (!id.ok()) return id.status();
-    TenantTransaction transaction(core_, tenant);
-    auto session = core_.catalogue.FindSession(transaction, tenant, *id, core_.Now());
-    if (!session.ok()) return session.status();
-    session::PrintedOutput::Piece piece = (*session)->printed.Take(kMaxPrintedBytes);
-    v1::ReadPrintedResponse response;
-    response.set_text(std::move(piece.printed.text));
-    response.set_dropped_lines(piece.printed.dropped_lines);
-    response.set_more(piece.more);
-    return response;
-  }
-
-  absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,
-                                        const v1::CreateArrayRequest& request) override {
-    return arrays_.Create(tenant, request);
-  }
-  absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override {
-    return arrays_.Get(tenant, name);
-  }
-  absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant,
-                                                    const v1::ListArraysRequest& request) override {
-    return arrays_.List(tenant, request);
-  }
-  absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override {
-    return arrays_.Delete(tenant, name);
-  }
-  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(const TenantId& tenant,
-                                                      const v1::PutArrayRequest::Header& header,
-                                                      SteadyTime deadline) override {
-    return arrays_.BeginUpload(tenant, header, deadline);
-  }
-  absl::StatusOr<std::unique_ptr<Download>> BeginDownload(const TenantId& tenant,
-                                                          const v1::FetchArrayRequest& request,
-                                                          SteadyTime deadline) override {
-    return arrays_.BeginDownload(tenant, request, deadline);
-  }
-
-  absl::StatusOr<v1::CreateRegionResponse> CreateRegion(
-      const TenantId& tenant, const v1::CreateRegionRequest& request) override {
-    return regions_.Create(tenant, request);
-  }
-  absl::Status DeleteRegion(const TenantId& tenant, const std::string& name) override {
-    return regions_.Delete(tenant, name);
-  }
-  absl::StatusOr<RedeemedRegion> RedeemRegion(std::string_view ticket) override {
-    auto region = regions_.Redeem(ticket);
-    if (absl::IsNotFound(region.status())) return exports_.Redeem(ticket);
-    if (!region.ok()) return region.status();
-    return RedeemedRegion{*region, (*region)->fd(), (*region)->name()};
-  }
-  absl::StatusOr<v1::MapArrayResponse> MapArray(const TenantId& tenant,
-                                                const v1::MapArrayRequest& request,
-                                                SteadyTime deadline) override {
-    return exports_.Map(tenant, request, deadline);
-  }
-  void HoldRegion(const std::string& name) override { regions_.Hold(name); }
-  void LetGoOfRegion(const std::string& name, std::shared_ptr<const void> connection) override {
-    if (!Exports::IsName(name)) return regions_.LetGo(name);
-    exports_.LetGo(name, std::move(connection));
-  }
-  int64_t region_bytes() override { return regions_.bytes(); }
-
-  std::unique_ptr<SubmitBatch> BeginBatch(const TenantId& tenant) override {
-    return std::make_unique<TenantBatch>(
-        TenantBatch::Parts{&core_, &scheduler_, &operations_, &arrays_}, tenant);
-  }
-  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
-                                                          const std::string& session,
-                                                          const v1::Operation& operation,
-                                                          SteadyTime deadline) override {
-    auto accepted = operations_.Submit(tenant, session, operation, deadline);
-    if (!accepted.ok()) return accepted.status();
-    return MakePooled<TaskHandle>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
-  }
-  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-              const absl::Status& status) override {
-    TenantTransaction transaction(core_, tenant);
-    operations_.Refuse(transaction, tenant, session, operation, status);
-  }
-  absl::Status Release(const TenantId& tenant, const std::string& session,
-                       const v1::Release& release) override {
-    TenantTransaction transaction(core_, tenant);
-    return operations_.Release(transaction, tenant, session, release);
-  }
-  absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
-                                                          const std::string& session,
-                                                          uint64_t handle) override {
-    auto id = session::ParseSessionName(session, "session");
-    if (!id.ok()) return id.status();
-    return arrays_.BeginFetch(tenant, {.session = *id, .handle = handle});
-  }
-
-  absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,
-                                    const v1::CreateJobRequest& request) override {
-    return jobs_.Create(tenant, request);
-  }
-  absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override {
-    return jobs_.Get(tenant, name);
-  }
-  absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant,
-                                                const v1::ListJobsRequest& request) override {
-    return jobs_.List(tenant, request);
-  }
-  absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) override {
-    return jobs_.Cancel(tenant, name);
-  }
-  absl::Status DeleteJob(const TenantId& tenant, const std::string& name) override {
-    return jobs_.Delete(tenant, name);
-  }
-  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
-                                                                  const std::string& name,
-                                                                  uint64_t after_sequence,
-                                                                  SteadyTime deadline) override {
-    return jobs_.NextEvents(tenant, name, after_sequence, deadline);
-  }
-
-  absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
-                                          const v1::CreateModuleRequest& request,
-                                          SteadyTime deadline) override {
-    return modules_.Create(tenant, request, deadline);
-  }
-  absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override {
-    return modules_.Get(tenant, name);
-  }
-  absl::StatusOr<v1::ListModulesResponse> ListModules(
-      const TenantId& tenant, const v1::ListModulesRequest& request) override {
-    return modules_.List(tenant, request);
-  }
-  absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override {
-    return modules_.Delete(tenant, name);
-  }
-
-  absl::StatusOr<v1::Function> CreateFunction(const TenantId& tenant,
-                                              const v1::CreateFunctionRequest& request,
-                                              SteadyTime deadline) override {
-    return functions_.Create(tenant, request, deadline);
-  }
-  absl::StatusOr<v1::Function> GetFunction(const TenantId& tenant,
-                                           const std::string& name) override {
-    return functions_.Get(tenant, name);
-  }
-  absl::StatusOr<v1::ListFunctionsResponse> ListFunctions(
-      const TenantId& tenant, const v1::ListFunctionsRequest& request) override {
-    return functions_.List(tenant, request);
-  }
-  absl::Status DeleteFunction(const TenantId& tenant, const std::string& name) override {
-    return functions_.Delete(tenant, name);
-  }
-
-  absl::StatusOr<v1::CreateProgramResponse> CreateProgram(
-      const TenantId& tenant, const v1::CreateProgramRequest& request) override {
-    return programs_.Create(tenant, request);
-  }
-  absl::StatusOr<v1::Program> GetProgram(const TenantId& tenant, const std::string& name) override {
-    return programs_.Get(tenant, name);
-  }
-  absl::StatusOr<v1::ListProgramsResponse> ListPrograms(
-      const TenantId& tenant, const v1::ListProgramsRequest& request) override {
-    return programs_.List(tenant, request);
-  }
-  absl::Status DeleteProgram(const TenantId& tenant, const std::string& name) override {
-    return programs_.Delete(tenant, name);
-  }
-
+  SessionService& sessions() override { return sessions_; }
+  ArrayService& arrays() override { return arrays_; }
+  RegionService& regions() override { return shared_memory_; }
+  OperationService& operations() override { return operations_; }
+  JobService& jobs() override { return jobs_; }
+  ModuleService& modules() override { return modules_; }
+  FunctionService& functions() override { return functions_; }
+  ProgramService& programs() override { return programs_; }
+  DeviceService& devices() override { return devices_; }
+  TenantService& tenants() override { return tenants_; }
   session::TenantAccounts& accounts() override { return *core_.accounts; }
-  v1::Usage GetUsage(const TenantId& tenant) override;
 
-  std::vector<v1::Device> ListDevices() override;
-  std::vector<v1::DeviceSample> SampleDevices() override;
-  SpillSample SampleSpill() override {
-    GlobalTransaction transaction(core_);
-    return scheduler_.SampleSpill(transaction);
-  }
-  void AwaitHealth(SteadyTime deadline) override;
-  void DeviceBroke(const std::string& device, const std::string& why) override;
   bool Responds(absl::Duration patience) override;
   bool Drain(SteadyTime deadline) override;
   void StopRecording() override {
@@ -506,13 +103,7 @@ class EngineImpl : public Engine {
     core_.recorder->Stop(transaction);
   }
 
-  int MostWorkers() override {
-    GlobalTransaction transaction(core_);
-    return scheduler_.most_workers(transaction);
-  }
-
  private:
-  absl::Status AdmitSession(GlobalTransaction& transaction);
   void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
 
@@ -525,9 +116,13 @@ class EngineImpl : public Engine {
 
   Core core_;
   Scheduler scheduler_;
+  Sessions sessions_;
   Operations operations_;
+  Devices devices_;
   Regions regions_;
+  Tenants tenants_;
   Exports exports_;
+  SharedMemory shared_memory_;
   Arrays arrays_;
   Modules modules_;
   Functions functions_;
@@ -535,21 +130,6 @@ class EngineImpl : public Engine {
   Jobs jobs_;
   std::unique_ptr<Durability> durability_;  // null: nothing is kept on disk
 };
-
-// A session's arrays and its worker take descriptors. Those of idle workers come free first, for
-// those who come after.
-absl::Status EngineImpl::AdmitSession(GlobalTransaction& transaction) {
-  const auto& count = core_.options.free_descriptors;
-  if (!count) return absl::OkStatus();
-  const int64_t free = count();
-  if (free > 2 * core_.options.descriptor_reserve) return absl::OkStatus();
-  scheduler_.GiveDescriptors(transaction);
-  if (free > core_.options.descriptor_reserve) return absl::OkStatus();
-  return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
-                  "the service has no file descriptors left for another session; end sessions, or "
-                  "raise its limit (see `stride doctor`)",
-                  absl::Seconds(1), {{"resource", "file descriptors"}});
-}
 
 // A journal is newer than what is on disk; without one the disk is all there is.
 void EngineImpl::BeginDurability(bool recovered) {
@@ -579,81 +159,6 @@ void EngineImpl::BeginDurability(bool recovered) {
   durability_->Start();
 }
 
-std::vector<v1::Device> EngineImpl::ListDevices() {
-  std::vector<v1::Device> out;
-  GlobalTransaction transaction(core_);
-  for (const auto& description : core_.broker->devices()) {
-    const auto index = static_cast<int>(out.size());
-    const DeviceHealth& health = scheduler_.health().of(index);
-    v1::Device& device = out.emplace_back();
-    device.set_name(absl::StrCat("devices/", description.id()));
-    device.set_kind(description.kind());
-    device.set_model(description.model());
-    device.set_index(description.index());
-    const bool serves = health.serving() && health.known();
-    device.set_state(serves             ? v1::Device::STATE_SERVING
-                     : health.serving() ? v1::Device::STATE_STARTING
-                                        : v1::Device::STATE_NOT_SERVING);
-    if (!serves) {
-      device.set_state_reason(health.reason().empty() ? "the daemon has just started and tries it"
-                                                      : health.reason());
-    }
-    device.set_memory_total_bytes(description.memory_bytes());
-    device.set_num_compute_units(description.num_compute_units());
-    device.set_target(description.target());
-    device.set_pci_bus_id(description.pci_bus_id());
-    device.set_driver_version(description.driver_version());
-    device.set_max_workers(scheduler_.most_workers(transaction, index));
-    for (const wire::Link& link : core_.broker->links()) {
-      if (link.to() != description.id()) continue;
-      v1::DeviceLink* out_link = device.add_links();
-      out_link->set_device(absl::StrCat("devices/", link.from()));
-      out_link->set_path(link.peer() ? v1::DeviceLink::PATH_PEER : v1::DeviceLink::PATH_HOST);
-      out_link->set_bytes_per_second(link.bytes_per_second());
-    }
-  }
-  return out;
-}
-
-std::vector<v1::DeviceSample> EngineImpl::SampleDevices() {
-  std::vector<v1::DeviceSample> out;
-  GlobalTransaction transaction(core_);
-  for (size_t i = 0; i < core_.broker->devices().size(); ++i) {
-    int device = static_cast<int>(i);
-    const DeviceAccount& account = scheduler_.account(device);
-    v1::DeviceSample& sample = out.emplace_back();
-    sample.set_device(absl::StrCat("devices/", core_.broker->devices()[i].id()));
-    SetTimestamp(core_.Now(), sample.mutable_time());
-    sample.set_arena_bytes(
-        static_cast<int64_t>(scheduler_.memory().arena_bytes(transaction, device)));
-    sample.set_array_bytes(
-        static_cast<int64_t>(scheduler_.memory().used_bytes(transaction, device)));
-    sample.set_queue_depth(account.queue_depth);
-    sample.set_queue_seconds(account.queue_seconds());
-    sample.set_busy_seconds(account.busy_seconds);
-    sample.set_jobs_succeeded(account.succeeded);
-    sample.set_jobs_failed(account.failed);
-    sample.set_upload_bytes(account.upload_bytes);
-    sample.set_download_bytes(account.download_bytes);
-    sample.set_num_workers(scheduler_.num_workers(transaction, device));
-    sample.set_worker_restarts(account.worker_restarts);
-  }
-  return out;
-}
-
-void EngineImpl::AwaitHealth(SteadyTime deadline) {
-  GlobalTransaction transaction(core_);
-  auto known = [this] { return scheduler_.health().AllKnown(); };
-  transaction.Await(absl::Condition(&known), deadline);
-}
-
-void EngineImpl::DeviceBroke(const std::string& device, const std::string& why) {
-  auto index = operations_.FindDevice(device);
-  if (!index.ok()) return;
-  GlobalTransaction transaction(core_);
-  scheduler_.health().Broke(transaction, *index, why);
-}
-
 bool EngineImpl::Responds(absl::Duration patience) {
   auto answered = std::make_shared<absl::Notification>();
   core_.executor.Run([this, answered] {
@@ -661,25 +166,6 @@ bool EngineImpl::Responds(absl::Duration patience) {
     answered->Notify();
   });
   return Await(*answered, core_.Now() + patience);
-}
-
-v1::Usage EngineImpl::GetUsage(const TenantId& tenant) {
-  TenantTransaction transaction(core_, tenant);
-  scheduler_.ChargeWorkers(transaction, tenant);
-  v1::Usage usage = core_.accounts->Describe(tenant);
-  const identity::Quota quota = core_.accounts->QuotaOf(tenant);
-  auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
-    v1::QuotaUsage* line = usage.add_quotas();
-    line->set_name(quota_name);
-    line->set_used(used);
-    if (limit.has_value()) line->set_limit(*limit);
-  };
-  add("operations", scheduler_.num_unfinished(transaction, tenant), quota.operations);
-  int64_t sessions =
-      core_.catalogue.NumSessions(transaction, tenant) - core_.accounts->live_jobs(tenant);
-  add("sessions", std::max<int64_t>(0, sessions), quota.sessions);
-  add("region-bytes", regions_.bytes(tenant), quota.region_bytes);
-  return usage;
 }
 
 bool EngineImpl::Drain(SteadyTime deadline) {
@@ -699,10 +185,10 @@ void EngineImpl::ScheduleHousekeeping() {
     jobs_.Retire(core_.Now());
     scheduler_.MeasureWorkers();
     // One by one: it may take some time, and is nobody else's.
-    ForEachBit(core_.used_stripes.load(), [this](int stripe) {
-      TenantTransaction transaction(core_, stripe);
+    ForEachBit(core_.used_stripes.load(), [this](int partition) {
+      TenantTransaction transaction(core_, partition);
       scheduler_.memory().Reclaim(transaction);
-      core_.recorder->Trim(transaction, stripe);
+      core_.recorder->Trim(transaction, partition);
     });
     {
       GlobalTransaction transaction(core_);
@@ -719,10 +205,6 @@ void EngineImpl::ScheduleHousekeeping() {
 }
 
 }  // namespace
-
-bool SubmitBatch::Accepts(const v1::Operation& operation) {
-  return !operation.has_program_call() && !Operations::NeedsGlobal(operation, {});
-}
 
 std::unique_ptr<Engine> Engine::Create(EngineOptions options, broker::Broker* broker,
                                        keeper::Keeper* keeper, std::vector<NamedFd> kept,

@@ -11,7 +11,7 @@
 #include "server/base/steady_time.h"
 #include "server/ops/client_function.h"
 #include "server/scheduler/core.h"
-#include "stride/v1/function_service.pb.h"
+#include "server/scheduler/service/function_service.h"
 
 namespace stride::recovery {
 class FunctionRecord;
@@ -21,17 +21,17 @@ namespace stride::scheduler {
 
 // Functions that clients registered, by name; each tenant's are its own. Thread-safe, except where
 // said.
-class Functions {
+class Functions : public FunctionService {
  public:
   explicit Functions(Core* core) : core_(core) {}
 
   absl::StatusOr<v1::Function> Create(const TenantId& tenant,
                                       const v1::CreateFunctionRequest& request,
-                                      SteadyTime deadline);
-  absl::StatusOr<v1::Function> Get(const TenantId& tenant, const std::string& name);
+                                      SteadyTime deadline) override;
+  absl::StatusOr<v1::Function> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListFunctionsResponse> List(const TenantId& tenant,
-                                                 const v1::ListFunctionsRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                                 const v1::ListFunctionsRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
   // Restores a function that an earlier daemon had.
   void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::FunctionRecord& record);

@@ -241,7 +241,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
     Operations::Extras extras{
         .observer = ObserverOf(record), .after = record->gate, .priority = job.priority()};
     auto accepted =
-        operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
+        operations_->Accept(record->tenant, record->session, job.operations(i), deadline, extras);
     if (!accepted.ok())
       return PrefixField(accepted.status(), absl::StrCat("job.operations[", i, "]."));
     std::vector<std::shared_ptr<Task>>& others =

@@ -17,7 +17,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
-#include "stride/v1/job_service.pb.h"
+#include "server/scheduler/service/job_service.h"
 
 namespace stride::recovery {
 class JobRecord;
@@ -34,21 +34,23 @@ struct AcceptedJob;
 
 // Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
 // Thread-safe; its own lock is taken before a transaction begins.
-class Jobs {
+class Jobs : public JobService {
  public:
   Jobs(Core* core, Scheduler* scheduler, Operations* operations)
       : core_(core), scheduler_(scheduler), operations_(operations) {}
 
-  absl::StatusOr<v1::Job> Create(const TenantId& tenant, const v1::CreateJobRequest& request);
-  absl::StatusOr<v1::Job> Get(const TenantId& tenant, const std::string& name);
+  absl::StatusOr<v1::Job> Create(const TenantId& tenant,
+                                 const v1::CreateJobRequest& request) override;
+  absl::StatusOr<v1::Job> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListJobsResponse> List(const TenantId& tenant,
-                                            const v1::ListJobsRequest& request);
-  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                            const v1::ListJobsRequest& request) override;
+  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant,
                                                                const std::string& name,
                                                                uint64_t after_sequence,
-                                                               SteadyTime deadline);
+                                                               SteadyTime deadline) override;
+
   // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The caller has no
   // transaction.
   struct Restored {

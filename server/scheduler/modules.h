@@ -10,8 +10,8 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/module_service.h"
 #include "server/wire/plan.pb.h"
-#include "stride/v1/kernel_service.pb.h"
 
 namespace stride::recovery {
 class ModuleRecord;
@@ -20,16 +20,16 @@ class ModuleRecord;
 namespace stride::scheduler {
 
 // Modules that clients registered, by name. Thread-safe, except where said.
-class Modules {
+class Modules : public ModuleService {
  public:
   Modules(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
 
   absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request,
-                                    SteadyTime deadline);
-  absl::StatusOr<v1::Module> Get(const TenantId& tenant, const std::string& name);
+                                    SteadyTime deadline) override;
+  absl::StatusOr<v1::Module> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListModulesResponse> List(const TenantId& tenant,
-                                               const v1::ListModulesRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                               const v1::ListModulesRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
   // Restores a module that an earlier daemon had.
   void Restore(TenantTransaction& transaction, uint64_t id, const recovery::ModuleRecord& record);

@@ -163,7 +163,7 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
                                                         SteadyTime deadline, Extras extras) {
@@ -171,13 +171,13 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
     return SubmitProgram(tenant, session, operation, deadline, std::move(extras));
   if (NeedsGlobal(operation, extras)) {
     GlobalTransaction transaction(*core_);
-    return Submit(transaction, tenant, session, operation, deadline, std::move(extras));
+    return Accept(transaction, tenant, session, operation, deadline, std::move(extras));
   }
   TenantTransaction transaction(*core_, tenant);
-  return Submit(transaction, tenant, session, operation, deadline, std::move(extras));
+  return Accept(transaction, tenant, session, operation, deadline, std::move(extras));
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Submit(TenantTransaction& transaction,
+absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& transaction,
                                                         const TenantId& tenant,
                                                         const std::string& session,
                                                         const v1::Operation& operation,
@@ -936,16 +936,6 @@ void Operations::Refuse(TenantTransaction& transaction, const TenantId& tenant,
                         const std::string& session, const v1::Operation& operation,
                         const absl::Status& status) {
   PublishError(transaction, tenant, session, operation, status);
-}
-
-absl::Status Operations::Release(TenantTransaction& transaction, const TenantId& tenant,
-                                 const std::string& session, const v1::Release& release) {
-  auto found =
-      core_->catalogue.FindSessionNamed(transaction, tenant, session, "session", core_->Now());
-  if (!found.ok()) return found.status();
-  for (uint64_t handle : release.handles())
-    core_->catalogue.ReleaseHandle(transaction, **found, handle);
-  return absl::OkStatus();
 }
 
 void Operations::Unpublish(TenantTransaction& transaction, const TenantId& tenant,

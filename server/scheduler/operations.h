@@ -14,11 +14,13 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
+#include "server/scheduler/array_reader.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/operation_service.h"
 #include "server/session/array.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
@@ -37,7 +39,7 @@ absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLau
 
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
 // enqueues. Thread-safe.
-class Operations {
+class Operations : public OperationService {
  public:
   using FindModule = Programs::FindModule;
 
@@ -62,36 +64,38 @@ class Operations {
     std::shared_ptr<Task> after;              // nothing runs before this ended
     std::optional<int> priority;              // of an operation that has none
   };
-  // See Engine::Submit.
-  absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session,
+  // As Submit, for callers in the engine.
+  absl::StatusOr<Accepted> Accept(const TenantId& tenant, const std::string& session,
                                   const v1::Operation& operation, SteadyTime deadline,
                                   Extras extras = {});
   // The same in a transaction of the caller. The operation is no program call, and the transaction
   // is global if NeedsGlobal.
-  absl::StatusOr<Accepted> Submit(TenantTransaction& transaction, const TenantId& tenant,
+  absl::StatusOr<Accepted> Accept(TenantTransaction& transaction, const TenantId& tenant,
                                   const std::string& session, const v1::Operation& operation,
                                   SteadyTime deadline, Extras extras = {});
   // Whether it changes more than its tenant's state: job accounts and array names.
   static bool NeedsGlobal(const v1::Operation& operation, const Extras& extras);
 
-  // For an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
+  // --- OperationService ---
+  std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) override;
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
+                                                          const std::string& session,
+                                                          const v1::Operation& operation,
+                                                          SteadyTime deadline) override;
+  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+              const absl::Status& status) override;
+  absl::Status Release(const TenantId& tenant, const std::string& session,
+                       const v1::Release& release) override;
+
+  // The same in a transaction of the caller.
   void Refuse(TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
               const v1::Operation& operation, const absl::Status& status);
-  // See Engine::Release.
   absl::Status Release(TenantTransaction& transaction, const TenantId& tenant,
                        const std::string& session, const v1::Release& release);
 
-  // Reads the bytes of an array when they are there. The caller has no transaction.
-  using Read = std::function<absl::StatusOr<v1::InlineArray>(
-      const TenantId&, const std::shared_ptr<session::Array>&)>;
-  // The same in a transaction, at once or not at all.
-  using ReadAtOnce = std::function<std::optional<v1::InlineArray>(
-      TenantTransaction&, const TenantId&, const session::Array&)>;
-  // Before any operation: how conditions of loops are read.
-  void SetReaders(Read read, ReadAtOnce read_at_once) {
-    read_ = std::move(read);
-    read_at_once_ = std::move(read_at_once);
-  }
+  // Must be called before any operation. Reads results and the conditions of loops. The reader must
+  // outlive this.
+  void SetReader(ArrayReader* reader) { reader_ = reader; }
 
   // Tasks get ids from here on.
   void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
@@ -213,8 +217,7 @@ class Operations {
   const FindModule find_module_;
   const Functions* const functions_;
   Programs* const programs_;
-  Read read_;
-  ReadAtOnce read_at_once_;
+  ArrayReader* reader_ = nullptr;
   std::atomic<uint64_t> next_task_{1};
   PerPartition<PlanCache> plans_;
 };

@@ -15,7 +15,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
-#include "stride/v1/program_service.pb.h"
+#include "server/scheduler/service/program_service.h"
 
 namespace stride::recovery {
 class ProgramRecord;
@@ -28,7 +28,7 @@ class Functions;
 // Programs that clients registered, by name, and their plans. Each tenant's are its own. One whose
 // id begins with that of a session and a dot, and is made while there is that session, goes with
 // it. Thread-safe, except where said.
-class Programs : public session::Catalogue::Observer {
+class Programs : public ProgramService, public session::Catalogue::Observer {
  public:
   // Finds the code of a module by its resource name.
   using FindModule = std::function<absl::StatusOr<wire::Source>(TenantTransaction&, const TenantId&,
@@ -37,12 +37,12 @@ class Programs : public session::Catalogue::Observer {
   Programs(Core* core, const Functions* functions, FindModule find_module)
       : core_(core), functions_(functions), find_module_(std::move(find_module)) {}
 
-  absl::StatusOr<v1::CreateProgramResponse> Create(const TenantId& tenant,
-                                                   const v1::CreateProgramRequest& request);
-  absl::StatusOr<v1::Program> Get(const TenantId& tenant, const std::string& name);
+  absl::StatusOr<v1::CreateProgramResponse> Create(
+      const TenantId& tenant, const v1::CreateProgramRequest& request) override;
+  absl::StatusOr<v1::Program> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListProgramsResponse> List(const TenantId& tenant,
-                                                const v1::ListProgramsRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                                const v1::ListProgramsRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
   // --- for the catalogue ---
   void Added(GlobalTransaction&, session::Session&) override {}

@@ -129,7 +129,7 @@ class Scheduler {
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep(GlobalTransaction& transaction);
 
-  // Before the end of Engine::Together: what became ready in it for workers that have work.
+  // Called before a SubmitBatch ends: sends what became ready in it for workers that have work.
   void SendHeld(TenantTransaction& transaction);
 
   bool IsMoving(TenantTransaction& transaction, const store::Buffer* buffer) const;

@@ -23,14 +23,14 @@ class SubmitBatch {
   // transaction: a call of a program, and an output with a name.
   static bool Accepts(const v1::Operation& operation);
 
-  // As Engine::Submit, for an operation that a batch accepts.
+  // As OperationService::Submit, for an operation that a batch accepts.
   virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
                                                                   const v1::Operation& operation,
                                                                   SteadyTime deadline) = 0;
-  // As Engine::Refuse.
+  // As OperationService::Refuse.
   virtual void Refuse(const std::string& session, const v1::Operation& operation,
                       const absl::Status& status) = 0;
-  // As Engine::Release.
+  // As OperationService::Release.
   virtual absl::Status Release(const std::string& session, const v1::Release& release) = 0;
 };
 

@@ -12,6 +12,13 @@
 #include "server/base/steady_time.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/program_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
 #include "tests/support/one_journal.h"
 
 namespace stride::simulation {
@@ -120,7 +127,7 @@ void Simulation::StartEngine(std::vector<NamedFd> kept) {
 void Simulation::StopEngine() {
   bool was_ending = std::exchange(ending_, true);
   tickets_.clear();
-  spilled_bytes_ += engine_->SampleSpill().spilled_bytes;
+  spilled_bytes_ += engine_->devices().SampleSpill().spilled_bytes;
   engine_->StopRecording();
   devices_->Shutdown();
   world_.Wait([this] { return num_calls_ == 0; }, SteadyTime::InfiniteFuture());
@@ -174,7 +181,7 @@ void Simulation::AfterRestart() {
   Unanswered last = std::move(*unanswered_);
   unanswered_.reset();
   if (!last.job.empty()) {
-    auto job = engine_->GetJob(Id(jobs_[last.job].tenant), last.job);
+    auto job = engine_->jobs().Get(Id(jobs_[last.job].tenant), last.job);
     if (job.ok()) {
       jobs_[last.job].accepted = true;
       return;
@@ -185,7 +192,7 @@ void Simulation::AfterRestart() {
     last.forget();
     return;
   }
-  bool there = !last.array.empty() && engine_->GetArray(Id(last.op->tenant), last.array).ok();
+  bool there = !last.array.empty() && engine_->arrays().Get(Id(last.op->tenant), last.array).ok();
   if (there) return;
   if (last.array.empty()) {
     last.op->stop_asked = true;  // it may or may not have been accepted
@@ -273,7 +280,7 @@ void Simulation::Open() {
   std::string id = absl::StrCat("s", next_name_++);
   v1::CreateSessionRequest request;
   request.set_session_id(id);
-  auto made = engine_->CreateSession(Id(tenant), request);
+  auto made = engine_->sessions().Create(Id(tenant), request);
   if (killed_) return;  // if it was made, nobody uses it
   if (!made.ok()) world_.Fail("no session: ", Text(made.status()));
   auto session = std::make_unique<Session>();
@@ -292,7 +299,7 @@ void Simulation::CloseSession() {
   for (const auto& [id, op] : model_.ops()) {
     if (op->outcome != Outcome::kDone && op->session == session->name) op->stop_asked = true;
   }
-  absl::Status status = engine_->DeleteSession(Id(session->tenant), session->name);
+  absl::Status status = engine_->sessions().Delete(Id(session->tenant), session->name);
   if (!status.ok()) world_.Fail("a session cannot be ended: ", Text(status));
   sessions_.erase(session->name);
 }
@@ -339,7 +346,7 @@ void Simulation::Upload() {
   world_.Call([this, op, header, life = life_, forget] {
     absl::Status status;
     {
-      auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
+      auto upload = engine_->arrays().BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
       size_t piece = bytes.size() > kLargePiece ? kLargePiece : kPiece;
@@ -391,7 +398,7 @@ void Simulation::Overwrite() {
   world_.Call([this, op, header, life = life_] {
     absl::Status status;
     {
-      auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
+      auto upload = engine_->arrays().BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
       size_t piece = bytes.size() > kLargePiece ? kLargePiece : kPiece;
@@ -438,7 +445,7 @@ void Simulation::MakeProgram(const OpPtr& op, v1::Operation* operation) {
   copy(5, 6);
   expression(absl::StrCat("x + ", op->id), {{"x", 6}}, 7);
   program->add_outputs(7);
-  auto created = engine_->CreateProgram(Id(op->tenant), request);
+  auto created = engine_->programs().Create(Id(op->tenant), request);
   if (killed_ || !created.ok()) return;
   v1::ProgramCall call;
   call.set_program(created->program().name());
@@ -560,7 +567,7 @@ void Simulation::Compute() {
   Send(op, *session, operation, array, forget);
   // What it is called with keeps the plan.
   if (!killed_ && calls && world_.Chance(0.7))
-    engine_->DeleteProgram(Id(op->tenant), operation.program_call().program()).IgnoreError();
+    engine_->programs().Delete(Id(op->tenant), operation.program_call().program()).IgnoreError();
 }
 
 void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation,
@@ -576,7 +583,8 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
               operation.ShortDebugString(), op->in_place ? " in place of " : "",
               op->in_place ? before : "", ", reads", inputs);
   unanswered_ = {op, array, "", forget};
-  auto ticket = engine_->Submit(Id(session.tenant), session.name, operation, op->deadline);
+  auto ticket =
+      engine_->operations().Submit(Id(session.tenant), session.name, operation, op->deadline);
   if (killed_) return;
   unanswered_.reset();
   if (!ticket.ok()) {
@@ -624,8 +632,8 @@ void Simulation::MakeView() {
   uint64_t handle = session->next_handle++;
   operation.add_outputs()->set_handle(handle);
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
-  auto ticket =
-      engine_->Submit(Id(session->tenant), session->name, operation, SteadyTime::InfiniteFuture());
+  auto ticket = engine_->operations().Submit(Id(session->tenant), session->name, operation,
+                                             SteadyTime::InfiniteFuture());
   if (killed_) return;  // nobody asks for it any more, but it may be there
   if (ticket.ok()) {
     session->arrays[handle] = {made};
@@ -667,7 +675,7 @@ void Simulation::BeginFetch() {
   std::advance(it, world_.Below(session->arrays.size()));
   const Array& array = it->second;
   std::string what = absl::StrCat(session->name, "/arrays/", it->first);
-  auto fetch = engine_->BeginFetch(Id(session->tenant), session->name, it->first);
+  auto fetch = engine_->arrays().BeginFetch(Id(session->tenant), session->name, it->first);
   if (killed_) return;
   VersionPtr version = array.view.buffer->now;
   world_.Note("fetch of ", what, ", left by ", version->op == nullptr ? 0 : version->op->id);
@@ -721,7 +729,7 @@ void Simulation::Release() {
   v1::Release release;
   release.add_handles(it->first);
   world_.Note("release of ", session->name, "/arrays/", it->first);
-  absl::Status status = engine_->Release(Id(session->tenant), session->name, release);
+  absl::Status status = engine_->operations().Release(Id(session->tenant), session->name, release);
   if (!status.ok()) world_.Fail("a handle cannot be released: ", Text(status));
   session->arrays.erase(it);
 }
@@ -739,7 +747,7 @@ void Simulation::DeleteNamed() {
       op->stop_asked = true;
   }
   world_.Note("delete ", it->first);
-  absl::Status status = engine_->DeleteArray(Id(tenant), it->first);
+  absl::Status status = engine_->arrays().Delete(Id(tenant), it->first);
   if (!status.ok()) world_.Fail("a named array cannot be deleted: ", Text(status));
   arrays.erase(it);
 }
@@ -819,7 +827,7 @@ void Simulation::CreateJob() {
     for (const std::string& name : made) named_[tenant].erase(name);
   };
   unanswered_ = {nullptr, "", job.name, forget};
-  auto created = engine_->CreateJob(Id(tenant), request);
+  auto created = engine_->jobs().Create(Id(tenant), request);
   if (killed_) return;
   unanswered_.reset();
   if (created.ok()) {
@@ -851,7 +859,7 @@ void Simulation::CancelJob() {
   Job& job = *going[world_.Below(going.size())];
   world_.Note("cancel of ", job.name);
   for (const OpPtr& op : job.ops) op->stop_asked = true;
-  auto cancelled = engine_->CancelJob(Id(job.tenant), job.name);
+  auto cancelled = engine_->jobs().Cancel(Id(job.tenant), job.name);
   if (!cancelled.ok()) world_.Fail("a job cannot be cancelled: ", Text(cancelled.status()));
 }
 
@@ -864,7 +872,7 @@ void Simulation::CheckJobs() {
   if (killed_) return;
   for (auto& [name, job] : jobs_) {
     if (job.over || !job.accepted) continue;
-    auto now = engine_->GetJob(Id(job.tenant), name);
+    auto now = engine_->jobs().Get(Id(job.tenant), name);
     if (!now.ok()) {
       world_.Fail("an accepted job is lost: ", Text(now.status()));
       return;
@@ -890,7 +898,7 @@ void Simulation::Resolve() {
   auto look = [this](const std::string& tenant, const std::string& name, const Array& array) {
     if (killed_) return;
     const VersionPtr& version = array.view.buffer->now;
-    auto got = engine_->GetArray(Id(tenant), name);
+    auto got = engine_->arrays().Get(Id(tenant), name);
     if (!got.ok()) {
       world_.Fail(name, " is lost: ", Text(got.status()));
       return;
@@ -926,20 +934,22 @@ void Simulation::Trespass() {
     if (!absl::IsNotFound(status) && !killed_)
       world_.Fail(other, " asked for ", what, " of ", session->tenant, ": ", Text(status));
   };
-  refused(engine_->GetSession(Id(other), session->name).status(), "a session");
+  refused(engine_->sessions().Get(Id(other), session->name).status(), "a session");
   if (auto array = AnyArray(*session)) {
-    refused(engine_->GetArray(Id(other), array->name).status(), "an array");
-    refused(engine_->DeleteArray(Id(other), array->name), "an array");
+    refused(engine_->arrays().Get(Id(other), array->name).status(), "an array");
+    refused(engine_->arrays().Delete(Id(other), array->name), "an array");
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->set_name(array->name);
     operation.add_outputs()->set_inline_result(true);
-    refused(engine_->Submit(Id(other), "", operation, SteadyTime::InfiniteFuture()).status(),
+    refused(engine_->operations()
+                .Submit(Id(other), "", operation, SteadyTime::InfiniteFuture())
+                .status(),
             "an array");
   }
   for (const auto& [name, job] : jobs_) {
     if (job.tenant != session->tenant) continue;
-    refused(engine_->GetJob(Id(other), name).status(), "a job");
-    refused(engine_->CancelJob(Id(other), name).status(), "a job");
+    refused(engine_->jobs().Get(Id(other), name).status(), "a job");
+    refused(engine_->jobs().Cancel(Id(other), name).status(), "a job");
     break;
   }
 }
@@ -949,7 +959,7 @@ void Simulation::Look() {
   if (session == nullptr) return;
   auto array = AnyArray(*session);
   if (!array.has_value()) return;
-  auto got = engine_->GetArray(Id(session->tenant), array->name);
+  auto got = engine_->arrays().Get(Id(session->tenant), array->name);
   if (!got.ok() && !killed_) world_.Fail(array->name, " is lost: ", Text(got.status()));
 }
 
@@ -1050,49 +1060,50 @@ void Simulation::ReleaseAll() {
   tickets_.clear();
   fetches_.clear();
   for (auto& [name, session] : sessions_)
-    engine_->DeleteSession(Id(session->tenant), name).IgnoreError();
+    engine_->sessions().Delete(Id(session->tenant), name).IgnoreError();
   sessions_.clear();
   for (auto& [tenant, arrays] : named_) {
     for (auto& [name, array] : arrays) {
-      absl::Status status = engine_->DeleteArray(Id(tenant), name);
+      absl::Status status = engine_->arrays().Delete(Id(tenant), name);
       if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
     }
   }
   named_.clear();
   for (auto& [name, job] : jobs_) {
-    absl::Status status = engine_->DeleteJob(Id(job.tenant), name);
+    absl::Status status = engine_->jobs().Delete(Id(job.tenant), name);
     if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
   }
   jobs_.clear();
   // Sessions that were made by a call whose answer never came.
   for (int i = 0; i < next_name_; ++i) {
     for (int tenant = 0; tenant < num_tenants_; ++tenant) {
-      engine_->DeleteSession(Id(absl::StrCat("tenant", tenant)), absl::StrCat("sessions/s", i))
+      engine_->sessions()
+          .Delete(Id(absl::StrCat("tenant", tenant)), absl::StrCat("sessions/s", i))
           .IgnoreError();
     }
   }
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
     const TenantId id = Id(absl::StrCat("tenant", tenant));
-    auto programs = engine_->ListPrograms(id, {});
+    auto programs = engine_->programs().List(id, {});
     while (programs.ok() && programs->programs_size() > 0) {
       for (const auto& program : programs->programs())
-        engine_->DeleteProgram(id, program.name()).IgnoreError();
-      programs = engine_->ListPrograms(id, {});
+        engine_->programs().Delete(id, program.name()).IgnoreError();
+      programs = engine_->programs().List(id, {});
     }
   }
   world_.Wait([] { return false; }, world_.Now() + absl::Minutes(10));
 }
 
 void Simulation::CheckNothingIsLeft() {
-  for (const v1::DeviceSample& sample : engine_->SampleDevices()) {
+  for (const v1::DeviceSample& sample : engine_->devices().Sample()) {
     if (sample.array_bytes() != 0 || sample.queue_depth() != 0)
       world_.Fail(sample.device(), " is not empty: ", sample.ShortDebugString());
   }
-  scheduler::SpillSample beside = engine_->SampleSpill();
+  scheduler::SpillSample beside = engine_->devices().SampleSpill();
   if (beside.memory_bytes != 0 || beside.disk_bytes != 0)
     world_.Fail("beside the devices are still ", beside.memory_bytes, " + ", beside.disk_bytes);
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
-    v1::Usage usage = engine_->GetUsage(Id(absl::StrCat("tenant", tenant)));
+    v1::Usage usage = engine_->tenants().GetUsage(Id(absl::StrCat("tenant", tenant)));
     for (const v1::QuotaUsage& quota : usage.quotas()) {
       if (quota.used() != 0)
         world_.Fail("tenant", tenant, " still uses ", quota.ShortDebugString());

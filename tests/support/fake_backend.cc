@@ -41,7 +41,7 @@ std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions optio
                                                              durable::DurableStore*) {
   auto engine = std::make_unique<testing::FakeEngine>();
   // Then there is always work left, and a drain never ends by itself.
-  if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->Hold();
+  if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->operations().Hold();
   if (std::getenv("STRIDE_FAKE_STUCK") != nullptr) engine->Stick();
   return engine;
 }

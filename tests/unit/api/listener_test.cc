@@ -140,8 +140,8 @@ TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {
 
 TEST(ListenerTest, TcpWorksToo) {
   stride::testing::FakeEngine engine;
-  metrics::Sampler sampler(
-      {[&] { return engine.ListDevices(); }, [&] { return engine.SampleDevices(); }, nullptr});
+  metrics::Sampler sampler({[&] { return engine.devices().List(); },
+                            [&] { return engine.devices().Sample(); }, nullptr});
   std::vector<ListeningSocket> sockets;
   sockets.push_back(*Listen(*ParseAddress("tcp:127.0.0.1:0"), Reach::kLocalOnly));
   auto front = Front::Start({}, &engine, &sampler, std::move(sockets));

@@ -124,7 +124,7 @@ class LocalConnectionTest : public ::testing::Test {
 TEST_F(LocalConnectionTest, RunsOneAfterTheOther) {
   LocalClient client = Connect();
   for (int i = 0; i < 3; ++i) ExpectHello(client);
-  server_.engine().SetReadsAtOnce(false);
+  server_.engine().operations().SetReadsAtOnce(false);
   ExpectHello(client);
   const auto counters = server_.front().counters().Snapshot();
   EXPECT_EQ(counters.at("ComputeService/Run").started, 4);
@@ -137,12 +137,12 @@ TEST_F(LocalConnectionTest, AnErrorIsAStatusAndTheNextCallIsServed) {
   EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "operation.kind");
   client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, "\xff\xff"));
   EXPECT_THAT(client.Receive().status().message(), HasSubstr("malformed"));
-  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
-                                          v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
+  server_.engine().operations().FailNextWork(MakeError(
+      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_EQ(DetailsOf(client.Receive().status()).info.reason(), "KERNEL_FAULT");
   // A deadline of the work itself is not taken for the end of a wait.
-  server_.engine().FailNextWork(
+  server_.engine().operations().FailNextWork(
       MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_EQ(client.Receive().status().message(), "too slow");
@@ -150,20 +150,20 @@ TEST_F(LocalConnectionTest, AnErrorIsAStatusAndTheNextCallIsServed) {
 }
 
 TEST_F(LocalConnectionTest, ADeadlineCancelsTheWork) {
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"), 50'000'000);
   EXPECT_EQ(client.Receive().status().code(), 4);
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_cancelled() == 1; }));
 }
 
 TEST_F(LocalConnectionTest, AClientThatGoesCancelsItsRun) {
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 1; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_submitted() == 1; }));
   client.Close();
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_cancelled() == 1; }));
 }
 
 TEST_F(LocalConnectionTest, ExecuteIsAStreamThatEndsWithAStatus) {
@@ -231,13 +231,13 @@ TEST_F(LocalConnectionTest, AnUploadThatIsLostCompletesNoArray) {
     LocalClient client = Connect();
     client.Send(v1::LOCAL_FRAME_PUT, PutHeader("8", 3));
     client.Send(v1::LOCAL_FRAME_PUT, PutData("abc"));
-    EXPECT_TRUE(Becomes([&] { return server_.engine().num_open_uploads() == 1; }));
+    EXPECT_TRUE(Becomes([&] { return server_.engine().arrays().num_open_uploads() == 1; }));
     if (half_closed) {
       shutdown(client.fd(), SHUT_WR);
     } else {
       client.Close();
     }
-    EXPECT_TRUE(Becomes([&] { return server_.engine().num_open_uploads() == 0; }));
+    EXPECT_TRUE(Becomes([&] { return server_.engine().arrays().num_open_uploads() == 0; }));
     LocalClient other = Connect();
     other.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/8"));
     EXPECT_EQ(other.Receive().status().code(), 5);
@@ -273,7 +273,7 @@ TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {
 TEST_F(LocalConnectionTest, CallsAreThoseOfWhoAskedForTheConnection) {
   LocalClient client = Connect("lab");
   ExpectHello(client);
-  EXPECT_THAT(server_.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+  EXPECT_THAT(server_.engine().operations().tenants_seen(), ::testing::ElementsAre("lab"));
 }
 
 TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
@@ -293,7 +293,7 @@ TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
       LocalClient::Connect(server.Connect(), {{"authorization", "Bearer " + token}});
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("hello"));
   EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_RUN);
-  EXPECT_THAT(server.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+  EXPECT_THAT(server.engine().operations().tenants_seen(), ::testing::ElementsAre("lab"));
 
   write(identity::NewToken());
   ASSERT_TRUE((*identity)->Reload().ok());
@@ -307,7 +307,7 @@ TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
   EXPECT_EQ(client.Receive().status().code(), 16);
   client.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/1"));
   EXPECT_EQ(client.Receive().status().code(), 16);
-  EXPECT_EQ(server.engine().num_submitted(), 1);
+  EXPECT_EQ(server.engine().operations().num_submitted(), 1);
   EXPECT_EQ(server.front().counters().auth_failures(), 4);
 }
 
@@ -336,12 +336,12 @@ TEST_F(LocalConnectionTest, ATenantHasSoManyAndLeavesRoomForOthers) {
 TEST_F(LocalConnectionTest, TheDaemonsEndClosesIdleOnesAtOnceAndWaitsForTheOthers) {
   LocalClient idle = Connect(), busy = Connect();
   ExpectHello(idle);
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   busy.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_submitted() == 2; }));
   std::thread stop([&] { server_.front().Stop(Now() + absl::Seconds(60)); });
   EXPECT_EQ(idle.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
   EXPECT_EQ(busy.Receive().kind, v1::LOCAL_FRAME_RUN);
   EXPECT_EQ(busy.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
   stop.join();
@@ -349,13 +349,13 @@ TEST_F(LocalConnectionTest, TheDaemonsEndClosesIdleOnesAtOnceAndWaitsForTheOther
 
 TEST_F(LocalConnectionTest, TheDaemonsDeadlineEndsWhatIsLeft) {
   LocalClient client = Connect(), silent = Connect();
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   silent.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_submitted() == 2; }));
   server_.front().Stop(Now() + absl::Milliseconds(50));
   EXPECT_NE(client.Receive().kind, v1::LOCAL_FRAME_RUN);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST_F(RunTest, OneRoundTrip) {
 }
 
 TEST_F(RunTest, AResultThatMustBeWaitedFor) {
-  server_.engine().SetReadsAtOnce(false);
+  server_.engine().operations().SetReadsAtOnce(false);
   grpc::ClientContext context;
   v1::RunResponse response;
   ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
@@ -68,9 +68,9 @@ TEST_F(RunTest, ErrorsCarryThePathFromTheRequest) {
 }
 
 TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
-  server_.engine().FailNextSubmit(TryLater(absl::StatusCode::kResourceExhausted,
-                                           v1::ERROR_REASON_QUEUE_FULL, "full",
-                                           absl::Milliseconds(250)));
+  server_.engine().operations().FailNextSubmit(TryLater(absl::StatusCode::kResourceExhausted,
+                                                        v1::ERROR_REASON_QUEUE_FULL, "full",
+                                                        absl::Milliseconds(250)));
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
@@ -81,8 +81,8 @@ TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
 }
 
 TEST_F(RunTest, FailedWorkIsTheCallsError) {
-  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
-                                          v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
+  server_.engine().operations().FailNextWork(MakeError(
+      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
@@ -92,7 +92,7 @@ TEST_F(RunTest, FailedWorkIsTheCallsError) {
 
 // A deadline of the work itself is not taken for the end of a wait.
 TEST_F(RunTest, WorkThatFailedByItsDeadlineIsToldAtOnce) {
-  server_.engine().FailNextWork(
+  server_.engine().operations().FailNextWork(
       MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
   grpc::ClientContext context;
   v1::RunResponse response;
@@ -102,23 +102,23 @@ TEST_F(RunTest, WorkThatFailedByItsDeadlineIsToldAtOnce) {
 }
 
 TEST_F(RunTest, ACallThatIsCancelledCancelsItsWork) {
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   grpc::ClientContext context;
   std::thread canceller([&] {
-    AWAIT(server_.engine().num_submitted() != 0);
+    AWAIT(server_.engine().operations().num_submitted() != 0);
     context.TryCancel();
   });
   v1::RunResponse response;
   EXPECT_EQ(stub_->Run(&context, CopyOf("x"), &response).error_code(), grpc::StatusCode::CANCELLED);
   canceller.join();
-  AWAIT(server_.engine().num_cancelled() != 0);
+  AWAIT(server_.engine().operations().num_cancelled() != 0);
 }
 
 TEST_F(RunTest, ADeadlineCancelsTheWork) {
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   // A busy machine may use up a short deadline before the call arrives: a longer one follows then.
-  for (auto timeout = std::chrono::milliseconds(100); server_.engine().num_submitted() == 0;
-       timeout *= 4) {
+  for (auto timeout = std::chrono::milliseconds(100);
+       server_.engine().operations().num_submitted() == 0; timeout *= 4) {
     ASSERT_LT(timeout, ::stride::testing::kAwaitLimit);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -126,11 +126,11 @@ TEST_F(RunTest, ADeadlineCancelsTheWork) {
     ASSERT_EQ(stub_->Run(&context, CopyOf("x"), &response).error_code(),
               grpc::StatusCode::DEADLINE_EXCEEDED);
   }
-  AWAIT(server_.engine().num_cancelled() != 0);
+  AWAIT(server_.engine().operations().num_cancelled() != 0);
 }
 
 TEST_F(RunTest, AResultTooLargeForItsMessageIsRefusedBeforeItRuns) {
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   v1::RunRequest request;
   request.mutable_operation()->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(5
                                                                                              << 20);
@@ -140,7 +140,7 @@ TEST_F(RunTest, AResultTooLargeForItsMessageIsRefusedBeforeItRuns) {
   grpc::Status status = stub_->Run(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).info.reason(), "SIZE_LIMIT");
-  EXPECT_EQ(server_.engine().num_cancelled(), 1);
+  EXPECT_EQ(server_.engine().operations().num_cancelled(), 1);
 }
 
 // Calls under way, without a thread for each on the client's side either.
@@ -183,24 +183,24 @@ int NumThreads() {
 
 TEST_F(RunTest, CallsUnderWayHoldNoThreads) {
   constexpr int kCalls = 200, kMoreThreads = 40;
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   const int before = NumThreads();
   ManyRuns runs;
   for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
-  AWAIT(server_.engine().num_submitted() >= kCalls);
+  AWAIT(server_.engine().operations().num_submitted() >= kCalls);
   EXPECT_LE(NumThreads(), before + kMoreThreads);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
   EXPECT_EQ(runs.Await(grpc::StatusCode::OK), kCalls);
 }
 
 TEST_F(RunTest, TheEndOfTheServerEndsCallsUnderWay) {
   constexpr int kCalls = 20;
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   ManyRuns runs;
   for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
-  AWAIT(server_.engine().num_submitted() >= kCalls);
+  AWAIT(server_.engine().operations().num_submitted() >= kCalls);
   server_.front().Stop(Now() + absl::Milliseconds(50));
-  EXPECT_EQ(server_.engine().num_cancelled(), kCalls);
+  EXPECT_EQ(server_.engine().operations().num_cancelled(), kCalls);
   EXPECT_EQ(runs.Await(grpc::StatusCode::OK), 0);
 }
 

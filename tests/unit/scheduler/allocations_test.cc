@@ -9,6 +9,9 @@
 #include "server/base/block_pool.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/end_engine.h"
@@ -31,13 +34,13 @@ class AllocationsTest : public ::testing::Test {
     engine_ = Engine::Create({}, &broker_);
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
     v1::PutArrayRequest::Header header;
     header.set_parent(kSession);
     header.set_array_id(absl::StrCat(kFirst));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
     header.mutable_spec()->add_shape(4);
-    auto upload = engine_->BeginUpload(kTenant, header, Now() + absl::Seconds(100));
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Now() + absl::Seconds(100));
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(16, '\0')).ok());
     ASSERT_TRUE((*upload)->Finish().ok());
@@ -58,10 +61,10 @@ class AllocationsTest : public ::testing::Test {
     release.add_handles(last_++);
     const std::string session = kSession;
     CountAllocations count(true);
-    auto ticket = engine_->Submit(kTenant, session, operation, deadline);
+    auto ticket = engine_->operations().Submit(kTenant, session, operation, deadline);
     ASSERT_TRUE(ticket.ok()) << ticket.status();
     (*ticket)->OnDone([this](const absl::Status& status) { num_ended_ += status.ok(); });
-    ASSERT_TRUE(engine_->Release(kTenant, session, release).ok());
+    ASSERT_TRUE(engine_->operations().Release(kTenant, session, release).ok());
   }
 
   // Thousands of them, some hundreds under way; of each `deadline` says how long it has.

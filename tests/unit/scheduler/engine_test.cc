@@ -19,6 +19,13 @@
 #include "server/base/surroundings.h"
 #include "server/ops/block_loops.h"
 #include "server/ops/reduce_by_blocks.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/function_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/module_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -43,7 +50,7 @@ class EngineTest : public ::testing::Test {
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     if (broker_ == nullptr) return;
@@ -66,7 +73,7 @@ class EngineTest : public ::testing::Test {
                                 std::string device = "") {
     v1::PutArrayRequest::Header header = HeaderOf(handle, static_cast<int64_t>(values.size()));
     header.set_device(device);
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written =
         (*upload)->Write({reinterpret_cast<const char*>(values.data()), values.size() * 4});
@@ -77,7 +84,7 @@ class EngineTest : public ::testing::Test {
   absl::StatusOr<std::vector<float>> Fetch(uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
-    auto download = engine_->BeginDownload(kTenant, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kTenant, request, Soon());
     if (!download.ok()) return download.status();
     std::string bytes;
     while (true) {
@@ -102,10 +109,10 @@ class EngineTest : public ::testing::Test {
   }
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
       const v1::Operation& operation, SteadyTime deadline = SteadyTime::InfiniteFuture()) {
-    return engine_->Submit(kTenant, "sessions/s", operation, deadline);
+    return engine_->operations().Submit(kTenant, "sessions/s", operation, deadline);
   }
   v1::Array::State State(uint64_t handle) {
-    auto array = engine_->GetArray(kTenant, absl::StrCat("sessions/s/arrays/", handle));
+    auto array = engine_->arrays().Get(kTenant, absl::StrCat("sessions/s/arrays/", handle));
     return array.ok() ? array->state() : v1::Array::STATE_UNSPECIFIED;
   }
 
@@ -228,7 +235,7 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
-  auto batch = engine_->BeginBatch(kTenant);
+  auto batch = engine_->operations().BeginSubmitBatch(kTenant);
   for (int i = 0; i <= kMore; ++i) {
     auto ticket = batch->Submit("sessions/s", Add(1, i == 0 ? 1 : 199 + i, 200 + i),
                                 SteadyTime::InfiniteFuture());
@@ -276,7 +283,7 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
 TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
-  auto batch = engine_->BeginBatch(kTenant);
+  auto batch = engine_->operations().BeginSubmitBatch(kTenant);
   ASSERT_TRUE(batch->Submit("sessions/s", Add(1, 1, 2), SteadyTime::InfiniteFuture()).ok());
   std::atomic<bool> other_done = false;
   std::thread other([&] {
@@ -446,7 +453,7 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   header.mutable_spec()->add_shape(10);
   header.mutable_range()->set_begin(6);
   header.mutable_range()->set_end(10);
-  auto tail = engine_->BeginUpload(kTenant, header, Soon());
+  auto tail = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(tail.ok()) << tail.status();
   ASSERT_TRUE((*tail)->Write("6789").ok());
   auto half = (*tail)->Finish();
@@ -457,7 +464,7 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   tail->reset();
   header.mutable_range()->set_begin(0);
   header.mutable_range()->set_end(6);
-  auto head = engine_->BeginUpload(kTenant, header, Soon());
+  auto head = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(head.ok());
   EXPECT_EQ((*head)->Write("0123456").code(), absl::StatusCode::kInvalidArgument)
       << "more than declared";
@@ -469,7 +476,7 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   fetch.set_name("tenants/default/arrays/parts");
   fetch.mutable_range()->set_begin(2);
   fetch.mutable_range()->set_end(8);
-  auto download = engine_->BeginDownload(kTenant, fetch, Soon());
+  auto download = engine_->arrays().BeginDownload(kTenant, fetch, Soon());
   ASSERT_TRUE(download.ok());
   EXPECT_EQ((*download)->Next(100)->bytes, "234567");
 }
@@ -495,19 +502,19 @@ TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(3, {5, 6}).ok());
-  auto early = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  auto early = engine_->arrays().BeginFetch(kTenant, "sessions/s", 1);
   ASSERT_TRUE(early.ok()) << early.status();
   v1::Operation in_place = Add(3, 3, 1);
   in_place.mutable_outputs(0)->set_existing(true);
   auto later = Submit(in_place);
   ASSERT_TRUE(later.ok()) << later.status();
-  ASSERT_TRUE(engine_
-                  ->Release(kTenant, "sessions/s",
-                            [] {
-                              v1::Release release;
-                              release.add_handles(1);
-                              return release;
-                            }())
+  ASSERT_TRUE(engine_->operations()
+                  .Release(kTenant, "sessions/s",
+                           [] {
+                             v1::Release release;
+                             release.add_handles(1);
+                             return release;
+                           }())
                   .ok());
   auto bytes = (*early)->Read(Soon());  // waits for nothing: no task has ended
   ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -524,7 +531,7 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  auto fetch = engine_->arrays().BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   auto later = Submit(Add(2, 2, 3));
   EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
@@ -534,7 +541,7 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
   EXPECT_FALSE((*later)->done());
   worker->EndNext();
-  EXPECT_EQ(ReasonOf(engine_->BeginFetch(kTenant, "sessions/s", 9).status()),
+  EXPECT_EQ(ReasonOf(engine_->arrays().BeginFetch(kTenant, "sessions/s", 9).status()),
             v1::ERROR_REASON_ARRAY_NOT_FOUND);
 }
 
@@ -604,7 +611,7 @@ TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
   write.mutable_outputs(0)->set_existing(true);
   EXPECT_EQ(ReasonOf(Submit(write).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
   EXPECT_EQ(ReasonOf(Fetch(2).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
-  EXPECT_EQ(engine_->GetArray(kTenant, name)->state(), v1::Array::STATE_READY);
+  EXPECT_EQ(engine_->arrays().Get(kTenant, name)->state(), v1::Array::STATE_READY);
 }
 
 TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
@@ -641,7 +648,7 @@ TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
   EXPECT_EQ(State(3), v1::Array::STATE_READY);
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
 TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
@@ -749,7 +756,7 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
   ASSERT_TRUE(ticket.ok());
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_EQ((*ticket)->timeline().device(), "devices/cuda:0");
-  auto input = engine_->GetArray(kTenant, "sessions/s/arrays/1");
+  auto input = engine_->arrays().Get(kTenant, "sessions/s/arrays/1");
   EXPECT_EQ(input->devices_size(), 2) << "the input has a copy on both";
   v1::Operation move;
   move.mutable_copy()->mutable_input()->set_handle(1);
@@ -759,7 +766,7 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
   auto moved = Submit(move);
   ASSERT_TRUE(moved.ok()) << moved.status();
   EXPECT_TRUE((*moved)->Wait(Soon()).ok());
-  EXPECT_THAT(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(),
+  EXPECT_THAT(engine_->arrays().Get(kTenant, "sessions/s/arrays/3")->devices(),
               ::testing::ElementsAre("devices/cuda:0"));
   EXPECT_EQ(*Fetch(3), values);
 }
@@ -767,7 +774,7 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
 TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   Start({HostDevice(0)}, /*hold=*/true);
   // Not finished: everything waits for it.
-  auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
   auto late = Submit(Add(1, 1, 3), Now() + absl::Milliseconds(20));
@@ -783,7 +790,7 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
 TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   Start({HostDevice(0)});
   // Everything waits for it.
-  auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   const SteadyTime begin = Now();
   struct One {
@@ -939,7 +946,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->timeline().has_start_time());
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
 TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
@@ -948,11 +955,11 @@ TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
   AwaitHeld(2);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(front_->done());
-  EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/2")->error().code(),
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "sessions/s/arrays/2")->error().code(),
             static_cast<int>(absl::StatusCode::kDeadlineExceeded));
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
 // In the same command as their input's: otherwise the worker might begin one in between.
@@ -1019,15 +1026,15 @@ TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
   EXPECT_EQ((*dependent)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_FALSE(front_->done());
   EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
-  const int64_t held = engine_->SampleDevices()[0].array_bytes();
+  const int64_t held = engine_->devices().Sample()[0].array_bytes();
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
   SteadyTime soon = Soon();
-  while (engine_->SampleDevices()[0].array_bytes() >= held && Now() < soon)
+  while (engine_->devices().Sample()[0].array_bytes() >= held && Now() < soon)
     absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_LT(engine_->SampleDevices()[0].array_bytes(), held);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_LT(engine_->devices().Sample()[0].array_bytes(), held);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
 TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
@@ -1055,7 +1062,7 @@ TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindI
   ASSERT_TRUE(worker_->EndNext());
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "it had not begun";
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
 TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
@@ -1073,7 +1080,7 @@ TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
   AwaitHeld(1);
   EndAll();
   EXPECT_TRUE((*next)->Wait(Soon()).ok());
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
 TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
@@ -1082,7 +1089,7 @@ TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
   broker_->set_hold(false);
   front_->Cancel();
   EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
 // An array that was to be written in place stays as it was; what counted on the write is told.
@@ -1132,9 +1139,9 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
     input->set_name("sessions/s/arrays/1");
   request.mutable_job()->mutable_operations(0)->mutable_outputs(0)->set_name(
       "tenants/default/arrays/result");
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
+  auto state = [&] { return engine_->jobs().Get(kTenant, job->name())->state(); };
   AwaitHeld(2);
   AWAIT(state() != v1::Job::STATE_QUEUED);
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "it waits for its turn";
@@ -1148,7 +1155,7 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   EXPECT_EQ(state(), v1::Job::STATE_RUNNING);
   worker_->EndNext();
   AWAIT(state() != v1::Job::STATE_RUNNING);
-  auto done = engine_->GetJob(kTenant, job->name());
+  auto done = engine_->jobs().Get(kTenant, job->name());
   EXPECT_EQ(done->state(), v1::Job::STATE_SUCCEEDED);
   ASSERT_EQ(done->timelines_size(), 1);
   const v1::Timeline& timeline = done->timelines(0);
@@ -1198,12 +1205,12 @@ TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
   StartWithFront();
   int held = 1;
   for (const auto& request : {OverlappingJob(), ConvertingJob()}) {
-    auto job = engine_->CreateJob(kTenant, request);
+    auto job = engine_->jobs().Create(kTenant, request);
     ASSERT_TRUE(job.ok()) << job.status();
     AwaitHeld(held += 2);
-    ASSERT_TRUE(engine_->CancelJob(kTenant, job->name()).ok());
-    AWAIT(engine_->GetJob(kTenant, job->name())->state() >= v1::Job::STATE_SUCCEEDED);
-    EXPECT_EQ(engine_->GetJob(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
+    ASSERT_TRUE(engine_->jobs().Cancel(kTenant, job->name()).ok());
+    AWAIT(engine_->jobs().Get(kTenant, job->name())->state() >= v1::Job::STATE_SUCCEEDED);
+    EXPECT_EQ(engine_->jobs().Get(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
   }
   std::set<uint64_t> taken_out;
   for (const auto& sequences : worker_->cancels())
@@ -1219,7 +1226,7 @@ TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
   StartWithFront();
   for (v1::CreateJobRequest request : {OverlappingJob(), ConvertingJob()}) {
     request.set_validate_only(true);
-    ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
+    ASSERT_TRUE(engine_->jobs().Create(kTenant, request).ok());
   }
   auto after = Submit(Add(1, 1, 2));
   AwaitHeld(2);
@@ -1323,11 +1330,11 @@ TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
   launch->mutable_kernel_launch()->set_source("__global__ void f(int* x) {}");
   launch->mutable_kernel_launch()->set_entry("f");
   launch->mutable_kernel_launch()->add_arguments()->mutable_array()->set_handle(1);
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
+  auto state = [&] { return engine_->jobs().Get(kTenant, job->name())->state(); };
   AWAIT(state() >= v1::Job::STATE_SUCCEEDED);
-  auto failed = engine_->GetJob(kTenant, job->name());
+  auto failed = engine_->jobs().Get(kTenant, job->name());
   ASSERT_EQ(failed->state(), v1::Job::STATE_FAILED);
   std::vector<std::string> fields;
   for (const auto& detail : failed->error().details()) {
@@ -1355,15 +1362,16 @@ TEST_F(EngineTest, AFullDeviceRefusesAndRecovers) {
   request.set_array_id("1");
   request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   request.mutable_spec()->add_shape(160 << 20);
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok());
   request.set_array_id("2");
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok()) << "accepted; the device tells later";
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok())
+      << "accepted; the device tells later";
   AWAIT(State(2) != v1::Array::STATE_PENDING);
-  auto full = engine_->GetArray(kTenant, "sessions/s/arrays/2");
+  auto full = engine_->arrays().Get(kTenant, "sessions/s/arrays/2");
   EXPECT_EQ(full->error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
-  ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, "sessions/s/arrays/1").ok());
   request.set_array_id("3");
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok());
   AWAIT(State(3) != v1::Array::STATE_PENDING);
   EXPECT_EQ(State(3), v1::Array::STATE_READY);
 }
@@ -1375,9 +1383,9 @@ TEST_F(EngineTest, MemoryReturnsToZero) {
   auto sum = Submit(Add(1, 2, 3));
   ASSERT_TRUE((*sum)->Wait(Soon()).ok());
   sum->reset();
-  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
   auto used = [&] {
-    auto samples = engine_->SampleDevices();
+    auto samples = engine_->devices().Sample();
     return samples[0].array_bytes() + samples[1].array_bytes();
   };
   for (int i = 0; i < 5000 && used() != 0; ++i) absl::SleepFor(absl::Milliseconds(1));
@@ -1388,8 +1396,8 @@ TEST_F(EngineTest, AnotherTenantSeesNothing) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1}).ok());
   TenantId other{"other"};
-  auto mine = engine_->GetArray(other, "sessions/s/arrays/1");
-  auto absent = engine_->GetArray(other, "sessions/t/arrays/1");
+  auto mine = engine_->arrays().Get(other, "sessions/s/arrays/1");
+  auto absent = engine_->arrays().Get(other, "sessions/t/arrays/1");
   EXPECT_EQ(mine.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(mine.status().message(), "no such session: sessions/s");
   EXPECT_EQ(absent.status().message(), "no such session: sessions/t");
@@ -1407,19 +1415,19 @@ TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
   request.mutable_job()->mutable_operations(1)->mutable_outputs(0)->set_name(
       "tenants/default/arrays/result");
   request.set_validate_only(true);
-  ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
-  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/result").status().code(),
+  ASSERT_TRUE(engine_->jobs().Create(kTenant, request).ok());
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "tenants/default/arrays/result").status().code(),
             absl::StatusCode::kNotFound);
   request.set_validate_only(false);
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  auto again = engine_->CreateJob(kTenant, request);
+  auto again = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->name(), job->name());
   uint64_t seen = 0;
   v1::Job::State last = v1::Job::STATE_UNSPECIFIED;
   while (true) {
-    auto events = engine_->NextJobEvents(kTenant, job->name(), seen, Soon());
+    auto events = engine_->jobs().NextEvents(kTenant, job->name(), seen, Soon());
     ASSERT_TRUE(events.ok());
     if (events->empty()) break;
     for (const auto& event : *events) {
@@ -1430,11 +1438,11 @@ TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
     }
   }
   EXPECT_EQ(last, v1::Job::STATE_SUCCEEDED);
-  auto done = engine_->GetJob(kTenant, job->name());
+  auto done = engine_->jobs().Get(kTenant, job->name());
   EXPECT_EQ(done->timelines_size(), 2);
   ASSERT_EQ(done->results_size(), 1);
   EXPECT_EQ(done->results(0).state(), v1::Array::STATE_READY);
-  EXPECT_TRUE(engine_->DeleteJob(kTenant, job->name()).ok());
+  EXPECT_TRUE(engine_->jobs().Delete(kTenant, job->name()).ok());
 }
 
 TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
@@ -1444,9 +1452,9 @@ TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
   fill->mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   fill->add_outputs()->set_name("tenants/default/arrays/first");
   *request.mutable_job()->add_operations() = Add(9, 9, 10);
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/first").status().code(),
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "tenants/default/arrays/first").status().code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -1502,11 +1510,11 @@ TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
   ufunc->mutable_body()->mutable_expression()->set_text("a + a");
   ufunc->mutable_body()->mutable_expression()->add_parameters("a");
   request.set_device_kind("tpu");
-  EXPECT_EQ(engine_->CreateFunction(kTenant, request, Soon()).status().code(),
+  EXPECT_EQ(engine_->functions().Create(kTenant, request, Soon()).status().code(),
             absl::StatusCode::kFailedPrecondition);
   const std::string kind = StagedDevice(0).kind();
   request.set_device_kind(kind);
-  ASSERT_TRUE(engine_->CreateFunction(kTenant, request, Soon()).ok());
+  ASSERT_TRUE(engine_->functions().Create(kTenant, request, Soon()).ok());
   ASSERT_TRUE(Put(1, {1, 2}, absl::StrCat("devices/", HostDevice(0).id())).ok());
   v1::Operation call;
   call.mutable_ufunc()->set_function("twice");
@@ -1550,8 +1558,8 @@ TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
   ASSERT_TRUE((*first)->Wait(Soon()).ok());
   auto worker = broker_->WaitForWorker(1);
   EXPECT_TRUE(Eventually([&] { return !worker->alive(); }));
-  EXPECT_EQ(engine_->SampleDevices()[0].num_workers(), 0);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0) << "that was no death";
+  EXPECT_EQ(engine_->devices().Sample()[0].num_workers(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0) << "that was no death";
   EXPECT_EQ(*Fetch(1), values);
   auto second = Submit(Add(1, 1, 3));
   ASSERT_TRUE(second.ok());
@@ -1580,23 +1588,23 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
   v1::CreateSessionRequest request;
   request.set_session_id("short");
   request.mutable_ttl()->set_seconds(2);
-  ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+  ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/short");
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   header.mutable_spec()->add_shape(1 << 20);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(upload.ok());
   ASSERT_TRUE((*upload)->Write(std::string(1 << 20, 'x')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
   upload->reset();
   header.set_array_id("2");  // left half done by a client that went away
-  auto half = engine_->BeginUpload(kTenant, header, Soon());
+  auto half = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(half.ok());
   ASSERT_TRUE((*half)->Write(std::string(1 << 19, 'x')).ok());
   half->reset();
-  auto used = [&] { return engine_->SampleDevices()[0].array_bytes(); };
+  auto used = [&] { return engine_->devices().Sample()[0].array_bytes(); };
   EXPECT_GE(used(), 2 << 20);
 
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -1610,17 +1618,17 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
     ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
     v1::Release release;
     release.add_handles(handle++);
-    ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+    ASSERT_TRUE(engine_->operations().Release(kTenant, "sessions/s", release).ok());
     ++jobs;
   }
   EXPECT_GT(jobs, 0);
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
-  auto gone = engine_->GetArray(kTenant, "sessions/short/arrays/1");
+  auto gone = engine_->arrays().Get(kTenant, "sessions/short/arrays/1");
   EXPECT_EQ(gone.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReasonOf(gone.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
-  auto late = engine_->Submit(kTenant, "sessions/short", Add(1, 1, 9), Soon());
+  auto late = engine_->operations().Submit(kTenant, "sessions/short", Add(1, 1, 9), Soon());
   EXPECT_EQ(ReasonOf(late.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
-  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
   EXPECT_TRUE(Eventually([&] { return used() == 0; })) << used();
 }
 
@@ -1645,7 +1653,7 @@ TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieAtACopy) {
   std::iota(values.begin(), values.end(), 0.0f);
   ASSERT_TRUE(Put(1, values).ok());
   EXPECT_EQ(*Fetch(1), values);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
 TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieMakingItsArena) {
@@ -1654,7 +1662,7 @@ TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieMakingItsArena
   auto put = Put(1, {1, 2, 3});
   ASSERT_TRUE(put.ok()) << put.status();
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2, 3}));
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
 TEST_F(EngineTest, AnUploadWhoseWorkersAllDieMakingItsArenaFails) {
@@ -1663,7 +1671,7 @@ TEST_F(EngineTest, AnUploadWhoseWorkersAllDieMakingItsArenaFails) {
   absl::Status status = Put(1, {1, 2, 3}).status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
   // What is missing of it may come for a while.
-  EXPECT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  EXPECT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
 }
 
 TEST_F(EngineTest, AnUploadWhoseWorkersAllDieFails) {
@@ -1672,7 +1680,7 @@ TEST_F(EngineTest, AnUploadWhoseWorkersAllDieFails) {
   absl::Status status = Put(1, {1, 2, 3}).status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
   // What is missing of it may come for a while.
-  EXPECT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  EXPECT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
 }
 
 class CreateModuleTest : public EngineTest {
@@ -1682,7 +1690,7 @@ class CreateModuleTest : public EngineTest {
     request.set_module_id(id);
     request.mutable_module()->set_source(source);
     request.mutable_module()->add_entries("f");
-    return engine_->CreateModule(kTenant, request, Soon());
+    return engine_->modules().Create(kTenant, request, Soon());
   }
 
   // Several at once, none of which can end before all that may compile do.
@@ -1759,7 +1767,7 @@ class OrderTest : public EngineTest {
     return operation;
   }
   v1::Array::State Named(const std::string& id) {
-    auto array = engine_->GetArray(kTenant, absl::StrCat("tenants/default/arrays/", id));
+    auto array = engine_->arrays().Get(kTenant, absl::StrCat("tenants/default/arrays/", id));
     return array.ok() ? array->state() : v1::Array::STATE_UNSPECIFIED;
   }
 };
@@ -1777,7 +1785,7 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   ASSERT_TRUE(moved.ok()) << moved.status();
   (*moved)->Cancel();
   EXPECT_TRUE(absl::IsCancelled((*moved)->Wait(Soon())));
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  auto fetch = engine_->arrays().BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
@@ -1800,7 +1808,7 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   AWAIT(worker->num_held() >= 4);
   (*other)->Cancel();
   EXPECT_TRUE(absl::IsCancelled((*needs_it)->Wait(Soon())));
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  auto fetch = engine_->arrays().BeginFetch(kTenant, "sessions/s", 1);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE(worker->EndNext());
   absl::SleepFor(absl::Milliseconds(20));
@@ -1816,10 +1824,10 @@ TEST_F(OrderTest, AnUploadOfAnArrayThatWasDeletedMeanwhileSaysSo) {
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   header.mutable_spec()->add_shape(2);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   ASSERT_TRUE((*upload)->Write("12345678").ok());
-  ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, "sessions/s/arrays/1").ok());
   EXPECT_TRUE(absl::IsCancelled((*upload)->Finish().status()));
 }
 
@@ -1884,7 +1892,7 @@ TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
   request.set_array_id("kept");
   request.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   request.mutable_spec()->add_shape(2);
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok());
   v1::CreateJobRequest job;
   job.set_parent("tenants/default");
   job.set_validate_only(true);
@@ -1894,7 +1902,7 @@ TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
     operation->mutable_ufunc()->add_inputs()->set_name("tenants/default/arrays/kept");
   operation->add_outputs()->set_name("tenants/default/arrays/kept");
   operation->mutable_outputs(0)->set_existing(true);
-  ASSERT_TRUE(engine_->CreateJob(kTenant, job).ok());
+  ASSERT_TRUE(engine_->jobs().Create(kTenant, job).ok());
   EXPECT_NE(Named("kept"), v1::Array::STATE_UNSPECIFIED);
 }
 
@@ -1905,12 +1913,12 @@ TEST_F(OrderTest, WorkOnAnUploadThatIsReleasedEnds) {
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   header.mutable_spec()->add_shape(2);
-  ASSERT_TRUE(engine_->BeginUpload(kTenant, header, Soon()).ok());
+  ASSERT_TRUE(engine_->arrays().BeginUpload(kTenant, header, Soon()).ok());
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   v1::Release release;
   release.add_handles(1);
-  ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+  ASSERT_TRUE(engine_->operations().Release(kTenant, "sessions/s", release).ok());
   EXPECT_EQ(ReasonOf((*ticket)->Wait(Soon())), v1::ERROR_REASON_ARRAY_NOT_READY);
 }
 

@@ -13,6 +13,12 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/scheduler/exports.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/region_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -50,7 +56,7 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     for (const TenantId& tenant : {kA, kB}) {
       v1::CreateSessionRequest request;
       request.set_session_id("s");
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void SetUp() override { Start(GetParam() ? HostDevice(0) : StagedDevice(0)); }
@@ -72,7 +78,7 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     header.set_overwrite(overwrite);
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(static_cast<int64_t>(content.size()));
-    auto upload = engine_->BeginUpload(tenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(tenant, header, Soon());
     if (!upload.ok()) return upload.status();
     if (absl::Status status = (*upload)->Write(content); !status.ok()) return status;
     return (*upload)->Finish().status();
@@ -82,23 +88,23 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     v1::MapArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
     request.set_hand_over(hand_over);
-    return engine_->MapArray(tenant, request, Soon());
+    return engine_->regions().Map(tenant, request, Soon());
   }
   Mapped MustMap(int handle, bool hand_over = false) {
     auto response = Map(handle, hand_over);
     EXPECT_TRUE(response.ok()) << response.status();
     Mapped mapped{*response, "", {}};
-    auto redeemed = engine_->RedeemRegion(response->ticket());
+    auto redeemed = engine_->regions().Redeem(response->ticket());
     EXPECT_TRUE(redeemed.ok()) << redeemed.status();
     mapped.name = redeemed->name;
-    engine_->HoldRegion(mapped.name);
+    engine_->regions().Hold(mapped.name);
     mapped.map = *MemoryMap::Map(redeemed->fd, response->memory_bytes(), hand_over);
     return mapped;
   }
   std::string Fetch(int handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
-    auto download = engine_->BeginDownload(kA, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kA, request, Soon());
     EXPECT_TRUE(download.ok()) << download.status();
     std::string content;
     for (;;) {
@@ -109,14 +115,14 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     }
   }
   int64_t ArrayBytes(const TenantId& tenant) {
-    const v1::Usage usage = engine_->GetUsage(tenant);
+    const v1::Usage usage = engine_->tenants().GetUsage(tenant);
     for (const v1::QuotaUsage& line : usage.quotas()) {
       if (line.name() == "array-bytes") return line.used();
     }
     return -1;
   }
   absl::Status Delete(int handle) {
-    return engine_->DeleteArray(kA, absl::StrCat("sessions/s/arrays/", handle));
+    return engine_->arrays().Delete(kA, absl::StrCat("sessions/s/arrays/", handle));
   }
   absl::Status Write(int handle, const std::string& content) {
     return Put(handle, content, kA, /*overwrite=*/true);
@@ -145,7 +151,7 @@ TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
   ASSERT_TRUE(Delete(2).ok());
   ASSERT_TRUE(Put(5, other).ok());
   EXPECT_EQ(mapped.bytes(5000), mine);
-  engine_->LetGoOfRegion(mapped.name);
+  engine_->regions().LetGo(mapped.name, nullptr);
   EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 4 * 3000; }));
   ASSERT_TRUE(Put(6, other).ok());
   const std::string after(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
@@ -155,11 +161,11 @@ TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
 TEST_P(ExportsTest, LargeArray_IsMappedWhereItLies) {
   const std::string content = Content(40 * kMiB, 1);
   ASSERT_TRUE(Put(1, content).ok());
-  auto before = engine_->SampleDevices();
+  auto before = engine_->devices().Sample();
   Mapped mapped = MustMap(1), again = MustMap(1);
   EXPECT_TRUE(mapped.bytes(40 * kMiB) == content);
   EXPECT_TRUE(again.bytes(40 * kMiB) == content);
-  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), before[0].arena_bytes());
+  EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), before[0].arena_bytes());
 }
 
 TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
@@ -170,13 +176,13 @@ TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_WRONG_STATE);
   EXPECT_EQ(first.bytes(4096), content);
-  engine_->LetGoOfRegion(first.name);
+  engine_->regions().LetGo(first.name, nullptr);
   // The other one has it still, whatever came before.
-  engine_->LetGoOfRegion(first.name);
-  engine_->LetGoOfRegion("exports/none");
+  engine_->regions().LetGo(first.name, nullptr);
+  engine_->regions().LetGo("exports/none", nullptr);
   ASSERT_TRUE(engine_->Responds(absl::Seconds(100)));
   EXPECT_TRUE(absl::IsFailedPrecondition(Write(1, changed)));
-  engine_->LetGoOfRegion(second.name);
+  engine_->regions().LetGo(second.name, nullptr);
   EXPECT_TRUE(WriteSucceedsEventually(1, changed));
   EXPECT_EQ(Fetch(1), changed);
 }
@@ -186,7 +192,7 @@ TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
   Mapped mapped = MustMap(1);
   auto connection = std::make_shared<int>(1);
   std::weak_ptr<int> open = connection;
-  engine_->LetGoOfRegion(mapped.name, std::move(connection));
+  engine_->regions().LetGo(mapped.name, std::move(connection));
   EXPECT_TRUE(Eventually([&] { return open.expired(); }));
   EXPECT_TRUE(Write(1, Content(100, 1)).ok());
 }
@@ -194,18 +200,18 @@ TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
 TEST_P(ExportsTest, HandedOver_LeavesTheServiceAndStaysCharged) {
   const std::string content = Content(4096, 5);
   ASSERT_TRUE(Put(1, content).ok());
-  const int64_t before = engine_->SampleDevices()[0].arena_bytes();
+  const int64_t before = engine_->devices().Sample()[0].arena_bytes();
   Mapped mapped = MustMap(1, /*hand_over=*/true);
-  EXPECT_GT(engine_->SampleDevices()[0].arena_bytes(), before);
+  EXPECT_GT(engine_->devices().Sample()[0].arena_bytes(), before);
   EXPECT_EQ(mapped.bytes(4096), content);
   mapped.map.data()[0] = std::byte{77};
-  EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/1").status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->arrays().Get(kA, "sessions/s/arrays/1").status()));
   EXPECT_EQ(ArrayBytes(kA), 4096);
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_EQ(ArrayBytes(kA), 4096);
-  engine_->LetGoOfRegion(mapped.name);
+  engine_->regions().LetGo(mapped.name, nullptr);
   EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 0; }));
-  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == before; }));
+  EXPECT_TRUE(Eventually([&] { return engine_->devices().Sample()[0].arena_bytes() == before; }));
 }
 
 TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
@@ -213,7 +219,7 @@ TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
   v1::Operation view;
   view.mutable_view()->mutable_input()->set_handle(1);
   view.add_outputs()->set_handle(2);
-  auto ticket = engine_->Submit(kA, "sessions/s", view, Soon());
+  auto ticket = engine_->operations().Submit(kA, "sessions/s", view, Soon());
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status())) << Map(1, true).status();
@@ -223,7 +229,7 @@ TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
   v1::MapArrayRequest named;
   named.set_name("tenants/a/arrays/x");
   named.set_hand_over(true);
-  EXPECT_TRUE(absl::IsInvalidArgument(engine_->MapArray(kA, named, Soon()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(engine_->regions().Map(kA, named, Soon()).status()));
 }
 
 TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
@@ -235,7 +241,7 @@ TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
   ASSERT_TRUE(Delete(3).ok());
   EXPECT_TRUE(absl::IsNotFound(Map(3).status()));
   ASSERT_TRUE(Put(4, Content(64, 5)).ok());
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(absl::IsNotFound(Map(4).status()));
   EXPECT_TRUE(Map(1, false, kB).ok());
 }
@@ -247,7 +253,7 @@ TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
   for (int i = 0; i < Exports::kMaxExportsOfTenant; ++i) {
     auto mapped = Map(1);
     ASSERT_TRUE(mapped.ok()) << mapped.status();
-    auto redeemed = engine_->RedeemRegion(mapped->ticket());
+    auto redeemed = engine_->regions().Redeem(mapped->ticket());
     ASSERT_TRUE(redeemed.ok());
     names.push_back(redeemed->name);
   }
@@ -257,7 +263,7 @@ TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
     EXPECT_EQ(MetadataOf(over, "quota"), "mapped-arrays");
   }
   EXPECT_TRUE(Map(1, false, kB).ok());
-  engine_->LetGoOfRegion(names[0]);
+  engine_->regions().LetGo(names[0], nullptr);
   EXPECT_TRUE(Eventually([&] { return Map(1).ok(); }));
 }
 
@@ -279,9 +285,9 @@ TEST_P(ExportsTest, DescriptorForReading_CannotBeMappedForWriting) {
   ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
   auto response = Map(1);
   ASSERT_TRUE(response.ok());
-  auto redeemed = engine_->RedeemRegion(response->ticket());
+  auto redeemed = engine_->regions().Redeem(response->ticket());
   ASSERT_TRUE(redeemed.ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(response->ticket()).status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(response->ticket()).status()));
   const auto size = static_cast<size_t>(response->memory_bytes());
   EXPECT_EQ(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, redeemed->fd, 0), MAP_FAILED);
   struct stat info;

@@ -8,6 +8,8 @@
 #include "gtest/gtest.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -27,7 +29,7 @@ class FairnessTest : public ::testing::Test {
     for (const TenantId& tenant : {kA, kB}) {
       v1::CreateSessionRequest request;
       request.set_session_id("s");
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void TearDown() override {
@@ -41,7 +43,8 @@ class FairnessTest : public ::testing::Test {
     spec->set_data_type(v1::DATA_TYPE_INT32);
     spec->add_shape(4);
     operation.add_outputs()->set_inline_result(true);
-    auto ticket = engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }

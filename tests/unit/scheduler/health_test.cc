@@ -11,6 +11,9 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -122,14 +125,14 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    EXPECT_TRUE(engine_->CreateSession(kA, request).ok());
-    engine_->AwaitHealth(Now() + absl::Seconds(100));
+    EXPECT_TRUE(engine_->sessions().Create(kA, request).ok());
+    engine_->devices().AwaitHealth(Now() + absl::Seconds(100));
   }
   ~HealthTest() override { EXPECT_TRUE(EndEngine(*broker_, *engine_)); }
 
-  std::string Name(int device) { return engine_->ListDevices()[device].name(); }
+  std::string Name(int device) { return engine_->devices().List()[device].name(); }
   bool Serves(int device) {
-    return engine_->ListDevices()[device].state() == v1::Device::STATE_SERVING;
+    return engine_->devices().List()[device].state() == v1::Device::STATE_SERVING;
   }
   std::shared_ptr<OperationHandle> Fill(uint64_t handle, const std::string& device = "") {
     v1::Operation operation;
@@ -148,7 +151,8 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
                                           const std::string& device) {
     operation.add_outputs()->set_handle(handle);
     operation.set_device(device);
-    auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
@@ -165,7 +169,7 @@ TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
   broker_->set_ill(0, true);
   ASSERT_TRUE(Eventually([&] { return !Serves(0); }));
   EXPECT_TRUE(Serves(1));
-  EXPECT_THAT(engine_->ListDevices()[0].state_reason(), HasSubstr("does not start"));
+  EXPECT_THAT(engine_->devices().List()[0].state_reason(), HasSubstr("does not start"));
   for (uint64_t i = 1; i <= 10; ++i) {
     auto ticket = Fill(i);
     EXPECT_TRUE(Wait(ticket).ok());
@@ -205,9 +209,9 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
   }));
   auto pinned = Fill(1000, Name(0));
   auto follows = AddTo(1, 1001);
-  engine_->DeviceBroke(Name(0), "XID 79");
+  engine_->devices().ReportBroken(Name(0), "XID 79");
   EXPECT_FALSE(Serves(0));
-  EXPECT_EQ(engine_->ListDevices()[0].state_reason(), "XID 79");
+  EXPECT_EQ(engine_->devices().List()[0].state_reason(), "XID 79");
   EXPECT_EQ(ReasonOf(Wait(pinned)), v1::ERROR_REASON_DEVICE_NOT_SERVING);
   broker_->set_hold(false);
   while (worker->EndNext()) {
@@ -254,12 +258,12 @@ TEST(CanaryTest, OneThatDoesNotEndIsAFailure) {
                     .retry = absl::Milliseconds(10),
                     .longest_retry = absl::Milliseconds(10)};
   auto engine = Engine::Create(options, &broker);
-  engine->AwaitHealth(Now() + absl::Seconds(100));
-  auto serves = [&] { return engine->ListDevices()[0].state() == v1::Device::STATE_SERVING; };
+  engine->devices().AwaitHealth(Now() + absl::Seconds(100));
+  auto serves = [&] { return engine->devices().List()[0].state() == v1::Device::STATE_SERVING; };
   EXPECT_TRUE(Eventually(serves));
   broker.set_hold(true);
   EXPECT_TRUE(Eventually([&] { return !serves(); }));
-  EXPECT_THAT(engine->ListDevices()[0].state_reason(), HasSubstr("its canary failed"));
+  EXPECT_THAT(engine->devices().List()[0].state_reason(), HasSubstr("its canary failed"));
   broker.set_hold(false);
   EXPECT_TRUE(Eventually(serves));
   broker.Shutdown();

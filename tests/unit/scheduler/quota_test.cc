@@ -11,6 +11,13 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -41,7 +48,7 @@ class QuotaTest : public ::testing::Test {
   absl::StatusOr<v1::Session> NewSession(const TenantId& tenant, const std::string& id) {
     v1::CreateSessionRequest request;
     request.set_session_id(id);
-    return engine_->CreateSession(tenant, request);
+    return engine_->sessions().Create(tenant, request);
   }
   static v1::PutArrayRequest::Header Header(int64_t bytes, uint64_t handle) {
     v1::PutArrayRequest::Header header;
@@ -52,7 +59,8 @@ class QuotaTest : public ::testing::Test {
     return header;
   }
   absl::Status Put(const TenantId& tenant, int64_t bytes, uint64_t handle) {
-    auto upload = engine_->BeginUpload(tenant, Header(bytes, handle), SteadyTime::InfiniteFuture());
+    auto upload =
+        engine_->arrays().BeginUpload(tenant, Header(bytes, handle), SteadyTime::InfiniteFuture());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(std::string(bytes, 'x'));
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -67,16 +75,17 @@ class QuotaTest : public ::testing::Test {
   }
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
                                                           const v1::Operation& operation) {
-    return engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    return engine_->operations().Submit(tenant, "sessions/s", operation,
+                                        SteadyTime::InfiniteFuture());
   }
   absl::Status Release(const TenantId& tenant, uint64_t handle) {
     v1::Release release;
     release.add_handles(handle);
-    return engine_->Release(tenant, "sessions/s", release);
+    return engine_->operations().Release(tenant, "sessions/s", release);
   }
   std::map<std::string, int64_t> Used(const TenantId& tenant) {
     std::map<std::string, int64_t> used;
-    const v1::Usage usage = engine_->GetUsage(tenant);
+    const v1::Usage usage = engine_->tenants().GetUsage(tenant);
     for (const auto& quota : usage.quotas()) used[quota.name()] = quota.used();
     return used;
   }
@@ -100,10 +109,11 @@ class QuotaTest : public ::testing::Test {
 
 TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
   Start({.array_bytes = 1000});
-  uint64_t before = engine_->SampleDevices()[0].arena_bytes();
-  ExpectQuota(engine_->BeginUpload(kA, Header(1001, 1), SteadyTime::InfiniteFuture()).status(),
-              "array-bytes");
-  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), static_cast<int64_t>(before));
+  uint64_t before = engine_->devices().Sample()[0].arena_bytes();
+  ExpectQuota(
+      engine_->arrays().BeginUpload(kA, Header(1001, 1), SteadyTime::InfiniteFuture()).status(),
+      "array-bytes");
+  EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), static_cast<int64_t>(before));
   EXPECT_TRUE(Put(kA, 600, 1).ok());
   ExpectQuota(Put(kA, 401, 2), "array-bytes");
   EXPECT_TRUE(Put(kA, 400, 2).ok());
@@ -122,9 +132,9 @@ TEST_F(QuotaTest, CreationsAndResultsCount) {
   request.set_array_id("named");
   request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   request.mutable_spec()->add_shape(1001);
-  ExpectQuota(engine_->CreateArray(kA, request).status(), "array-bytes");
+  ExpectQuota(engine_->arrays().Create(kA, request).status(), "array-bytes");
   request.mutable_spec()->set_shape(0, 700);
-  ASSERT_TRUE(engine_->CreateArray(kA, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kA, request).ok());
   ExpectQuota(Submit(kA, Fill(301, 1)).status(), "array-bytes");
   // A refused operation's handle stands for that error, and holds nothing.
   EXPECT_EQ(Used(kA)["array-bytes"], 700);
@@ -150,7 +160,7 @@ TEST_F(QuotaTest, InlineBytesCountUntilTheyAreUsed) {
   copy.mutable_outputs(0)->set_handle(2);
   ExpectQuota(Submit(kA, copy).status(), "inline-bytes");
   EXPECT_TRUE(Submit(kB, copy).ok());
-  EXPECT_EQ(engine_->GetUsage(kA).upload_bytes(), 60);
+  EXPECT_EQ(engine_->tenants().GetUsage(kA).upload_bytes(), 60);
   broker_->set_hold(false);
 }
 
@@ -180,9 +190,9 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
   v1::CreateJobRequest request;
   *request.mutable_job()->add_operations() = Fill(8, 1);
-  auto job = engine_->CreateJob(kA, request);
+  auto job = engine_->jobs().Create(kA, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  ExpectQuota(engine_->CreateJob(kA, request).status(), "jobs");
+  ExpectQuota(engine_->jobs().Create(kA, request).status(), "jobs");
   EXPECT_EQ(Used(kA)["jobs"], 1);
   EXPECT_EQ(Used(kA)["sessions"], 2);
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
@@ -191,9 +201,9 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   AWAIT(worker->EndNext());
   for (int i = 0; i < 2000 && Used(kA)["jobs"] > 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(Used(kA)["jobs"], 0);
-  EXPECT_TRUE(engine_->CreateJob(kA, request).ok());
-  EXPECT_EQ(engine_->GetUsage(kA).jobs(), 2);
-  EXPECT_EQ(engine_->GetUsage(kB).jobs(), 0);
+  EXPECT_TRUE(engine_->jobs().Create(kA, request).ok());
+  EXPECT_EQ(engine_->tenants().GetUsage(kA).jobs(), 2);
+  EXPECT_EQ(engine_->tenants().GetUsage(kB).jobs(), 0);
   absl::MutexLock lock(&mutex_);
   ASSERT_FALSE(ends_.empty());
   EXPECT_EQ(ends_[0].tenant, kA);
@@ -207,17 +217,17 @@ TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
   auto ticket = Submit(kA, Fill(8, 2));
   ASSERT_TRUE(ticket.ok());
   ASSERT_TRUE((*ticket)->Wait(Now() + absl::Seconds(100)).ok());
-  auto fetch = engine_->BeginFetch(kA, "sessions/s", 2);
+  auto fetch = engine_->arrays().BeginFetch(kA, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE((*fetch)->Read(Now() + absl::Seconds(100)).ok());
-  v1::Usage usage = engine_->GetUsage(kA);
+  v1::Usage usage = engine_->tenants().GetUsage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
   EXPECT_EQ(usage.operations(), 1);
   EXPECT_EQ(usage.download_bytes(), 8);
   ASSERT_EQ(usage.devices_size(), 1);
   EXPECT_EQ(usage.devices(0).operations(), 1);
   EXPECT_GT(usage.array_byte_seconds(), 0);
-  v1::Usage other = engine_->GetUsage(kB);
+  v1::Usage other = engine_->tenants().GetUsage(kB);
   EXPECT_EQ(other.operations(), 0);
   EXPECT_EQ(other.devices_size(), 0);
   EXPECT_EQ(other.array_byte_seconds(), 0);

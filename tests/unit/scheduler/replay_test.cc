@@ -8,6 +8,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/program_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -31,7 +35,7 @@ class ReplayTest : public ::testing::Test {
     engine_ = Engine::Create({}, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
@@ -49,7 +53,7 @@ class ReplayTest : public ::testing::Test {
     }
     request.mutable_program()->add_outputs(2);
     request.mutable_program()->add_outputs(steps + 1);
-    const auto created = engine_->CreateProgram(kTenant, request);
+    const auto created = engine_->programs().Create(kTenant, request);
     ASSERT_TRUE(created.ok()) << created.status();
   }
   std::shared_ptr<OperationHandle> Call(const std::string& id, uint64_t first_handle,
@@ -62,7 +66,8 @@ class ReplayTest : public ::testing::Test {
     input->set_data(std::string(count * 4, '\0'));
     call.add_outputs()->set_handle(first_handle);
     call.add_outputs()->set_handle(first_handle + 1);
-    auto ticket = engine_->Submit(kTenant, "sessions/s", call, Now() + absl::Seconds(100));
+    auto ticket =
+        engine_->operations().Submit(kTenant, "sessions/s", call, Now() + absl::Seconds(100));
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -109,7 +114,7 @@ TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
     step->add_outputs()->set_handle(i + 1);
     request.mutable_program()->add_outputs(i + 1);
   }
-  ASSERT_TRUE(engine_->CreateProgram(kTenant, request).ok());
+  ASSERT_TRUE(engine_->programs().Create(kTenant, request).ok());
   ASSERT_TRUE(Wait(Call("p", 10)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
   EXPECT_EQ(broker_->num_compiles(), 0);
@@ -140,7 +145,7 @@ TEST_F(ReplayTest, AWorkerForgetsWhatIsDeleted) {
   Create("q", 4);
   ASSERT_TRUE(Wait(Call("p", 10)).ok());
   v1::Program gone;
-  ASSERT_TRUE(engine_->DeleteProgram(kTenant, "tenants/default/programs/p").ok());
+  ASSERT_TRUE(engine_->programs().Delete(kTenant, "tenants/default/programs/p").ok());
   ASSERT_TRUE(Wait(Call("q", 12)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
   for (int i = 0; i < 200 && worker->graphs().size() != 1; ++i) {
@@ -159,7 +164,7 @@ TEST_F(ReplayTest, AFailureIsEveryResults) {
   AWAIT(worker->EndNext(absl::OutOfRangeError("index 7")));
   EXPECT_TRUE(absl::IsOutOfRange(Wait(ticket)));
   for (const char* name : {"sessions/s/arrays/10", "sessions/s/arrays/11"}) {
-    auto array = engine_->GetArray(kTenant, name);
+    auto array = engine_->arrays().Get(kTenant, name);
     ASSERT_TRUE(array.ok());
     EXPECT_EQ(array->state(), v1::Array::STATE_FAILED) << name;
   }

@@ -19,6 +19,12 @@
 #include "server/durable/store.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -49,7 +55,7 @@ class SectionsTest : public ::testing::Test {
     for (const TenantId& tenant : tenants) {
       v1::CreateSessionRequest request;
       request.set_session_id("s");
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void End() {
@@ -79,8 +85,9 @@ class SectionsTest : public ::testing::Test {
   std::shared_ptr<OperationHandle> Submit(const TenantId& tenant, const v1::Operation& operation,
                                           SubmitBatch* batch = nullptr) {
     const SteadyTime deadline = SteadyTime::InfiniteFuture();
-    auto ticket = batch != nullptr ? batch->Submit(kSession, operation, deadline)
-                                   : engine_->Submit(tenant, kSession, operation, deadline);
+    auto ticket = batch != nullptr
+                      ? batch->Submit(kSession, operation, deadline)
+                      : engine_->operations().Submit(tenant, kSession, operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -88,7 +95,7 @@ class SectionsTest : public ::testing::Test {
     v1::Release release;
     release.add_handles(handle);
     EXPECT_TRUE((batch != nullptr ? batch->Release(kSession, release)
-                                  : engine_->Release(tenant, kSession, release))
+                                  : engine_->operations().Release(tenant, kSession, release))
                     .ok());
   }
 
@@ -99,7 +106,7 @@ class SectionsTest : public ::testing::Test {
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
     header.mutable_spec()->add_shape(kElements);
     header.set_overwrite(overwrite);
-    auto upload = engine_->BeginUpload(tenant, header, SteadyTime::InfiniteFuture());
+    auto upload = engine_->arrays().BeginUpload(tenant, header, SteadyTime::InfiniteFuture());
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(4 * kElements, byte)).ok());
     auto array = (*upload)->Finish();
@@ -108,7 +115,7 @@ class SectionsTest : public ::testing::Test {
   std::string Fetch(const TenantId& tenant, uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat(kSession, "/arrays/", handle));
-    auto download = engine_->BeginDownload(tenant, request, SteadyTime::InfiniteFuture());
+    auto download = engine_->arrays().BeginDownload(tenant, request, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(download.ok()) << download.status();
     if (!download.ok()) return "";
     std::string bytes;
@@ -233,7 +240,7 @@ TEST_F(SectionsTest, NorTheEndOfASession) {
   ASSERT_EQ(ArrayBytes(kB), 1000 * 4 * kElements);
   std::thread end;
   Within(kA, mine, [&] {
-    end = std::thread([&] { EXPECT_TRUE(engine_->DeleteSession(kB, kSession).ok()); });
+    end = std::thread([&] { EXPECT_TRUE(engine_->sessions().Delete(kB, kSession).ok()); });
     AWAIT(ArrayBytes(kB) <= 0);
   });
   end.join();
@@ -248,7 +255,7 @@ TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
   std::thread all;
   Within(kA, mine, [&] {
     all = std::thread([&] {
-      engine_->SampleDevices();
+      engine_->devices().Sample();
       sampled = true;
     });
     absl::SleepFor(absl::Milliseconds(50));
@@ -281,7 +288,7 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
       for (int round = 0; round < kRounds; ++round) {
         std::vector<std::shared_ptr<OperationHandle>> tickets;
         {
-          auto batch = round % 2 == 0 ? engine_->BeginBatch(tenant) : nullptr;
+          auto batch = round % 2 == 0 ? engine_->operations().BeginSubmitBatch(tenant) : nullptr;
           tickets.push_back(Submit(tenant, Fill(next), batch.get()));
           for (int i = 0; i < kChain; ++i) {
             tickets.push_back(Submit(tenant, Add(next, next, next + 1), batch.get()));
@@ -304,13 +311,13 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   }
   std::thread all([&] {
     for (int i = 0; !over; ++i) {
-      engine_->SampleDevices();
-      engine_->ListDevices();
-      engine_->GetUsage(tenants[i % kTenants]);
+      engine_->devices().Sample();
+      engine_->devices().List();
+      engine_->tenants().GetUsage(tenants[i % kTenants]);
       v1::CreateSessionRequest request;
       request.set_session_id("short");
-      engine_->CreateSession(tenants[i % kTenants], request).IgnoreError();
-      engine_->DeleteSession(tenants[i % kTenants], "sessions/short").IgnoreError();
+      engine_->sessions().Create(tenants[i % kTenants], request).IgnoreError();
+      engine_->sessions().Delete(tenants[i % kTenants], "sessions/short").IgnoreError();
     }
   });
   for (std::thread& thread : threads) thread.join();
@@ -322,10 +329,11 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   EXPECT_EQ(num_ended, kOperations);
   EXPECT_EQ(num_wrong, 0);
   int64_t operations = 0;
-  for (const TenantId& tenant : tenants) operations += engine_->GetUsage(tenant).operations();
+  for (const TenantId& tenant : tenants)
+    operations += engine_->tenants().GetUsage(tenant).operations();
   EXPECT_EQ(operations, kOperations);
   int64_t succeeded = 0;
-  for (const v1::DeviceSample& sample : engine_->SampleDevices()) {
+  for (const v1::DeviceSample& sample : engine_->devices().Sample()) {
     succeeded += sample.jobs_succeeded();
     EXPECT_EQ(sample.queue_depth(), 0);
     EXPECT_EQ(sample.queue_seconds(), 0);
@@ -362,7 +370,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
       Submit(tenant, Fill(kFirst));
       std::shared_ptr<OperationHandle> last;
       for (uint64_t i = kFirst; i < kFirst + kRounds; ++i) {
-        auto batch = engine_->BeginBatch(tenant);
+        auto batch = engine_->operations().BeginSubmitBatch(tenant);
         last = Submit(tenant, Add(i, i, i + 1), batch.get());
         Release(tenant, i, batch.get());
         v1::Operation change = Add(kNamed, i + 1, kNamed);
@@ -385,7 +393,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
     for (const TenantId& tenant : tenants) {
       v1::ListArraysRequest request;
       request.set_parent(kSession);
-      auto arrays = engine_->ListArrays(tenant, request);
+      auto arrays = engine_->arrays().List(tenant, request);
       ASSERT_TRUE(arrays.ok()) << arrays.status();
       std::vector<std::string> names;
       for (const v1::Array& array : arrays->arrays()) {
@@ -396,7 +404,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
                 (std::vector<std::string>{absl::StrCat(kSession, "/arrays/", kNamed),
                                           absl::StrCat(kSession, "/arrays/", kFirst + kRounds)}));
       auto named =
-          engine_->GetArray(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
+          engine_->arrays().Get(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
       ASSERT_TRUE(named.ok()) << named.status();
       EXPECT_EQ(named->state(), v1::Array::STATE_READY);
     }

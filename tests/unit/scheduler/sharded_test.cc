@@ -14,6 +14,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -55,7 +59,7 @@ class ShardedTest : public ::testing::Test {
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
@@ -73,7 +77,7 @@ class ShardedTest : public ::testing::Test {
   }
   absl::StatusOr<v1::Array> Put(const v1::PutArrayRequest::Header& header,
                                 const std::string& bytes) {
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     if (absl::Status status = (*upload)->Write(bytes); !status.ok()) return status;
     return (*upload)->Finish();
@@ -81,7 +85,7 @@ class ShardedTest : public ::testing::Test {
   std::string Fetch(uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
-    auto download = engine_->BeginDownload(kTenant, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kTenant, request, Soon());
     EXPECT_TRUE(download.ok()) << download.status();
     std::string bytes;
     while (download.ok()) {
@@ -93,7 +97,8 @@ class ShardedTest : public ::testing::Test {
     return bytes;
   }
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const v1::Operation& operation) {
-    return engine_->Submit(kTenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    return engine_->operations().Submit(kTenant, "sessions/s", operation,
+                                        SteadyTime::InfiniteFuture());
   }
   static v1::Operation Move(uint64_t input, uint64_t output, const std::string& device) {
     v1::Operation move;
@@ -149,7 +154,7 @@ class ShardedTest : public ::testing::Test {
     auto moved = Submit(Move(1, 3, "devices/cuda:1"));
     EXPECT_TRUE(moved.ok()) << moved.status();
     EXPECT_TRUE((*moved)->Wait(Soon()).ok());
-    EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(0), "devices/cuda:1");
+    EXPECT_EQ(engine_->arrays().Get(kTenant, "sessions/s/arrays/3")->devices(0), "devices/cuda:1");
     EXPECT_EQ(Fetch(3), bytes);
     return second;
   }
@@ -220,7 +225,7 @@ TEST_F(ShardedTest, PeersCopyWithoutTheHost) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
   std::shared_ptr<FakeWorker> second = MoveBetween();
   EXPECT_EQ(second->num_peer_copies(), 1);
-  const auto devices = engine_->ListDevices();
+  const auto devices = engine_->devices().List();
   ASSERT_EQ(devices[1].links_size(), 1);
   EXPECT_EQ(devices[1].links(0).device(), devices[0].name());
   EXPECT_EQ(devices[1].links(0).path(), v1::DeviceLink::PATH_PEER);
@@ -372,7 +377,7 @@ TEST_F(SmallDeviceTest, APartialResultThatIsReadStays) {
   AWAIT(first_->num_held() >= 2);
   EXPECT_TRUE(ReadsPeer(Combines(*first_)[1], *first_));
   EXPECT_EQ(FillSecond(4).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/4").ok());  // it could go on
+  EXPECT_TRUE(engine_->arrays().Delete(kTenant, "sessions/s/arrays/4").ok());  // it could go on
   EndAllOfFirst(**largest);
   EXPECT_TRUE(FillSecond(5).ok());
 }
@@ -461,7 +466,8 @@ TEST_F(ShardedTest, APartsDeviceThatIsIllIsNamed) {
   absl::Status status = ticket.ok() ? (*ticket)->Wait(Soon()) : ticket.status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("devices/cpu:1"));
-  EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/2")->state(), v1::Array::STATE_FAILED);
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "sessions/s/arrays/2")->state(),
+            v1::Array::STATE_FAILED);
   EXPECT_EQ(Fetch(1), "abcdefgh");
 }
 

@@ -23,6 +23,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "server/store/spill_file.h"
 #include "tests/support/await.h"
 #include "tests/support/descriptors.h"
@@ -88,11 +92,11 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     if (engine_ == nullptr) return;
-    ASSERT_TRUE(engine_->DeleteSession(kTenant, kSession).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(kTenant, kSession).ok());
     EXPECT_TRUE(Eventually([&] { return FreeBytes() + FillerBytes() >= 4 * kMiB - (64 << 10); }))
         << "of the disk's room some stays taken";
     broker_->Shutdown();
@@ -133,7 +137,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(size);
     header.mutable_range()->set_end(size);
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(Content(handle, size));
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -150,21 +154,22 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
   void Release(uint64_t handle) {
     v1::Release release;
     release.add_handles(handle);
-    ASSERT_TRUE(engine_->Release(kTenant, kSession, release).ok());
+    ASSERT_TRUE(engine_->operations().Release(kTenant, kSession, release).ok());
   }
   absl::Status Negate(uint64_t in, uint64_t out) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("invert");
     operation.mutable_ufunc()->add_inputs()->set_handle(in);
     operation.add_outputs()->set_handle(out);
-    auto ticket = engine_->Submit(kTenant, kSession, operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(kTenant, kSession, operation, SteadyTime::InfiniteFuture());
     return ticket.ok() ? (*ticket)->Wait(Soon()) : ticket.status();
   }
   void ExpectWhole(uint64_t begin, uint64_t end) {
     for (uint64_t handle = begin; handle < end; ++handle) {
       v1::FetchArrayRequest request;
       request.set_name(absl::StrCat(kSession, "/arrays/", handle));
-      auto download = engine_->BeginDownload(kTenant, request, Soon());
+      auto download = engine_->arrays().BeginDownload(kTenant, request, Soon());
       ASSERT_TRUE(download.ok()) << handle << ": " << download.status();
       std::string bytes;
       for (bool more = true; more;) {
@@ -217,7 +222,7 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   ExpectFull(full);
   EXPECT_GE(end - 1, 8u + 3u) << "the device, host memory, and what the disk had left";
   EXPECT_LE(end - 1, 8u + 4u);
-  SpillSample before = engine_->SampleSpill();
+  SpillSample before = engine_->devices().SampleSpill();
   int64_t descriptors = NumDescriptors(), free = FreeBytes();
   SteadyTime start = Now();
   // What could lie in a file alone, too.
@@ -234,8 +239,8 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   EXPECT_EQ(NumLines("cannot leave for the disk"), 1);
   EXPECT_EQ(NumDescriptors(), descriptors);
   EXPECT_EQ(FreeBytes(), free);
-  EXPECT_EQ(engine_->SampleSpill().disk_arena_bytes, before.disk_arena_bytes);
-  EXPECT_EQ(engine_->SampleSpill().disk_bytes, before.disk_bytes);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_arena_bytes, before.disk_arena_bytes);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_bytes, before.disk_bytes);
   ExpectWhole(1, end);
 
   fs::remove(Filler());
@@ -258,7 +263,7 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
   for (uint64_t handle = 1; handle < kEnd; ++handle) ASSERT_TRUE(Put(handle).ok());
   ASSERT_EQ(SpillFiles().size(), 1u);
   int file = SpillFiles()[0];
-  ASSERT_EQ(engine_->SampleSpill().disk_bytes, kQuarter);
+  ASSERT_EQ(engine_->devices().SampleSpill().disk_bytes, kQuarter);
   spoil(file);
   int64_t descriptors = NumDescriptors();
   SteadyTime start = Now();
@@ -271,7 +276,7 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
   EXPECT_LT(Now() - start, absl::Seconds(5));
   EXPECT_EQ(NumLines("cannot leave for the disk"), 1);
   EXPECT_EQ(NumDescriptors(), descriptors);
-  EXPECT_EQ(engine_->SampleSpill().disk_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_bytes, kQuarter);
   mend(file);
   ExpectWhole(1, kEnd);
   ASSERT_TRUE(Eventually([&] {
@@ -279,7 +284,7 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
     if (!status.ok()) Release(kEnd);
     return status.ok();
   }));
-  EXPECT_EQ(engine_->SampleSpill().disk_bytes, 2 * kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_bytes, 2 * kQuarter);
   ExpectWhole(1, kEnd + 1);
 }
 

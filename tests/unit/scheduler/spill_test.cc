@@ -19,6 +19,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "server/store/spill_file.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -69,7 +73,7 @@ class SpillTest : public ::testing::Test {
     for (const TenantId& tenant : {kTenant, kOther}) {
       v1::CreateSessionRequest request;
       request.set_session_id(tenant.value);
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void TearDown() override {
@@ -108,7 +112,7 @@ class SpillTest : public ::testing::Test {
     header.mutable_range()->set_end(begin + static_cast<int64_t>(bytes.size()));
     header.set_overwrite(overwrite);
     header.set_device(device);
-    auto upload = engine_->BeginUpload(tenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(tenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(bytes);
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -120,7 +124,7 @@ class SpillTest : public ::testing::Test {
   absl::StatusOr<std::string> Fetch(uint64_t handle, const TenantId& tenant = kTenant) {
     v1::FetchArrayRequest request;
     request.set_name(Name(handle, tenant));
-    auto download = engine_->BeginDownload(tenant, request, Soon());
+    auto download = engine_->arrays().BeginDownload(tenant, request, Soon());
     if (!download.ok()) return download.status();
     std::string bytes;
     while (true) {
@@ -144,7 +148,7 @@ class SpillTest : public ::testing::Test {
     header.mutable_spec()->add_shape(n);
     header.mutable_spec()->add_shape(n);
     header.mutable_range()->set_end(n * n * 4);
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(Content(handle, n * n * 4));
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -157,7 +161,7 @@ class SpillTest : public ::testing::Test {
     return operation;
   }
   bool OnDevice(uint64_t handle, const TenantId& tenant = kTenant) {
-    auto array = engine_->GetArray(tenant, Name(handle, tenant));
+    auto array = engine_->arrays().Get(tenant, Name(handle, tenant));
     return array.ok() && array->devices_size() > 0;
   }
   // A task that reads one array and makes one.
@@ -171,7 +175,8 @@ class SpillTest : public ::testing::Test {
   }
   std::shared_ptr<OperationHandle> Submit(const v1::Operation& operation,
                                           const TenantId& tenant = kTenant) {
-    auto ticket = engine_->Submit(tenant, Session(tenant), operation, SteadyTime::InfiniteFuture());
+    auto ticket = engine_->operations().Submit(tenant, Session(tenant), operation,
+                                               SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -182,7 +187,7 @@ class SpillTest : public ::testing::Test {
   void Release(uint64_t handle, const TenantId& tenant = kTenant) {
     v1::Release release;
     release.add_handles(handle);
-    ASSERT_TRUE(engine_->Release(tenant, Session(tenant), release).ok());
+    ASSERT_TRUE(engine_->operations().Release(tenant, Session(tenant), release).ok());
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -199,13 +204,13 @@ class SpillKindTest : public SpillTest, public ::testing::WithParamInterface<con
 TEST_P(SpillKindTest, TheLeastRecentlyUsedLeaveAndAllStayWhole) {
   Start({Device(GetParam(), kMiB)}, {});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
-  EXPECT_EQ(engine_->SampleSpill().memory_bytes, 0);
+  EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, 0);
   ExpectWhole(1);
   ASSERT_TRUE(Run(Negate(2, 9)).ok());  // needs a quarter more
   EXPECT_TRUE(OnDevice(1) && OnDevice(2) && OnDevice(4) && OnDevice(9));
   EXPECT_FALSE(OnDevice(3));
-  EXPECT_EQ(engine_->SampleSpill().memory_bytes, kQuarter);
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, kQuarter);
   ASSERT_TRUE(Put(5).ok());
   EXPECT_FALSE(OnDevice(4));
   EXPECT_TRUE(OnDevice(1));
@@ -217,12 +222,12 @@ TEST_P(SpillKindTest, WhoLeavesIsFoundWithoutLookingAtAll) {
   constexpr int64_t kSize = 2 * kMiB / 512;
   Start({Device(GetParam(), 2 * kMiB)}, {});
   for (uint64_t i = 1; i <= 512; ++i) ASSERT_TRUE(Put(i, kSize).ok());
-  ASSERT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  ASSERT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
   // Those that were put first are used again.
   for (uint64_t i = 1; i <= 64; ++i) ExpectWhole(i, kSize);
   constexpr uint64_t kMore = 1000;
   for (uint64_t i = 513; i <= 512 + kMore; ++i) ASSERT_TRUE(Put(i, kSize).ok());
-  SpillSample sample = engine_->SampleSpill();
+  SpillSample sample = engine_->devices().SampleSpill();
   int64_t left = sample.spilled_bytes / kSize;
   EXPECT_GE(left, static_cast<int64_t>(kMore));
   EXPECT_LE(sample.looked_at, 3 * left + 100) << left;
@@ -236,20 +241,20 @@ TEST_P(SpillKindTest, ATaskBringsItsInputBack) {
   ASSERT_FALSE(OnDevice(1));
   ASSERT_TRUE(Run(Negate(1, 10)).ok());
   EXPECT_TRUE(OnDevice(1));
-  EXPECT_EQ(engine_->SampleSpill().returned_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().returned_bytes, kQuarter);
   // What comes back leaves its copy there: the next time it goes for nothing.
-  int64_t spilled = engine_->SampleSpill().spilled_bytes;
+  int64_t spilled = engine_->devices().SampleSpill().spilled_bytes;
   for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
   for (uint64_t i : {2, 3, 4}) ASSERT_TRUE(Run(Negate(i, 10 + i)).ok());
-  EXPECT_GT(engine_->SampleSpill().dropped_bytes, 0);
-  EXPECT_GE(engine_->SampleSpill().spilled_bytes, spilled);
+  EXPECT_GT(engine_->devices().SampleSpill().dropped_bytes, 0);
+  EXPECT_GE(engine_->devices().SampleSpill().spilled_bytes, spilled);
   for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
 }
 
 TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 2 * kMiB});
   for (uint64_t i = 1; i <= 16; ++i) ASSERT_TRUE(Put(i).ok()) << i;
-  SpillSample sample = engine_->SampleSpill();
+  SpillSample sample = engine_->devices().SampleSpill();
   EXPECT_EQ(sample.memory_bytes, kMiB);
   EXPECT_EQ(sample.disk_bytes, 2 * kMiB);
   EXPECT_LE(sample.memory_arena_bytes, kMiB);
@@ -271,15 +276,15 @@ TEST_P(SpillKindTest, ArraysLeaveForWorkMemory) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   for (uint64_t i = 2; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
-  ASSERT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  ASSERT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
   const absl::Status ran = Run(Inverse(1, 9));
   ASSERT_TRUE(ran.ok()) << ran;
   EXPECT_TRUE(OnDevice(1) && OnDevice(9));
   for (uint64_t i = 2; i <= 4; ++i) EXPECT_FALSE(OnDevice(i)) << i;
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 3 * kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 3 * kQuarter);
   // With the task's end that half is free for others.
   for (uint64_t i = 5; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 3 * kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 3 * kQuarter);
   EXPECT_TRUE(OnDevice(1) && OnDevice(5) && OnDevice(6) && OnDevice(9));
   for (uint64_t i = 2; i <= 6; ++i) ExpectWhole(i);
 }
@@ -328,10 +333,10 @@ TEST_P(SpillKindTest, EverythingReturnsToZero) {
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(Put(i).ok());
   ASSERT_TRUE(Run(Negate(1, 21)).ok());
   for (const TenantId& tenant : {kTenant, kOther})
-    ASSERT_TRUE(engine_->DeleteSession(tenant, Session(tenant)).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(tenant, Session(tenant)).ok());
   auto zero = [&] {
-    SpillSample spill = engine_->SampleSpill();
-    v1::DeviceSample device = engine_->SampleDevices()[0];
+    SpillSample spill = engine_->devices().SampleSpill();
+    v1::DeviceSample device = engine_->devices().Sample()[0];
     return spill.memory_bytes == 0 && spill.disk_bytes == 0 && spill.memory_arena_bytes == 0 &&
            spill.disk_arena_bytes == 0 && device.array_bytes() == 0 && device.arena_bytes() == 0;
   };
@@ -402,7 +407,7 @@ TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
   ASSERT_TRUE(Put(1, kSize).ok());
   ASSERT_TRUE(Put(2, kSize).ok());
   std::thread other([&] { EXPECT_TRUE(Put(3, kSize).ok()); });
-  bool leaving = Eventually([&] { return engine_->SampleSpill().memory_bytes > 0; });
+  bool leaving = Eventually([&] { return engine_->devices().SampleSpill().memory_bytes > 0; });
   absl::SleepFor(absl::Milliseconds(3));
   EXPECT_TRUE(Write(1, kSize, "hello", 0, true, kTenant, "").ok());
   other.join();
@@ -440,7 +445,7 @@ TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
   EXPECT_FALSE(HasRetryDelay(status)) << "it never fits";
   EXPECT_TRUE(OnDevice(1) && OnDevice(2));
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
 }
 
 TEST_P(SpillKindTest, AnotherTenantsIdleArraysLeaveAndStayWhole) {
@@ -515,7 +520,7 @@ TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_GT(engine_->SampleSpill().spilled_bytes, 4 * kMiB) << "it was tight";
+  EXPECT_GT(engine_->devices().SampleSpill().spilled_bytes, 4 * kMiB) << "it was tight";
   EXPECT_LT(num_full, kThreads * kRounds / 20);
 }
 
@@ -601,11 +606,11 @@ TEST_P(SpillKindTest, AnUploadKeepsItsMemoryWhenItsArrayIsDeleted) {
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   header.mutable_spec()->add_shape(kMiB / 2);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   const std::string part(kMiB / 4, 'x');
   ASSERT_TRUE((*upload)->Write(part).ok());
-  ASSERT_TRUE(engine_->DeleteArray(kTenant, Name(1)).ok());
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, Name(1)).ok());
   ASSERT_TRUE(Put(2, kMiB / 2).ok());
   ASSERT_TRUE(Put(3, kMiB / 2).ok());
   EXPECT_FALSE(OnDevice(2));
@@ -626,9 +631,9 @@ TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
   ASSERT_TRUE(Put(4, kQuarter, kTenant, "devices/cpu:0").ok());
   ASSERT_TRUE(Put(5, kQuarter, kTenant, "devices/cpu:0").ok());
   ASSERT_TRUE(Put(6, kQuarter, kTenant, "devices/cpu:0").ok());
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 0);
-  EXPECT_EQ(engine_->SampleSpill().dropped_bytes, kQuarter);
-  auto array = engine_->GetArray(kTenant, Name(2));
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
+  EXPECT_EQ(engine_->devices().SampleSpill().dropped_bytes, kQuarter);
+  auto array = engine_->arrays().Get(kTenant, Name(2));
   ASSERT_TRUE(array.ok());
   EXPECT_THAT(array->devices(), ::testing::ElementsAre("devices/cuda:0"));
   EXPECT_TRUE(OnDevice(1));
@@ -638,8 +643,8 @@ TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
 TEST_F(SpillTest, PartsOfWhatHasLeftAreOverwrittenWhereItIs) {
   Start({HostDevice(0, kMiB)}, {.memory = kMiB / 2, .disk = 4 * kMiB});
   for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
-  ASSERT_EQ(engine_->SampleSpill().memory_bytes, kMiB / 2);
-  ASSERT_EQ(engine_->SampleSpill().disk_bytes, kMiB / 2);
+  ASSERT_EQ(engine_->devices().SampleSpill().memory_bytes, kMiB / 2);
+  ASSERT_EQ(engine_->devices().SampleSpill().disk_bytes, kMiB / 2);
   for (uint64_t i = 1; i <= 8; ++i) {
     std::string bytes = Content(i, kQuarter);
     bytes.replace(1001, 5, "hello");
@@ -656,7 +661,7 @@ TEST_F(SpillTest, SmallArraysLeaveAFewAtATime) {
   Start({HostDevice(0, kMiB)}, {});
   constexpr int64_t kSmall = 1000;
   for (uint64_t i = 1; i <= 3000; ++i) ASSERT_TRUE(Put(i, kSmall).ok()) << i;
-  SpillSample sample = engine_->SampleSpill();
+  SpillSample sample = engine_->devices().SampleSpill();
   EXPECT_GE(sample.spilled_bytes, 3000 * kSmall - kMiB);
   EXPECT_LE(sample.spilled_bytes, 3000 * kSmall - kMiB * 3 / 4);
   for (uint64_t i = 1; i <= 3000; i += 7) ExpectWhole(i, kSmall);
@@ -669,7 +674,7 @@ TEST_F(SpillTest, LargeArraysLeaveByWholeArenas) {
   EXPECT_FALSE(OnDevice(1));
   EXPECT_FALSE(OnDevice(2));
   EXPECT_TRUE(OnDevice(3));
-  EXPECT_EQ(engine_->SampleSpill().memory_bytes, 96 * kMiB);
+  EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, 96 * kMiB);
   for (uint64_t i = 1; i <= 3; ++i) ExpectWhole(i, 48 * kMiB);
 }
 
@@ -677,7 +682,7 @@ TEST_F(SpillTest, EmptyArenasReturnWhileTheSessionLives) {
   Start({HostDevice(0, 256 * kMiB)}, {});
   ASSERT_TRUE(Put(1, 100 * kMiB).ok());
   Release(1);
-  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return engine_->devices().Sample()[0].arena_bytes() == 0; }));
 }
 
 // Operations on arrays that are larger than the device.
@@ -689,7 +694,8 @@ class StreamKindTest : public SpillKindTest {
                                         absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
-    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), Now() + patience);
+    auto submitted =
+        engine_->operations().Submit(kTenant, Session(kTenant), Negate(1, 2), Now() + patience);
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
@@ -698,10 +704,10 @@ class StreamKindTest : public SpillKindTest {
     return worker;
   }
   void ExpectAllReturns() {
-    ASSERT_TRUE(engine_->DeleteSession(kTenant, Session(kTenant)).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(kTenant, Session(kTenant)).ok());
     auto zero = [&] {
-      SpillSample spill = engine_->SampleSpill();
-      v1::DeviceSample device = engine_->SampleDevices()[0];
+      SpillSample spill = engine_->devices().SampleSpill();
+      v1::DeviceSample device = engine_->devices().Sample()[0];
       return spill.memory_arena_bytes == 0 && spill.disk_arena_bytes == 0 &&
              device.arena_bytes() == 0 && device.queue_depth() == 0;
     };
@@ -713,8 +719,8 @@ TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
   Start({Device(GetParam(), kMiB)}, {.memory = 8 * kMiB, .disk = 32 * kMiB});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kLarge).ok()) << i;
   for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i, kLarge);
-  EXPECT_GE(engine_->SampleSpill().disk_bytes, 2 * kLarge);
-  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), 0);
+  EXPECT_GE(engine_->devices().SampleSpill().disk_bytes, 2 * kLarge);
+  EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), 0);
   absl::Status status = Put(5, 33 * kMiB);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   ExpectAllReturns();
@@ -723,17 +729,17 @@ TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
 TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kLarge).ok());
-  int64_t before = engine_->SampleDevices()[0].jobs_succeeded();
+  int64_t before = engine_->devices().Sample()[0].jobs_succeeded();
   std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 2; i <= 5; ++i) tickets.push_back(Submit(Negate(i - 1, i)));
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
   // A piece has an eighth of the device for what it reads and makes.
   EXPECT_EQ(broker_->WaitForWorker(1)->num_ended(), 4 * 2 * kLarge / (kMiB / 8));
-  EXPECT_EQ(engine_->SampleDevices()[0].jobs_succeeded() - before, 4);
+  EXPECT_EQ(engine_->devices().Sample()[0].jobs_succeeded() - before, 4);
   ExpectWhole(1, kLarge);
   ASSERT_TRUE(Fetch(5).ok());
   EXPECT_EQ(Fetch(5)->size(), static_cast<size_t>(kLarge));
-  EXPECT_LE(engine_->SampleDevices()[0].arena_bytes(), kMiB);
+  EXPECT_LE(engine_->devices().Sample()[0].arena_bytes(), kMiB);
   tickets.clear();
   ExpectAllReturns();
 }

@@ -11,6 +11,9 @@
 #include "server/base/error.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -48,18 +51,18 @@ class WorkerStartsTest
     broker_ = std::make_unique<FakeBroker>(
         std::vector<wire::DeviceDescription>{GetParam()(0, int64_t{1} << 36)});
     engine_ = Engine::Create(options_, broker_.get());
-    engine_->AwaitHealth(MachineTime() + absl::Seconds(120));
+    engine_->devices().AwaitHealth(MachineTime() + absl::Seconds(120));
   }
 
   void AddTenant(const std::string& tenant) {
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    auto session = engine_->CreateSession({tenant}, request);
+    auto session = engine_->sessions().Create({tenant}, request);
     EXPECT_TRUE(session.ok()) << session.status();
   }
   std::shared_ptr<OperationHandle> Submit(const std::string& tenant, const v1::Operation& operation,
                                           SteadyTime deadline = SteadyTime::InfiniteFuture()) {
-    auto ticket = engine_->Submit({tenant}, "sessions/s", operation, deadline);
+    auto ticket = engine_->operations().Submit({tenant}, "sessions/s", operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
@@ -82,7 +85,7 @@ class WorkerStartsTest
   static absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(MachineTime() + absl::Seconds(120));
   }
-  bool Serves() { return engine_->ListDevices()[0].state() == v1::Device::STATE_SERVING; }
+  bool Serves() { return engine_->devices().List()[0].state() == v1::Device::STATE_SERVING; }
 
   EngineOptions options_;
   std::unique_ptr<FakeBroker> broker_;
@@ -114,7 +117,7 @@ TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
     // Canaries find no room either, and that is no fault of the device.
     const int starts = broker_->num_starts();
     EXPECT_TRUE(Eventually([&] { return broker_->num_starts() > starts + 4; }));
-    EXPECT_TRUE(Serves()) << engine_->ListDevices()[0].state_reason();
+    EXPECT_TRUE(Serves()) << engine_->devices().List()[0].state_reason();
     while (worker->EndNext()) {
     }
     EXPECT_TRUE(Wait(of_a).ok());
@@ -131,7 +134,7 @@ TEST_P(WorkerStartsTest, ALackOfTheDevicesMemoryNamesTheDevice) {
   const absl::Status status = Wait(Fill("a", 1));
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
-  EXPECT_EQ(MetadataOf(status, "device"), engine_->ListDevices()[0].name());
+  EXPECT_EQ(MetadataOf(status, "device"), engine_->devices().List()[0].name());
 }
 
 TEST_P(WorkerStartsTest, TheIdleWorkerUsedLeastRecentlyGivesWay) {
@@ -156,8 +159,8 @@ TEST_P(WorkerStartsTest, ManyTenantsTakeTurnsWithinTheBound) {
   options_.max_workers = 3;
   options_.max_starts = 2;
   Begin();
-  EXPECT_EQ(engine_->MostWorkers(), 3);
-  EXPECT_EQ(engine_->ListDevices()[0].max_workers(), 3);
+  EXPECT_EQ(engine_->devices().MostWorkers(), 3);
+  EXPECT_EQ(engine_->devices().List()[0].max_workers(), 3);
   constexpr int kTenants = 60;
   std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 0; i < kTenants; ++i) AddTenant(absl::StrCat("t", i));
@@ -219,12 +222,12 @@ TEST_P(WorkerStartsTest, SessionsAreAdmittedWhileThereAreDescriptors) {
   AddTenant("a");
   *free = 10;
   v1::CreateSessionRequest request;
-  const absl::Status status = engine_->CreateSession({"b"}, request).status();
+  const absl::Status status = engine_->sessions().Create({"b"}, request).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(MetadataOf(status, "resource"), "file descriptors");
   EXPECT_TRUE(Wait(Fill("a", 1)).ok()) << "who was admitted is served";
   *free = 11;
-  EXPECT_TRUE(engine_->CreateSession({"b"}, request).ok());
+  EXPECT_TRUE(engine_->sessions().Create({"b"}, request).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, WorkerStartsTest, ::testing::Values(HostDevice, StagedDevice),
