@@ -16,6 +16,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/ops/block_loops.h"
 #include "server/ops/reduce_by_blocks.h"
@@ -784,6 +785,32 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
+}
+
+// A task, its buffers and its device queue belong to one tenant.
+TEST_F(EngineTest, ACancelNeedsNoLockOfOtherTenants) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  const TenantId other{"another"};
+  ASSERT_NE(StripeOf(kTenant), StripeOf(other));
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  auto first = Submit(Add(1, 1, 2));
+  auto second = Submit(Add(1, 1, 3));
+  ASSERT_TRUE(first.ok() && second.ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  AWAIT(worker->num_held() == 2);
+  auto others = engine_->operations().BeginSubmitBatch(other);  // their lock
+  absl::Notification cancelled;
+  std::thread cancels([&] {
+    (*second)->Cancel();  // in its worker's queue
+    cancelled.Notify();
+  });
+  EXPECT_TRUE(cancelled.WaitForNotificationWithTimeout(absl::Seconds(20)));
+  others.reset();
+  cancels.join();
+  while (worker->EndNext()) {
+  }
+  EXPECT_TRUE((*first)->Wait(Soon()).ok());
+  EXPECT_EQ((*second)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
 }
 
 // In no order, many at one moment, some beyond what the test waits for.
