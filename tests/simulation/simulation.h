@@ -8,7 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "server/scheduler/download.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/operation_handle.h"
+#include "stride/v1/array.pb.h"
+#include "stride/v1/operation.pb.h"
 #include "tests/simulation/devices.h"
 #include "tests/simulation/kept.h"
 #include "tests/simulation/model.h"
