@@ -50,14 +50,16 @@ class BatchAudit::Batch {
   audit::Record record_;  // guarded by mutex_
 };
 
-void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle) {
+void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle,
+                          scheduler::SubmitBatch* batch) {
   if (call_.audit_log() == nullptr) return;
   if (batch_ == nullptr || batch_->full())
     batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
   ++batch_->num_accepted;
   scheduler::OperationHandle& operation = *handle;
   operation.OnDone(
-      [batch = batch_, handle](const absl::Status& status) { batch->Ended(*handle, status); });
+      [batch = batch_, handle](const absl::Status& status) { batch->Ended(*handle, status); },
+      batch);
 }
 
 }  // namespace stride::api

@@ -19,7 +19,8 @@ class BatchAudit {
   // `call` and its log must outlive it, save that lines under way need the log alone.
   explicit BatchAudit(const Call& call) : call_(call) {}
 
-  void Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle);
+  void Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle,
+                scheduler::SubmitBatch* batch = nullptr);
 
  private:
   class Batch;

@@ -21,9 +21,8 @@ namespace stride::api {
 namespace {
 
 constexpr absl::Duration kShortestRenewal = absl::Milliseconds(100);
-// Commands that are given to the engine in one section of its lock: others wait for it some 0.1 ms
-// at most.
-constexpr size_t kTogether = 16;
+// Commands in one batch. Other calls of the tenant wait for it, some 0.1 ms at most.
+constexpr size_t kMostInBatch = 16;
 
 // The room for more goes once they are answered.
 constexpr size_t kKeptAcks = 1024;
@@ -31,10 +30,10 @@ constexpr size_t kKeptAcks = 1024;
 // Answers that are there wait so long for one that is not: a message costs the client more.
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
-// Whether the engine takes it without waiting for anything.
-bool IsImmediate(const v1::Command& command) {
+// Whether a batch accepts it.
+bool MayBatch(const v1::Command& command) {
   return command.has_release() ||
-         (command.has_operation() && !command.operation().has_program_call());
+         (command.has_operation() && scheduler::SubmitBatch::Accepts(command.operation()));
 }
 
 absl::Time FromProto(const google::protobuf::Timestamp& time) {
@@ -165,21 +164,21 @@ absl::Status ExecuteStream::ReadAll() {
 }
 
 bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
-  absl::InlinedVector<PendingAck, kTogether> acks;
-  std::unique_ptr<scheduler::OperationService::SubmitBatch> batch;
+  absl::InlinedVector<PendingAck, kMostInBatch> acks;
+  std::unique_ptr<scheduler::SubmitBatch> batch;
   for (int i = 0; i < request->commands_size(); ++i) {
     LentCode code;
     absl::Status has_code = code.Lend(request, i);
     const v1::Command& command = request->commands(i);
     const bool more = i + 1 < request->commands_size();
     const absl::Duration delay = services_.accounts->UploadDelay(call_.tenant());
-    if (delay > absl::ZeroDuration() || !IsImmediate(command)) {
+    if (delay > absl::ZeroDuration() || !MayBatch(command)) {
       batch.reset();
     } else if (batch == nullptr && more) {
       batch = services_.operations->BeginSubmitBatch(call_.tenant());
     }
-    Take(command, std::move(has_code), delay, &acks.emplace_back());
-    if (more && acks.size() < kTogether && batch != nullptr) continue;
+    Take(command, std::move(has_code), delay, batch.get(), &acks.emplace_back());
+    if (more && acks.size() < kMostInBatch && batch != nullptr) continue;
     batch.reset();
     if (!queue_.Push(absl::MakeSpan(acks), more)) return false;
     acks.clear();
@@ -209,7 +208,8 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
 }
 
 void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
-                         absl::Duration upload_delay, PendingAck* ack) {
+                         absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                         PendingAck* ack) {
   ack->id = command.id();
   if (!has_code.ok() && !command.has_operation()) {
     ack->status = std::move(has_code);
@@ -217,10 +217,12 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
   }
   switch (command.kind_case()) {
     case v1::Command::kOperation:
-      TakeOperation(command, std::move(has_code), upload_delay, ack);
+      TakeOperation(command, std::move(has_code), upload_delay, batch, ack);
       break;
     case v1::Command::kRelease:
-      ack->status = services_.operations->Release(call_.tenant(), session_, command.release());
+      ack->status = batch != nullptr ? batch->Release(session_, command.release())
+                                     : services_.operations->Release(call_.tenant(), session_,
+                                                                     command.release());
       break;
     case v1::Command::kFetch:
       TakeFetch(command.fetch(), ack);
@@ -236,7 +238,8 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
 }
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
-                                  absl::Duration upload_delay, PendingAck* ack) {
+                                  absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                                  PendingAck* ack) {
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = std::move(has_code);
@@ -244,8 +247,9 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;
   if (status.ok()) {
-    auto handle =
-        services_.operations->Submit(call_.tenant(), session_, command.operation(), *deadline);
+    auto handle = batch != nullptr ? batch->Submit(session_, command.operation(), *deadline)
+                                   : services_.operations->Submit(call_.tenant(), session_,
+                                                                  command.operation(), *deadline);
     status = handle.status();
     by_engine = !status.ok();
     if (handle.ok()) {
@@ -257,19 +261,20 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    if (!by_engine)
+    if (!by_engine && batch != nullptr) batch->Refuse(session_, command.operation(), status);
+    if (!by_engine && batch == nullptr)
       services_.operations->Refuse(call_.tenant(), session_, command.operation(), status);
     ack->status = std::move(status);
-    if (auto unwanted = std::exchange(ack->handle, nullptr)) unwanted->Cancel();
+    if (auto unwanted = std::exchange(ack->handle, nullptr)) unwanted->Cancel(batch);
     return;
   }
-  operations_->Accepted(*ack->handle);
-  audit_.Accepted(ack->handle);
+  operations_->Accepted(*ack->handle, batch);
+  audit_.Accepted(ack->handle, batch);
   if (command.wait() || !ack->wanted.empty()) {
     ack->kind = PendingAck::Kind::kWait;
     ack->timeline = command.wait();
   } else {
-    if (!ack->handle->NotePending(&ack->pending)) ack->arrays = ack->handle->Describe();
+    if (!ack->handle->NotePending(&ack->pending, batch)) ack->arrays = ack->handle->Describe(batch);
     ack->handle.reset();  // it holds arrays
   }
 }

@@ -55,9 +55,9 @@ class ExecuteStream {
   bool TakeAll(v1::ExecuteRequest* request);
   // `has_code`: why a launch lacks the code that it is to have from another.
   void Take(const v1::Command& command, absl::Status has_code, absl::Duration upload_delay,
-            PendingAck* ack);
+            scheduler::SubmitBatch* batch, PendingAck* ack);
   void TakeOperation(const v1::Command& command, absl::Status has_code, absl::Duration upload_delay,
-                     PendingAck* ack);
+                     scheduler::SubmitBatch* batch, PendingAck* ack);
   void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 
   // The writer's side.

@@ -25,7 +25,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(scheduler::OperationHandle& handle);
+  void Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch = nullptr);
   void Refused(const absl::Status& error);
   // Ends a stretch of operations: the number of the last one so far; 0: there was none.
   uint64_t Mark();

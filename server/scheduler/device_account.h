@@ -24,8 +24,8 @@ inline int64_t Nanoseconds(double seconds) {
   return static_cast<int64_t>(1e9 * std::clamp(seconds, 0.0, 1e9));
 }
 
-// What one section adds to it, at its end: operations come and go by the dozen in one, and each of
-// them would otherwise fetch the account from another processor's cache.
+// What one transaction adds to it at its end: operations come and go by the dozen in one, and each
+// of them would otherwise fetch the account from another processor's cache.
 struct DeviceChange {
   int device = 0;
   int queue_depth = 0;

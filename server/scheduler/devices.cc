@@ -7,7 +7,7 @@ namespace stride::scheduler {
 
 std::vector<v1::Device> Devices::List() {
   std::vector<v1::Device> out;
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   for (const auto& description : core_->broker->devices()) {
     const auto index = static_cast<int>(out.size());
     const DeviceHealth& health = scheduler_->health().of(index);
@@ -29,7 +29,7 @@ std::vector<v1::Device> Devices::List() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
-    device.set_max_workers(scheduler_->most_workers(index));
+    device.set_max_workers(scheduler_->most_workers(transaction, index));
     for (const wire::Link& link : core_->broker->links()) {
       if (link.to() != description.id()) continue;
       v1::DeviceLink* out_link = device.add_links();
@@ -43,15 +43,17 @@ std::vector<v1::Device> Devices::List() {
 
 std::vector<v1::DeviceSample> Devices::Sample() {
   std::vector<v1::DeviceSample> out;
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   for (size_t i = 0; i < core_->broker->devices().size(); ++i) {
     int device = static_cast<int>(i);
     const DeviceAccount& account = scheduler_->account(device);
     v1::DeviceSample& sample = out.emplace_back();
     sample.set_device(absl::StrCat("devices/", core_->broker->devices()[i].id()));
     SetTimestamp(core_->Now(), sample.mutable_time());
-    sample.set_arena_bytes(static_cast<int64_t>(scheduler_->memory().arena_bytes(device)));
-    sample.set_array_bytes(static_cast<int64_t>(scheduler_->memory().used_bytes(device)));
+    sample.set_arena_bytes(
+        static_cast<int64_t>(scheduler_->memory().arena_bytes(transaction, device)));
+    sample.set_array_bytes(
+        static_cast<int64_t>(scheduler_->memory().used_bytes(transaction, device)));
     sample.set_queue_depth(account.queue_depth);
     sample.set_queue_seconds(account.queue_seconds());
     sample.set_busy_seconds(account.busy_seconds);
@@ -59,33 +61,33 @@ std::vector<v1::DeviceSample> Devices::Sample() {
     sample.set_jobs_failed(account.failed);
     sample.set_upload_bytes(account.upload_bytes);
     sample.set_download_bytes(account.download_bytes);
-    sample.set_num_workers(scheduler_->num_workers(device));
+    sample.set_num_workers(scheduler_->num_workers(transaction, device));
     sample.set_worker_restarts(account.worker_restarts);
   }
   return out;
 }
 
 void Devices::AwaitHealth(SteadyTime deadline) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   auto known = [this] { return scheduler_->health().AllKnown(); };
-  lock.Await(absl::Condition(&known), deadline);
+  transaction.Await(absl::Condition(&known), deadline);
 }
 
 void Devices::ReportBroken(const std::string& device, const std::string& reason) {
   auto index = operations_->FindDevice(device);
   if (!index.ok()) return;
-  Locked lock(*core_);
-  scheduler_->health().Broke(*index, reason);
+  GlobalTransaction transaction(*core_);
+  scheduler_->health().Broke(transaction, *index, reason);
 }
 
 SpillSample Devices::SampleSpill() {
-  Locked lock(*core_);
-  return scheduler_->SampleSpill();
+  GlobalTransaction transaction(*core_);
+  return scheduler_->SampleSpill(transaction);
 }
 
 int Devices::MostWorkers() {
-  Locked lock(*core_);
-  return scheduler_->most_workers();
+  GlobalTransaction transaction(*core_);
+  return scheduler_->most_workers(transaction);
 }
 
 }  // namespace stride::scheduler

@@ -66,19 +66,19 @@ class EngineImpl : public Engine {
     if (durability_ != nullptr) BeginDurability(recovered);
     ScheduleHousekeeping();
     scheduler_.MeasureWorkers();
-    Locked lock(core_);
-    scheduler_.health().Start();
+    GlobalTransaction transaction(core_);
+    scheduler_.health().Start(transaction);
   }
   ~EngineImpl() override {
     core_.accounts->room().Set(nullptr);
     scheduler_.health().Stop();
     if (durability_ != nullptr) durability_->Stop();
     {
-      Locked lock(core_);
-      scheduler_.BeginEnd();
+      GlobalTransaction transaction(core_);
+      scheduler_.BeginEnd(transaction);
     }
     core_.Stop();
-    // In no section: buffers that go now are no news for a successor, which still has them.
+    // In no transaction: buffers that go now are no news for a successor, which still has them.
     core_.durability = nullptr;
     scheduler_.DropUnfinished();
   }
@@ -99,8 +99,8 @@ class EngineImpl : public Engine {
   bool Drain(SteadyTime deadline) override;
   void StopRecording() override {
     if (durability_ != nullptr) durability_->Stop();
-    Locked lock(core_);
-    core_.recorder->Stop();
+    GlobalTransaction transaction(core_);
+    core_.recorder->Stop(transaction);
   }
 
  private:
@@ -109,8 +109,8 @@ class EngineImpl : public Engine {
 
   // The code of modules, for those made before `modules_`.
   Programs::FindModule FindModule() {
-    return [this](const TenantId& tenant, const std::string& name) {
-      return modules_.Find(tenant, name);
+    return [this](TenantTransaction& transaction, const TenantId& tenant, const std::string& name) {
+      return modules_.Find(transaction, tenant, name);
     };
   }
 
@@ -135,16 +135,17 @@ class EngineImpl : public Engine {
 void EngineImpl::BeginDurability(bool recovered) {
   std::vector<durable::JobRow> jobs;
   {
-    Locked lock(core_);
+    GlobalTransaction transaction(core_);
     if (recovered) {
-      durability_->Reconcile();
+      durability_->Reconcile(transaction);
     } else {
-      core_.recorder->ReadingDisk();
-      jobs = durability_->RestoreArrays();
+      core_.recorder->ReadingDisk(transaction);
+      jobs = durability_->RestoreArrays(transaction);
       for (const auto& [id, row] : durability_->definitions()) {
         if (row.kind == durable::DefinitionRow::kFunction)
-          functions_.RestoreFromDisk(id, row.record);
-        if (row.kind == durable::DefinitionRow::kProgram) programs_.RestoreFromDisk(id, row.record);
+          functions_.RestoreFromDisk(transaction, id, row.record);
+        if (row.kind == durable::DefinitionRow::kProgram)
+          programs_.RestoreFromDisk(transaction, id, row.record);
       }
     }
   }
@@ -152,8 +153,8 @@ void EngineImpl::BeginDurability(bool recovered) {
   for (const durable::JobRow& job : jobs) jobs_.RestoreFromDisk(job);
   STRIDE_CRASH_POINT("durable.jobs_restored");
   {
-    Locked lock(core_);
-    core_.recorder->DiskRead();
+    GlobalTransaction transaction(core_);
+    core_.recorder->DiskRead(transaction);
   }
   durability_->Start();
 }
@@ -161,7 +162,7 @@ void EngineImpl::BeginDurability(bool recovered) {
 bool EngineImpl::Responds(absl::Duration patience) {
   auto answered = std::make_shared<absl::Notification>();
   core_.executor.Run([this, answered] {
-    { Locked lock(core_); }
+    { GlobalTransaction transaction(core_); }
     answered->Notify();
   });
   return Await(*answered, core_.Now() + patience);
@@ -170,10 +171,10 @@ bool EngineImpl::Responds(absl::Duration patience) {
 bool EngineImpl::Drain(SteadyTime deadline) {
   bool ended = false;
   {
-    Locked lock(core_);
+    GlobalTransaction transaction(core_);
     core_.draining = true;
     auto idle = [this] { return scheduler_.num_unfinished() == 0; };
-    ended = lock.Await(absl::Condition(&idle), deadline);
+    ended = transaction.Await(absl::Condition(&idle), deadline);
   }
   if (durability_ != nullptr) durability_->Flush(deadline);
   return ended;
@@ -184,20 +185,20 @@ void EngineImpl::ScheduleHousekeeping() {
     jobs_.Retire(core_.Now());
     scheduler_.MeasureWorkers();
     // One by one: it may take some time, and is nobody else's.
-    ForEachBit(core_.used_stripes.load(), [this](int stripe) {
-      Locked lock(core_, stripe);
-      scheduler_.memory().Reclaim();
-      core_.recorder->Trim(stripe);
+    ForEachBit(core_.used_stripes.load(), [this](int partition) {
+      TenantTransaction transaction(core_, partition);
+      scheduler_.memory().Reclaim(transaction);
+      core_.recorder->Trim(transaction, partition);
     });
     {
-      Locked lock(core_);
-      for (const auto& session : core_.catalogue.CloseExpiredSessions(core_.Now())) {
+      GlobalTransaction transaction(core_);
+      for (const auto& session : core_.catalogue.CloseExpiredSessions(transaction, core_.Now())) {
         core_.executor.Run([this, session] { EndSession(&core_, &scheduler_, *session); });
       }
-      core_.catalogue.TakeExpiredArrays(core_.Now());
-      arrays_.EndLeases(core_.Now());
-      exports_.EndExpired(core_.Now());
-      scheduler_.Housekeep();
+      core_.catalogue.TakeExpiredArrays(transaction, core_.Now());
+      arrays_.EndLeases(transaction, core_.Now());
+      exports_.EndExpired(transaction, core_.Now());
+      scheduler_.Housekeep(transaction);
     }
     ScheduleHousekeeping();
   });

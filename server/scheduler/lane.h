@@ -27,7 +27,7 @@
 namespace stride::scheduler {
 
 // One tenant on one device: its memory there, its worker process, and the tasks on their way to it.
-// Guarded by the engine's lock.
+// The tenant's transactions guard it.
 struct Lane {
   static constexpr size_t kNumBound = 8;
 
@@ -62,7 +62,7 @@ struct Lane {
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // of the worker in the journal
-  WorkerSeats::Seat seat;                  // changes in sections of all
+  WorkerSeats::Seat seat;                  // changes in global transactions
   bool starting = false;                   // one is wanted: the lane waits in line, or it starts
   SteadyTime first_start;                  // since when
   int num_starts = 0;                      // tried since then
@@ -82,7 +82,7 @@ struct Lane {
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;                     // of loaded modules, as far as the worker has told
   std::atomic<uint64_t> num_told{0};  // of these, ever
-  int num_asking = 0;                 // threads that wait for them; changed with all locks
+  int num_asking = 0;                 // threads that wait for them; changes in global transactions
   struct Graph {
     std::weak_ptr<const Replay> replay;
     std::weak_ptr<const Replay::Ready> ready;  // with whose steps

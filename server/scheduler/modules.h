@@ -31,11 +31,12 @@ class Modules : public ModuleService {
                                                const v1::ListModulesRequest& request) override;
   absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
-  // As an earlier daemon had it. Caller holds the lock.
-  void Restore(uint64_t id, const recovery::ModuleRecord& record);
+  // Restores a module that an earlier daemon had.
+  void Restore(TenantTransaction& transaction, uint64_t id, const recovery::ModuleRecord& record);
 
-  // The code behind a name. Caller holds the lock.
-  absl::StatusOr<wire::Source> Find(const TenantId& tenant, const std::string& name) const;
+  // The code of a name.
+  absl::StatusOr<wire::Source> Find(TenantTransaction& transaction, const TenantId& tenant,
+                                    const std::string& name) const;
 
  private:
   struct Entry {
@@ -65,8 +66,8 @@ class Modules : public ModuleService {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  std::map<Key, Entry> modules_;  // guarded by the lock, as is the next
-  std::set<Key> creating_;
+  PerPartition<std::map<Key, Entry>> modules_;
+  std::set<Key> creating_;  // changes in global transactions
 };
 
 }  // namespace stride::scheduler

@@ -22,6 +22,7 @@
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/service/operation_service.h"
 #include "server/session/array.h"
+#include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
 namespace stride::scheduler {
@@ -67,6 +68,13 @@ class Operations : public OperationService {
   absl::StatusOr<Accepted> Accept(const TenantId& tenant, const std::string& session,
                                   const v1::Operation& operation, SteadyTime deadline,
                                   Extras extras = {});
+  // The same in a transaction of the caller. The operation is no program call, and the transaction
+  // is global if NeedsGlobal.
+  absl::StatusOr<Accepted> Accept(TenantTransaction& transaction, const TenantId& tenant,
+                                  const std::string& session, const v1::Operation& operation,
+                                  SteadyTime deadline, Extras extras = {});
+  // Whether it changes more than its tenant's state: job accounts and array names.
+  static bool NeedsGlobal(const v1::Operation& operation, const Extras& extras);
 
   // --- OperationService ---
   std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) override;
@@ -78,6 +86,12 @@ class Operations : public OperationService {
               const absl::Status& status) override;
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;
+
+  // The same in a transaction of the caller.
+  void Refuse(TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
+              const v1::Operation& operation, const absl::Status& status);
+  absl::Status Release(TenantTransaction& transaction, const TenantId& tenant,
+                       const std::string& session, const v1::Release& release);
 
   // Must be called before any operation. Reads results and the conditions of loops. The reader must
   // outlive this.
@@ -92,89 +106,111 @@ class Operations : public OperationService {
   // The devices and the axis that a client asks for; `field` is the message's path.
   absl::StatusOr<ops::Spread> ReadSharding(const v1::Sharding& sharding, size_t rank,
                                            const std::string& field) const;
-  // An array in one piece of the same content, on the device, or a copy on another. Caller holds
-  // the lock.
+  // An array in one piece of the same content, on the device, or a copy on another.
   absl::StatusOr<std::shared_ptr<session::Array>> CopyTo(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array, int device);
+      TenantTransaction& transaction, const TenantId& tenant,
+      const std::shared_ptr<session::Array>& array, int device);
 
   // UNIMPLEMENTED for a spread array of a name that is to be kept on disk.
   absl::Status CheckKept(const std::shared_ptr<session::Array>& array,
                          const session::ArrayName& name) const;
 
-  // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
+  // A contiguous copy of a view, so that its bytes can be read in order.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array);
+      TenantTransaction& transaction, const TenantId& tenant,
+      const std::shared_ptr<session::Array>& array);
 
  private:
   struct Resolved;
-  absl::Status Resolve(const TenantId& tenant, const std::string& session,
-                       const v1::Operation& operation, Resolved* resolved);
-  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant,
+  Resolved ResolvedFor(Extras extras, TaskList* launched) const;
+  absl::StatusOr<Accepted> SubmitProgram(const TenantId& tenant, const std::string& session,
+                                         const v1::Operation& operation, SteadyTime deadline,
+                                         Extras extras);
+  // Ends Submit: returns what was accepted, or undoes what was launched.
+  absl::StatusOr<Accepted> Conclude(TenantTransaction& transaction, const TenantId& tenant,
+                                    const std::string& session, const v1::Operation& operation,
+                                    absl::StatusOr<Accepted> accepted, TaskList launched);
+  absl::Status Resolve(TenantTransaction& transaction, const TenantId& tenant,
+                       const std::string& session, const v1::Operation& operation,
+                       Resolved* resolved);
+  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(TenantTransaction& transaction,
+                                                                 const TenantId& tenant,
                                                                  const session::Session* session,
                                                                  const v1::Operand& operand);
-  absl::Status ResolveOutput(const TenantId& tenant, const v1::Output& output,
-                             absl::FunctionRef<std::string()> field, Resolved* resolved);
+  absl::Status ResolveOutput(TenantTransaction& transaction, const TenantId& tenant,
+                             const v1::Output& output, absl::FunctionRef<std::string()> field,
+                             Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs; null: not known yet.
-  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
-                                  SteadyTime deadline, Resolved& resolved,
+  absl::StatusOr<Accepted> Launch(TenantTransaction& transaction, const TenantId& tenant,
+                                  const v1::Operation& operation, SteadyTime deadline,
+                                  Resolved& resolved,
                                   std::shared_ptr<const Planned> known = nullptr);
   // From the cache, or made.
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
-      const TenantId& tenant, const v1::Operation& operation,
+      TenantTransaction& transaction, const TenantId& tenant, const v1::Operation& operation,
       absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   // As one task where it can be one, or every step, in order.
-  absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
-                                         const std::string& label, SteadyTime deadline,
-                                         const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchProgram(TenantTransaction& transaction, const TenantId& tenant,
+                                         const Programs::Ready& ready, const std::string& label,
+                                         SteadyTime deadline, const Resolved& resolved);
   // Neither copies into existing arrays.
-  absl::StatusOr<Accepted> LaunchSteps(const TenantId& tenant, const Programs::Ready& ready,
-                                       SteadyTime deadline, const Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchReplay(const TenantId& tenant,
+  absl::StatusOr<Accepted> LaunchSteps(TenantTransaction& transaction, const TenantId& tenant,
+                                       const Programs::Ready& ready, SteadyTime deadline,
+                                       const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchReplay(TenantTransaction& transaction, const TenantId& tenant,
                                         const std::shared_ptr<Replay>& replay,
                                         const std::string& label, SteadyTime deadline,
                                         const Resolved& resolved);
   // bodies.cc: one task that submits the bodies of a loop or a branch when it has its turn.
   class BodyRunner;
-  absl::StatusOr<Accepted> LaunchBodies(const TenantId& tenant, const ops::ProgramStep& step,
+  absl::StatusOr<Accepted> LaunchBodies(TenantTransaction& transaction, const TenantId& tenant,
+                                        const ops::ProgramStep& step,
                                         const std::vector<Programs::Ready>& bodies,
                                         SteadyTime deadline, Resolved& resolved);
   // Whether some device has the memory for it, with all arrays at once.
   bool FitsADevice(const Replay& replay, const Resolved& resolved) const;
-  absl::StatusOr<Programs::Ready> FindProgram(const TenantId& tenant, const v1::ProgramCall& call,
+  absl::StatusOr<Programs::Ready> FindProgram(TenantTransaction& transaction,
+                                              const TenantId& tenant, const v1::ProgramCall& call,
                                               const Resolved& resolved, Programs::Draft* draft);
   std::shared_ptr<Task> NewTask(const TenantId& tenant, std::string label, SteadyTime deadline,
                                 const Resolved& resolved,
                                 std::shared_ptr<const Planned> planned = NoPlan());
   // Publishes the outputs and lets the task go its way.
-  absl::Status Begin(const TenantId& tenant, const std::shared_ptr<Task>& task, Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
+  absl::Status Begin(TenantTransaction& transaction, const TenantId& tenant,
+                     const std::shared_ptr<Task>& task, Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchThroughTemporary(TenantTransaction& transaction,
+                                                  const TenantId& tenant,
                                                   const v1::Operation& operation,
                                                   SteadyTime deadline, Resolved& resolved);
   // With copies of inputs in other types in their place.
-  absl::StatusOr<Accepted> LaunchConverted(const TenantId& tenant, const v1::Operation& operation,
-                                           SteadyTime deadline, const Resolved& resolved,
+  absl::StatusOr<Accepted> LaunchConverted(TenantTransaction& transaction, const TenantId& tenant,
+                                           const v1::Operation& operation, SteadyTime deadline,
+                                           const Resolved& resolved,
                                            const std::vector<std::optional<DType>>& types);
   // A contiguous copy without a name, on behalf of the operation `around` it.
-  absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
+  absl::StatusOr<Accepted> LaunchCopy(TenantTransaction& transaction, const TenantId& tenant,
                                       const std::shared_ptr<session::Array>& array,
                                       std::optional<DType> type, SteadyTime deadline,
                                       const Resolved& around);
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);
-  // Whether it may change what is not its tenant's alone.
-  static bool NeedsAll(const v1::Operation& operation, const Extras& extras);
-  absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant, const v1::Operation& operation,
-                                         SteadyTime deadline, Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
-                                      SteadyTime deadline, Resolved& resolved);
-  absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);
-  absl::Status Publish(const TenantId& tenant, Resolved& resolved);
-  void Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output);
-  void PublishError(const TenantId& tenant, const std::string& session,
-                    const v1::Operation& operation, const absl::Status& status);
+  absl::StatusOr<Accepted> LaunchSharded(TenantTransaction& transaction, const TenantId& tenant,
+                                         const v1::Operation& operation, SteadyTime deadline,
+                                         Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchMove(TenantTransaction& transaction, const TenantId& tenant,
+                                      const v1::Operation& operation, SteadyTime deadline,
+                                      Resolved& resolved);
+  absl::Status PrepareKernel(TenantTransaction& transaction, const TenantId& tenant,
+                             const v1::Operation& operation, Task* task);
+  absl::Status Publish(TenantTransaction& transaction, const TenantId& tenant, Resolved& resolved);
+  void Unpublish(TenantTransaction& transaction, const TenantId& tenant, const Resolved& resolved,
+                 size_t output);
+  void PublishError(TenantTransaction& transaction, const TenantId& tenant,
+                    const std::string& session, const v1::Operation& operation,
+                    const absl::Status& status);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -183,7 +219,7 @@ class Operations : public OperationService {
   Programs* const programs_;
   ArrayReader* reader_ = nullptr;
   std::atomic<uint64_t> next_task_{1};
-  std::array<PlanCache, kNumStripes> plans_;  // each guarded by its stripe
+  PerPartition<PlanCache> plans_;
 };
 
 }  // namespace stride::scheduler

@@ -67,7 +67,7 @@ struct EngineOptions {
   absl::Duration fair_quantum = absl::Milliseconds(20);
   // At the end of a slice the next tenant waits this long for tasks in flight, then starts anyway.
   absl::Duration fair_hand_over = absl::Milliseconds(5);
-  // A tenant's relative share of device time; above 0. Called often, under the engine's lock; must
+  // A tenant's relative share of device time; above 0. Called often, in transactions; must
   // not block. Empty: the tenants' quotas decide.
   std::function<double(const TenantId&)> tenant_weight;
   // A lane that has work keeps a worker that others wait for at least this long.
@@ -82,7 +82,7 @@ struct EngineOptions {
   // without a lock. May be empty.
   std::function<std::optional<int64_t>(const std::string& device_id)> device_memory_used;
   // A session is admitted while more than `descriptor_reserve` descriptors are free.
-  // `free_descriptors` is called under the engine's lock and must be quick. Empty: no bound.
+  // `free_descriptors` is called in a transaction and must be quick. Empty: no bound.
   int64_t descriptor_reserve = 0;
   std::function<int64_t()> free_descriptors;
   HealthOptions health;

@@ -16,12 +16,12 @@ namespace stride::scheduler {
 
 // A session's arrays and its worker take descriptors. Stops idle workers first, which frees
 // descriptors for later sessions.
-absl::Status Sessions::Admit() {
+absl::Status Sessions::Admit(GlobalTransaction& transaction) {
   const auto& count = core_->options.free_descriptors;
   if (!count) return absl::OkStatus();
   const int64_t free = count();
   if (free > 2 * core_->options.descriptor_reserve) return absl::OkStatus();
-  scheduler_->GiveDescriptors();
+  scheduler_->GiveDescriptors(transaction);
   if (free > core_->options.descriptor_reserve) return absl::OkStatus();
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
                   "the service has no file descriptors left for another session; end sessions, or "
@@ -47,10 +47,11 @@ absl::StatusOr<v1::Session> Sessions::Create(const TenantId& tenant,
   }
   // A job has a session too, and a quota of its own.
   int64_t limit = *core_->accounts->QuotaOf(tenant).sessions + core_->accounts->live_jobs(tenant);
-  Locked lock(*core_);
-  if (absl::Status admitted = Admit(); !admitted.ok()) return admitted;
-  auto session = core_->catalogue.CreateSession(
-      tenant, id, ttl, core_->Now(), static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
+  GlobalTransaction transaction(*core_);
+  if (absl::Status admitted = Admit(transaction); !admitted.ok()) return admitted;
+  auto session =
+      core_->catalogue.CreateSession(transaction, tenant, id, ttl, core_->Now(),
+                                     static_cast<int>(std::min<int64_t>(limit, INT_MAX)));
   if (!session.ok()) return session.status();
   return Describe(**session);
 }
@@ -58,8 +59,8 @@ absl::StatusOr<v1::Session> Sessions::Create(const TenantId& tenant,
 absl::StatusOr<v1::Session> Sessions::Get(const TenantId& tenant, const std::string& name) {
   auto id = session::ParseSessionName(name, "name");
   if (!id.ok()) return id.status();
-  Locked lock(*core_, tenant);
-  auto session = core_->catalogue.FindSession(tenant, *id, core_->Now());
+  TenantTransaction transaction(*core_, tenant);
+  auto session = core_->catalogue.FindSession(transaction, tenant, *id, core_->Now());
   if (!session.ok()) return session.status();
   return Describe(**session);
 }
@@ -76,8 +77,8 @@ absl::StatusOr<v1::ReadPrintedResponse> Sessions::ReadPrinted(const TenantId& te
                                                               const std::string& name) {
   auto id = session::ParseSessionName(name, "name");
   if (!id.ok()) return id.status();
-  Locked lock(*core_, tenant);
-  auto session = core_->catalogue.FindSession(tenant, *id, core_->Now());
+  TenantTransaction transaction(*core_, tenant);
+  auto session = core_->catalogue.FindSession(transaction, tenant, *id, core_->Now());
   if (!session.ok()) return session.status();
   session::PrintedOutput::Piece piece = (*session)->printed.Take(kMaxPrintedBytes);
   v1::ReadPrintedResponse response;

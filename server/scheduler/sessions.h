@@ -26,8 +26,8 @@ class Sessions : public SessionService {
                                                       const std::string& name) override;
 
  private:
-  // RESOURCE_EXHAUSTED when few descriptors are free. Caller holds all locks.
-  absl::Status Admit();
+  // RESOURCE_EXHAUSTED when few descriptors are free.
+  absl::Status Admit(GlobalTransaction& transaction);
 
   Core* const core_;
   Scheduler* const scheduler_;

@@ -4,32 +4,28 @@
 #include <utility>
 
 #include "server/base/block_pool.h"
-#include "server/base/surroundings.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/task_handle.h"
+#include "server/scheduler/tenant_batch.h"
 
 namespace stride::scheduler {
-namespace {
 
-class OneSection final : public OperationService::SubmitBatch {
- public:
-  OneSection(Core* core, Scheduler* scheduler, const TenantId& tenant)
-      : lock_(*core, tenant), scheduler_(*scheduler) {
-    lock_.BeginTogether();
-  }
-  ~OneSection() override { scheduler_.SendHeld(); }
+bool SubmitBatch::Accepts(const v1::Operation& operation) {
+  return !operation.has_program_call() && !Operations::NeedsGlobal(operation, {});
+}
 
- private:
-  Locked lock_;
-  OneMoment moment_;
-  Scheduler& scheduler_;
-};
+absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(const std::string& session,
+                                                                     const v1::Operation& operation,
+                                                                     SteadyTime deadline) {
+  auto accepted = parts_.operations->Accept(transaction_, tenant_, session, operation, deadline);
+  if (!accepted.ok()) return accepted.status();
+  return MakePooled<TaskHandle>(parts_.core, parts_.scheduler, parts_.reader, tenant_,
+                                *std::move(accepted));
+}
 
-}  // namespace
-
-std::unique_ptr<OperationService::SubmitBatch> Operations::BeginSubmitBatch(
-    const TenantId& tenant) {
-  return std::make_unique<OneSection>(core_, scheduler_, tenant);
+std::unique_ptr<SubmitBatch> Operations::BeginSubmitBatch(const TenantId& tenant) {
+  return std::make_unique<TenantBatch>(TenantBatch::Parts{core_, scheduler_, this, reader_},
+                                       tenant);
 }
 
 absl::StatusOr<std::shared_ptr<OperationHandle>> Operations::Submit(const TenantId& tenant,
@@ -41,12 +37,25 @@ absl::StatusOr<std::shared_ptr<OperationHandle>> Operations::Submit(const Tenant
   return MakePooled<TaskHandle>(core_, scheduler_, reader_, tenant, *std::move(accepted));
 }
 
+void Operations::Refuse(const TenantId& tenant, const std::string& session,
+                        const v1::Operation& operation, const absl::Status& status) {
+  TenantTransaction transaction(*core_, tenant);
+  Refuse(transaction, tenant, session, operation, status);
+}
+
 absl::Status Operations::Release(const TenantId& tenant, const std::string& session,
                                  const v1::Release& release) {
-  Locked lock(*core_, tenant);
-  auto found = core_->catalogue.FindSessionNamed(tenant, session, "session", core_->Now());
+  TenantTransaction transaction(*core_, tenant);
+  return Release(transaction, tenant, session, release);
+}
+
+absl::Status Operations::Release(TenantTransaction& transaction, const TenantId& tenant,
+                                 const std::string& session, const v1::Release& release) {
+  auto found =
+      core_->catalogue.FindSessionNamed(transaction, tenant, session, "session", core_->Now());
   if (!found.ok()) return found.status();
-  for (uint64_t handle : release.handles()) core_->catalogue.ReleaseHandle(**found, handle);
+  for (uint64_t handle : release.handles())
+    core_->catalogue.ReleaseHandle(transaction, **found, handle);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/tenant_batch.h"
 
 namespace stride::scheduler {
 namespace {
@@ -38,21 +39,34 @@ bool TaskHandle::done() const {
   return true;
 }
 
-void TaskHandle::Cancel() {
-  if (accepted_.task == nullptr) return;
-  Locked lock(*core_);
-  for (const auto& helper : accepted_.helpers) scheduler_->Cancel(helper);
-  scheduler_->Cancel(accepted_.task);
+template <typename Function>
+auto TaskHandle::InTransaction(SubmitBatch* batch, Function function) const {
+  if (batch != nullptr) return function(static_cast<TenantBatch*>(batch)->transaction());
+  TenantTransaction transaction(*core_, tenant_);
+  return function(transaction);
 }
 
-void TaskHandle::OnDone(Done callback) {
-  Locked lock(*core_, tenant_);
+void TaskHandle::Cancel(SubmitBatch* batch) {
+  if (accepted_.task == nullptr) return;
+  InTransaction(batch, [&](TenantTransaction& transaction) {
+    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(transaction, helper);
+    scheduler_->Cancel(transaction, accepted_.task);
+  });
+}
+
+void TaskHandle::OnDone(Done callback, SubmitBatch* batch) {
+  InTransaction(batch, [&](TenantTransaction& transaction) {
+    AddCallback(transaction, std::move(callback));
+  });
+}
+
+void TaskHandle::AddCallback(TenantTransaction& transaction, Done callback) {
   const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
   if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
     accepted_.task->on_done.push_back(std::move(callback));
     return;
   }
-  // Called when the last of them has ended; the count is only touched in sections.
+  // Called when the last of them has ended. The count changes in transactions.
   struct Last {
     Core* core;
     TenantId tenant;
@@ -61,40 +75,42 @@ void TaskHandle::OnDone(Done callback) {
     int left = 0;
   };
   auto last = std::make_shared<Last>(Last{core_, tenant_, Awaited(), std::move(callback)});
-  auto tell = [last] { last->callback(FirstError(last->tasks)); };
+  auto call = [last] { last->callback(FirstError(last->tasks)); };
   for (const auto& task : last->tasks) {
     if (task->state == TaskState::kDone) continue;
     ++last->left;
-    task->on_done.push_back([last, tell](const absl::Status&) {
+    task->on_done.push_back([last, call](const absl::Status&) {
       {
-        Locked lock(*last->core, last->tenant);
+        TenantTransaction transaction(*last->core, last->tenant);
         if (--last->left > 0) return;
       }
-      tell();
+      call();
     });
   }
-  if (last->left == 0) core_->Defer(tell);
+  if (last->left == 0) transaction.Defer(call);
 }
 
-void TaskHandle::Describe(absl::FunctionRef<v1::Array*()> add) const {
-  Locked lock(*core_, tenant_);
-  for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
+void TaskHandle::Describe(absl::FunctionRef<v1::Array*()> add, SubmitBatch* batch) const {
+  InTransaction(batch, [&](TenantTransaction&) {
+    for (const auto& array : accepted_.outputs) scheduler::Describe(*core_, *array, add());
+  });
 }
 
-bool TaskHandle::NotePending(session::PendingArrays* outputs) const {
-  Locked lock(*core_, tenant_);
-  for (const auto& array : accepted_.outputs) {
-    if (!session::IsPending(*array)) return false;
-  }
-  for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
-  return true;
+bool TaskHandle::NotePending(session::PendingArrays* outputs, SubmitBatch* batch) const {
+  return InTransaction(batch, [&](TenantTransaction&) {
+    for (const auto& array : accepted_.outputs) {
+      if (!session::IsPending(*array)) return false;
+    }
+    for (const auto& array : accepted_.outputs) outputs->push_back(session::Note(*array));
+    return true;
+  });
 }
 
 v1::Timeline TaskHandle::timeline() const {
   if (accepted_.task == nullptr) return {};
   // A finished task is constant, so no lock is needed.
   if (accepted_.task->finished.HasBeenNotified()) return DescribeTimeline(*core_, *accepted_.task);
-  Locked lock(*core_, tenant_);
+  TenantTransaction transaction(*core_, tenant_);
   return DescribeTimeline(*core_, *accepted_.task);
 }
 
@@ -105,12 +121,13 @@ int64_t TaskHandle::OutputBytes(int output) const {
 
 OperationHandle::Outcome TaskHandle::TakeOutcome(const std::vector<bool>& wanted) {
   Outcome out;
-  Locked lock(*core_, tenant_);
+  TenantTransaction transaction(*core_, tenant_);
   for (size_t i = 0; i < accepted_.outputs.size(); ++i) {
     const session::Array& array = *accepted_.outputs[i];
     out.arrays.push_back(scheduler::Describe(*core_, array));
     out.values.emplace_back();
-    if (i < wanted.size() && wanted[i]) out.values.back() = reader_->ReadAtOnce(tenant_, array);
+    if (i < wanted.size() && wanted[i])
+      out.values.back() = reader_->ReadAtOnce(transaction, tenant_, array);
   }
   if (accepted_.task != nullptr) out.timeline = DescribeTimeline(*core_, *accepted_.task);
   if (accepted_.task != nullptr && accepted_.task->printed != nullptr)

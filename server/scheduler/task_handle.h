@@ -32,16 +32,20 @@ class TaskHandle : public OperationHandle {
 
   absl::Status Wait(SteadyTime deadline) override;
   bool done() const override;
-  void Cancel() override;
-  void OnDone(Done callback) override;
-  void Describe(absl::FunctionRef<v1::Array*()> add) const override;
-  bool NotePending(session::PendingArrays* outputs) const override;
+  void Cancel(SubmitBatch* batch) override;
+  void OnDone(Done callback, SubmitBatch* batch) override;
+  void Describe(absl::FunctionRef<v1::Array*()> add, SubmitBatch* batch) const override;
+  bool NotePending(session::PendingArrays* outputs, SubmitBatch* batch) const override;
   v1::Timeline timeline() const override;
   int64_t OutputBytes(int output) const override;
   Outcome TakeOutcome(const std::vector<bool>& wanted) override;
   absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override;
 
  private:
+  // Calls `function` with the batch's transaction, or with one of its own.
+  template <typename Function>
+  auto InTransaction(SubmitBatch* batch, Function function) const;
+  void AddCallback(TenantTransaction& transaction, Done callback);
   // The tasks that have to end before the operation has ended, in order.
   std::vector<std::shared_ptr<Task>> Awaited() const;
 

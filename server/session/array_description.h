@@ -22,7 +22,7 @@ struct PendingArray {
 };
 using PendingArrays = absl::InlinedVector<PendingArray, 1>;
 
-// Whether that is all there is to tell of it. Caller holds the scheduler's lock, as of Note.
+// Whether that is all there is to report of it. The caller has a transaction, as for Note.
 bool IsPending(const Array& array);
 PendingArray Note(const Array& array);
 // Describes the array as of Note.

@@ -42,7 +42,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   // The limit of operations alone, which each operation checks.
   int64_t MaxOperations(const TenantId& tenant) const;
 
-  // --- arrays. The caller serializes check and making (the engine's lock). ---
+  // --- arrays. The caller serializes check and making (a transaction). ---
   // RESOURCE_EXHAUSTED (QUOTA) when this much more would be too much.
   absl::Status CheckArrayBytes(const TenantId& tenant, int64_t bytes) const;
   absl::Status CheckInlineBytes(const TenantId& tenant, int64_t bytes) const;

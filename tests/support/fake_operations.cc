@@ -27,7 +27,7 @@ class FakeHandle : public scheduler::OperationHandle {
     std::lock_guard lock(work_->arrays->mutex);
     return Ended();
   }
-  void Cancel() override {
+  void Cancel(scheduler::SubmitBatch*) override {
     std::vector<FakeOperations::Callback> callbacks;
     {
       std::lock_guard lock(work_->arrays->mutex);
@@ -41,7 +41,7 @@ class FakeHandle : public scheduler::OperationHandle {
     }
     for (auto& callback : callbacks) callback.done(Cancelled());
   }
-  void OnDone(Done callback) override {
+  void OnDone(Done callback, scheduler::SubmitBatch*) override {
     {
       std::lock_guard lock(work_->arrays->mutex);
       if (!Ended()) {
@@ -52,7 +52,7 @@ class FakeHandle : public scheduler::OperationHandle {
     callback(cancelled_ ? Cancelled() : end_);
   }
   using OperationHandle::Describe;
-  void Describe(absl::FunctionRef<v1::Array*()> add) const override {
+  void Describe(absl::FunctionRef<v1::Array*()> add, scheduler::SubmitBatch*) const override {
     std::lock_guard lock(work_->arrays->mutex);
     for (const std::string& name : names_)
       *add() = FakeArrays::Describe(name, FakeArrays::Entry{bytes_, Ended(), absl::OkStatus()});

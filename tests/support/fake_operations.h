@@ -38,7 +38,9 @@ class FakeOperations : public scheduler::OperationService {
   std::vector<std::string> tenants_seen() const;
 
   // --- OperationService ---
-  std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) override { return nullptr; }
+  std::unique_ptr<scheduler::SubmitBatch> BeginSubmitBatch(const TenantId&) override {
+    return nullptr;
+  }
   absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> Submit(const TenantId& tenant,
                                                                      const std::string& session,
                                                                      const v1::Operation& operation,

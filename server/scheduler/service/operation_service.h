@@ -8,6 +8,7 @@
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/operation_handle.h"
+#include "server/scheduler/submit_batch.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
@@ -20,15 +21,8 @@ class OperationService {
  public:
   virtual ~OperationService() = default;
 
-  // Groups the calls of its thread into one critical section of the engine, and the tasks of each
-  // worker into one packet. Holds the tenant's lock, so it is for a few operations that arrived
-  // together. While it exists, its thread must not wait, and may call only Submit (of no program
-  // call), Release, and OnDone, Describe and NotePending of handles, all for its tenant.
-  class SubmitBatch {
-   public:
-    virtual ~SubmitBatch() = default;
-  };
-  // Blocks for the tenant's lock alone. Null: the service does not group calls.
+  // Begins a batch for a few operations that arrived together. Blocks for the tenant's transactions
+  // alone. Null: the service does not group calls.
   virtual std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) = 0;
 
   // Accepts an operation. Does not wait for its work, which is cancelled at `deadline`; blocks only

@@ -137,13 +137,15 @@ class ControlBytesTest : public ::testing::Test {
     ufunc->mutable_body()->mutable_expression()->add_parameters("a");
     return engine_->functions().Create(kA, request, Now() + kPatience).status();
   }
-  absl::Status Program(const std::string& id, int num_steps = 3) {
+  absl::Status Program(const std::string& id, int num_steps = 3, bool declared = true) {
     v1::CreateProgramRequest request;
     request.set_program_id(id);
     auto* input = request.mutable_program()->add_inputs();
     input->set_handle(1);
-    input->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
-    input->mutable_spec()->add_shape(4);
+    if (declared) {
+      input->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+      input->mutable_spec()->add_shape(4);
+    }
     for (int i = 1; i <= num_steps; ++i) {
       v1::Operation* step = request.mutable_program()->add_operations();
       auto* ufunc = step->mutable_ufunc();
@@ -675,6 +677,34 @@ TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
   EXPECT_TRUE(listed.WaitForNotificationWithTimeout(kPatience));
   others.reset();
   lists.join();
+}
+
+// What concerns one tenant alone takes no lock of others either.
+TEST_F(ControlBytesTest, DefinitionsNeedNoLockOfOtherTenants) {
+  Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
+  ASSERT_NE(StripeOf(kA), StripeOf(kB));
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  ASSERT_TRUE(NewSession(kB, "s").ok());
+  ASSERT_TRUE(Run(Fill(4, 1)).ok());
+  ASSERT_TRUE(Module("m", 1000).ok());
+  absl::Notification done;
+  auto others = engine_->operations().BeginSubmitBatch(kB);  // their lock
+  std::thread calls([&] {
+    EXPECT_TRUE(Function("f").ok());
+    EXPECT_TRUE(engine_->functions().Delete(kA, "tenants/a/functions/f").ok());
+    EXPECT_TRUE(Program("p", 3, /*declared=*/false).ok());
+    v1::Operation call;  // the first, for which the plan is made
+    call.mutable_program_call()->set_program("tenants/a/programs/p");
+    call.mutable_program_call()->add_inputs()->set_handle(1);
+    call.add_outputs()->set_handle(2);
+    EXPECT_TRUE(engine_->operations().Submit(kA, "sessions/s", call, Now() + kPatience).ok());
+    EXPECT_TRUE(engine_->programs().Delete(kA, "tenants/a/programs/p").ok());
+    EXPECT_TRUE(engine_->modules().Delete(kA, "tenants/a/modules/m").ok());
+    done.Notify();
+  });
+  EXPECT_TRUE(done.WaitForNotificationWithTimeout(kPatience));
+  others.reset();
+  calls.join();
 }
 
 TEST_F(ControlBytesTest, DisjointUploadRangesAreBounded) {

@@ -16,6 +16,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/ops/block_loops.h"
 #include "server/ops/reduce_by_blocks.h"
@@ -235,16 +236,17 @@ TEST_F(EngineTest, BatchIsSentInOnePacket) {
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
-  auto together = engine_->operations().BeginSubmitBatch(kTenant);
+  auto batch = engine_->operations().BeginSubmitBatch(kTenant);
   for (int i = 0; i <= kMore; ++i) {
-    auto ticket = Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i));
+    auto ticket = batch->Submit("sessions/s", Add(1, i == 0 ? 1 : 199 + i, 200 + i),
+                                SteadyTime::InfiniteFuture());
     ASSERT_TRUE(ticket.ok());
-    EXPECT_THAT((*ticket)->Describe(), ::testing::SizeIs(1));
-    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); });
+    EXPECT_THAT((*ticket)->Describe(batch.get()), ::testing::SizeIs(1));
+    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); }, batch.get());
   }
   EXPECT_EQ(worker->num_packets(), packets + 1);
   EXPECT_EQ(worker->num_held(), 1);
-  together.reset();
+  batch.reset();
   EXPECT_EQ(worker->num_packets(), packets + 2);
   EXPECT_EQ(worker->num_held(), 1 + kMore);
   while (worker->EndNext()) {
@@ -282,8 +284,8 @@ TEST_F(EngineTest, PendingArrayIsDescribedAsAtAcceptance) {
 TEST_F(EngineTest, OtherCallersWaitForTheBatch) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
-  auto together = engine_->operations().BeginSubmitBatch(kTenant);
-  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  auto batch = engine_->operations().BeginSubmitBatch(kTenant);
+  ASSERT_TRUE(batch->Submit("sessions/s", Add(1, 1, 2), SteadyTime::InfiniteFuture()).ok());
   std::atomic<bool> other_done = false;
   std::thread other([&] {
     EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 exists by then
@@ -291,7 +293,7 @@ TEST_F(EngineTest, OtherCallersWaitForTheBatch) {
   });
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_FALSE(other_done);
-  together.reset();
+  batch.reset();
   other.join();
   EXPECT_TRUE(Fetch(3).ok());
 }
@@ -783,6 +785,32 @@ TEST_F(EngineTest, CancelledAndExpiredTasksNeverRun) {
   EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
   ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
+}
+
+// A task, its buffers and its device queue belong to one tenant.
+TEST_F(EngineTest, ACancelNeedsNoLockOfOtherTenants) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  const TenantId other{"another"};
+  ASSERT_NE(StripeOf(kTenant), StripeOf(other));
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  auto first = Submit(Add(1, 1, 2));
+  auto second = Submit(Add(1, 1, 3));
+  ASSERT_TRUE(first.ok() && second.ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  AWAIT(worker->num_held() == 2);
+  auto others = engine_->operations().BeginSubmitBatch(other);  // their lock
+  absl::Notification cancelled;
+  std::thread cancels([&] {
+    (*second)->Cancel();  // in its worker's queue
+    cancelled.Notify();
+  });
+  EXPECT_TRUE(cancelled.WaitForNotificationWithTimeout(absl::Seconds(20)));
+  others.reset();
+  cancels.join();
+  while (worker->EndNext()) {
+  }
+  EXPECT_TRUE((*first)->Wait(Soon()).ok());
+  EXPECT_EQ((*second)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
 }
 
 // Deadlines in random order, many at one time, some later than the test.

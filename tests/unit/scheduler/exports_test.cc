@@ -307,10 +307,11 @@ TEST(ExportTicketTest, UnusedTicketEndsTheExport) {
     array->buffer = std::make_shared<store::Buffer>(kA, 4, core.reclaimer);
     array->buffer->inline_bytes = std::make_shared<const std::string>("abcd");
     {
-      Locked lock(core);
-      auto session = core.catalogue.CreateSession(kA, "s", absl::Hours(1), core.Now(), 10);
+      GlobalTransaction transaction(core);
+      auto session =
+          core.catalogue.CreateSession(transaction, kA, "s", absl::Hours(1), core.Now(), 10);
       ASSERT_TRUE(session.ok());
-      ASSERT_TRUE(core.catalogue.AddArray(**session, 1, array).ok());
+      ASSERT_TRUE(core.catalogue.AddArray(transaction, **session, 1, array).ok());
     }
     v1::MapArrayRequest request;
     request.set_name("sessions/s/arrays/1");
@@ -318,8 +319,8 @@ TEST(ExportTicketTest, UnusedTicketEndsTheExport) {
     ASSERT_TRUE(used.ok() && unused.ok()) << used.status() << unused.status();
     EXPECT_EQ(array->buffer->num_loans, 1);
     // The expiry may come late: a test must not depend on the clock.
-    Locked lock(core);
-    exports.EndExpired(core.Now() + absl::Hours(1));
+    GlobalTransaction transaction(core);
+    exports.EndExpired(transaction, core.Now() + absl::Hours(1));
     EXPECT_EQ(array->buffer->num_loans, 0);
     EXPECT_EQ(array->buffer->num_holders, 0);
     EXPECT_TRUE(absl::IsNotFound(exports.Redeem(used->ticket()).status()));

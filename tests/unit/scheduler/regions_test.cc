@@ -199,8 +199,9 @@ TEST_F(RegionsTest, TicketExpires) {
   {
     Regions regions(&core, absl::Milliseconds(1));
     {
-      Locked lock(core);
-      ASSERT_TRUE(core.catalogue.CreateSession(kA, "s", absl::Hours(1), core.Now(), 10).ok());
+      GlobalTransaction transaction(core);
+      ASSERT_TRUE(
+          core.catalogue.CreateSession(transaction, kA, "s", absl::Hours(1), core.Now(), 10).ok());
     }
     v1::CreateRegionRequest request;
     request.set_parent("sessions/s");

@@ -80,16 +80,21 @@ class SectionsTest : public ::testing::Test {
     operation.add_outputs()->set_handle(out);
     return operation;
   }
-  std::shared_ptr<OperationHandle> Submit(const TenantId& tenant, const v1::Operation& operation) {
-    auto ticket =
-        engine_->operations().Submit(tenant, kSession, operation, SteadyTime::InfiniteFuture());
+  std::shared_ptr<OperationHandle> Submit(const TenantId& tenant, const v1::Operation& operation,
+                                          SubmitBatch* batch = nullptr) {
+    const SteadyTime deadline = SteadyTime::InfiniteFuture();
+    auto ticket = batch != nullptr
+                      ? batch->Submit(kSession, operation, deadline)
+                      : engine_->operations().Submit(tenant, kSession, operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
-  void Release(const TenantId& tenant, uint64_t handle) {
+  void Release(const TenantId& tenant, uint64_t handle, SubmitBatch* batch = nullptr) {
     v1::Release release;
     release.add_handles(handle);
-    EXPECT_TRUE(engine_->operations().Release(tenant, kSession, release).ok());
+    EXPECT_TRUE((batch != nullptr ? batch->Release(kSession, release)
+                                  : engine_->operations().Release(tenant, kSession, release))
+                    .ok());
   }
 
   void Put(const TenantId& tenant, uint64_t handle, char byte, bool overwrite) {
@@ -281,17 +286,19 @@ TEST_F(SectionsTest, ManyTenantsWorkConcurrently) {
       for (int round = 0; round < kRounds; ++round) {
         std::vector<std::shared_ptr<OperationHandle>> tickets;
         {
-          auto together = round % 2 == 0 ? engine_->operations().BeginSubmitBatch(tenant) : nullptr;
-          tickets.push_back(Submit(tenant, Fill(next)));
+          auto batch = round % 2 == 0 ? engine_->operations().BeginSubmitBatch(tenant) : nullptr;
+          tickets.push_back(Submit(tenant, Fill(next), batch.get()));
           for (int i = 0; i < kChain; ++i) {
-            tickets.push_back(Submit(tenant, Add(next, next, next + 1)));
-            Release(tenant, next++);
+            tickets.push_back(Submit(tenant, Add(next, next, next + 1), batch.get()));
+            Release(tenant, next++, batch.get());
           }
           for (const auto& ticket : tickets) {
-            ticket->OnDone([&](const absl::Status& status) {
-              if (!status.ok()) ++num_wrong;
-              ++num_ended;
-            });
+            ticket->OnDone(
+                [&](const absl::Status& status) {
+                  if (!status.ok()) ++num_wrong;
+                  ++num_ended;
+                },
+                batch.get());
           }
         }
         if (round % 3 == 0) tickets.back()->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
@@ -361,12 +368,12 @@ TEST_F(SectionsTest, RestartRestoresStateOfManyTenants) {
       Submit(tenant, Fill(kFirst));
       std::shared_ptr<OperationHandle> last;
       for (uint64_t i = kFirst; i < kFirst + kRounds; ++i) {
-        auto together = engine_->operations().BeginSubmitBatch(tenant);
-        last = Submit(tenant, Add(i, i, i + 1));
-        Release(tenant, i);
+        auto batch = engine_->operations().BeginSubmitBatch(tenant);
+        last = Submit(tenant, Add(i, i, i + 1), batch.get());
+        Release(tenant, i, batch.get());
         v1::Operation change = Add(kNamed, i + 1, kNamed);
         change.mutable_outputs(0)->set_existing(true);
-        last = Submit(tenant, change);
+        last = Submit(tenant, change, batch.get());
       }
       EXPECT_TRUE(last->Wait(SteadyTime::InfiniteFuture()).ok());
     });
