@@ -165,7 +165,7 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
   if (request.has_sharding()) *fill.mutable_outputs(0)->mutable_sharding() = request.sharding();
   auto accepted = operations_->Accept(tenant, session, fill, SteadyTime::InfiniteFuture());
   if (!accepted.ok()) return accepted.status();
-  GlobalTransaction transaction(*core_);
+  TenantTransaction transaction(*core_, tenant);
   accepted->outputs[0]->expire_time = *expire;
   core_->recorder->Changed(transaction, accepted->outputs[0]);
   if (core_->durability != nullptr) core_->durability->Changed(transaction, *accepted->outputs[0]);
@@ -205,11 +205,17 @@ absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
   uint64_t before = 0, after = 0;  // of changes on their way to the disk
   auto last = [&] { return core_->durability != nullptr ? core_->durability->last() : 0; };
   absl::Status status;
-  {
-    GlobalTransaction transaction(*core_);
+  auto remove = [&](TenantTransaction& transaction) {
     before = last();
     status = Remove(transaction, tenant, *parsed);
     after = last();
+  };
+  if (parsed->session.empty()) {
+    GlobalTransaction transaction(*core_);
+    remove(transaction);
+  } else {
+    TenantTransaction transaction(*core_, tenant);
+    remove(transaction);
   }
   // What was deleted stays so.
   if (after != before) core_->durability->Await(after);
@@ -536,7 +542,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
   }
   if (!status.ok()) return status;
   auto cancel = [&](absl::Status why) {
-    GlobalTransaction transaction(*core_);
+    TenantTransaction transaction(*core_, tenant);
     for (const Opened& one : opened) {
       if (one.task != nullptr) scheduler_->Cancel(transaction, one.task);
     }
@@ -587,7 +593,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
     if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;
   }
   if (!stride::Await(*granted, deadline)) {
-    GlobalTransaction transaction(*core_);
+    TenantTransaction transaction(*core_, tenant);
     scheduler_->Cancel(transaction, task);
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while earlier work used the array");
@@ -642,7 +648,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
   if (array->shards != nullptr) {
     absl::StatusOr<std::shared_ptr<ShardedRead>> read = nullptr;
     {
-      GlobalTransaction transaction(*core_);
+      TenantTransaction transaction(*core_, tenant);
       read = ShardedRead::Enqueue(transaction, core_, scheduler_, operations_, tenant, array, begin,
                                   end);
     }
@@ -650,7 +656,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
     if (absl::Status status = (*read)->Await(deadline); !status.ok()) return status;
     v1::Array description;
     {
-      GlobalTransaction transaction(*core_);
+      TenantTransaction transaction(*core_, tenant);
       description = Describe(*core_, *array);
     }
     return SharedByCopy((*read)->MakeDownload(std::move(description), deadline), std::move(region),

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -87,6 +88,9 @@ struct Core {
   bool draining = false;
   const std::unique_ptr<Recorder> recorder;
   Durability* durability = nullptr;  // null: nothing is kept on disk
+
+  // Does a transaction's work list. The scheduler sets it.
+  std::function<void(TenantTransaction&)> settle;
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does

@@ -81,14 +81,14 @@ void Scheduler::SendHeld(TenantTransaction& transaction) {
 }
 
 void Scheduler::Pump(TenantTransaction& transaction, Lane& lane) {
-  lane.pump_again = true;
-  if (std::exchange(lane.pumping, true)) return;
-  while (std::exchange(lane.pump_again, false)) {
-    NoteDemand(lane);
-    while (PumpOnce(transaction, lane)) {
-    }
+  auto& pumped = transaction.work().pumped;
+  if (std::find(pumped.begin(), pumped.end(), &lane) == pumped.end()) pumped.push_back(&lane);
+}
+
+void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
+  NoteDemand(lane);
+  while (PumpOnce(transaction, lane)) {
   }
-  lane.pumping = false;
   NoteDemand(lane);
   GiveTurns(transaction, lane.device);
 }

@@ -38,7 +38,7 @@ class WholeAccess {
   WholeAccess(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
   ~WholeAccess() {
     if (task_ == nullptr) return;
-    GlobalTransaction transaction(*core_);
+    TenantTransaction transaction(*core_, task_->tenant);
     End(transaction);
   }
   absl::Status Begin(const TenantId& tenant, const ArrayPtr& array, SteadyTime deadline) {
@@ -56,7 +56,7 @@ class WholeAccess {
       task_ = std::move(task);
     }
     if (!stride::Await(*granted, deadline)) {
-      GlobalTransaction transaction(*core_);
+      TenantTransaction transaction(*core_, tenant);
       scheduler_->Cancel(transaction, std::exchange(task_, nullptr));
       return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                        "the deadline passed while earlier work used the array");

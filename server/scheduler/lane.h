@@ -123,7 +123,6 @@ struct Lane {
   // Asked of the worker and not answered, by the first sequence: a task and what would go with it.
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
-  bool pumping = false;         // Pump is at work further up the stack
   // Where it makes its packets, one after another: they take no other memory.
   wire::TaskPacket packet;
   // Plans that it was sent lately, each where its address says, to be sent again elsewhere.
@@ -132,11 +131,10 @@ struct Lane {
     ops::Rebinder rebinder;
   };
   std::array<Bound, kNumBound> bound;
-  bool pump_again = false;  // and was asked for once more meanwhile
-  FairShare::Flow flow;     // its share of the device
-  bool killed = false;      // its worker, for a task that outlived its grace
-  int num_copies = 0;       // transfers that use the worker now
-  int num_holding = 0;      // tasks here that have their memory
+  FairShare::Flow flow;  // its share of the device
+  bool killed = false;   // its worker, for a task that outlived its grace
+  int num_copies = 0;    // transfers that use the worker now
+  int num_holding = 0;   // tasks here that have their memory
   SteadyTime last_used;
   // Operations in pieces: one at a time. Those that wait for it are still being prepared.
   bool streaming = false;

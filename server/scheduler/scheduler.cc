@@ -53,6 +53,7 @@ Scheduler::Scheduler(Core* core)
       costs_(static_cast<int>(core->broker->devices().size())),
       device_used_before_(core->broker->devices().size()),
       spilling_(core->num_places()) {
+  core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
   for (size_t i = 0; i < core->broker->devices().size(); ++i) {
     turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
                                            .yield_after = core->options.fair_quantum / kYieldPart,
@@ -297,17 +298,30 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
     task->on_done.clear();
   });
   if (task->piece && !task->of_body) WakeWaiters(transaction);  // Stream::Await
-  // One after another, not one inside another: an error may run down a chain of any length.
-  // Not by insert: into an empty deque that puts them in front, where it takes memory each time.
-  Partition& partition = Mine(transaction, task->tenant);
-  for (auto& dependent : dependents) partition.freed.push_back(std::move(dependent));
-  if (std::exchange(partition.evaluating_freed, true)) return;
-  while (!partition.freed.empty()) {
-    std::shared_ptr<Task> next = std::move(partition.freed.front());
-    partition.freed.pop_front();
-    Evaluate(transaction, next);
+  auto& freed = transaction.work().freed;
+  std::move(dependents.begin(), dependents.end(), std::back_inserter(freed));
+}
+
+void Scheduler::Settle(TenantTransaction& transaction) {
+  TenantTransaction::Work& work = transaction.work();
+  while (!work.empty()) {
+    if (!work.freed.empty()) {
+      // What is evaluated may free more, which comes after it.
+      for (size_t i = 0; i < work.freed.size(); ++i) {
+        const std::shared_ptr<Task> next = std::move(work.freed[i]);
+        Evaluate(transaction, next);
+      }
+      work.freed.clear();
+    } else if (!work.pumped.empty()) {
+      Lane& lane = *work.pumped.front();
+      work.pumped.erase(work.pumped.begin());
+      PumpNow(transaction, lane);
+    } else {
+      const int device = work.devices.front();
+      work.devices.erase(work.devices.begin());
+      GiveTurnsNow(transaction, device);
+    }
   }
-  partition.evaluating_freed = false;
 }
 
 // Threads in GlobalTransaction::Await evaluate their conditions soon.

@@ -129,6 +129,10 @@ class Scheduler {
   // Ends workers without work for long and gives back memory that nothing uses.
   void Housekeep(GlobalTransaction& transaction);
 
+  // Does the transaction's work list: evaluates freed tasks, sends what may be sent, gives time
+  // slices. The end of each transaction calls it, and a batch after each operation.
+  void Settle(TenantTransaction& transaction);
+
   // Called before a SubmitBatch ends: sends what became ready in it for workers that have work.
   void SendHeld(TenantTransaction& transaction);
 
@@ -275,15 +279,19 @@ class Scheduler {
   // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
   void Charge(TenantTransaction& transaction, Lane& lane, double run_seconds);
   double Budget(Lane& lane);
-  void GiveTurns(TenantTransaction& transaction, int device);
+  // Has Settle begin time slices of the device.
+  static void GiveTurns(TenantTransaction& transaction, int device);
+  void GiveTurnsNow(TenantTransaction& transaction, int device);
   FairShare::Flow* NextTurn(int device);
   void BeginTurn(Lane& lane);
   void WakeForTurns(int device, SteadyTime wake);
 
-  void Pump(TenantTransaction& transaction, Lane& lane);
+  // Has Settle send what the device queue may send now.
+  static void Pump(TenantTransaction& transaction, Lane& lane);
+  void PumpNow(TenantTransaction& transaction, Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
   // being accepted with it, to travel together: a packet costs more than a small operation.
-  void PumpSoon(TenantTransaction& transaction, Lane& lane);
+  static void PumpSoon(TenantTransaction& transaction, Lane& lane);
   bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(TenantTransaction& transaction, Lane& lane);
   double ExpectedSeconds(TenantTransaction& transaction, const Task& task, const Lane& lane) const;
@@ -428,9 +436,6 @@ class Scheduler {
     Deadlines deadlines;                                  // of these
     SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
     uint64_t last_order = 0;                              // of the tasks accepted
-    std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
-        freed;  // of the tasks that Complete ends now: to be looked at again
-    bool evaluating_freed = false;
   };
   PerPartition<Partition> partitions_;
   Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) {

@@ -18,6 +18,7 @@ absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(const std::
                                                                      const v1::Operation& operation,
                                                                      SteadyTime deadline) {
   auto accepted = parts_.operations->Accept(transaction_, tenant_, session, operation, deadline);
+  parts_.scheduler->Settle(transaction_);
   if (!accepted.ok()) return accepted.status();
   return MakePooled<TaskHandle>(parts_.core, parts_.scheduler, parts_.reader, tenant_,
                                 *std::move(accepted));

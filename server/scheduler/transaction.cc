@@ -77,6 +77,7 @@ void TenantTransaction::TakeAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void TenantTransaction::End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  if (!work_.empty()) core_.settle(*this);
   core_.recorder->Commit(*this);
   // Or a global transaction would not wait for this one.
   assert((taken_ & ~core_.used_stripes.load(std::memory_order_relaxed)) == 0);

@@ -28,16 +28,18 @@ namespace stride::scheduler {
 
 struct Core;
 struct Lane;
+struct Task;
 class GlobalTransaction;
 
 // The right to read and change what belongs to the tenants of one partition, for as long as it
 // lives. It holds the partition's lock. A function that touches one tenant takes this type, so that
 // the compiler finds a call without the lock (docs/decisions/0054-transactions.md).
 //
-// The end of a transaction commits its changes to the journal, adds its device changes to the
-// accounts, and releases the lock. Then, on the same thread and without a lock, it flushes packets
-// to workers and calls deferred functions, which may begin a transaction. A thread has one
-// transaction at a time. A transaction takes microseconds: it waits for no worker, file or client.
+// The end of a transaction does its work list, commits its changes to the journal, adds its device
+// changes to the accounts, and releases the lock. Then, on the same thread and without a lock, it
+// flushes packets to workers and calls deferred functions, which may begin a transaction. A thread
+// has one transaction at a time. A transaction takes microseconds: it waits for no worker, file or
+// client.
 class TenantTransaction {
  public:
   TenantTransaction(Core& core, const TenantId& tenant)
@@ -111,8 +113,16 @@ class TenantTransaction {
     is_batch_ = false;
     return std::exchange(held_, {});
   }
-  // Devices whose time slices are given further up the stack.
-  absl::InlinedVector<int, 2>& giving() { return giving_; }
+  // Work that Scheduler::Settle does before the transaction ends, one thing after another and not
+  // one inside another: an error may run down a chain of tasks of any length.
+  struct Work {
+    // Tasks to be evaluated, since something that they waited for has ended. In this order.
+    absl::InlinedVector<std::shared_ptr<Task>, 2, PoolAllocator<std::shared_ptr<Task>>> freed;
+    absl::InlinedVector<Lane*, 2> pumped;  // device queues that may send tasks; each once
+    absl::InlinedVector<int, 2> devices;   // whose time slices may begin; each once
+    bool empty() const { return freed.empty() && pumped.empty() && devices.empty(); }
+  };
+  Work& work() { return work_; }
 
  protected:
   static constexpr int kAll = -1;
@@ -137,7 +147,7 @@ class TenantTransaction {
   Deferred deferred_;
   absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing_;
   absl::InlinedVector<Lane*, 2> held_;
-  absl::InlinedVector<int, 2> giving_;
+  Work work_;
   absl::InlinedVector<DeviceChange, 1> device_changes_;
 
   template <typename T>

@@ -62,20 +62,21 @@ FairShare::Flow* Scheduler::NextTurn(int device) {
   return nullptr;
 }
 
-// A device queue of another partition has its turn in a transaction of its own, after this one.
 void Scheduler::GiveTurns(TenantTransaction& transaction, int device) {
-  auto& giving = transaction.giving();
-  if (std::find(giving.begin(), giving.end(), device) != giving.end()) return;
-  giving.push_back(device);
+  auto& devices = transaction.work().devices;
+  if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+}
+
+// A device queue of another partition has its turn in a transaction of its own, after this one.
+void Scheduler::GiveTurnsNow(TenantTransaction& transaction, int device) {
   while (FairShare::Flow* flow = NextTurn(device)) {
     Lane& lane = *flow->lane;
     if (transaction.Has(lane.tenant)) {
-      Pump(transaction, lane);
+      PumpNow(transaction, lane);
     } else {
       transaction.Defer([this, &lane] { BeginTurn(lane); });
     }
   }
-  giving.erase(std::find(giving.begin(), giving.end(), device));
 }
 
 // The caller has no transaction. Does not wait for the device queue's partition: this thread works
