@@ -12,8 +12,8 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/download.h"
-#include "server/scheduler/operation_handle.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/operation_handle.h"
 #include "server/session/array_description.h"
 #include "stride/v1/array.pb.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "server/api/call.h"
-#include "server/scheduler/operation_handle.h"
+#include "server/scheduler/service/operation_handle.h"
 
 namespace stride::api {
 

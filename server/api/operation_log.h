@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/operation_handle.h"
+#include "server/scheduler/service/operation_handle.h"
 
 namespace stride::api {
 

@@ -14,9 +14,9 @@
 #include "server/keeper/keeper.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
-#include "server/scheduler/transaction.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::broker {
 class Worker;

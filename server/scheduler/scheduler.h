@@ -27,7 +27,7 @@
 #include "server/scheduler/memory.h"
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
-#include "server/scheduler/spill_sample.h"
+#include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
 #include "server/scheduler/worker_measure.h"
 #include "server/scheduler/worker_seats.h"

@@ -9,9 +9,9 @@
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/arrays.h"
-#include "server/scheduler/download.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 #include "server/scheduler/transfers.h"
-#include "server/scheduler/upload.h"
 
 namespace stride::scheduler {
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/scheduler/download.h"
 #include "server/scheduler/region.h"
-#include "server/scheduler/upload.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 
 namespace stride::scheduler {
 

@@ -12,9 +12,9 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/array_reader.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/operation_handle.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/operation_handle.h"
 
 namespace stride::scheduler {
 

@@ -8,8 +8,8 @@
 #include "server/scheduler/array_reader.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
-#include "server/scheduler/submit_batch.h"
-#include "server/scheduler/transaction.h"
+#include "server/scheduler/service/submit_batch.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
 

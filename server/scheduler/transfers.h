@@ -7,11 +7,11 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/download.h"
 #include "server/scheduler/region_copies.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 #include "server/scheduler/staged_copy.h"
-#include "server/scheduler/upload.h"
 
 namespace stride::scheduler {
 

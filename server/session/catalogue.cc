@@ -7,8 +7,8 @@
 #include "server/base/error.h"
 #include "server/base/status_bytes.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/transaction.h"
 #include "server/session/control_cost.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::session {
 namespace {

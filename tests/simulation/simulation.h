@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "server/scheduler/download.h"
 #include "server/scheduler/engine.h"
-#include "server/scheduler/operation_handle.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/operation_handle.h"
 #include "stride/v1/array.pb.h"
 #include "stride/v1/operation.pb.h"
 #include "tests/simulation/devices.h"

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/download.h"
-#include "server/scheduler/upload.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 #include "stride/v1/array_service.pb.h"
 
 namespace stride::scheduler {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/base/steady_time.h"
-#include "server/scheduler/spill_sample.h"
+#include "server/scheduler/service/spill_sample.h"
 #include "stride/v1/device_service.pb.h"
 
 namespace stride::scheduler {

@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/operation_handle.h"
-#include "server/scheduler/submit_batch.h"
+#include "server/scheduler/service/operation_handle.h"
+#include "server/scheduler/service/submit_batch.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 

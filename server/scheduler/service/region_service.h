@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/redeemed_region.h"
+#include "server/scheduler/service/redeemed_region.h"
 #include "stride/v1/region_service.pb.h"
 
 namespace stride::scheduler {

@@ -18,7 +18,7 @@
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
 #include "server/base/stripe.h"
-#include "server/scheduler/device_account.h"
+#include "server/tenant/device_account.h"
 
 namespace stride::broker {
 class Worker;

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/operation_handle.h"
+#include "server/scheduler/service/operation_handle.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
