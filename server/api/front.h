@@ -49,23 +49,23 @@ struct FrontOptions {
 // The gRPC server: every service, and the sockets. Thread-safe.
 class Front {
  public:
-  // Serves at once. `engine` and `sampler` must outlive it.
+  // Serves at once. `engine` and `sampler` must outlive the front.
   static absl::StatusOr<std::unique_ptr<Front>> Start(const FrontOptions& options,
                                                       scheduler::Engine* engine,
                                                       metrics::Sampler* sampler,
                                                       std::vector<ListeningSocket> sockets);
   virtual ~Front() = default;
 
-  // Health turns NOT_SERVING; calls are still taken.
+  // Health becomes NOT_SERVING; the front still accepts calls.
   virtual void BeginDrain() = 0;
-  // Takes no more connections, ends watches, lets calls in progress end until `deadline`, then
+  // Accepts no more connections, ends watches, lets calls in progress finish until `deadline`, then
   // cancels them. Idempotent.
   virtual void Stop(SteadyTime deadline) = 0;
 
-  // Where it listens.
+  // The listening addresses.
   virtual std::vector<Address> addresses() const = 0;
-  // One end of a connection that is served like any other, without encryption: for the daemon's own
-  // health call, which may have no client certificate.
+  // Returns one end of an unencrypted connection that is served like any other: for the daemon's
+  // own health call, which may have no client certificate.
   virtual UniqueFd Connect() = 0;
   virtual const RpcCounters& counters() const = 0;
   virtual const Listener::Stats& connections() const = 0;

@@ -42,13 +42,13 @@ struct WorkerOptions {
   std::function<void()> gone;
 };
 
-// A worker process and the thread that reads what it sends. The thread lives until the process is
-// reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
-// every callback can run on it.
+// A worker process and the thread that reads its messages. The thread ends once the process is
+// reaped, `died` was called and the worker has no reference left (or the broker retires it), so
+// that every callback can run on it.
 class WorkerProcess : public Worker, public ListedWorker {
  public:
-  // Blocks until the process is ready for commands. The handle that is returned kills the process
-  // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
+  // Blocks until the process is ready for commands. The release of the returned handle kills the
+  // process. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
   static absl::StatusOr<std::shared_ptr<Worker>> Start(WorkerOptions options, Spawner* spawner,
                                                        WorkerList* list);
 
