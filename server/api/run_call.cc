@@ -10,8 +10,8 @@ namespace stride::api {
 namespace {
 
 constexpr char kMethod[] = "ComputeService/Run";
-// With more operations under way the engine's threads do not reply themselves: each serves a
-// device, and the next operation's end would wait for it.
+// With more operations in flight the engine's threads do not reply themselves: each serves a
+// device, and the next operation's end would wait for the reply.
 constexpr int kFewRunning = 4;
 
 }  // namespace
@@ -79,12 +79,12 @@ void RunCall::Begin(absl::Duration upload_delay) {
     state_ = status.ok() ? State::kRunning : State::kEnding;
   }
   if (!status.ok()) {
-    // No call waits for the operation any more.
+    // The call no longer waits for the operation.
     if (handle != nullptr) handle->Cancel();
     return End(status);
   }
   shared_.queue->OperationBegins();
-  // Not to be kept by an operation that outlives it.
+  // A weak reference: an operation that outlives the call must not keep it.
   handle->OnDone([weak = weak_from_this()](const absl::Status&) {
     if (auto self = weak.lock()) self->OperationEnded();
   });

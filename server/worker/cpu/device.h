@@ -59,7 +59,7 @@ class CpuDevice : public worker::Device {
   ModuleTable modules_;
   std::map<uint64_t, LoadedGraph> graphs_;
   std::unique_ptr<cpucuda::ThreadPool> pool_;
-  FftPlanCache fft_plans_;  // of the compute thread
+  FftPlanCache fft_plans_;  // used by the compute thread
   worker::TaskGate gate_;
   // Used by the compute thread.
   PrintedText printed_;  // text of the running task

@@ -142,7 +142,7 @@ absl::Status RunParts(const Product& product, cpucuda::ThreadPool& pool, int64_t
   return absl::OkStatus();
 }
 
-// A vector with work for several threads; its elements alone tell how it is cut.
+// Multiplies by a vector with several threads; the division of work depends only on the shape.
 absl::Status RunVector(const Product& product, cpucuda::ThreadPool& pool) {
   const int64_t length = std::max(product.output.rows, product.output.columns);
   if (length > kStrip) return RunStrips(product, pool);
