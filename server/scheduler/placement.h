@@ -4,12 +4,12 @@
 
 namespace stride::scheduler {
 
-// What one device would cost a task now.
+// The cost of a task on one device, as estimated now.
 struct Candidate {
   int device = 0;
   bool suitable = true;       // serves, is of a kind that can run it, and is the pinned one if any
   double queued_seconds = 0;  // expected run time of everything placed there and not finished
-  double transfer_seconds = 0;  // to bring what the device lacks
+  double transfer_seconds = 0;  // to copy the inputs that the device lacks
   double run_seconds = 0;
 };
 
