@@ -212,7 +212,8 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
           PlannedCode& known = planned->codes[target];
           if (module.ok()) {
             known = {.module = *std::move(module), .first_tier = std::move(known.first_tier)};
-          } else if (absl::IsUnavailable(module.status())) {  // much is to be compiled: later
+          } else if (absl::IsUnavailable(
+                         module.status())) {  // too many compilations are pending: try later
             known.ran_by_blocks = kLaunchElements;
             known.requested = false;
           }

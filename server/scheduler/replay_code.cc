@@ -104,7 +104,7 @@ void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target, 
   CompileAll(task.tenant, target, std::move(wanted), /*later=*/true,
              [replay = task.replay, target](TenantTransaction&, std::vector<Module> modules,
                                             absl::Status error) {
-               if (absl::IsUnavailable(error)) {  // the compiler's queue is full: try later
+               if (absl::IsUnavailable(error)) {  // too many compilations are pending: try later
                  replay->by_blocks[target] = {};
                } else if (error.ok()) {
                  auto ready = MakeReady(replay->graph, std::move(modules), ReplayTier());

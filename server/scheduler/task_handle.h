@@ -18,7 +18,7 @@
 
 namespace stride::scheduler {
 
-// The handle of an operation that became a task, or several, or none (a view).
+// The handle of an operation that became one task, several, or none (a view).
 class TaskHandle : public OperationHandle {
  public:
   // The pointers must outlive it.

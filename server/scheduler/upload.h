@@ -14,7 +14,7 @@ namespace stride::scheduler {
 class Upload {
  public:
   virtual ~Upload() = default;
-  // Bytes of the range that were not written yet.
+  // Bytes of the range that were not accepted yet.
   virtual int64_t remaining() const = 0;
   // Appends bytes. Blocks while staging is full, until the deadline given at the start.
   // SIZE_MISMATCH beyond the range.

@@ -20,35 +20,35 @@ struct Lane;
 class WorkerSeats {
  public:
   struct Options {
-    int at_once = 4;  // starts
+    int at_once = 4;  // starts in progress
     // A bound that a failed start has shown is tried again after this.
     absl::Duration lesson_time = absl::Minutes(1);
     // A full device with a lane that has waited longer than this is crowded.
     absl::Duration crowd_patience = absl::Milliseconds(1500);
-    // Between a start that failed for lack and the next one, unless a worker's end comes first;
-    // doubled up to the second.
+    // The pause after a start that failed for lack of resources, unless a worker ends first. It
+    // doubles from the first to the longest.
     absl::Duration first_pause = absl::Milliseconds(50);
     absl::Duration longest_pause = absl::Seconds(1);
   };
-  // A lane's. It neither moves nor ends before this.
+  // The seat of a lane. Its address stays valid as long as this object.
   struct Seat {
     enum class State { kNone, kWaiting, kStarting, kTaken };
     Lane* lane = nullptr;
     int device = 0;
     State state = State::kNone;
-    SteadyTime since;  // it is in this state
+    SteadyTime since;  // the begin of this state
   };
   enum class Lack { kDevice, kMachine };
 
   WorkerSeats(int num_devices, Options options) : options_(options), devices_(num_devices) {}
 
-  // As many as a device's own memory, or the machine, has room for; at least one.
+  // The number of workers that the device's memory, or the machine, has room for; at least one.
   void set_most(int device, int most) { devices_[device].most = most; }
   void set_most_of_all(int most) { most_of_all_ = most; }
   int most(int device, SteadyTime now) const;
   int most_of_all(SteadyTime now) const;
 
-  // Takes the last place in line; the first, where a start of it failed for lack.
+  // Wait takes the last place in line; WaitAgain, after a lack of resources, the first.
   void Wait(Seat& seat, SteadyTime now);
   void WaitAgain(Seat& seat, SteadyTime now);
   // The seat's lane does not wait any more.
@@ -67,11 +67,11 @@ class WorkerSeats {
   // A process is gone: its resources are free.
   void Gone();
 
-  // The first in line that only room is lacking for; null: none. `for_any`: a worker's end on any
-  // device makes room, else one on the same device.
+  // The first seat in line that waits only for room; null: none. `for_any`: the end of a worker on
+  // any device makes room, else only on the same device.
   const Seat* Blocked(SteadyTime now, bool* for_any) const;
   bool waiting() const { return !line_.empty(); }
-  // After this a start is worth a try that was not now; infinite: when something else happens.
+  // The time of the next attempt to start a worker; infinite: only another event allows one.
   SteadyTime next_try(SteadyTime now) const;
 
   int num_taken(int device) const { return devices_[device].num_taken; }
@@ -99,7 +99,7 @@ class WorkerSeats {
   int most_of_all_ = INT_MAX;
   int num_starting_ = 0;
   int num_of_all_ = 0;  // taken and starting
-  Lesson lesson_;       // of the machine
+  Lesson lesson_;       // the machine's
   SteadyTime closed_until_ = SteadyTime::InfinitePast();
   absl::Duration pause_ = absl::ZeroDuration();
 };

@@ -1,4 +1,4 @@
-// Scheduler: workers of lanes, from the wish for one to its end for another's.
+// Scheduler: start and end of the lanes' workers.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -56,7 +56,7 @@ void Scheduler::WaitForWorker(GlobalTransaction& transaction, Lane& lane) {
   BeginStarts(transaction);
 }
 
-// Starts what may start now, and makes room for what waits only for that.
+// Starts the workers that may start now, and ends idle ones for those that wait only for room.
 void Scheduler::BeginStarts(GlobalTransaction& transaction) {
   if (ending_) return;
   const SteadyTime now = core_->Now();
@@ -143,7 +143,7 @@ void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane,
                seats_.Free(lane->seat);
                WorkerDied(transaction, *lane, identity, death);
              } else {
-               MemoryChanged(transaction);  // what it had on the device is free
+               MemoryChanged(transaction);  // its device memory is free now
              }
              BeginStarts(transaction);
            }});
@@ -244,14 +244,14 @@ void Scheduler::EndStart(GlobalTransaction& transaction, Lane& lane, const absl:
   ++lane.num_start_tries;
   lane.start_error = status;
   WakeWaiters(transaction);
-  if (ending_) return;  // a successor may have it done
+  if (ending_) return;  // the next daemon may run these tasks
   const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   for (const auto& task : tasks) {
     if (task->state == TaskState::kPreparing) EndUnrun(transaction, task, status);
   }
 }
 
-// A canary has come back, or could not be sent.
+// A canary has ended, or could not be sent.
 void Scheduler::CanaryEnded(GlobalTransaction& transaction, int device) {
   lanes_.ForEach(transaction, [&](Lane& lane) {
     if (lane.device != device || !std::exchange(lane.awaits_canary, false)) return;
@@ -269,7 +269,7 @@ bool Scheduler::MayEndWorker(const Lane& lane) {
          !lane.growing && lane.num_asking == 0 && lane.num_awaiting == 0;
 }
 
-// Without work, and without any on its way.
+// Whether the lane has no work, present or prepared.
 bool Scheduler::IsIdle(const Lane& lane) {
   return MayEndWorker(lane) && lane.preparing.empty() && !lane.streaming;
 }
@@ -289,7 +289,8 @@ bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> devic
   return true;
 }
 
-// Its arrays stay: their memory is the daemon's. Empty arenas are released.
+// Ends the lane's worker. Arrays stay, since the daemon owns their memory. Empty arenas are
+// released.
 void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   Charge(transaction, lane, 0);
   memory_.Trim(transaction, lane, 0);
@@ -301,8 +302,8 @@ void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });
 }
 
-// Where all are busy and a lane has waited for a turn's length, the lane that has had a worker
-// longest gets no new tasks, and returns the worker when its tasks in flight have ended.
+// If all workers are busy and a lane has waited for `worker_turn`, the lane that has had a worker
+// longest yields. It gets no new tasks, and its worker ends after its tasks in flight.
 void Scheduler::AskToYield(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime before = now - core_->options.worker_turn;
@@ -336,13 +337,13 @@ void Scheduler::StopYielding(GlobalTransaction& transaction) {
   });
 }
 
-// A driver creates contexts one after another, each the slower the more there are.
+// Whether starts slow down with the number of workers: a driver creates contexts one after another.
 bool Scheduler::StartsSlowDown(int device) const {
   return !core_->broker->devices()[device].host_memory();
 }
 
-// Each second: ends workers without work for long and those beyond their device's bound, and gives
-// turns.
+// Called each second: ends long-idle workers and those beyond their device's bound, and makes busy
+// lanes yield.
 void Scheduler::TendWorkers(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime idle_since = now - core_->options.worker_idle_timeout;

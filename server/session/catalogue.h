@@ -97,7 +97,7 @@ class Catalogue {
                      const std::string& id);
   // A handle that stands for nothing is no error.
   void ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session, uint64_t handle);
-  // As an earlier daemon had it.
+  // Adds a session of an earlier daemon.
   void Restore(scheduler::GlobalTransaction& transaction, std::shared_ptr<Session> session);
   std::vector<std::shared_ptr<Session>> CloseExpiredSessions(
       scheduler::GlobalTransaction& transaction, SteadyTime now);
@@ -106,17 +106,17 @@ class Catalogue {
                                                    const TenantId& tenant, const ArrayName& name,
                                                    SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
-  // Whether FindArray would find one; for those who expect that it does not.
+  // Whether FindArray would succeed. It makes no error status, for callers that expect none.
   bool Has(scheduler::TenantTransaction& transaction, const TenantId& tenant,
            const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, RESOURCE_EXHAUSTED beyond the quota;
-  // otherwise stores `array`, whose name is set here. To one that was there before, as an earlier
-  // daemon knew it, no quota applies.
+  // otherwise stores `array` and sets its name. No quota applies to an array that an earlier daemon
+  // accepted.
   enum class Quota { kApplies, kExempt };
   absl::Status AddArray(scheduler::TenantTransaction& transaction, const TenantId& tenant,
                         const ArrayName& name, std::shared_ptr<Array> array, SteadyTime now,
                         Quota quota = Quota::kApplies);
-  // Likewise, under a handle of a session that is in the catalogue.
+  // The same, under a handle of a session that is in the catalogue.
   absl::Status AddArray(scheduler::TenantTransaction& transaction, Session& session,
                         uint64_t handle, std::shared_ptr<Array> array,
                         Quota quota = Quota::kApplies);

@@ -1,4 +1,4 @@
-// The measurements of `stride bench`, one file each. All add rows and end at the first error.
+// The measurements of `stride bench`, one file each. Each adds rows and ends at the first error.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 namespace stride::cli {
 
 struct BenchOptions {
-  int num_calls = 0;                     // turns of what takes microseconds
-  int num_rounds = 0;                    // of what takes longer
-  std::chrono::nanoseconds duration{0};  // of a load of many clients
-  std::vector<int> client_counts;        // rising
-  int64_t bytes = 0;                     // of an array that is moved
-  std::vector<int> stream_counts;        // rising
+  int num_calls = 0;                     // turns of measurements that take microseconds
+  int num_rounds = 0;                    // turns of longer measurements
+  std::chrono::nanoseconds duration{0};  // length of a load of many clients
+  std::vector<int> client_counts;        // in rising order
+  int64_t bytes = 0;                     // size of an array that is moved
+  std::vector<int> stream_counts;        // in rising order
 };
 
 struct BenchSetup {

@@ -8,17 +8,17 @@
 namespace stride::cli {
 namespace {
 
-// Threads that serve the clients' answers: the daemon is to have the others.
+// Threads that handle the clients' answers. The daemon uses the other processors.
 int NumThreads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
 
-// What one number of clients did, over all rounds.
+// The results of one number of clients, over all rounds.
 struct Measured {
   Samples each;     // time for one call of all clients' together, a round
-  Samples latency;  // of a call
-  Samples echo;     // as `each`, of an empty call
-  // Each client over all rounds: in one of them a client of a thousand has few calls.
+  Samples latency;  // time of one call
+  Samples echo;     // as `each`, for an empty call
+  // By client, over all rounds, since one of a thousand clients has few calls in a round.
   std::vector<ClientLoad> clients;
   int64_t num_failed = 0;
   std::string first_error;

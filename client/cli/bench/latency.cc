@@ -8,14 +8,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// All are measured in turns this long, so that a busy moment of the machine meets all.
+// Calls per turn. The measurements alternate in turns, so that other load on the machine affects
+// all of them.
 constexpr int kBlock = 100;
-constexpr auto kLongest = std::chrono::seconds(60);  // of a block
+constexpr auto kLongest = std::chrono::seconds(60);  // limit of a turn
 
 struct Runs {
   Client* client;
   Samples whole;
-  Samples inside;  // acceptance to end, as the daemon tells it
+  Samples inside;  // acceptance to end, as the daemon reports it
 };
 
 Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& context) {

@@ -142,7 +142,8 @@ absl::Status RunParts(const Product& product, cpucuda::ThreadPool& pool, int64_t
   return absl::OkStatus();
 }
 
-// A vector with work for several threads; its elements alone tell how it is cut.
+// A product with a vector as output and work for several threads. Only the shape decides the
+// division, so results do not depend on the number of threads.
 absl::Status RunVector(const Product& product, cpucuda::ThreadPool& pool) {
   const int64_t length = std::max(product.output.rows, product.output.columns);
   if (length > kStrip) return RunStrips(product, pool);
