@@ -6,7 +6,8 @@
 namespace stride::scheduler {
 namespace {
 
-// An estimate: up to this size a move's round to the worker takes longer than reading it from afar.
+// An estimate: up to this size, the round trip of a move through the worker takes longer than a
+// read from the peer.
 constexpr int64_t kMaxPeerReadBytes = 64 << 10;
 
 }  // namespace

@@ -17,13 +17,13 @@
 namespace stride::scheduler {
 namespace {
 
-// A device without memory, or a machine without the means to map more of it.
+// The error of a device without memory, or of a machine that lacks the resources to map more.
 absl::Status NoMemoryFor(const Lane& lane, uint64_t size, uint64_t scratch, uint64_t limit) {
   if (!lane.grow_lack.ok()) return lane.grow_lack;
   return OutOfMemory(lane.description.id(), size, limit, scratch);
 }
 
-// A compiler's refusal, at the field of the launch that is to blame.
+// Adds the field of the launch that is at fault to a compiler's error.
 absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launch) {
   if (!absl::IsInvalidArgument(refusal)) return refusal;
   if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY) {
@@ -46,7 +46,7 @@ bool ReadsOnce(const Task& task) {
   return task.plan().task.has_elementwise() || task.plan().task.has_reduce();
 }
 
-// Whether the task makes the buffer's whole content.
+// Whether the task overwrites the buffer's whole content.
 bool MakesWhole(const Task& task, const store::Buffer& buffer) {
   return std::any_of(task.uses.begin(), task.uses.end(),
                      [&](const Use& use) { return use.buffer.get() == &buffer && use.fresh; });
@@ -151,7 +151,7 @@ bool Scheduler::HaveCode(TenantTransaction& transaction, const std::shared_ptr<T
   return false;
 }
 
-// The loops on which an operation can run before its code is compiled; null: it waits for its code,
+// The loops on which an operation can run before its code is compiled. Null: it waits for its code,
 // or its code was compiled with the product.
 std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Task& task,
                                                                        const std::string& target) {

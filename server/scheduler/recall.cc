@@ -68,9 +68,8 @@ bool LosesWrites(const Task& task, const absl::Status& status) {
 
 }  // namespace
 
-// Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
-// accepted after it, which relied on its result there, carry its error, and so do these arrays
-// for its session.
+// Ends a task that never ran. Arrays that it was to write in place keep their content. Tasks
+// accepted after it that read its result carry its error, and so do these arrays for its session.
 void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                          absl::Status status) {
   if (LosesWrites(*task, status)) {

@@ -33,7 +33,7 @@ inline SteadyTime TimeFrom(int64_t nanos, SteadyTime none) {
 inline constexpr uint32_t kUseRead = 1, kUseWrite = 2, kUseFresh = 4;
 
 void ToRecord(const ArrayInfo& info, recovery::ArrayInfoRecord* out);
-// DATA_LOSS when it describes no array.
+// DATA_LOSS if the record describes no valid array.
 absl::StatusOr<ArrayInfo> InfoFrom(const recovery::ArrayInfoRecord& record);
 
 absl::Status StatusFrom(const google::rpc::Status& status);

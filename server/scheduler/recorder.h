@@ -88,7 +88,7 @@ class Recorder : public session::Catalogue::Observer {
   // The task was sent, was taken back, or has ended.
   void Changed(TenantTransaction& transaction, Task& task);
 
-  // A task that an earlier daemon had sent waits again.
+  // Records that a task which an earlier daemon had sent is no longer dispatched.
   void TakenBack(GlobalTransaction& transaction, const Task& task);
 
   // Stores an arena in the FdStore. The arena may be used only after OK.

@@ -47,7 +47,7 @@ class Recovery {
   bool Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
 
  private:
-  // The journals, parsed.
+  // The records of all journals, parsed.
   struct Books {
     std::map<uint64_t, recovery::SessionRecord> sessions;
     std::map<uint64_t, recovery::ArrayRecord> arrays;

@@ -1,4 +1,4 @@
-// Programs that are one task: their code, their graph in workers, their record in the journal.
+// Programs that run as one task: their code, their graph in workers, their record in the journal.
 #include "server/scheduler/replay.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Scheduler: the code of programs that are one task, in either tier.
+// Scheduler: the code of programs that run as one task, in either tier.
 #include <functional>
 #include <utility>
 

@@ -40,7 +40,7 @@ class Resharding {
     int64_t bytes = info.size_bytes();
     const auto sources = PiecesOf(input, request_.device);
     if (!request_.wanted[0]) {
-      // To one device.
+      // The target is one device.
       Piece target{existing, request_.device >= 0 ? request_.device : sources[0].device};
       if (absl::Status s = runner_.Admit(3 * sources.size(), bytes); !s.ok()) return s;
       auto made = Assemble(input, target, info);

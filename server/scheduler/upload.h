@@ -9,7 +9,7 @@
 
 namespace stride::scheduler {
 
-// One PutArray call in progress. One thread at a time. If it is dropped before Finish, the bytes
+// One PutArray call in progress. One thread at a time. If it is destroyed before Finish, the bytes
 // written so far stay until the lease ends, and count as part of the range.
 class Upload {
  public:

@@ -24,7 +24,7 @@ constexpr double kDeviceReserve = 1.0 / 32;
 constexpr double kHostReserve = 1.0 / 8;
 // Workers sampled in each measurement.
 constexpr int kSamples = 8;
-// Processes and threads of the daemon, its compilers and everything else of its user.
+// Processes and threads of the daemon, its compilers and other programs of its user.
 constexpr int kOtherThreads = 512;
 
 // Weights a new measurement by a quarter, since it varies with the current work.

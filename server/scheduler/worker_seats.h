@@ -51,7 +51,7 @@ class WorkerSeats {
   // Wait takes the last place in line; WaitAgain, after a lack of resources, the first.
   void Wait(Seat& seat, SteadyTime now);
   void WaitAgain(Seat& seat, SteadyTime now);
-  // The seat's lane does not wait any more.
+  // Removes a waiting seat from the line.
   void Leave(Seat& seat);
   // The next seat whose worker may start now; it counts as starting. Null: none may.
   Seat* Begin(SteadyTime now);
@@ -59,7 +59,8 @@ class WorkerSeats {
   void Failed(Seat& seat);
   // The start failed for lack of resources; the current number of workers becomes a bound.
   void Lacked(int device, Lack lack, SteadyTime now);
-  // More lanes want the device than its workers serve in time; `most` is its bound for a while.
+  // The device is crowded: its workers do not serve all lanes in time. `most` becomes its bound for
+  // a while.
   void Crowded(int device, int most, SteadyTime now);
   bool IsCrowded(int device, SteadyTime now) const;
   // The seat's worker ends or has ended.

@@ -21,7 +21,8 @@ constexpr int kMostInACrowd = 16;
 // starts wait for it.
 constexpr int kMostEndsAtOnce = 8;
 
-// A lack of a machine's resource carries the resource's name; a lack of device memory has none.
+// The error for a lack of a machine's resource has the resource's name; that for device memory has
+// none.
 WorkerSeats::Lack LackOf(const absl::Status& status) {
   return MetadataOf(status, "resource").empty() ? WorkerSeats::Lack::kDevice
                                                 : WorkerSeats::Lack::kMachine;
@@ -172,7 +173,7 @@ void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
                                  core_->options.start_patience);
   }
   if (!pause.has_value()) return StartFailed(transaction, lane, why);
-  // Living workers may hold the resources that it lacked. One death may be chance.
+  // Running workers may have the resources that the start lacked. One death may be chance.
   if (lane.num_starts > 1) GiveWay(transaction, lane.device);
   core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
     GlobalTransaction transaction(*core_);
