@@ -41,13 +41,14 @@ inline constexpr int64_t kSmallElements = 1000;
 Operation SmallAdd(const std::string& device);
 inline constexpr int64_t kSmallBytes = kSmallElements * 4;
 
-// A small Run, by a Unix socket also by gRPC, held against the emptiest call that there is.
+// A small Run, compared with the cheapest call; over a Unix socket by gRPC too.
 Result<void> BenchLatency(BenchSetup& setup);
-// Arrays in and out, held against memcpy.
+// Uploads and fetches of arrays, compared with memcpy.
 Result<void> BenchBandwidth(BenchSetup& setup);
-// Small operations in a row, one by one and as a program, held against one call each.
+// Small operations in a row, one by one and as a program, compared with one call each.
 Result<void> BenchOperations(BenchSetup& setup);
-// Many clients at once: each count's calls, held against those of the count before it.
+// Many clients at once: the calls of each number of clients, compared with those of the number
+// before it.
 Result<void> BenchClients(BenchSetup& setup);
 
 }  // namespace stride::cli

@@ -15,7 +15,7 @@ int NumThreads() {
 
 // The results of one number of clients, over all rounds.
 struct Measured {
-  Samples each;     // time for one call of all clients' together, a round
+  Samples each;     // time per call of all clients together, by round
   Samples latency;  // time of one call
   Samples echo;     // as `each`, for an empty call
   // By client, over all rounds, since one of a thousand clients has few calls in a round.
@@ -37,7 +37,7 @@ void Note(const LoadResult& load, Measured& measured) {
     measured.first_error = load.first_error.ToString();
 }
 
-// How alike the clients were served.
+// How evenly the daemon served the clients.
 BenchRow Fairness(const Measured& measured) {
   std::vector<double> rates, periods;
   for (const auto& client : measured.clients) {
@@ -98,7 +98,8 @@ void AddRows(BenchSetup& setup, int num_clients, const Measured& measured, int c
 
 Result<void> BenchClients(BenchSetup& setup) {
   std::map<int, Measured> all;
-  // Round by round through all numbers of clients, so that a busy moment meets them all.
+  // Each round measures all numbers of clients, so that other load on the machine affects all of
+  // them.
   for (int round = 0; round < setup.options.num_rounds; ++round) {
     for (int num_clients : setup.options.client_counts) {
       if (auto measured = MeasureRound(setup, num_clients, all[num_clients]); !measured)

@@ -30,7 +30,7 @@ Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& 
       std::memcpy(&first, reply->values[0].data.data(), sizeof(first));
     if (first != 3.75f)
       return Error{.code = Code::kInternal, .message = "The daemon's sum is wrong"};
-    if (i < 0) continue;  // a first one may compile, and finds cold caches
+    if (i < 0) continue;  // the first call may compile, and finds cold caches
     runs.whole.Add(took);
     runs.inside.Add(reply->timeline.total);
   }
@@ -51,7 +51,7 @@ Result<void> BenchLatency(BenchSetup& setup) {
                                  .num_clients = 1,
                                  .cancellation = setup.context.cancellation()});
   if (!echo) return echo.error();
-  // By a Unix socket the client's own choice is a local connection.
+  // Over a Unix socket a client uses local calls by default.
   const bool two_ways = setup.client.address().starts_with("unix:");
   ConnectOptions without = setup.connection;
   without.local_calls = false;

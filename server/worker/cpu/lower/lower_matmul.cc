@@ -71,8 +71,8 @@ bool IsVector(const Product& product) {
          (product.dtype == DType::kFloat32 || product.dtype == DType::kFloat64);
 }
 
-// A strip of the vector is a product of its own: so many threads as there are, not as many as the
-// library would start, and the same result with any number of them.
+// Computes each strip of the vector as one product, on the pool's threads instead of the library's.
+// The result does not depend on the number of threads.
 absl::Status RunStrips(const Product& product, cpucuda::ThreadPool& pool) {
   SetBlasThreads(1);
   const bool along_row = product.output.rows == 1;
