@@ -43,12 +43,12 @@ struct WorkerOptions {
 };
 
 // A worker process and the thread that reads what it sends. The thread lives until the process is
-// reaped, `died` was called and the worker has no owner (or the broker retires it). So every
-// callback can run on it.
+// reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
+// every callback can run on it.
 class WorkerProcess : public Worker, public ListedWorker {
  public:
-  // Blocks until the process is ready for commands. The returned handle kills the process when it
-  // is released. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
+  // Blocks until the process is ready for commands. The handle that is returned kills the process
+  // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
   static absl::StatusOr<std::shared_ptr<Worker>> Start(WorkerOptions options, Spawner* spawner,
                                                        WorkerList* list);
 

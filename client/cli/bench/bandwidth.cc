@@ -32,7 +32,7 @@ Result<void> Measure(BenchSetup& setup, int num_streams, Bytes& bytes) {
     if (round < 0 && bytes.out != bytes.data)
       return Error{.code = Code::kDataLoss, .message = "What came back is not what was sent"};
     *array = Array();
-    // Waits until the array's memory is free for the next round.
+    // Its memory is free for the next.
     if (auto done = client->Synchronize(setup.context.Call()); !done) return done;
     const auto before = Clock::now();
     std::memcpy(bytes.out.data(), bytes.data.data(), bytes.data.size());

@@ -1,4 +1,4 @@
-// The measurements of `stride bench`, one file each. Each adds rows and ends at the first error.
+// The measurements of `stride bench`, one file each. All add rows and end at the first error.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 namespace stride::cli {
 
 struct BenchOptions {
-  int num_calls = 0;                     // turns of measurements that take microseconds
-  int num_rounds = 0;                    // turns of longer measurements
-  std::chrono::nanoseconds duration{0};  // length of a load of many clients
-  std::vector<int> client_counts;        // in rising order
-  int64_t bytes = 0;                     // size of an array that is moved
-  std::vector<int> stream_counts;        // in rising order
+  int num_calls = 0;                     // turns of what takes microseconds
+  int num_rounds = 0;                    // of what takes longer
+  std::chrono::nanoseconds duration{0};  // of a load of many clients
+  std::vector<int> client_counts;        // rising
+  int64_t bytes = 0;                     // of an array that is moved
+  std::vector<int> stream_counts;        // rising
 };
 
 struct BenchSetup {
@@ -41,14 +41,13 @@ inline constexpr int64_t kSmallElements = 1000;
 Operation SmallAdd(const std::string& device);
 inline constexpr int64_t kSmallBytes = kSmallElements * 4;
 
-// A small Run, compared with the cheapest call; over a Unix socket by gRPC too.
+// A small Run, by a Unix socket also by gRPC, held against the emptiest call that there is.
 Result<void> BenchLatency(BenchSetup& setup);
-// Uploads and fetches of arrays, compared with memcpy.
+// Arrays in and out, held against memcpy.
 Result<void> BenchBandwidth(BenchSetup& setup);
-// Small operations in a row, one by one and as a program, compared with one call each.
+// Small operations in a row, one by one and as a program, held against one call each.
 Result<void> BenchOperations(BenchSetup& setup);
-// Many clients at once: the calls of each number of clients, compared with those of the number
-// before it.
+// Many clients at once: each count's calls, held against those of the count before it.
 Result<void> BenchClients(BenchSetup& setup);
 
 }  // namespace stride::cli

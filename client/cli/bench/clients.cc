@@ -8,17 +8,17 @@
 namespace stride::cli {
 namespace {
 
-// Threads that handle the clients' answers. The daemon uses the other processors.
+// Threads that serve the clients' answers: the daemon is to have the others.
 int NumThreads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
 
-// The results of one number of clients, over all rounds.
+// What one number of clients did, over all rounds.
 struct Measured {
-  Samples each;     // time per call of all clients together, by round
-  Samples latency;  // time of one call
-  Samples echo;     // as `each`, for an empty call
-  // By client, over all rounds, since one of a thousand clients has few calls in a round.
+  Samples each;     // time for one call of all clients' together, a round
+  Samples latency;  // of a call
+  Samples echo;     // as `each`, of an empty call
+  // Each client over all rounds: in one of them a client of a thousand has few calls.
   std::vector<ClientLoad> clients;
   int64_t num_failed = 0;
   std::string first_error;
@@ -37,7 +37,7 @@ void Note(const LoadResult& load, Measured& measured) {
     measured.first_error = load.first_error.ToString();
 }
 
-// How evenly the daemon served the clients.
+// How alike the clients were served.
 BenchRow Fairness(const Measured& measured) {
   std::vector<double> rates, periods;
   for (const auto& client : measured.clients) {
@@ -98,8 +98,7 @@ void AddRows(BenchSetup& setup, int num_clients, const Measured& measured, int c
 
 Result<void> BenchClients(BenchSetup& setup) {
   std::map<int, Measured> all;
-  // Each round measures all numbers of clients, so that other load on the machine affects all of
-  // them.
+  // Round by round through all numbers of clients, so that a busy moment meets them all.
   for (int round = 0; round < setup.options.num_rounds; ++round) {
     for (int num_clients : setup.options.client_counts) {
       if (auto measured = MeasureRound(setup, num_clients, all[num_clients]); !measured)

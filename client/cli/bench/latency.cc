@@ -8,15 +8,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Calls per turn. The measurements alternate in turns, so that other load on the machine affects
-// all of them.
+// All are measured in turns this long, so that a busy moment of the machine meets all.
 constexpr int kBlock = 100;
-constexpr auto kLongest = std::chrono::seconds(60);  // limit of a turn
+constexpr auto kLongest = std::chrono::seconds(60);  // of a block
 
 struct Runs {
   Client* client;
   Samples whole;
-  Samples inside;  // acceptance to end, as the daemon reports it
+  Samples inside;  // acceptance to end, as the daemon tells it
 };
 
 Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& context) {
@@ -30,7 +29,7 @@ Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& 
       std::memcpy(&first, reply->values[0].data.data(), sizeof(first));
     if (first != 3.75f)
       return Error{.code = Code::kInternal, .message = "The daemon's sum is wrong"};
-    if (i < 0) continue;  // the first call may compile, and finds cold caches
+    if (i < 0) continue;  // a first one may compile, and finds cold caches
     runs.whole.Add(took);
     runs.inside.Add(reply->timeline.total);
   }
@@ -51,7 +50,7 @@ Result<void> BenchLatency(BenchSetup& setup) {
                                  .num_clients = 1,
                                  .cancellation = setup.context.cancellation()});
   if (!echo) return echo.error();
-  // Over a Unix socket a client uses local calls by default.
+  // By a Unix socket the client's own choice is a local connection.
   const bool two_ways = setup.client.address().starts_with("unix:");
   ConnectOptions without = setup.connection;
   without.local_calls = false;

@@ -7,8 +7,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSteps = 50;  // steps of the program: an addition and a copy, which no loop fuses
-constexpr int kAhead = 20;  // calls of the program in a row
+constexpr int kSteps = 50;  // of a program: each an addition and a copy, which no loop takes in
+constexpr int kAhead = 20;  // calls of it in a row
 
 ProgramSpec Steps() {
   ProgramSpec spec{.id = "stride-bench-" + std::to_string(getpid()), .inputs = {{.handle = 1}}};

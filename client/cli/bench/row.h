@@ -1,4 +1,4 @@
-// Rows of `stride bench`, in the format that bench/report/row.py reads.
+// What `stride bench` measures, as bench/report/row.py reads it.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace stride::cli {
 
-// Times of one measurement, in seconds. Sorted lazily, at the first query. One thread at a time.
+// Seconds of one thing done many times; sorted once, when the first number of them is asked for.
 class Samples {
  public:
   Samples() = default;
@@ -23,7 +23,7 @@ class Samples {
   }
   void Add(std::chrono::nanoseconds time) { Add(std::chrono::duration<double>(time).count()); }
   size_t count() const { return seconds_.size(); }
-  // The smallest value that at least `share` of the samples do not exceed; 0 without samples.
+  // The smallest value that at least `share` of the samples do not exceed; 0 of no samples.
   double Quantile(double share) const;
   double median() const { return Quantile(0.5); }
   double p99() const { return Quantile(0.99); }
@@ -34,21 +34,20 @@ class Samples {
   mutable bool sorted_ = false;
 };
 
-// All times are seconds, so a ratio above 1 means that ours is slower.
+// All times are seconds, so that a ratio above 1 says that ours is slower.
 struct BenchRow {
   std::string id;  // `clients/10/cpu:0`: stable, for scripts
   std::string what;
   Samples ours;
   std::string baseline_name;
   std::optional<Samples> baseline;
-  // Bytes moved by one turn; 0: negligible.
+  // Bytes moved by one turn; 0: none to speak of.
   int64_t bytes = 0;
-  // Further numbers, such as calls a second.
+  // Numbers beside the times, such as calls a second.
   std::vector<std::pair<std::string, double>> more = {};
 };
 
-// Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; 1 without
-// shares.
+// Jain's index of shares: 1 when all are equal, 1/n when one has everything. 1 of no shares.
 double JainIndex(const std::vector<double>& shares);
 
 Json ToJson(const BenchRow& row);

@@ -9,11 +9,11 @@
 
 namespace stride::cpu {
 
-// The discrete Fourier transform of one length, forward and not scaled: y[k] = sum of x[j] exp(-2
-// pi i j k / n). Passes of radix 4, 2, 3, 5 and other small primes between two buffers; a length
-// with a large prime factor is made a convolution (Bluestein), which is done in double precision.
-// Roots of unity are right to the last place. Made once, then immutable; any thread.
-// docs/decisions/0008 gives the reason for an own implementation.
+// The discrete Fourier transform of one length, forward and not scaled: y[k] = sum of
+// x[j] exp(-2 pi i j k / n). Passes of radix 4, 2, 3, 5 and other small primes between two buffers;
+// a length with a large prime factor is made a convolution (Bluestein), which is done in double
+// precision. Roots of unity are right to the last place. Made once, then immutable; any thread.
+// docs/decisions/0008 tells why it is our own.
 template <typename T>
 class FftPlan {
  public:

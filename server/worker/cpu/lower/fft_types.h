@@ -46,7 +46,7 @@ using FftLanes = typename FftLanesOf<T>::type;
 // A transform as a convolution (fft_plan.h), whose own passes are of double precision.
 struct FftConvolution {
   FftPasses<double> passes;
-  int64_t length = 0, padded = 0;  // that of the line, that of the passes
+  int64_t length = 0, padded = 0;  // of a line, and of the passes
   const Complex<double>*chirp = nullptr, *kernel = nullptr;
 };
 

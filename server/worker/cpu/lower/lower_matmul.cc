@@ -71,8 +71,8 @@ bool IsVector(const Product& product) {
          (product.dtype == DType::kFloat32 || product.dtype == DType::kFloat64);
 }
 
-// Computes each strip of the vector as one product, on the pool's threads instead of the library's.
-// The result does not depend on the number of threads.
+// A strip of the vector is a product of its own: so many threads as there are, not as many as the
+// library would start, and the same result with any number of them.
 absl::Status RunStrips(const Product& product, cpucuda::ThreadPool& pool) {
   SetBlasThreads(1);
   const bool along_row = product.output.rows == 1;
@@ -142,8 +142,7 @@ absl::Status RunParts(const Product& product, cpucuda::ThreadPool& pool, int64_t
   return absl::OkStatus();
 }
 
-// A product with a vector as output and work for several threads. Only the shape decides the
-// division, so results do not depend on the number of threads.
+// A vector with work for several threads; its elements alone tell how it is cut.
 absl::Status RunVector(const Product& product, cpucuda::ThreadPool& pool) {
   const int64_t length = std::max(product.output.rows, product.output.columns);
   if (length > kStrip) return RunStrips(product, pool);

@@ -22,9 +22,9 @@ struct LoweringContext {
   const ArenaTable* arenas;
   const ModuleTable* modules;
   cpucuda::ThreadPool* pool;
-  FftPlanCache* fft_plans;  // used by the compute thread alone
-  const ArenaTable* peers;  // other devices' arenas, for the inputs of elementwise launches
-  PrintedText* printed;     // text of the task, to which work on the compute thread appends
+  FftPlanCache* fft_plans;  // of the compute thread
+  const ArenaTable* peers;  // other devices': for the inputs of elementwise launches
+  PrintedText* printed;     // of the compute thread: the task's text, which work appends to
 };
 
 // Lowers a task to work. On the command loop's thread; accesses no array. One function per kind of
