@@ -13,8 +13,8 @@ struct Candidate {
   double run_seconds = 0;
 };
 
-// The device that is expected to finish the task first; -1: none is suitable. Of equal ones, the
-// first in the list, so callers rotate the list or put a preferred device first.
+// The device that is expected to finish the task first; -1: none is suitable. The first in the list
+// wins among equal ones, so callers rotate the list or put a preferred device first.
 int ChooseDevice(absl::Span<const Candidate> candidates);
 
 }  // namespace stride::scheduler
