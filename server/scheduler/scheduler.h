@@ -427,7 +427,7 @@ class Scheduler {
     std::atomic<int> num_unfinished{0};                   // their number; any thread reads it
     Deadlines deadlines;                                  // those of unfinished_tasks
     SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
-    uint64_t last_order = 0;                              // the last accepted task's
+    uint64_t last_order = 0;                              // of the tasks accepted
     std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
         freed;  // of the tasks that Complete ends now: to be looked at again
     bool evaluating_freed = false;
