@@ -77,8 +77,7 @@ void Stream::Stop(TenantTransaction& transaction) {
   for (const Flying& flying : flying_) scheduler_->Cancel(transaction, flying.task);
 }
 
-// After an error: cancels the pieces in flight and waits for them, since they use this object's
-// buffers.
+// After an error: cancels the pieces in flight and waits for them, so that none outlives the task.
 void Stream::EndAll() {
   {
     GlobalTransaction transaction(*core_);

@@ -16,8 +16,8 @@ namespace stride::scheduler {
 
 // Computes one operation in pieces, since its arrays do not fit its device together. The
 // operation's task holds its place in the order of its arrays and only waits. Each piece is a task
-// of its own on private buffers. The parts of inputs are inline bytes, and the result of a piece is
-// copied into the operation's output in host memory or a file.
+// of its own on private buffers. The parts of inputs are inline bytes. The result of a piece is
+// copied into the operation's output, in host memory or a file.
 //
 // Two pieces are in flight at once, so that one is computed while the bytes of the other are
 // copied. Runs on its own thread, which begins transactions.

@@ -270,7 +270,7 @@ bool Scheduler::MayEndWorker(const Lane& lane) {
          !lane.growing && lane.num_asking == 0 && lane.num_awaiting == 0;
 }
 
-// Whether the lane has no work, present or prepared.
+// Whether the lane has no work in flight or in preparation.
 bool Scheduler::IsIdle(const Lane& lane) {
   return MayEndWorker(lane) && lane.preparing.empty() && !lane.streaming;
 }
