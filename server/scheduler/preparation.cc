@@ -290,8 +290,8 @@ void Scheduler::PrepareWithAll(TenantTransaction& transaction, const std::shared
   });
 }
 
-// The common case of small operations: the lane's arenas have free blocks, and inputs are inline.
-// False: something is missing, and the state is unchanged.
+// The common case of small operations: the device queue's arenas have free blocks, and inputs are
+// inline. False: something is missing, and the state is unchanged.
 bool Scheduler::TakeMemoryAtHand(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                                  const Buffers& lacking) {
   Lane& lane = *task->lane;

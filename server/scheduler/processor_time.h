@@ -8,7 +8,7 @@ namespace stride::scheduler {
 
 // The charge of a CPU device's worker process: the processor time of all its threads, and no less
 // than the run time of its tasks. The source is the kernel's clock of the process, since a worker
-// could misreport its own. For one worker. The transactions that guard its lane guard it.
+// could misreport its own. For one worker. The transactions that guard its device queue guard it.
 class ProcessorTime {
  public:
   // Begins with another worker. No tenant is charged for the time of its start, until now.

@@ -31,7 +31,7 @@ namespace stride::scheduler {
 struct Lane;
 class TenantTransaction;
 
-// Runs a task that is on no lane by means of other tasks, its pieces.
+// Runs a task that is on no device queue by means of other tasks, its pieces.
 class Conductor {
  public:
   virtual ~Conductor() = default;
@@ -124,15 +124,15 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   std::shared_ptr<const broker::CompiledModule> block_loops;  // set: it runs by blocks
   std::shared_ptr<const Replay::Ready> ready;                 // for the device's target
   bool compile_requested = false;
-  bool queued_ready = false;    // in its lane's ready queue
-  bool being_prepared = false;  // in its lane's list of tasks in preparation, between these two
+  bool queued_ready = false;    // in the ready list of its device queue
+  bool being_prepared = false;  // in its device queue's list `preparing`, between these two
   Task *prepared_before = nullptr, *prepared_after = nullptr;
   int num_moves = 0;     // inputs whose move is in flight
   int num_deaths = 0;    // workers that died while it ran
   bool holding = false;  // it has all its memory, and its buffers are pinned
   // Scratch memory on its device, without its buffers. Memory counts it while `holding`.
   uint64_t scratch_bytes = 0;
-  bool waits_memory = false;  // in its lane's memory queue
+  bool waits_memory = false;  // in the memory list of its device queue
   uint64_t memory_turn = 0;   // in the order of entry into memory queues
   // Sequences of its launches in the current worker, zero fills included, and that worker's record.
   uint64_t first_sequence = 0, last_sequence = 0;
@@ -147,7 +147,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   double estimate_seconds = 0;
   double expected_seconds = 0;        // estimate when it was dispatched
   absl::Status early_error;           // the error of a zero fill before its launch
-  std::shared_ptr<Conductor> stream;  // set: kDispatched, on no lane, computed in pieces
+  std::shared_ptr<Conductor> stream;  // set: kDispatched, on no device queue, computed in pieces
 
   // Used by the recorder.
   bool recorded = false;

@@ -25,8 +25,8 @@ class ArrayWriter {
   // Called before Open: the bytes then come from the region by WriteShared, not by Write.
   void ShareRegion(std::shared_ptr<Region> region) { region_ = std::move(region); }
   const Region* region() const { return region_.get(); }
-  // `offset` counts from the start of the allocation. Blocks until the lane has a worker if the
-  // device needs one.
+  // `offset` counts from the start of the allocation. Blocks until the device queue has a worker if
+  // the device needs one.
   absl::Status Open(Lane& lane, const store::Allocation& target, int64_t offset,
                     SteadyTime deadline);
   absl::Status Write(std::string_view bytes);

@@ -11,10 +11,10 @@ namespace stride::scheduler {
 
 struct Lane;
 
-// Decides which lanes have a worker and which wait for one, first come, first served. A device has
-// room for as many workers as its memory holds; all devices together, for as many as the machine's
-// memory, processes and descriptors allow. A failed start lowers these bounds for a while. Few
-// workers start at once, since more would only slow each other down.
+// Decides which device queues have a worker and which wait for one, first come, first served. A
+// device has room for as many workers as its memory holds; all devices together, for as many as the
+// machine's memory, processes and descriptors allow. A failed start lowers these bounds for a
+// while. Few workers start at once, since more would only slow each other down.
 //
 // Only decides: no clock, no lock. Global transactions guard it.
 class WorkerSeats {
@@ -23,14 +23,14 @@ class WorkerSeats {
     int at_once = 4;  // starts in progress
     // A bound that a failed start has shown is tried again after this.
     absl::Duration lesson_time = absl::Minutes(1);
-    // A full device with a lane that has waited longer than this is crowded.
+    // A full device with a device queue that has waited longer than this is crowded.
     absl::Duration crowd_patience = absl::Milliseconds(1500);
     // The pause after a start that failed for lack of resources, unless a worker ends first. It
     // doubles from the first to the longest.
     absl::Duration first_pause = absl::Milliseconds(50);
     absl::Duration longest_pause = absl::Seconds(1);
   };
-  // The seat of a lane. Its address stays valid as long as this object.
+  // The seat of a device queue. Its address stays valid as long as this object.
   struct Seat {
     enum class State { kNone, kWaiting, kStarting, kTaken };
     Lane* lane = nullptr;
@@ -59,8 +59,8 @@ class WorkerSeats {
   void Failed(Seat& seat);
   // The start failed for lack of resources; the current number of workers becomes a bound.
   void Lacked(int device, Lack lack, SteadyTime now);
-  // The device is crowded: its workers do not serve all lanes in time. `most` becomes its bound for
-  // a while.
+  // The device is crowded: its workers do not serve all device queues in time. `most` becomes its
+  // bound for a while.
   void Crowded(int device, int most, SteadyTime now);
   bool IsCrowded(int device, SteadyTime now) const;
   // The seat's worker ends or has ended.

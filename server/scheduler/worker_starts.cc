@@ -1,4 +1,4 @@
-// Scheduler: start and end of the lanes' workers.
+// Scheduler: start and end of the device queues' workers.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -181,8 +181,8 @@ void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
   });
 }
 
-// Other workers have the resources that this start needs. An idle one ends for it now, and the lane
-// is the first to start when a worker ends. This is no evidence against the device.
+// Other workers have the resources that this start needs. An idle one ends for it now, and the
+// device queue is the first to start when a worker ends. This is no evidence against the device.
 void Scheduler::StartLacked(GlobalTransaction& transaction, Lane& lane, const absl::Status& why) {
   const SteadyTime now = core_->Now();
   const WorkerSeats::Lack lack = LackOf(why);
@@ -212,8 +212,8 @@ absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
       absl::Seconds(1), {{"device", device}});
 }
 
-// A canary shows whether the device is to blame, and the lane waits for its result. If the device
-// is not to blame, only this tenant's work fails, and after some tries.
+// A canary shows whether the device is to blame, and the device queue waits for its result. If the
+// device is not to blame, only this tenant's work fails, and after some tries.
 void Scheduler::StartFailed(GlobalTransaction& transaction, Lane& lane, const absl::Status& why) {
   ++lane.num_start_failures;
   GiveWay(transaction, lane.device);
@@ -236,7 +236,7 @@ absl::Status Scheduler::CannotRunNow(const Lane& lane) {
                   absl::Seconds(1));
 }
 
-// No worker will start: work of this lane that needs one ends with `status`.
+// No worker will start: work of this device queue that needs one ends with `status`.
 void Scheduler::EndStart(GlobalTransaction& transaction, Lane& lane, const absl::Status& status) {
   seats_.Leave(lane.seat);
   lane.starting = false;
@@ -270,13 +270,13 @@ bool Scheduler::MayEndWorker(const Lane& lane) {
          !lane.growing && lane.num_asking == 0 && lane.num_awaiting == 0;
 }
 
-// Whether the lane has no work in flight or in preparation.
+// Whether the device queue has no work in flight or in preparation.
 bool Scheduler::IsIdle(const Lane& lane) {
   return MayEndWorker(lane) && lane.preparing.empty() && !lane.streaming;
 }
 
 // Ends the idle worker that was used least recently, of this device or of any. False: there is
-// none. `except`: not this lane's.
+// none. `except`: not this device queue's.
 bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> device,
                         const Lane* except) {
   Lane* least = nullptr;
@@ -290,7 +290,7 @@ bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> devic
   return true;
 }
 
-// Ends the lane's worker. Arrays stay, since the daemon owns their memory. Empty arenas are
+// Ends the device queue's worker. Arrays stay, since the daemon owns their memory. Empty arenas are
 // released.
 void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   Charge(transaction, lane, 0);
@@ -303,8 +303,9 @@ void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });
 }
 
-// If all workers are busy and a lane has waited for `worker_turn`, the lane that has had a worker
-// longest yields. It gets no new tasks, and its worker ends after its tasks in flight.
+// If all workers are busy and a device queue has waited for `worker_turn`, the device queue that
+// has had a worker longest yields. It gets no new tasks, and its worker ends after its tasks in
+// flight.
 void Scheduler::AskToYield(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime before = now - core_->options.worker_turn;
@@ -327,7 +328,7 @@ void Scheduler::AskToYield(GlobalTransaction& transaction) {
 void Scheduler::YieldIfDone(GlobalTransaction& transaction, Lane& lane) {
   if (!lane.yielding || !MayEndWorker(lane)) return;
   EndWorker(transaction, lane);
-  if (!lane.preparing.empty()) StartWorker(transaction, lane);  // after the lanes that wait
+  if (!lane.preparing.empty()) StartWorker(transaction, lane);  // after the device queues that wait
   BeginStarts(transaction);
 }
 
@@ -344,7 +345,7 @@ bool Scheduler::StartsSlowDown(int device) const {
 }
 
 // Called each second: ends long-idle workers and those beyond their device's bound, and makes busy
-// lanes yield.
+// device queues yield.
 void Scheduler::TendWorkers(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime idle_since = now - core_->options.worker_idle_timeout;
