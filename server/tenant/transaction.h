@@ -57,7 +57,7 @@ class TenantTransaction {
   // This transaction if it has all partitions, else null.
   inline GlobalTransaction* global();
   bool is_global() const { return partition_ == kAll; }
-  // Of a transaction that is not global.
+  // The partition of a transaction that is not global.
   int partition() const {
     assert(!is_global());
     return partition_;
@@ -155,7 +155,7 @@ class TenantTransaction {
 };
 
 // The right to read and change everything. It holds the locks of all partitions, so it is a
-// TenantTransaction for every tenant. What belongs to no tenant changes here only.
+// TenantTransaction for every tenant. State of no tenant changes in global transactions only.
 class GlobalTransaction : public TenantTransaction {
  public:
   explicit GlobalTransaction(Core& core);

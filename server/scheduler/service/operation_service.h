@@ -14,7 +14,7 @@
 
 namespace stride::scheduler {
 
-// Operations, and the handles that they write. Thread-safe; callers hold no engine lock. Error
+// Operations, and the handles that they write. Thread-safe; the caller has no transaction. Error
 // fields are relative to the message passed in. `session` is `sessions/{id}`, or empty when the
 // operation uses no handle.
 class OperationService {
