@@ -307,7 +307,7 @@ void Scheduler::Settle(TenantTransaction& transaction) {
   TenantTransaction::Work& work = transaction.work();
   while (!work.empty()) {
     if (!work.freed.empty()) {
-      // What is evaluated may free more, which comes after it.
+      // An evaluated task may free more tasks, which are appended.
       for (size_t i = 0; i < work.freed.size(); ++i) {
         const std::shared_ptr<Task> next = std::move(work.freed[i]);
         Evaluate(transaction, next);

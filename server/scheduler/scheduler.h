@@ -435,7 +435,7 @@ class Scheduler {
     std::atomic<int> num_unfinished{0};                   // their number; any thread reads it
     Deadlines deadlines;                                  // those of unfinished_tasks
     SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
-    uint64_t last_order = 0;                              // of the tasks accepted
+    uint64_t last_order = 0;                              // Task::order of the newest task
   };
   PerPartition<Partition> partitions_;
   Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) {

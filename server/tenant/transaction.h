@@ -119,7 +119,7 @@ class TenantTransaction {
     // Tasks to be evaluated, since something that they waited for has ended. In this order.
     absl::InlinedVector<std::shared_ptr<Task>, 2, PoolAllocator<std::shared_ptr<Task>>> freed;
     absl::InlinedVector<Lane*, 2> pumped;  // device queues that may send tasks; each once
-    absl::InlinedVector<int, 2> devices;   // whose time slices may begin; each once
+    absl::InlinedVector<int, 2> devices;   // devices that may begin a time slice; each once
     bool empty() const { return freed.empty() && pumped.empty() && devices.empty(); }
   };
   Work& work() { return work_; }

@@ -1301,7 +1301,7 @@ TEST_F(EngineTest, ProducerForUnrepeatableTaskIsNotRepeated) {
   v1::Operation in_place = Add(1, 1, 1);
   in_place.mutable_outputs(0)->set_existing(true);
   std::vector<std::shared_ptr<OperationHandle>> tickets;
-  // The second is used by nobody; the third reads what the last has begun to change.
+  // No operation uses the second; the third reads what the last has begun to change.
   for (const v1::Operation& operation :
        {Add(5, 5, 2), Add(5, 5, 4), Add(1, 2, 3), Add(5, 2, 6), in_place}) {
     auto ticket = Submit(operation);
