@@ -12,8 +12,8 @@
 namespace stride::scheduler {
 namespace {
 
-// Longest time until the next look. The timer keeps each request until its time: deadlines of which
-// each is earlier than the last would each leave a request, for as long as a client chooses.
+// Longest time until the next look. The timer keeps each request until its time. A series of ever
+// earlier deadlines would leave a request each, for as long as a client chooses.
 constexpr absl::Duration kFurthestLook = absl::Seconds(1);
 
 absl::Status LateStatus(std::string_view text) {

@@ -140,7 +140,7 @@ class Durability : public session::Catalogue::Observer {
   // A named array of the buffer.
   struct Name {
     std::weak_ptr<session::Array> array;
-    bool on_disk = false;  // has a row, or is about to
+    bool on_disk = false;  // has a row, or is about to get one
   };
   struct Content {
     std::weak_ptr<store::Buffer> buffer;
@@ -218,7 +218,7 @@ class Durability : public session::Catalogue::Observer {
   std::vector<Load> loads_;
   SteadyTime write_failure_told_ = SteadyTime::InfinitePast();
 
-  mutable std::atomic<int64_t> not_written_told_{0};  // seconds since 1970
+  mutable std::atomic<int64_t> not_written_told_{0};  // seconds since boot
   absl::Mutex mutex_;                                 // taken inside a transaction
   std::multimap<SteadyTime, ContentPtr> due_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
