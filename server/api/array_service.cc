@@ -32,7 +32,7 @@ class ReaderWire final : public PutWire {
   explicit ReaderWire(RawStream* stream) : stream_(*stream) {}
 
   bool Read(std::vector<std::string_view>* message, absl::Status* status) override {
-    slices_.clear();  // not to be held while the next is waited for
+    slices_.clear();  // release the message before waiting for the next
     grpc::ByteBuffer buffer;
     if (!stream_.Read(&buffer)) return false;
     if (!told_ && (++num_messages_ > kFewMessages || buffer.Length() > kSmallMessageBytes)) {

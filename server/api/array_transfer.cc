@@ -12,8 +12,8 @@
 namespace stride::api {
 namespace {
 
-// What one call may take of the region before it looks whether its client is still there, and
-// whether its tenant is within its rate.
+// Bytes that a call reads from the region before it checks whether its client is still connected
+// and its tenant within its rate.
 constexpr int64_t kSharedPieceBytes = int64_t{16} << 20;
 
 absl::StatusOr<int64_t> ChunkBytes(const v1::FetchArrayRequest& request) {
@@ -59,7 +59,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
       if (!status.ok()) return status;
       continue;
     }
-    // A tenant beyond its rate is read no faster, and then its client waits.
+    // Reading slows down for a tenant beyond its rate, and then its client waits.
     absl::Duration delay = accounts_->AddUpload(call.tenant(), message->data_bytes);
     if (audit::Record* record = call.Audit()) record->bytes_up += message->data_bytes;
     status = WriteAll(*upload, *message);
@@ -67,7 +67,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
     if (!status.ok()) return status;
   }
   if (!status.ok()) return status;
-  // The end of a stream and its loss look alike; only the first may complete the array.
+  // The end of a stream and its loss look equal; only the end may complete the array.
   if (call.cancelled()) return call.EndOfWait();
   if (upload == nullptr) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header",
@@ -81,7 +81,7 @@ absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
   int64_t offset = chunk.offset(), left = chunk.size();
   do {
     const int64_t size = std::min(left, kSharedPieceBytes);
-    // It ends with the first that is negative, or not within the region.
+    // Ends with the first range that is negative or outside the region.
     if (absl::Status status = upload.WriteShared(offset, size); !status.ok()) return status;
     absl::Duration delay = accounts_->AddUpload(call.tenant(), size);
     if (audit::Record* record = call.Audit()) record->bytes_up += size;
@@ -98,8 +98,8 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayTransfer::WaitForArray
   auto array = arrays_->Get(call.tenant(), request.name());
   if (!array.ok()) return array.status();
   if (array->state() == v1::Array::STATE_PENDING) {
-    // Short waits, to notice a client that went away. Their downloads are dropped: the deadline
-    // that they were given is over too soon.
+    // Short waits detect a disconnected client. Their downloads are dropped, since their deadline
+    // is too early.
     auto ready = WaitFor(call, call.deadline(), [&](SteadyTime deadline) {
       return arrays_->BeginDownload(call.tenant(), request, deadline).status();
     });

@@ -23,7 +23,7 @@ void AddWork(const v1::Timeline& timeline, audit::Record* record) {
     record->device += (record->device.empty() ? "" : ",") + timeline.device();
 }
 
-// Written when the stream and every operation in it have let go.
+// Written when the stream and every operation of the batch have released it.
 class BatchAudit::Batch {
  public:
   Batch(audit::AuditLog* log, audit::Record record) : log_(log), record_(std::move(record)) {
@@ -41,7 +41,7 @@ class BatchAudit::Batch {
     record_.reason = ReasonNameOf(status);
   }
 
-  int64_t num_accepted = 0;  // the stream's thread alone
+  int64_t num_accepted = 0;  // only the stream's thread
 
  private:
   audit::AuditLog* const log_;

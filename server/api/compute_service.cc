@@ -23,7 +23,7 @@ class StreamWire final : public CommandWire {
     return ResponseWriter(&stream_).Write(response);
   }
 
-  // Why there are no more requests, where that is the last one's fault.
+  // The error of the last request, if it ended the stream.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -38,7 +38,7 @@ ComputeServiceAdapter::ComputeServiceAdapter(CallEnvironment* environment,
                                              const ComputeServices& services)
     : RawService(environment), services_(services), run_index_(Asynchronous("ComputeService/Run")) {
   Stream("ComputeService/Execute", [this](Call& call, RawStream* stream) {
-    // Shows the watch of the connection that the daemon takes the messages (stream_bytes.h).
+    // Shows the watch of the connection that the daemon reads the messages (stream_bytes.h).
     stream->SendInitialMetadata();
     StreamWire wire(stream, ByteBudget::Charge(environment_.bytes, call.tenant()));
     absl::Status status = ExecuteStream(&call, services_, &wire).Run();

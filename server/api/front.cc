@@ -38,23 +38,23 @@
 namespace stride::api {
 namespace {
 
-// 4 MiB of payload and what stands around it.
+// 4 MiB of payload and its framing.
 constexpr int kMaxReceiveBytes = (4 << 20) + (64 << 10);
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr int kLeastResetBurst = 100;
-// A connection that says nothing is closed after this.
+// A silent connection is closed after this time.
 constexpr int kHandshakeTimeoutMs = 10000;
 constexpr int kKeepaliveTimeMs = 60000;
 constexpr int kKeepaliveTimeoutMs = 20000;
-// Our clients send no pings of their own; another's may come this often. Each that comes sooner is
-// a strike, and a connection with more than these is ended with GOAWAY (too_many_pings).
+// Our clients send no pings; other clients may send them this often. Each earlier ping is a strike,
+// and a connection with more strikes than this ends with GOAWAY (too_many_pings).
 constexpr int kMinPingIntervalMs = 5000;
 constexpr int kMaxPingStrikes = 2;
-// All that a call says of itself: names, a deadline, a trace. More is refused with
-// RESOURCE_EXHAUSTED before it is looked at.
+// Limit of a call's metadata: names, a deadline, a trace. Larger metadata is RESOURCE_EXHAUSTED
+// before it is read.
 constexpr int kMaxMetadataBytes = 16 << 10;
-// Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which
-// main sets).
+// Uploads are a fifth faster than with the default (measured with
+// GRPC_EXPERIMENTS=-tcp_read_chunks, which main sets).
 constexpr int kReadChunkBytes = 1 << 20;
 
 std::vector<std::string> ServiceNames() {
@@ -124,7 +124,7 @@ class FrontImpl final : public Front {
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
   void OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions);
-  // On the ticket socket's thread.
+  // Runs on the ticket socket's thread.
   absl::StatusOr<TicketSocket::Redeemed> Redeem(std::string_view ticket);
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
   static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
@@ -168,8 +168,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   quota.SetMaxThreads(options.max_threads);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kMaxReceiveBytes);
-  // gRPC 1.51 unpacks a message before it looks at its size: half a megabyte that becomes half a
-  // gigabyte would be taken in whole. Arrays hardly shrink, so nothing is lost.
+  // gRPC 1.51 decompresses a message before it checks its size, so half a megabyte could become
+  // half a gigabyte in memory. Arrays hardly shrink by compression.
   for (grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
@@ -183,7 +183,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   if (options.stream_window_bytes > 0) {
-    // Without the probe the window stays as it is told here.
+    // Without the probe the window stays at this value.
     builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options.stream_window_bytes);
   }
@@ -203,7 +203,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
 
 absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
   if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
-  // Each takes a thread, however short: as with calls in progress, half of them are left to others.
+  // Each call takes a thread, however short it is: as for calls in progress, half of the threads
+  // stay for other clients.
   HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
   HeaderGuard::SetMessageTime(options.message_time);
   if (options.tls.enabled()) {
@@ -237,7 +238,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   return absl::OkStatus();
 }
 
-// A daemon that cannot hand out descriptors serves all the same.
+// A daemon that cannot pass descriptors still serves.
 void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions) {
   auto local = std::find_if(sockets.begin(), sockets.end(), [](const ListeningSocket& socket) {
     return socket.address.kind == Address::Kind::kUnix && !socket.address.path.empty();

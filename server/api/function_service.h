@@ -7,7 +7,7 @@
 
 namespace stride::api {
 
-// The adapter of FunctionService: nothing but decode, call, encode.
+// The adapter of FunctionService: only decodes, calls and encodes.
 class FunctionServiceAdapter final : public RawService<v1::FunctionService::Service> {
  public:
   // Both must outlive the server.

@@ -15,11 +15,11 @@
 
 namespace stride::api {
 
-// grpc.health.v1, telling the present state of the devices rather than a remembered one. Names: ""
-// is the daemon, a `stride.v1.` service can work now, `devices/{id}` is one device. The daemon,
-// ComputeService and JobService need a serving device. All are NOT_SERVING from BeginDrain on.
-// Needs no authentication, so it receives messages of unknown callers. gRPC receives them, and only
-// small ones are parsed. For a request of a newer contract, the known fields decide the answer.
+// grpc.health.v1, which reports the present state of the devices. Names: "" is the daemon, a
+// `stride.v1.` service can work now, `devices/{id}` is one device. The daemon, ComputeService and
+// JobService need a serving device. All are NOT_SERVING from BeginDrain on. Needs no
+// authentication, so it receives messages of unknown callers. gRPC receives them, and only small
+// ones are parsed. For a request of a newer contract, the known fields decide the answer.
 class HealthService final : public grpc::Service {
  public:
   // Both must outlive the server.
@@ -28,7 +28,7 @@ class HealthService final : public grpc::Service {
     AddMethods();
   }
 
-  // For good; watchers are told at once.
+  // Permanent; notifies watchers at once.
   void BeginDrain();
 
  private:
@@ -37,10 +37,10 @@ class HealthService final : public grpc::Service {
   grpc::Status Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* response);
   grpc::Status Watch(grpc::ServerContext* context, const grpc::ByteBuffer& request,
                      grpc::ServerWriter<grpc::ByteBuffer>* writer);
-  // SERVICE_UNKNOWN for a name that is not ours.
+  // SERVICE_UNKNOWN for an unknown name.
   State StateOf(const std::string& name);
   bool SomeDeviceServes();
-  // Until the state may have changed.
+  // Sleeps until the state may have changed.
   void Rest();
 
   CallEnvironment& environment_;

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/operation_handle.h"
+#include "server/scheduler/service/operation_handle.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 

@@ -7,7 +7,7 @@
 
 namespace stride::api {
 
-// The adapter of KernelService: nothing but decode, call, encode.
+// The adapter of KernelService: only decodes, calls and encodes.
 class KernelServiceAdapter final : public RawService<v1::KernelService::Service> {
  public:
   // Both must outlive the server.

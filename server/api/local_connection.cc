@@ -16,20 +16,20 @@
 
 namespace stride::api {
 
-// The frames of a call that has several, from the first one on.
+// Reads the frames of a call with several frames, from the first one on.
 class FrameReader {
  public:
   FrameReader(FrameSocket* socket, const Frame& first, v1::LocalFrame kind, v1::LocalFrame end)
       : socket_(*socket), kind_(kind), end_(end), frame_(first) {}
 
-  // False: the last has come, or `status` says why there is no next.
+  // False: the last frame was read, or `status` says why there is no next.
   bool Next();
   const Frame& frame() const { return frame_; }
   bool Fail(absl::Status status) {
     status_ = std::move(status);
     return false;
   }
-  // Reads and forgets what is left. False: the last one does not come.
+  // Reads and discards the remaining frames. False: the last one does not arrive.
   bool Skip();
 
   // OUT_OF_RANGE: the connection has ended.
@@ -60,13 +60,13 @@ absl::Status Parse(const Frame& frame, const RequestLimits& limits, ByteBudget::
                       message);
 }
 
-// `where`: where in a connection's order of frames it came.
+// `where`: the frame's position in the connection.
 absl::Status WrongKind(std::string_view where) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
                       absl::StrCat("a frame of this kind does not belong ", std::string(where)));
 }
 
-// OK once it has ended, well or not. Otherwise why nobody waits for that any more.
+// Waits for the end of the operation. Returns an error only when the client no longer waits for it.
 absl::Status AwaitEnd(const Call& call, scheduler::OperationHandle& handle) {
   for (;;) {
     const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
@@ -169,7 +169,7 @@ void LocalConnection::Serve() {
     bool more = false;
     try {
       more = ServeOne(*frame);
-    } catch (const std::system_error& error) {  // no thread to be had
+    } catch (const std::system_error& error) {  // no thread available
       Refuse(TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA, error.what(),
                       kRetryDelay));
     }
@@ -180,8 +180,8 @@ void LocalConnection::Serve() {
   socket_.Shutdown();
 }
 
-// Either this sees no call, or Serve sees at the end of its call that it was asked to end. A call
-// that begins in between has been sent already, and can be read in spite of the end.
+// Either this function finds no call in progress, or Serve sees at the end of its call that it must
+// end. A call that begins in between has already been sent, and can still be read.
 void LocalConnection::EndSoon() {
   ending_ = true;
   if (!busy_) socket_.StopReading();
@@ -248,7 +248,7 @@ absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
   bool complete = true;
   if (status.ok()) status = operation.TakeResults(&complete);
   if (status.ok() && !complete) status = operation.ReadTheRest(call.deadline());
-  // Nobody waits for it any more.
+  // The client no longer waits for the operation.
   if (!status.ok() && operation.handle() != nullptr) operation.handle()->Cancel();
   operation.Audit(call);
   return status;

@@ -13,7 +13,7 @@
 namespace stride::api {
 namespace {
 
-// 160 bits, as of a region's ticket.
+// 160 bits, as in a region's ticket.
 constexpr int kTicketBytes = 32;
 
 }  // namespace
@@ -61,7 +61,7 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
 void LocalConnections::Serve(Connections::iterator connection, const TenantId& tenant) {
   connection->Serve();
   gate_.Leave(tenant);
-  Connections over;  // goes without the lock
+  Connections over;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   over.splice(over.end(), connections_, connection);
 }

@@ -20,8 +20,8 @@
 
 namespace stride::api {
 
-// The local connections of all clients, and the tickets that are good for one. Each has a thread;
-// they are bounded, of one tenant and of all. Thread-safe.
+// The local connections of all clients, and their one-time tickets. Each connection has a thread;
+// their number is bounded per tenant and in total. Thread-safe.
 class LocalConnections {
  public:
   static constexpr absl::Duration kTicketLife = absl::Seconds(30);
@@ -31,19 +31,19 @@ class LocalConnections {
     SteadyTime expire_time;
   };
 
-  // The pointers must outlive it. A connection has its place from its ticket on.
+  // The pointers must outlive this object. A ticket already reserves its connection's place.
   LocalConnections(CallEnvironment* environment, const ComputeServices& services,
                    ArrayTransfer* transfer, int max_per_tenant, int max);
   ~LocalConnections();
 
-  // RESOURCE_EXHAUSTED when the caller's tenant, or all, have as many as they may have; UNAVAILABLE
-  // when the daemon stops.
+  // RESOURCE_EXHAUSTED at the limit of the caller's tenant or of all; UNAVAILABLE when the daemon
+  // stops.
   absl::StatusOr<Ticket> Invite(const Call& call, Authenticator::Again authenticate);
-  // The client's end of a new connection, which is served from now on. Once for each ticket. Does
-  // not block.
+  // Returns the client's end of a new connection, which is served from now on. Each ticket works
+  // once. Does not block.
   absl::StatusOr<UniqueFd> Redeem(std::string_view secret);
 
-  // Connections end when their calls do, at `deadline` at the latest. Waits for that.
+  // Ends connections when their calls end, at `deadline` at the latest, and waits for that.
   void Stop(SteadyTime deadline);
 
  private:
@@ -66,7 +66,7 @@ class LocalConnections {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Guest, std::less<>> guests_ ABSL_GUARDED_BY(mutex_);  // by secret
   Connections connections_ ABSL_GUARDED_BY(mutex_);
-  Executor threads_;  // as many as there may be connections
+  Executor threads_;  // as many threads as connections allowed
 };
 
 }  // namespace stride::api

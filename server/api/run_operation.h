@@ -12,31 +12,31 @@
 
 namespace stride::api {
 
-// What a ComputeService.Run does, whatever its request came by. On one thread at a time.
+// The execution of a ComputeService.Run call, over any transport. One thread at a time.
 class RunOperation {
  public:
-  // All must outlive it.
+  // All must outlive this object.
   RunOperation(scheduler::OperationService* operations, const v1::RunRequest* request,
                v1::RunResponse* response)
       : operations_(*operations), request_(*request), response_(*response) {}
 
-  // What can be told from the request alone.
+  // Checks the request alone.
   absl::Status Check() const;
-  // Whether Submit may have to wait for something.
+  // Returns whether Submit may have to wait.
   bool MayWait(absl::Duration upload_delay) const {
     return upload_delay > absl::ZeroDuration() || request_.operation().has_program_call();
   }
-  // Waits for the tenant's upload rate, then submits. Afterwards there may be a handle even on
-  // error; its work is unwanted then.
+  // Waits for the tenant's upload rate, then submits. After an error a handle may still exist; its
+  // work is then unwanted.
   absl::Status Submit(Call& call, absl::Duration upload_delay);
   const std::shared_ptr<scheduler::OperationHandle>& handle() const { return handle_; }
 
-  // Of a handle that is done: returns its error, or writes the results that need no wait into the
+  // For a handle that is done: returns its error, or writes the results that need no wait into the
   // response.
   absl::Status TakeResults(bool* complete);
-  // The values that only a wait can bring.
+  // Reads the values that require a wait.
   absl::Status ReadTheRest(SteadyTime deadline);
-  // The work done into the call's line of the audit log.
+  // Adds the work to the call's line of the audit log.
   void Audit(Call& call) const;
 
  private:

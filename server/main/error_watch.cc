@@ -9,7 +9,7 @@
 namespace stride {
 namespace {
 
-constexpr int kWaitMillis = 200;  // how long the destructor may have to wait
+constexpr int kWaitMillis = 200;  // longest wait of the destructor
 constexpr std::string_view kPrefix = "devices/";
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/gufunc_cores.h"
+#include "server/ops/plan_bodies.h"
 #include "server/ops/program_plan.h"
 #include "server/ops/routine_plan.h"
 #include "server/ops/shape.h"
@@ -209,13 +210,17 @@ class Batcher {
     bool batched = false, into_batched = false;
     for (const OperandField& field : CollectOperands(given))
       batched = batched || IsBatched(*field.operand);
-    for (const v1::Output& output : given.outputs()) {
+    for (const OutputField& field : CollectOutputs(given)) {
+      const v1::Output& output = *field.output;
       if (output.existing()) into_batched = into_batched || known_.at(output.handle()).batched;
     }
     if (batched) {
       if (absl::Status status = CheckTargets(given); !status.ok()) return status;
     }
-    if (given.has_view()) {
+    if (batched || into_batched) {
+      if (absl::Status status = CheckElement(given); !status.ok()) return status;
+    }
+    if (given.has_view() && given.outputs_size() == 1) {
       const uint64_t input = given.view().input().handle(), output = given.outputs(0).handle();
       base_[output] = base_.count(input) > 0 ? base_.at(input) : input;
     }
@@ -246,7 +251,46 @@ class Batcher {
     return absl::OkStatus();
   }
 
-  // What was not replaced stands for itself.
+  // Types the operation for one element of the batch, so that rules can rely on the numbers of its
+  // operands, indices and outputs.
+  absl::Status CheckElement(const Operation& operation) {
+    if (operation.has_kernel_launch() || operation.has_loop() || operation.has_branch())
+      return NoRule(operation);
+    std::vector<Input> inputs, existing;
+    for (const OperandField& field : CollectOperands(operation)) {
+      const Batched* found = Find(*field.operand);
+      inputs.push_back(found == nullptr ? Input() : Input(ElementOf(*found)));
+    }
+    for (const OutputField& field : CollectOutputs(operation)) {
+      const bool is_old = field.output->existing();
+      existing.push_back(is_old ? Input(ElementOf(known_.at(field.output->handle()))) : Input());
+    }
+    return PlanOperation(operation, inputs, existing, functions_).status();
+  }
+  static ArrayInfo ElementOf(const Batched& array) {
+    ArrayInfo element = array.info;
+    if (!array.batched) return element;
+    element.shape.erase(element.shape.begin());
+    element.strides.erase(element.strides.begin());
+    return element;
+  }
+
+  absl::StatusOr<std::vector<ArrayInfo>> ResultsOf(const Operation& operation,
+                                                   const std::vector<Input>& inputs,
+                                                   const std::vector<Input>& existing) {
+    if (operation.has_loop() || operation.has_branch()) {
+      ProgramStep step;
+      step.operation = operation;
+      absl::Status status = PlanBodies(inputs, existing, functions_, &step);
+      if (!status.ok()) return status;
+      return std::move(step.results);
+    }
+    auto plan = PlanOperation(operation, inputs, existing, functions_);
+    if (!plan.ok()) return plan.status();
+    return std::vector<ArrayInfo>(plan->outputs.begin(), plan->outputs.end());
+  }
+
+  // Adds the operation. Operands that no rule replaced refer to the arrays of the same handle.
   absl::Status Finish(Operation& operation, bool batched) {
     std::vector<Input> inputs;
     for (v1::Operand* operand : OperandsOf(&operation)) {
@@ -258,27 +302,28 @@ class Batcher {
       if (!is_new) Replace(operand, known_.at(operand->handle()));
       inputs.emplace_back(raw_.at(operand->handle()));
     }
-    std::vector<Input> existing(static_cast<size_t>(operation.outputs_size()));
+    const std::vector<OutputField> outputs = CollectOutputs(operation);
+    std::vector<Input> existing(outputs.size());
     std::vector<uint64_t> made;
-    for (int j = 0; j < operation.outputs_size(); ++j) {
-      v1::Output* output = operation.mutable_outputs(j);
+    for (size_t j = 0; j < outputs.size(); ++j) {
+      auto* output = const_cast<v1::Output*>(outputs[j].output);
       made.push_back(output->existing() ? 0 : output->handle());
       if (!output->existing()) continue;
-      // Rules that write a view of it have said so.
-      const auto target = targets_.find(j);
+      // Rules that write a view of the target have set it here.
+      const auto target = targets_.find(static_cast<int>(j));
       const Batched& array =
           target != targets_.end() ? target->second : known_.at(output->handle());
       output->set_handle(array.handle);
       existing[j] = array.info;
     }
     targets_.clear();
-    auto plan = PlanOperation(operation, inputs, existing, functions_);
-    if (!plan.ok()) return plan.status();
+    auto results = ResultsOf(operation, inputs, existing);
+    if (!results.ok()) return results.status();
     *result_.add_operations() = std::move(operation);
     for (size_t j = 0; j < made.size(); ++j) {
       if (made[j] == 0) continue;
-      Batched array{made[j], batched, plan->outputs[j]};
-      raw_[made[j]] = plan->outputs[j];
+      Batched array{made[j], batched, (*results)[j]};
+      raw_[made[j]] = (*results)[j];
       if (!batched && forced_.count(made[j]) > 0) {
         auto copied = Repeated(array);
         if (!copied.ok()) return copied.status();
@@ -354,12 +399,13 @@ class Batcher {
       }
       case Operation::kSort: {
         auto* sort = operation->mutable_sort();
+        const size_t rank = Find(sort->input())->rank();
+        if (rank == 0) return NoRule(*operation);
         if (sort->more_keys_size() > 0) {
           if (absl::Status status = OfWholeBatch(operation); !status.ok()) return status;
         }
-        if (Find(sort->input())->rank() == 0) return NoRule(*operation);
         if (!sort->has_axis()) return absl::OkStatus();
-        auto axis = Shifted(sort->axis(), Find(sort->input())->rank(), "sort.axis");
+        auto axis = Shifted(sort->axis(), rank, "sort.axis");
         if (!axis.ok()) return axis.status();
         sort->set_axis(*axis);
         return absl::OkStatus();
@@ -400,7 +446,7 @@ class Batcher {
       case Operation::kOuter:
         return OfOuter(operation);
       case Operation::kScatter:
-        if (operation->scatter().along_axis()) return NoRule(*operation);
+        if (operation->scatter().along_axis()) return OfScatterAlong(operation);
         return OfAssignment(operation, operation->mutable_scatter());
       case Operation::kApplyAt:
         return OfAssignment(operation, operation->mutable_apply_at());
@@ -422,6 +468,10 @@ class Batcher {
         return OfGufunc(operation);
       case Operation::kView:
         return OfView(operation);
+      case Operation::kLinalg:
+        return OfLinalg(operation);
+      case Operation::kFft:
+        return OfFft(operation);
       default:
         return NoRule(*operation);
     }
@@ -472,6 +522,9 @@ class Batcher {
   // Operands broadcast as they would alone; into something of the batch, one of them as a batch.
   absl::Status OfLoop(Operation* operation) {
     size_t rank = RankOf(operation);
+    for (const v1::Output& output : operation->outputs()) {
+      if (output.existing()) rank = std::max(rank, known_.at(output.handle()).rank());
+    }
     if (absl::Status status = AlignTo(operation, [rank](size_t) { return rank; }); !status.ok())
       return status;
     const Operands operands = OperandsOf(operation);
@@ -674,12 +727,35 @@ class Batcher {
     return absl::OkStatus();
   }
 
+  absl::Status OfScatterAlong(Operation* operation) {
+    auto* scatter = operation->mutable_scatter();
+    const size_t rank = known_.at(operation->outputs(0).handle()).rank();
+    auto axis = Shifted(scatter->axis(), rank, "scatter.axis");
+    if (!axis.ok()) return axis.status();
+    scatter->set_axis(*axis);
+    if (!IsBatched(scatter->indices(0))) {
+      const Batched indices = *Find(scatter->indices(0));
+      Shape shape = indices.info.shape;
+      shape.insert(shape.begin(), 1);
+      auto reshaped = Reshaped(indices, shape);
+      if (!reshaped.ok()) return reshaped.status();
+      Replace(scatter->mutable_indices(0), *reshaped);
+    }
+    auto values = WithRank(*Find(scatter->values()), rank);
+    if (!values.ok()) return values.status();
+    Replace(scatter->mutable_values(), *values);
+    return absl::OkStatus();
+  }
+
   // Scatter and ApplyAt, into a target of the batch.
   template <typename Message>
   absl::Status OfAssignment(Operation* operation, Message* message) {
     const Batched target = known_.at(operation->outputs(0).handle());
     auto axis = AxisOf(message->axis(), target.rank(), "axis");
     if (!axis.ok()) return axis.status();
+    for (const v1::Operand& index : message->indices()) {
+      if (Find(index) == nullptr) return NoRule(*operation);
+    }
     const auto count = static_cast<size_t>(message->indices_size());
     if (target.rank() < *axis + count) return NoRule(*operation);
     const bool own_indices = HasBatchedIndex(*message);
@@ -761,6 +837,55 @@ class Batcher {
     return absl::OkStatus();
   }
 
+  // Axes before the last two are a batch of matrices already. A vector on the right of Solve
+  // becomes a column: a matrix of the elements' vectors would be one right side for all.
+  absl::Status OfLinalg(Operation* operation) {
+    auto* linalg = operation->mutable_linalg();
+    if (linalg->operands_size() == 0 || Find(linalg->operands(0))->rank() < 2)
+      return NoRule(*operation);
+    if (linalg->function() != v1::Linalg::FUNCTION_SOLVE || linalg->operands_size() != 2)
+      return absl::OkStatus();
+    const Batched right = *Find(linalg->operands(1));
+    if (right.rank() != 1) return Align(operation);
+    if (!right.batched) return absl::OkStatus();
+    if (operation->outputs(0).existing()) return NoRule(*operation);
+    const size_t rank = Find(linalg->operands(0))->rank();
+    auto left = WithRank(*Find(linalg->operands(0)), rank);
+    if (!left.ok()) return left.status();
+    Shape shape = right.info.shape;
+    shape.push_back(1);
+    auto column = Reshaped(right, shape);
+    if (!column.ok()) return column.status();
+    column = WithRank(*column, rank);
+    if (!column.ok()) return column.status();
+    Replace(linalg->mutable_operands(0), *left);
+    Replace(linalg->mutable_operands(1), *column);
+    auto plan =
+        PlanOperation(*operation, {left->info, column->info}, std::vector<Input>(1), functions_);
+    if (!plan.ok()) return plan.status();
+    Shape result = plan->outputs[0].shape;
+    result.pop_back();
+    return FinishReshaped(operation, {result});
+  }
+
+  absl::Status OfFft(Operation* operation) {
+    auto* fft = operation->mutable_fft();
+    const size_t rank = Find(fft->input())->rank();
+    if (rank == 0) return NoRule(*operation);
+    std::vector<int32_t> axes(fft->axes().begin(), fft->axes().end());
+    if (axes.empty()) {
+      axes.resize(rank);
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    fft->clear_axes();
+    for (int32_t given : axes) {
+      auto axis = Shifted(given, rank, "fft.axes");
+      if (!axis.ok()) return axis.status();
+      fft->add_axes(*axis);
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status OfGufunc(Operation* operation) {
     const v1::Gufunc& gufunc = operation->gufunc();
     const std::string& name = gufunc.function();
@@ -774,16 +899,10 @@ class Batcher {
     const bool placed = !gufunc.axes().empty() || gufunc.has_axis() || gufunc.keep_dims();
     if (!layout.ok() || placed || layout->num_inputs != static_cast<size_t>(gufunc.inputs_size()))
       return NoRule(*operation);
-    // Of one element.
+    // The operands of one element.
     std::vector<Input> elements;
     for (const v1::Operand& operand : gufunc.inputs()) {
-      const Batched* found = Find(operand);
-      ArrayInfo element = found->info;
-      if (found->batched) {
-        element.shape.erase(element.shape.begin());
-        element.strides.erase(element.strides.begin());
-      }
-      elements.emplace_back(std::move(element));
+      elements.emplace_back(ElementOf(*Find(operand)));
     }
     auto cores = ReadCoreRanks(*layout, elements);
     if (!cores.ok()) return cores.status();

@@ -6,8 +6,8 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/transaction.h"
 #include "server/session/array.h"
+#include "server/tenant/transaction.h"
 #include "stride/v1/array.pb.h"
 
 namespace stride::scheduler {

@@ -18,12 +18,12 @@
 #include "server/base/surroundings.h"
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
-#include "server/scheduler/device_account.h"
 #include "server/scheduler/options.h"
-#include "server/scheduler/transaction.h"
 #include "server/session/catalogue.h"
 #include "server/session/tenant_accounts.h"
 #include "server/store/buffer.h"
+#include "server/tenant/device_account.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
 

@@ -15,8 +15,8 @@
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/redeemed_region.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/redeemed_region.h"
 #include "server/session/array.h"
 #include "stride/v1/region_service.pb.h"
 

@@ -7,7 +7,7 @@
 #include "server/base/ids.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
-#include "server/scheduler/transaction.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
 

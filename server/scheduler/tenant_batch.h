@@ -8,12 +8,12 @@
 #include "server/scheduler/array_reader.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
-#include "server/scheduler/submit_batch.h"
-#include "server/scheduler/transaction.h"
+#include "server/scheduler/service/submit_batch.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
 
-// A batch, and the transaction of its tenant in which all of its calls happen.
+// A batch. All of its calls happen in the transaction of the tenant that it owns.
 class TenantBatch final : public SubmitBatch {
  public:
   // All outlive it.

@@ -1,4 +1,4 @@
-#include "server/scheduler/transaction.h"
+#include "server/tenant/transaction.h"
 
 #include "server/base/crash_point.h"
 #include "server/base/surroundings.h"

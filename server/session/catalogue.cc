@@ -7,8 +7,8 @@
 #include "server/base/error.h"
 #include "server/base/status_bytes.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/transaction.h"
 #include "server/session/control_cost.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::session {
 namespace {
@@ -110,7 +110,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(
     scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
     std::string_view field, SteadyTime now) {
-  // What is found was well-formed when it was made.
+  // A name that is found was checked when the session was created.
   if (name.starts_with(kSessions)) {
     auto session = FindSession(transaction, tenant, name.substr(kSessions.size()), now);
     if (session.ok()) return session;
@@ -193,7 +193,7 @@ void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
   for (const auto& part : array.shards->parts) part->tenant = tenant;
 }
 
-// The cost of a handle or a name; its buffer counts itself.
+// Charges the cost of a handle or a name; the buffer charges its own.
 absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array) {
   const size_t num_parts = array.shards != nullptr ? array.shards->parts.size() : 0;
   const auto num_axes = static_cast<int64_t>(array.info->shape.size());

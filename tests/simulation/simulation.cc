@@ -19,7 +19,6 @@
 #include "server/scheduler/service/program_service.h"
 #include "server/scheduler/service/session_service.h"
 #include "server/scheduler/service/tenant_service.h"
-#include "tests/support/one_journal.h"
 
 namespace stride::simulation {
 namespace {
@@ -28,9 +27,9 @@ constexpr int64_t kSizes[] = {8, 16};
 // More than a full device holds of these, or holds at all.
 constexpr int64_t kLargeSizes[] = {400, 1200};
 constexpr int64_t kFullDeviceBytes = 8 << 10;
-constexpr size_t kPiece = 24, kLargePiece = 1000;  // bytes of an upload that come at once
+constexpr size_t kPiece = 24, kLargePiece = 1000;  // bytes of an upload that arrive at once
 constexpr uint64_t kLargeSlot = 512;
-constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
+constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for accepted work
 
 constexpr int64_t kLargestProgram = 100;  // elements
 
@@ -66,7 +65,7 @@ Simulation::~Simulation() {
   if (engine_ != nullptr) StopEngine();
 }
 
-// Some seeds see little go wrong, others nearly everything.
+// Some seeds have few failures, others nearly all.
 void Simulation::ChooseScenario() {
   num_tenants_ = 1 + static_cast<int>(world_.Below(3));
   int num_devices = 1 + static_cast<int>(world_.Below(3));
@@ -96,9 +95,9 @@ void Simulation::ChooseScenario() {
   death_rate_ = sometimes(0.03);
   restart_rate_ = sometimes(0.01);
   model_.excuses().compiler = hazards_.compile_fails > 0;
-  // What clients are in the middle of sending or fetching stays where it is.
+  // Arrays that clients are sending or fetching stay in place.
   model_.excuses().memory = full_ || hazards_.arena_fails > 0;
-  // A copy is given up when the third worker dies over it.
+  // A copy is abandoned when the third worker dies over it.
   model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0 ||
                              hazards_.task_faults > 0 || hazards_.copy_dies > 0 || death_rate_ > 0;
   options_.default_session_ttl = absl::Hours(20);
@@ -123,7 +122,7 @@ void Simulation::StartEngine(std::vector<NamedFd> kept) {
   engine_ = scheduler::Engine::Create(options_, devices_.get(), keeper_.get(), std::move(kept));
 }
 
-// Of one that was killed too: its threads have to end somehow. What it still does reaches nobody.
+// For a killed one too: its threads have to end. Its further actions have no effect.
 void Simulation::StopEngine() {
   bool was_ending = std::exchange(ending_, true);
   tickets_.clear();
@@ -144,7 +143,7 @@ void Simulation::Point(const char* what) {
   if (points_to_death_-- > 0) return;
   killed_ = true;
   world_.Note("the daemon is killed ", what);
-  // Nobody ends its workers before the next one: they go on with all that they were sent.
+  // Its workers run on until the next daemon: they process everything sent.
   if (world_.Chance(0.5)) devices_->GoOnAlone();
   left_ = keeper_->Copy();
   devices_->Vanish();
@@ -159,7 +158,6 @@ void Simulation::Restart() {
     op->restarted = true;
     if (!op->of_job) op->outcome = Outcome::kUnknown;
   }
-  if (world_.Chance(0.1)) left_ = testing::WithOneJournal(std::move(left_));
   keeper_ =
       std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
   ended_jobs_.clear();
@@ -175,7 +173,7 @@ void Simulation::Restart() {
   AfterRestart();
 }
 
-// What became of the request that was under way?
+// The outcome of the request in flight is unknown.
 void Simulation::AfterRestart() {
   if (!unanswered_.has_value()) return;
   Unanswered last = std::move(*unanswered_);
@@ -195,7 +193,7 @@ void Simulation::AfterRestart() {
   bool there = !last.array.empty() && engine_->arrays().Get(Id(last.op->tenant), last.array).ok();
   if (there) return;
   if (last.array.empty()) {
-    last.op->stop_asked = true;  // it may or may not have been accepted
+    last.op->stop_asked = true;  // it may have been accepted
     return;
   }
   model_.Undo(last.op);
@@ -243,7 +241,7 @@ Simulation::Session* Simulation::AnySession() {
   return it->second.get();
 }
 
-// Of the session, or of its tenant; of so many elements, where that is said.
+// Resources of the session, or of its tenant; with so many elements, if given.
 std::optional<Simulation::Named> Simulation::AnyArray(Session& session, int64_t count) {
   std::vector<Named> all;
   for (auto& [handle, array] : session.arrays) {
@@ -281,7 +279,7 @@ void Simulation::Open() {
   v1::CreateSessionRequest request;
   request.set_session_id(id);
   auto made = engine_->sessions().Create(Id(tenant), request);
-  if (killed_) return;  // if it was made, nobody uses it
+  if (killed_) return;  // if it was created, no operation uses it
   if (!made.ok()) world_.Fail("no session: ", Text(made.status()));
   auto session = std::make_unique<Session>();
   session->tenant = tenant;
@@ -295,7 +293,7 @@ void Simulation::CloseSession() {
   Session* session = AnySession();
   if (session == nullptr) return;
   world_.Note(session->name, " ends");
-  // Its queued work never runs, whatever it was to write, nor do its uploads go on.
+  // Its queued work never runs, whatever its outputs, and its uploads end.
   for (const auto& [id, op] : model_.ops()) {
     if (op->outcome != Outcome::kDone && op->session == session->name) op->stop_asked = true;
   }
@@ -357,7 +355,7 @@ void Simulation::Upload() {
     --num_calls_;
     if (killed_ || ending_ || life != life_) return;
     if (op->outcome != Outcome::kPending) return;
-    // What came of it is in the array: complete, or to be gone on with until its lease ends.
+    // The outcome is in the array: complete, or resumable until its lease ends.
     if (status.ok()) {
       model_.Ended(op, status);
     } else {
@@ -376,7 +374,7 @@ void Simulation::Overwrite() {
   if (!array.has_value() || array->array->view.stride != 1 || array->array->view.count == 1 ||
       array->array->view.buffer->now == nullptr)
     return;
-  // What its own upload has not finished is gone on with, not overwritten.
+  // Its own unfinished upload is resumed, not overwritten.
   const OpPtr& last = array->array->view.buffer->now->op;
   if (last != nullptr && last->outcome != Outcome::kDone) return;
   OpPtr op = model_.Make(Op::Kind::kOverwrite, session->tenant);
@@ -420,7 +418,7 @@ void Simulation::SetOperand(const Named& array, v1::Operand* operand) {
   }
 }
 
-// The same result by a program of several steps, which the next call of it finds planned.
+// The same result by a program of several steps, which its next call finds planned.
 void Simulation::MakeProgram(const OpPtr& op, v1::Operation* operation) {
   v1::CreateProgramRequest request;
   request.set_program_id(absl::StrCat("p", op->id));
@@ -524,7 +522,7 @@ void Simulation::Compute() {
   OpPtr op = model_.Make(kind, session->tenant);
   op->session = session->name;
   if (world_.Chance(0.15)) {
-    // Of whole nanoseconds, like everything that is kept.
+    // Whole nanoseconds, like every stored time.
     SteadyTime deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
     op->deadline =
         SteadyTime::SinceBoot(absl::Nanoseconds(absl::ToInt64Nanoseconds(deadline.since_boot())));
@@ -556,8 +554,8 @@ void Simulation::Compute() {
     op->out = {std::make_shared<Buffer>(), 0, 1, count};
     op->out.buffer->tenant = session->tenant;
     operation = OperationFor(op, inputs);
-    // One that is larger than a device runs step by step, and what its steps end with is no single
-    // error.
+    // A program larger than a device runs step by step, and may end with the errors of several
+    // steps.
     if (kind == Op::Kind::kCombine && count <= kLargestProgram && world_.Chance(0.3))
       MakeProgram(op, &operation);
     if (killed_) return;
@@ -565,7 +563,7 @@ void Simulation::Compute() {
   }
   const bool calls = operation.has_program_call();
   Send(op, *session, operation, array, forget);
-  // What it is called with keeps the plan.
+  // The arrays of its call keep the plan.
   if (!killed_ && calls && world_.Chance(0.7))
     engine_->programs().Delete(Id(op->tenant), operation.program_call().program()).IgnoreError();
 }
@@ -634,7 +632,7 @@ void Simulation::MakeView() {
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
   auto ticket = engine_->operations().Submit(Id(session->tenant), session->name, operation,
                                              SteadyTime::InfiniteFuture());
-  if (killed_) return;  // nobody asks for it any more, but it may be there
+  if (killed_) return;  // no operation requests it any more, but it may exist
   if (ticket.ok()) {
     session->arrays[handle] = {made};
     return;
@@ -686,7 +684,7 @@ void Simulation::BeginFetch() {
   fetches_.push_back({*std::move(fetch), what, version, array.view});
 }
 
-// Those that can be had without waiting for tasks.
+// Arrays that are available without waiting for tasks.
 void Simulation::ReadFetches() {
   if (fetches_.empty() || killed_) return;
   size_t index = world_.Below(fetches_.size());
@@ -835,7 +833,7 @@ void Simulation::CreateJob() {
     return;
   }
   world_.Note(job.name, " is refused: ", Text(created.status()));
-  // Nothing of it was done.
+  // The request had no effect.
   bool explained = false;
   for (const OpPtr& op : job.ops) {
     op->outcome = Outcome::kUnknown;
@@ -863,7 +861,7 @@ void Simulation::CancelJob() {
   if (!cancelled.ok()) world_.Fail("a job cannot be cancelled: ", Text(cancelled.status()));
 }
 
-// Every accepted job is there, and ends once.
+// Every accepted job exists, and ends once.
 void Simulation::CheckJobs() {
   for (const std::string& name : std::exchange(ended_jobs_, {})) {
     auto it = jobs_.find(name);
@@ -887,13 +885,13 @@ void Simulation::CheckJobs() {
         model_.Ended(op, absl::OkStatus());
       } else {
         op->outcome = Outcome::kUnknown;
-        op->stop_asked = true;  // the others go when one has failed
+        op->stop_asked = true;  // the others are dropped when one has failed
       }
     }
   }
 }
 
-// Operations whose answer went with a daemon: their new arrays tell how they ended.
+// Operations whose response was lost with a daemon: their new arrays report their outcome.
 void Simulation::Resolve() {
   auto look = [this](const std::string& tenant, const std::string& name, const Array& array) {
     if (killed_) return;
@@ -906,7 +904,7 @@ void Simulation::Resolve() {
     if (got->state() == v1::Array::STATE_FAILED) {
       absl::Status status = StatusOf(*got);
       OpPtr op = version->op;
-      if (op != nullptr && op->outcome == Outcome::kPending) return;  // told in a moment
+      if (op != nullptr && op->outcome == Outcome::kPending) return;  // reported soon after
       model_.CheckError(name, version, status);
     }
     OpPtr op = version->op;
@@ -923,7 +921,7 @@ void Simulation::Resolve() {
   }
 }
 
-// A tenant asks for what another owns.
+// A tenant requests resources of another.
 void Simulation::Trespass() {
   if (num_tenants_ < 2) return;
   Session* session = AnySession();
@@ -1010,7 +1008,7 @@ void Simulation::Act() {
   }
 }
 
-// What must be done once something has happened.
+// Actions required after some events.
 void Simulation::Settle() {
   if (killed_) Restart();
   Point("between two events");
@@ -1024,7 +1022,7 @@ void Simulation::Step() {
   Settle();
 }
 
-// Everything that was accepted ends, whatever went wrong before.
+// Everything accepted ends, whatever failed before.
 void Simulation::Quiesce(const char* when) {
   Hazards hazards = std::exchange(hazards_, {});
   for (size_t i = 0; i < descriptions_.size(); ++i) devices_->set_ill(static_cast<int>(i), false);
@@ -1044,7 +1042,7 @@ void Simulation::Quiesce(const char* when) {
       world_.Fail(when, ": these never end:", what, ", calls: ", num_calls_);
     }
   }
-  // Uploads that were left alone until their lease has ended.
+  // Uploads that were abandoned until their lease has ended.
   Resolve();
   model_.Verify();
   while (world_.failure().empty() && !fetches_.empty()) {
@@ -1074,7 +1072,7 @@ void Simulation::ReleaseAll() {
     if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
   }
   jobs_.clear();
-  // Sessions that were made by a call whose answer never came.
+  // Sessions created by a call whose response never came.
   for (int i = 0; i < next_name_; ++i) {
     for (int tenant = 0; tenant < num_tenants_; ++tenant) {
       engine_->sessions()
@@ -1149,7 +1147,7 @@ Simulation::Result Simulation::Run() {
     SteadyTime next = world_.Now() + pause;
     while (world_.failure().empty() && world_.Comes(next)) Step();
     if (i % 50 == 49) Resolve();
-    // Nothing may follow from it.
+    // No behaviour may depend on it.
     if (i % 30 == 29) world_.StepWallClock(kWallSteps[i / 30 % std::size(kWallSteps)]);
     if (i % 400 == 399) Quiesce("in between");
   }

@@ -53,7 +53,7 @@ class NoPrograms : public scheduler::ProgramService {
   absl::Status Delete(const TenantId&, const std::string&) override;
 };
 
-// What the accounts say.
+// Describes tenants from their accounts.
 class FakeTenants : public scheduler::TenantService {
  public:
   explicit FakeTenants(session::TenantAccounts* accounts) : accounts_(accounts) {}

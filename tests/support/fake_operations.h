@@ -62,7 +62,8 @@ class FakeOperations : public scheduler::OperationService {
     bool held = false;
     std::optional<absl::Status> next_submit;
     std::optional<absl::Status> next_work;
-    std::multimap<const scheduler::OperationHandle*, Callback> callbacks;  // of unfinished work
+    std::multimap<const scheduler::OperationHandle*, Callback>
+        callbacks;  // callbacks of unfinished work
     std::vector<std::string> tenants;
     int submitted = 0;
     int cancelled = 0;

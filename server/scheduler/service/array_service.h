@@ -8,15 +8,15 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/download.h"
-#include "server/scheduler/upload.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 #include "stride/v1/array_service.pb.h"
 
 namespace stride::scheduler {
 
-// Arrays by name, and transfers of their bytes. Thread-safe; callers hold no engine lock. A name of
-// another tenant is NOT_FOUND, as one that does not exist. Error fields are relative to the message
-// passed in.
+// Arrays by name, and transfers of their bytes. Thread-safe; the caller has no transaction. A name
+// of another tenant is NOT_FOUND, as one that does not exist. Error fields are relative to the
+// message passed in.
 class ArrayService {
  public:
   virtual ~ArrayService() = default;

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "server/base/steady_time.h"
-#include "server/scheduler/spill_sample.h"
+#include "server/scheduler/service/spill_sample.h"
 #include "stride/v1/device_service.pb.h"
 
 namespace stride::scheduler {
 
-// The devices of the daemon, their health and their load. Thread-safe; callers hold no engine lock.
-// Only AwaitHealth blocks for more than the lock.
+// The devices of the daemon, their health and their load. Thread-safe; the caller has no
+// transaction. Only AwaitHealth blocks for more than the lock.
 class DeviceService {
  public:
   virtual ~DeviceService() = default;

@@ -7,14 +7,14 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/operation_handle.h"
-#include "server/scheduler/submit_batch.h"
+#include "server/scheduler/service/operation_handle.h"
+#include "server/scheduler/service/submit_batch.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
 namespace stride::scheduler {
 
-// Operations, and the handles that they write. Thread-safe; callers hold no engine lock. Error
+// Operations, and the handles that they write. Thread-safe; the caller has no transaction. Error
 // fields are relative to the message passed in. `session` is `sessions/{id}`, or empty when the
 // operation uses no handle.
 class OperationService {

@@ -9,13 +9,13 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/redeemed_region.h"
+#include "server/scheduler/service/redeemed_region.h"
 #include "stride/v1/region_service.pb.h"
 
 namespace stride::scheduler {
 
 // Memory shared with clients of this host: regions, and the memory of mapped arrays. Thread-safe;
-// callers hold no engine lock. A name of another tenant is NOT_FOUND, as one that does not exist.
+// the caller has no transaction. A name of another tenant is NOT_FOUND, as one that does not exist.
 class RegionService {
  public:
   virtual ~RegionService() = default;

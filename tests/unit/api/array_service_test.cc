@@ -70,7 +70,7 @@ class ArrayServiceTest : public ::testing::Test {
   std::unique_ptr<v1::ArrayService::Stub> stub_ = v1::ArrayService::NewStub(server_.Connect());
 };
 
-TEST_F(ArrayServiceTest, BytesGoUpAndComeBack) {
+TEST_F(ArrayServiceTest, PutThenFetchReturnsTheBytes) {
   for (size_t size : {0u, 1u, 100u, 70000u, 9u << 20}) {
     std::string bytes = Pattern(size);
     std::vector<v1::PutArrayRequest> messages = {Header("1", static_cast<int64_t>(size))};
@@ -94,7 +94,7 @@ TEST_F(ArrayServiceTest, BytesGoUpAndComeBack) {
   EXPECT_EQ(server_.engine().arrays().num_open_uploads(), 0);
 }
 
-TEST_F(ArrayServiceTest, ChunkBytesAreObeyed) {
+TEST_F(ArrayServiceTest, FetchRespectsChunkBytes) {
   server_.engine().arrays().PutBytes("sessions/s/arrays/1", Pattern(1000));
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/1");
@@ -115,7 +115,7 @@ struct PutCase {
 
 class PutErrorTest : public ArrayServiceTest, public ::testing::WithParamInterface<PutCase> {};
 
-TEST_P(PutErrorTest, NamesTheField) {
+TEST_P(PutErrorTest, PutErrorNamesTheField) {
   v1::PutArrayResponse response;
   grpc::Status status = Put(GetParam().messages, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         PutCase{"EngineRefuses", {WithoutShape()}, "header.spec.shape", "INVALID_FIELD"}),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(ArrayServiceTest, FetchErrors) {
+TEST_F(ArrayServiceTest, FetchErrorsAreReported) {
   std::string bytes;
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/404");
@@ -159,7 +159,7 @@ TEST_F(ArrayServiceTest, FetchErrors) {
   }
 }
 
-TEST_F(ArrayServiceTest, AnAbandonedUploadIsDroppedUnfinished) {
+TEST_F(ArrayServiceTest, AbandonedUploadIsDropped) {
   grpc::ClientContext context;
   v1::PutArrayResponse response;
   auto writer = stub_->PutArray(&context, &response);
@@ -172,7 +172,7 @@ TEST_F(ArrayServiceTest, AnAbandonedUploadIsDroppedUnfinished) {
   EXPECT_EQ(server_.engine().arrays().BytesOf("sessions/s/arrays/9"), "");
 }
 
-TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
+TEST_F(ArrayServiceTest, FetchOfPendingArrayEndsAtDeadline) {
   server_.engine().operations().Hold();
   v1::Operation operation;
   operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("late");
@@ -201,7 +201,7 @@ TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
   later.join();
 }
 
-TEST(BulkLimitTest, TooManyStreamsAreToldWhenToComeBack) {
+TEST(BulkLimitTest, TooManyStreamsGetRetryDelay) {
   FrontOptions options;
   options.max_bulk_streams = 1;
   TestServer server(options);

@@ -36,7 +36,7 @@ class Commands {
     command->mutable_operation()->add_outputs()->set_handle(to);
     return *this;
   }
-  // A copy that comes back with its answer.
+  // A copy whose bytes return with its command result.
   Commands& Return(uint64_t from) {
     v1::Command* command = Add();
     command->mutable_operation()->mutable_copy()->mutable_input()->set_handle(from);
@@ -72,7 +72,7 @@ class ExecuteTest : public ::testing::Test {
 
   void TearDown() override { server_.engine().operations().LetGo(); }
 
-  // The next `count` results, in the order they came.
+  // The next `count` results, in order of arrival.
   std::vector<v1::CommandResult> Read(Stream& stream, size_t count) {
     std::vector<v1::CommandResult> results;
     v1::ExecuteResponse response;
@@ -100,7 +100,7 @@ class ExecuteTest : public ::testing::Test {
   std::unique_ptr<v1::ComputeService::Stub> stub_ = v1::ComputeService::NewStub(server_.Connect());
 };
 
-TEST_F(ExecuteTest, AChainCostsOneRoundTrip) {
+TEST_F(ExecuteTest, ChainTakesOneRoundTrip) {
   Commands commands;
   commands.Store(1, "abc").Copy(1, 2).Fetch(2).Release(1).Fetch(1);
   auto results = RunAll(commands);
@@ -112,7 +112,7 @@ TEST_F(ExecuteTest, AChainCostsOneRoundTrip) {
   EXPECT_EQ(DetailsOf(results[4].status()).info.reason(), "ARRAY_NOT_FOUND");
 }
 
-TEST_F(ExecuteTest, AnErrorOfOneCommandStopsNoOther) {
+TEST_F(ExecuteTest, CommandErrorDoesNotStopOthers) {
   Commands commands;
   commands.Copy(404, 1).Store(2, "x");
   commands.Add();
@@ -131,7 +131,7 @@ TEST_F(ExecuteTest, AnErrorOfOneCommandStopsNoOther) {
   EXPECT_EQ(results[6].results(0).inline_array().data(), "x");
 }
 
-TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
+TEST_F(ExecuteTest, WaitDelaysResultsButNotAcceptance) {
   server_.engine().operations().Hold();
   Commands commands;
   commands.Store(1, "a").Store(2, "b", true).Store(3, "c").Store(4, "d");
@@ -154,7 +154,7 @@ TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
+TEST_F(ExecuteTest, InlineResultArrivesWithItsCommandResult) {
   for (bool at_once : {true, false}) {
     SCOPED_TRACE(at_once);
     server_.engine().operations().SetReadsAtOnce(at_once);
@@ -181,7 +181,7 @@ TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
   }
 }
 
-TEST_F(ExecuteTest, AnInlineResultThatDoesNotFitItsAnswerIsCancelled) {
+TEST_F(ExecuteTest, OversizedInlineResultIsCancelled) {
   server_.engine().operations().Hold();
   Commands commands;
   commands.Store(1, std::string(3 << 20, 'x')).Copy(1, 2);
@@ -196,7 +196,7 @@ TEST_F(ExecuteTest, AnInlineResultThatDoesNotFitItsAnswerIsCancelled) {
   EXPECT_EQ(server_.engine().operations().num_cancelled(), 1);
 }
 
-TEST_F(ExecuteTest, AnInlineResultOfWorkThatFailsIsItsError) {
+TEST_F(ExecuteTest, InlineResultOfFailedWorkIsItsError) {
   server_.engine().operations().FailNextWork(MakeError(
       absl::StatusCode::kOutOfRange, v1::ERROR_REASON_DATA_OUT_OF_RANGE, "beyond the end"));
   Commands commands;
@@ -210,8 +210,8 @@ TEST_F(ExecuteTest, AnInlineResultOfWorkThatFailsIsItsError) {
   EXPECT_EQ(results[1].status().code(), grpc::StatusCode::OUT_OF_RANGE);
 }
 
-// What ends soon is answered in one message with what was there before.
-TEST_F(ExecuteTest, AnAnswerThatComesSoonTakesTheOthersAlong) {
+// A command that ends soon shares one message with earlier results.
+TEST_F(ExecuteTest, PromptResultsShareOneMessage) {
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   for (int turn = 0, together = 0; together == 0; ++turn) {
@@ -231,7 +231,7 @@ TEST_F(ExecuteTest, AnAnswerThatComesSoonTakesTheOthersAlong) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
+TEST_F(ExecuteTest, SynchronizeReportsFirstError) {
   server_.engine().operations().Hold();
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
@@ -257,9 +257,9 @@ TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// The release is taken before the fetch is answered, and must not take the array away from it; nor
-// does the fetch hold back what follows it.
-TEST_F(ExecuteTest, AFetchIsBoundWhenItIsTaken) {
+// The release is accepted before the fetch is done. It must not take the array from the fetch, and
+// the fetch must not delay later commands.
+TEST_F(ExecuteTest, FetchIsBoundAtAcceptance) {
   server_.engine().operations().Hold();
   Commands commands;
   commands.Store(1, "kept").Fetch(1).Release(1).Store(1, "again");
@@ -301,7 +301,7 @@ TEST_F(ExecuteTest, UnansweredCommandsAreBounded) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(ExecuteTest, ABrokenStreamCancelsNothing) {
+TEST_F(ExecuteTest, BrokenStreamCancelsNoWork) {
   server_.engine().operations().Hold();
   {
     grpc::ClientContext context;
@@ -329,7 +329,7 @@ struct StreamErrorCase {
 class StreamErrorTest : public ExecuteTest,
                         public ::testing::WithParamInterface<StreamErrorCase> {};
 
-TEST_P(StreamErrorTest, EndsTheStream) {
+TEST_P(StreamErrorTest, InvalidRequestEndsTheStream) {
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   for (const auto& request : GetParam().requests) stream->Write(request);

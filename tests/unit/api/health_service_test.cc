@@ -43,7 +43,7 @@ class HealthServiceTest : public ::testing::Test {
   std::unique_ptr<grpc::health::v1::Health::Stub> stub_;
 };
 
-TEST_F(HealthServiceTest, TellsTheDevicesTruth) {
+TEST_F(HealthServiceTest, ReportsDeviceHealth) {
   EXPECT_EQ(StateOf(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::SERVING);
   devices_.SetState(0, v1::Device::STATE_NOT_SERVING);
@@ -63,7 +63,7 @@ TEST_F(HealthServiceTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(Check("nobody", &state).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(HealthServiceTest, WatchTellsChangesAndDrainAtOnce) {
+TEST_F(HealthServiceTest, WatchReportsChangesAndDrainAtOnce) {
   grpc::ClientContext context;
   HealthCheckRequest request;
   request.set_service("devices/cpu:0");

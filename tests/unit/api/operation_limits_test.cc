@@ -9,7 +9,7 @@ namespace {
 
 using ops::testing::FieldOf;
 
-TEST(OperationLimitsTest, ListsThatNoOperationNeedsAreRefused) {
+TEST(OperationLimitsTest, OverlongListsAreRefused) {
   v1::Operation operation;
   for (int i = 0; i < 256; ++i) operation.mutable_view()->add_steps();
   EXPECT_TRUE(CheckCounts(operation).ok());
@@ -23,7 +23,7 @@ TEST(OperationLimitsTest, ListsThatNoOperationNeedsAreRefused) {
   EXPECT_FALSE(CheckCounts(operation).ok());
 }
 
-TEST(OperationLimitsTest, TheListIsNamed) {
+TEST(OperationLimitsTest, ErrorNamesTheList) {
   v1::Operation ufunc, reduction, launch, member;
   for (int i = 0; i < 4097; ++i) ufunc.mutable_ufunc()->add_inputs();
   for (int i = 0; i < 65; ++i) reduction.mutable_reduction()->add_more_inputs();

@@ -21,7 +21,7 @@ class OperationLogTest : public ::testing::Test {
   std::shared_ptr<OperationLog> log_ = OperationLog::Create();
 };
 
-TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
+TEST_F(OperationLogTest, WaitsOnlyForEarlierOperations) {
   log_->Accepted(*Submit());
   uint64_t before = log_->Mark();
   operations_.Hold();
@@ -32,7 +32,7 @@ TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
   EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
+TEST_F(OperationLogTest, FirstErrorIsFirstInSubmissionOrder) {
   operations_.Hold();
   operations_.FailNextWork(absl::InternalError("one"));
   log_->Accepted(*Submit());
@@ -41,14 +41,14 @@ TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
   EXPECT_EQ(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).message(), "one");
 }
 
-TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
+TEST_F(OperationLogTest, LaterErrorIsNotReported) {
   log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
   EXPECT_TRUE(log_->WaitFor(first, SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
+TEST_F(OperationLogTest, ErrorIsReportedOnceByTheNextMark) {
   operations_.Hold();
   operations_.FailNextWork(absl::InternalError("one"));
   log_->Accepted(*Submit());
@@ -62,8 +62,8 @@ TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
   EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
-// Handles hold arrays, and arrays memory.
-TEST_F(OperationLogTest, ItHoldsNoHandle) {
+// A ticket references arrays, and these pin memory.
+TEST_F(OperationLogTest, LogReferencesNoTicket) {
   operations_.Hold();
   std::shared_ptr<scheduler::OperationHandle> handle = Submit();
   std::weak_ptr<scheduler::OperationHandle> weak = handle;

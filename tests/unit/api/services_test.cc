@@ -1,5 +1,5 @@
-// The plain adapters, each over a fake of its interface: requests reach the engine, responses come
-// back, errors keep all their details.
+// The plain adapters through a real server: requests reach the engine, and its responses and
+// detailed errors reach the client.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -32,7 +32,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(SessionServiceTest, CallsAndErrors) {
+TEST(SessionServiceTest, SessionCallsAndErrors) {
   FakeSessions sessions;
   AdapterServer server;
   auto stub = v1::SessionService::NewStub(
@@ -60,7 +60,7 @@ TEST(SessionServiceTest, CallsAndErrors) {
   EXPECT_EQ(counters["SessionService/CreateSession"].handled[0], 1);
 }
 
-TEST(TenantTest, TheHeaderCountsOnlyWhenTrusted) {
+TEST(TenantTest, TenantHeaderCountsOnlyWhenTrusted) {
   for (bool trusted : {false, true}) {
     FrontOptions options;
     options.trust_tenant_header = trusted;
@@ -83,7 +83,7 @@ TEST(TenantTest, TheHeaderCountsOnlyWhenTrusted) {
   }
 }
 
-TEST(KernelServiceTest, ALongLogStillArrives) {
+TEST(KernelServiceTest, LongLogIsDelivered) {
   TestServer server;
   auto stub = v1::KernelService::NewStub(server.Connect());
   grpc::ClientContext context, wrong;
@@ -100,7 +100,7 @@ TEST(KernelServiceTest, ALongLogStillArrives) {
   EXPECT_EQ(DetailsOf(status).field(), "module.source");
 }
 
-TEST(JobServiceTest, AWatchTellsEveryChangeAndEnds) {
+TEST(JobServiceTest, WatchReportsEveryChangeAndEnds) {
   FakeJobs jobs;
   session::TenantAccounts accounts;
   AdapterServer server;
@@ -125,7 +125,7 @@ TEST(JobServiceTest, AWatchTellsEveryChangeAndEnds) {
   EXPECT_EQ(event.state(), v1::Job::STATE_CANCELLED);
   EXPECT_FALSE(reader->Read(&event));
   EXPECT_TRUE(reader->Finish().ok());
-  // All was told already: the watch ends at once.
+  // All changes were reported already: the watch ends at once.
   watch_request.set_after_sequence(2);
   auto second = stub->WatchJob(&rest, watch_request);
   EXPECT_FALSE(second->Read(&event));
@@ -169,7 +169,7 @@ TEST_F(DeviceServiceTest, ListsInPages) {
   EXPECT_EQ(DetailsOf(stub_->GetDevice(&context, get, &got)).info.reason(), "DEVICE_NOT_FOUND");
 }
 
-TEST_F(DeviceServiceTest, WatchSendsSoManySamplesOfTheDevicesAskedFor) {
+TEST(DeviceServiceTest, WatchSendsRequestedSamples) {
   grpc::ClientContext context;
   v1::WatchDevicesRequest request;
   request.add_names("devices/cpu:1");
@@ -189,7 +189,7 @@ TEST_F(DeviceServiceTest, WatchSendsSoManySamplesOfTheDevicesAskedFor) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
-TEST_F(DeviceServiceTest, AnAliasFindsTheDeviceAndTheAnswerTellsItsName) {
+TEST(DeviceServiceTest, AliasFindsTheDeviceByName) {
   devices_.SetName(1, "devices/GPU-4a1c");
   {
     grpc::ClientContext context;

@@ -1,5 +1,5 @@
-// Memory that the daemon keeps for a tenant: charged for every kind of thing, bounded, returned;
-// and the lists of these things.
+// Daemon memory used on behalf of a tenant: charged for every resource kind, bounded, refunded.
+// Also the lists of these resources.
 #include <malloc.h>
 
 #include <functional>
@@ -96,13 +96,13 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_spec()->add_shape(bytes);
     return engine_->arrays().Create(kA, request).status();
   }
-  // Ends the daemon as if it had died, with work in flight.
+  // Stops the daemon as if it had crashed with work in flight.
   void Die() {
     engine_->StopRecording();
     broker_->Shutdown();
     engine_.reset();
   }
-  // A handle that stands for an error, by an operand that is not there.
+  // Makes a handle that stands for an error: its operand does not exist.
   absl::Status Failed(uint64_t handle) {
     v1::Operation copy;
     copy.mutable_copy()->mutable_input()->set_handle(1u << 30);
@@ -110,7 +110,7 @@ class ControlBytesTest : public ::testing::Test {
     absl::Status status = Run(copy);
     return absl::IsNotFound(status) ? absl::OkStatus() : status;
   }
-  // An upload that has begun and does not go on.
+  // Begins an upload that stays unfinished.
   absl::Status Upload(uint64_t handle) {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
@@ -157,7 +157,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_program()->add_outputs(num_steps + 1);
     return engine_->programs().Create(kA, request).status();
   }
-  // A job of empty fills. Returns when the job has ended.
+  // Runs a job of empty fills. Returns when the job has ended.
   absl::StatusOr<std::string> Job(int num_operations, const std::string& label = "") {
     v1::CreateJobRequest request;
     request.mutable_job()->set_label(label);
@@ -172,7 +172,7 @@ class ControlBytesTest : public ::testing::Test {
     v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
     while (state < v1::Job::STATE_SUCCEEDED) {
       auto events = engine_->jobs().NextEvents(kA, name, sequence, Now() + kPatience);
-      if (absl::IsNotFound(events.status())) return name;  // ended, and dropped already
+      if (absl::IsNotFound(events.status())) return name;  // ended and already dropped
       if (!events.ok()) return events.status();
       if (events->empty()) return absl::DeadlineExceededError(name);
       sequence = events->back().sequence();
@@ -188,7 +188,7 @@ class ControlBytesTest : public ::testing::Test {
     }
     return -1;
   }
-  // Things that end on other threads count for a while.
+  // Resources released on other threads count for a short time.
   bool ComesTo(int64_t used) {
     return stride::testing::Eventually([&] { return Used() == used; });
   }
@@ -225,7 +225,7 @@ class ControlBytesTest : public ::testing::Test {
         ASSERT_TRUE(engine_->programs().Delete(kA, program.name()).ok());
     }
   }
-  // Makes one more of each kind, the i-th; the session `s` is there.
+  // Creates the i-th resource of each kind; session `s` exists.
   using Make = std::function<absl::Status(int)>;
   std::map<std::string, Make> Kinds() {
     return {
@@ -250,7 +250,7 @@ class ControlBytesTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(ControlBytesTest, EveryKindOfThingIsChargedAndGivenBack) {
+TEST_F(ControlBytesTest, EveryResourceKindIsChargedAndRefunded) {
   Start(1 << 30);
   EXPECT_EQ(Used(), 0);
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -271,7 +271,7 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsChargedAndGivenBack) {
   EXPECT_TRUE(ComesTo(0)) << Used();
 }
 
-TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
+TEST_F(ControlBytesTest, EveryResourceKindIsRefusedBeyondQuota) {
   Start(0);
   int num_kinds = 0;
   for (const auto& [kind, make] : Kinds()) {
@@ -285,7 +285,7 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
       made += status.ok();
     }
     if (kind == "failed handle") {
-      // The operation fails as it would; the handle stands for nothing.
+      // The operation fails with the quota error; the handle stands for nothing.
       EXPECT_TRUE(
           absl::IsNotFound(engine_->arrays().Get(kA, "sessions/s/arrays/2000999").status()));
     } else {
@@ -295,7 +295,7 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
       EXPECT_EQ(MetadataOf(status, "limit"), absl::StrCat(100 << 10));
     }
     EXPECT_GT(made, 0);
-    // A buffer counts before its handle does.
+    // A buffer is charged before its handle.
     EXPECT_LE(Used(), (100 << 10) + 2048);
     EXPECT_TRUE(NewSession(kB, absl::StrCat("s-", ++num_kinds)).ok());
     for (int i = 0; i < made; ++i)
@@ -305,7 +305,7 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
   }
 }
 
-TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
+TEST_F(ControlBytesTest, OversizedJobIsRefused) {
   Start(100 << 10);
   EXPECT_TRUE(Job(5).ok());
   const absl::Status status = Job(100).status();
@@ -314,7 +314,7 @@ TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
   EXPECT_EQ(engine_->accounts().live_jobs(kA), 0);
 }
 
-TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
+TEST_F(ControlBytesTest, RefusedResultLeavesNoPartialOperation) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   v1::Operation divmod;
@@ -334,7 +334,7 @@ TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
   release.add_handles(2);
   ASSERT_TRUE(engine_->operations().Release(kA, "sessions/s", release).ok());
   ASSERT_TRUE(ComesTo(empty));
-  // Room for all but the last handle.
+  // Leaves room for all but the last handle.
   engine_->accounts().SetQuotas({{kA, {.control_bytes = empty + two - 1}}}, {});
   EXPECT_EQ(MetadataOf(Run(divmod), "quota"), "control-bytes");
   v1::ListArraysRequest list;
@@ -345,7 +345,7 @@ TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
     EXPECT_EQ(array.state(), v1::Array::STATE_FAILED) << array.ShortDebugString();
 }
 
-TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
+TEST_F(ControlBytesTest, EndedJobsAreDroppedInOrderOfCompletion) {
   Start(200 << 10);
   std::vector<std::string> names;
   for (int i = 0; i < 40; ++i) {
@@ -363,7 +363,7 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
   ASSERT_GT(listed.size(), 1u);
   for (size_t i = 0; i < names.size(); ++i)
     EXPECT_EQ(listed.count(names[i]) > 0, i >= names.size() - listed.size()) << i;
-  // Other things are no reason to refuse: the jobs go.
+  // Other resources cause no refusal: the ended jobs are dropped.
   ASSERT_TRUE(NewSession(kA, "s").ok());
   absl::Status status;
   int made = 0;
@@ -371,7 +371,7 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
   EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
   AWAIT(Used() <= 203 << 10);
   EXPECT_EQ(engine_->jobs().List(kA, {})->jobs_size(), 0);
-  // Nor does a request's id name one that is no more.
+  // The id of a dropped job's request is free again.
   v1::CreateJobRequest again;
   again.set_request_id("same");
   *again.mutable_job()->add_operations() = Fill(0, 1);
@@ -381,7 +381,7 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
   EXPECT_EQ(engine_->jobs().Create(kA, again)->name(), first->name());
 }
 
-TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
+TEST_F(ControlBytesTest, EndedJobReferencesNoArray) {
   Start(1 << 30);
   v1::CreateJobRequest request;
   v1::Operation fill = Fill(1 << 20, 1);
@@ -397,8 +397,8 @@ TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
   EXPECT_EQ(engine_->jobs().Get(kA, job->name())->results_size(), 1);
 }
 
-// Some hundreds of every kind: the heap grows by less than is charged.
-TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
+// Hundreds of every kind: the heap grows by less than the charge.
+TEST_F(ControlBytesTest, ChargeCoversHeapUse) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's heap reports no sizes";
 #endif
@@ -409,7 +409,7 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   kinds["job with source"] = [this](int i) {
     v1::CreateJobRequest request;
     for (int k = 0; k < 3; ++k) {
-      // The source is of an operation that fails: there is no such entry.
+      // The source is a failed operation, which leaves no such entry.
       auto* launch = request.mutable_job()->add_operations()->mutable_kernel_launch();
       launch->set_source(std::string(100000, 's'));
       launch->set_entry("f");
@@ -453,8 +453,8 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   DeleteAll();
 }
 
-// The next daemon charges the thing that `make` makes again, and releases the charge with it.
-TEST_F(ControlBytesTest, ARestartChargesAgain) {
+// The next daemon charges the resource that `make` creates again, and refunds it.
+TEST_F(ControlBytesTest, RestartRestoresCharges) {
   MemoryKeeper keeper;
   Start(1 << 30, &keeper);
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -465,9 +465,9 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   ASSERT_TRUE(Job(50).ok());
   const int64_t before = Used();
   Die();
-  // No quota applies to what is there.
+  // Restored resources are exempt from quotas.
   Start(1000, &keeper);
-  EXPECT_GT(Used(), before / 3);  // no plans yet, and one event of the job
+  EXPECT_GT(Used(), before / 3);  // no plans yet, and one job event
   EXPECT_LE(Used(), before);
   EXPECT_EQ(MetadataOf(NewSession(kA, "t"), "quota"), "control-bytes");
   ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/more-1").ok());
@@ -475,7 +475,7 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   EXPECT_TRUE(ComesTo(0)) << Used();
 }
 
-TEST_F(ControlBytesTest, ThingsReadFromDiskAreChargedAgain) {
+TEST_F(ControlBytesTest, RestoredResourcesAreChargedAgain) {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/control-bytes-", getpid());
   auto open = [&] {
     return *durable::DurableStore::Open({.folder = folder, .max_bytes = 1 << 20});
@@ -501,7 +501,7 @@ TEST_F(ControlBytesTest, ThingsReadFromDiskAreChargedAgain) {
 
 // --- lists ---
 
-TEST_F(ControlBytesTest, ListsHaveNoCodeAndGetHas) {
+TEST_F(ControlBytesTest, ListOmitsCodeAndGetReturnsIt) {
   Start(1 << 30);
   ASSERT_TRUE(Module("m", 5000).ok());
   ASSERT_TRUE(Function("f").ok());
@@ -578,7 +578,7 @@ TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
   EXPECT_EQ(names, all);
 }
 
-TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
+TEST_F(ControlBytesTest, ArrayPagesAreBoundedAndResumeAtTheirToken) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   for (int i = 1; i <= 7; ++i) {
@@ -602,9 +602,9 @@ TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
   }
 }
 
-TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
+TEST_F(ControlBytesTest, SingleResourceResponsesFitAMessage) {
   Start(1 << 30);
-  // Larger than a module that arrives by gRPC, with all its entries.
+  // Larger than any module that gRPC accepts, with all its entries.
   ASSERT_TRUE(Module("m", 6 << 20, 100).ok());
   auto module = engine_->modules().Get(kA, "tenants/a/modules/m");
   ASSERT_TRUE(module.ok());
@@ -639,10 +639,9 @@ TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
     EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
 }
 
-// A list takes only the lock of its own tenants, so other tenants' calls do not wait for it, nor
-// does it wait for them.
+// A list takes only its tenant's lock. Neither this call nor those of other tenants wait.
 TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
-  // No other work begins a section during the test.
+  // No other work takes a lock during the test.
   Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
   ASSERT_NE(StripeOf(kA), StripeOf(kB));
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -708,7 +707,7 @@ TEST_F(ControlBytesTest, DefinitionsNeedNoLockOfOtherTenants) {
   calls.join();
 }
 
-TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
+TEST_F(ControlBytesTest, DisjointUploadRangesAreBounded) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   v1::PutArrayRequest::Header header;

@@ -61,7 +61,7 @@ class EngineTest : public ::testing::Test {
 
   static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
-  // Of an upload of so many float32.
+  // Header of an upload of `count` float32 elements.
   static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
@@ -121,7 +121,7 @@ class EngineTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
+TEST_F(EngineTest, BytesRoundTripThroughHostMemory) {
   Start({HostDevice(0)});
   std::vector<float> values(100000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -133,7 +133,7 @@ TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
   EXPECT_EQ(*back, values);
 }
 
-// The first tier of a GPU: one kernel that takes a program as parameters.
+// Tests of a GPU's first tier: one kernel that receives a program as parameters.
 class FirstTierTest : public EngineTest {
  protected:
   void StartWithLoops(uint32_t parameter_bytes) {
@@ -152,7 +152,7 @@ class FirstTierTest : public EngineTest {
   }
 };
 
-TEST_F(FirstTierTest, ANewOperationRunsByBlocksAndCompilesNothing) {
+TEST_F(FirstTierTest, NewOperationRunsByBlocksWithoutCompilation) {
   StartWithLoops(4000);
   const wire::Task task = RunOne(Add(1, 1, 2));
   EXPECT_TRUE(task.elementwise().has_by_blocks());
@@ -160,7 +160,7 @@ TEST_F(FirstTierTest, ANewOperationRunsByBlocksAndCompilesNothing) {
   EXPECT_EQ(broker_->num_compiles(), 0);
 }
 
-TEST_F(FirstTierTest, AProgramLargerThanTheParametersWaitsForItsCode) {
+TEST_F(FirstTierTest, ProgramLargerThanParametersWaitsForItsCode) {
   StartWithLoops(64);
   EXPECT_FALSE(RunOne(Add(1, 1, 2)).elementwise().has_by_blocks());
   EXPECT_EQ(broker_->num_compiles(), 1);
@@ -174,23 +174,23 @@ v1::Operation SumOfFirst() {
   return sum;
 }
 
-// Float32 elements along a row, as a GPU takes them.
+// Reduces float32 elements along a row, as a GPU does.
 wire::Code PlainSum() {
   return ops::PlainReduceCode(wire::ReduceCode::COMBINE_ADD, static_cast<int>(DType::kFloat32),
                               /*columns=*/false,
                               ops::TakenAtOnce{.item_bytes = 4, .contiguous = true});
 }
 
-TEST_F(FirstTierTest, AReductionRunsByBlocksWithAPrecompiledOne) {
+TEST_F(FirstTierTest, ReductionRunsByBlocksWithPrecompiledCode) {
   StartWithLoops(4000);
   broker_->AddPrecompiled(PlainSum());
   const wire::Task task = RunOne(SumOfFirst());
   EXPECT_EQ(task.reduce().by_blocks().loops(), UINT64_MAX);
-  EXPECT_EQ(broker_->num_compiles(), 1);  // as the fake counts a file that is read
+  EXPECT_EQ(broker_->num_compiles(), 1);  // as the fake counts a file read
   EXPECT_EQ(broker_->last_compiled(), PlainSum().SerializeAsString());
 }
 
-TEST_F(FirstTierTest, AReductionWithoutAPrecompiledOneWaitsForItsCode) {
+TEST_F(FirstTierTest, ReductionWithoutPrecompiledCodeWaitsForItsCode) {
   StartWithLoops(4000);
   const wire::Task task = RunOne(SumOfFirst());
   EXPECT_TRUE(task.has_reduce());
@@ -199,14 +199,14 @@ TEST_F(FirstTierTest, AReductionWithoutAPrecompiledOneWaitsForItsCode) {
   EXPECT_NE(broker_->last_compiled(), PlainSum().SerializeAsString());
 }
 
-TEST_F(FirstTierTest, AReductionLargerThanTheParametersWaitsForItsCode) {
+TEST_F(FirstTierTest, ReductionLargerThanParametersWaitsForItsCode) {
   StartWithLoops(64);
   broker_->AddPrecompiled(PlainSum());
   EXPECT_FALSE(RunOne(SumOfFirst()).reduce().has_by_blocks());
 }
 
-// While the worker is busy, what becomes ready travels together, a chain of operations too.
-TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
+// While the worker is busy, tasks that become ready share one packet, also a chain.
+TEST_F(EngineTest, BusyWorkerReceivesManyTasksInOnePacket) {
   constexpr int kBusy = 8, kMore = 24;
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
@@ -214,7 +214,7 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
   AWAIT(worker->num_held() >= kBusy);
   const int packets = worker->num_packets();
-  // Each uses the result before it.
+  // Each operation uses the previous result.
   for (int i = 0; i < kMore; ++i) ASSERT_TRUE(Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i)).ok());
   EXPECT_EQ(worker->num_packets(), packets);
   ASSERT_TRUE(worker->EndNext());
@@ -224,8 +224,8 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   }
 }
 
-// A message of commands: the first goes at once to an idle worker, the others together.
-TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
+// One message of commands: the first is sent at once to an idle worker, the others in one packet.
+TEST_F(EngineTest, BatchIsSentInOnePacket) {
   constexpr int kMore = 5;
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
@@ -258,8 +258,8 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE(worker->EndNext());
 }
 
-// Noted at acceptance and told later, when the array may be gone, it says what it said then.
-TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
+// The description is recorded at acceptance and reported later, when the array may be gone.
+TEST_F(EngineTest, PendingArrayIsDescribedAsAtAcceptance) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   auto ticket = Submit(Add(1, 1, 2));
@@ -280,15 +280,15 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
   EXPECT_TRUE(none.empty());
 }
 
-// Others wait for the section, and only for it.
-TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
+// Other callers wait for the transaction, and only for it.
+TEST_F(EngineTest, OtherCallersWaitForTheBatch) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   auto batch = engine_->operations().BeginSubmitBatch(kTenant);
   ASSERT_TRUE(batch->Submit("sessions/s", Add(1, 1, 2), SteadyTime::InfiniteFuture()).ok());
   std::atomic<bool> other_done = false;
   std::thread other([&] {
-    EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 is there by then
+    EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 exists by then
     other_done = true;
   });
   absl::SleepFor(absl::Milliseconds(20));
@@ -298,7 +298,7 @@ TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
   EXPECT_TRUE(Fetch(3).ok());
 }
 
-TEST_F(EngineTest, AFullPacketDoesNotWait) {
+TEST_F(EngineTest, FullPacketIsSentAtOnce) {
   constexpr int kBusy = 8, kFull = 32;
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
@@ -329,7 +329,7 @@ class InPlaceTest : public EngineTest {
     operation.add_outputs()->set_inline_result(true);
     return operation;
   }
-  // How many copies the call took.
+  // Returns the number of copies of the call.
   int CopiesOf(const v1::Operation& operation) {
     auto ticket = Submit(operation);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
@@ -341,14 +341,14 @@ class InPlaceTest : public EngineTest {
   }
 };
 
-TEST_F(InPlaceTest, SmallInputsAndResultsOfACallNeedNoCopy) {
+TEST_F(InPlaceTest, SmallInputsAndResultsNeedNoCopy) {
   Start({StagedDevice(0)});
   EXPECT_EQ(CopiesOf(AddInline(1000)), 0);
-  // Each call's memory is there again for the next.
+  // The memory of each call is available to the next.
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(CopiesOf(AddInline(1000)), 0);
 }
 
-TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
+TEST_F(InPlaceTest, OutcomeContainsSmallMappedResults) {
   Start({StagedDevice(0)});
   auto take = [&](const v1::Operation& operation, bool wanted = true) {
     auto ticket = Submit(operation);
@@ -363,7 +363,7 @@ TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
   ASSERT_TRUE(small.values[0].has_value());
   EXPECT_EQ(small.values[0]->data().size(), 4000u);
   EXPECT_EQ(small.values[0]->spec().shape(0), 1000);
-  // Not asked for, too large to be copied under the lock, not in mapped memory.
+  // Not requested, too large to be copied under the lock, or not in mapped memory.
   EXPECT_FALSE(take(AddInline(1000), /*wanted=*/false).values[0].has_value());
   EXPECT_FALSE(take(AddInline(10000)).values[0].has_value());
   v1::Operation operation = AddInline(1000);
@@ -371,7 +371,7 @@ TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
   EXPECT_FALSE(take(operation).values[0].has_value());
 }
 
-TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
+TEST_F(InPlaceTest, ReadWaitsForWriteInFlight) {
   Start({HostDevice(0)}, /*hold=*/true);
   v1::Operation first = AddInline(10);
   first.mutable_outputs(0)->set_handle(7);
@@ -391,12 +391,12 @@ TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
   EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
 }
 
-TEST_F(InPlaceTest, LargeOnesAreCopied) {
+TEST_F(InPlaceTest, LargeInputsAndResultsAreCopied) {
   Start({StagedDevice(0)});
   EXPECT_GT(CopiesOf(AddInline(100000)), 0);
 }
 
-TEST_F(InPlaceTest, AResultThatIsKeptLiesOnTheDevice) {
+TEST_F(InPlaceTest, KeptResultLiesOnTheDevice) {
   Start({StagedDevice(0)});
   v1::Operation operation = AddInline(1000);
   operation.mutable_outputs(0)->set_handle(7);
@@ -407,7 +407,7 @@ TEST_F(InPlaceTest, AResultThatIsKeptLiesOnTheDevice) {
   EXPECT_TRUE(Fetch(7).ok());
 }
 
-TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
+TEST_F(InPlaceTest, CallSurvivesWorkerDeath) {
   Start({StagedDevice(0)}, /*hold=*/true);
   auto ticket = Submit(AddInline(1000));
   ASSERT_TRUE(ticket.ok()) << ticket.status();
@@ -421,9 +421,9 @@ TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
   EXPECT_EQ(broker_->num_workers(), 2);
 }
 
-TEST_F(EngineTest, BytesComeBackThroughStaging) {
+TEST_F(EngineTest, BytesRoundTripThroughStaging) {
   Start({StagedDevice(0)});
-  std::vector<float> values(300001);  // many slots, the last one partly filled
+  std::vector<float> values(300001);  // many slots, the last one is partly filled
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   ASSERT_TRUE(Put(1, values).ok());
   auto back = Fetch(1);
@@ -431,7 +431,7 @@ TEST_F(EngineTest, BytesComeBackThroughStaging) {
   EXPECT_EQ(*back, values);
 }
 
-TEST_F(EngineTest, ADeviceIsNamedByItsPlaceAmongItsKindToo) {
+TEST_F(EngineTest, DeviceIsFoundByKindAndIndex) {
   wire::DeviceDescription gpu = StagedDevice(0);
   gpu.set_id("GPU-4a1c");
   Start({HostDevice(0), gpu});
@@ -445,7 +445,7 @@ TEST_F(EngineTest, ADeviceIsNamedByItsPlaceAmongItsKindToo) {
             v1::ERROR_REASON_DEVICE_NOT_FOUND);
 }
 
-TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
+TEST_F(EngineTest, UnorderedRangesReportMissingRanges) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("tenants/default");
@@ -482,7 +482,7 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   EXPECT_EQ((*download)->Next(100)->bytes, "234567");
 }
 
-TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
+TEST_F(EngineTest, DependentTaskIsQueuedBeforeItsInputIsDone) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto first = Submit(Add(1, 1, 2));
@@ -498,8 +498,8 @@ TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
   EXPECT_TRUE((*second)->Wait(Soon()).ok());
 }
 
-// As of its acceptance: what is accepted later, and runs before it is read, changes nothing.
-TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
+// A fetch reads the version at its acceptance; later writes do not change it.
+TEST_F(EngineTest, FetchReadsVersionAtAcceptance) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(3, {5, 6}).ok());
@@ -517,7 +517,7 @@ TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
                              return release;
                            }())
                   .ok());
-  auto bytes = (*early)->Read(Soon());  // waits for nothing: no task has ended
+  auto bytes = (*early)->Read(Soon());  // does not wait: no task has ended
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   const float wanted[] = {1, 2};
   EXPECT_EQ(bytes->data(), std::string(reinterpret_cast<const char*>(wanted), sizeof wanted));
@@ -528,7 +528,7 @@ TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
+TEST_F(EngineTest, FetchWaitsOnlyForEarlierOperations) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
@@ -546,7 +546,7 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
             v1::ERROR_REASON_ARRAY_NOT_FOUND);
 }
 
-TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
+TEST_F(EngineTest, FirstErrorPropagatesDownTheChain) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto first = Submit(Add(1, 1, 2));
@@ -566,9 +566,9 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   EXPECT_EQ(Fetch(3).status().message(), "it broke");
 }
 
-// Operations accepted before the write read the old content; later reads of any array that shares
+// Operations accepted before the write read the old content. Later reads of any array that shares
 // the memory fail.
-TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
+TEST_F(EngineTest, RefusedInPlaceWriteFailsLaterUses) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   v1::Operation view;
@@ -593,8 +593,8 @@ TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
   EXPECT_TRUE((*before)->Wait(Soon()).ok());
 }
 
-// An array that outlives the session is whole for all others, and by its name.
-TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
+// An array that outlives the session stays intact for all others, and under its name.
+TEST_F(EngineTest, RefusedInPlaceWriteKeepsNamedArray) {
   Start({HostDevice(0)});
   const std::string name = "tenants/default/arrays/kept";
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -615,7 +615,7 @@ TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
   EXPECT_EQ(engine_->arrays().Get(kTenant, name)->state(), v1::Array::STATE_READY);
 }
 
-TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
+TEST_F(EngineTest, InPlaceWriteWithFailedInputFailsLaterUses) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(2, {5, 6}).ok());
@@ -631,7 +631,7 @@ TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
   EXPECT_EQ(Fetch(2).status().message(), "it broke");
 }
 
-TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
+TEST_F(EngineTest, FaultFailsItsJobAndRequeuesOthers) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto culprit = Submit(Add(1, 1, 2));
@@ -652,7 +652,7 @@ TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
-TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
+TEST_F(EngineTest, RepeatableTaskSurvivesKilledWorker) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
@@ -664,7 +664,7 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, WorkersKilledWhileTheyStartCostNothing) {
+TEST_F(EngineTest, WorkersKilledDuringStartFailNoTask) {
   Start({HostDevice(0)});
   broker_->set_die_at_start(6);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -674,7 +674,7 @@ TEST_F(EngineTest, WorkersKilledWhileTheyStartCostNothing) {
   EXPECT_EQ(broker_->num_starts(), 7);
 }
 
-TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
+TEST_F(EngineTest, DeviceIsSuspendedWhenItsWorkersKeepDying) {
   Start({HostDevice(0)}, /*hold=*/false, {.start_patience = absl::Milliseconds(1)});
   broker_->set_die_at_start(1000);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -685,8 +685,8 @@ TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
   EXPECT_TRUE((*Submit(Add(1, 1, 3)))->Wait(Soon()).ok()) << "not for good";
 }
 
-// A start that is put off is not made any more then, and nobody else ends the wait.
-TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
+// A postponed start is then dropped, and no other event ends the wait.
+TEST_F(EngineTest, ShutdownEndsCopyThatWaitsForWorker) {
   Start({HostDevice(0), StagedDevice(0)}, /*hold=*/false, {.start_patience = absl::Hours(1)});
   ASSERT_TRUE(Put(1, std::vector<float>(50000, 7), "devices/cuda:0").ok());
   auto from = broker_->WaitForWorker(1);
@@ -701,8 +701,8 @@ TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
   broker_ = nullptr;
 }
 
-// A start may take longer than one waits for memory.
-TEST_F(EngineTest, AnUploadWaitsForAWorkersStartAndThenForItsMemory) {
+// A start may take longer than the limit on waiting for memory.
+TEST_F(EngineTest, UploadWaitsForWorkerStartThenForMemory) {
   Start({StagedDevice(0)}, /*hold=*/false,
         {.memory_patience = absl::Milliseconds(400), .start_patience = absl::Minutes(1)});
   broker_->set_die_at_start(6);
@@ -711,7 +711,7 @@ TEST_F(EngineTest, AnUploadWaitsForAWorkersStartAndThenForItsMemory) {
   EXPECT_GE(broker_->num_starts(), 7);
 }
 
-TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
+TEST_F(EngineTest, KilledWorkerFailsInPlaceTask) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   v1::Operation in_place = Add(1, 1, 1);
@@ -749,7 +749,7 @@ TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
+TEST_F(EngineTest, InputMovesToRequestedDevice) {
   Start({HostDevice(0), StagedDevice(0)});
   std::vector<float> values(50000, 7);
   ASSERT_TRUE(Put(1, values, "devices/cpu:0").ok());
@@ -772,9 +772,9 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
   EXPECT_EQ(*Fetch(3), values);
 }
 
-TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
+TEST_F(EngineTest, CancelledAndExpiredTasksNeverRun) {
   Start({HostDevice(0)}, /*hold=*/true);
-  // Not finished: everything waits for it.
+  // The upload is unfinished: every operation waits for it.
   auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
@@ -813,10 +813,10 @@ TEST_F(EngineTest, ACancelNeedsNoLockOfOtherTenants) {
   EXPECT_TRUE((*first)->Wait(Soon()).ok());
 }
 
-// In no order, many at one moment, some beyond what the test waits for.
-TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
+// Deadlines in random order, many at one time, some later than the test.
+TEST_F(EngineTest, ManyDeadlinesAreEachKept) {
   Start({HostDevice(0)});
-  // Everything waits for it.
+  // Every operation waits for this upload.
   auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   const SteadyTime begin = Now();
@@ -844,7 +844,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   for (const One& one : early) EXPECT_TRUE(one.ticket->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
+TEST_F(EngineTest, ExpiredRunningTaskIsKilledAfterGrace) {
   Start({HostDevice(0)}, /*hold=*/true, {.kill_grace = absl::Milliseconds(10)});
   ASSERT_TRUE(Put(1, {1}).ok());
   auto endless = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
@@ -856,17 +856,16 @@ TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
 }
 
-TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
+TEST_F(EngineTest, HigherPriorityReadyTaskIsSentFirst) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1}).ok());
-  // The worker is there before what follows, so that it is known what travels together.
+  // The worker exists before the tasks, so that the packets are known.
   auto first = Submit(Add(1, 1, 100));
   ASSERT_TRUE(first.ok());
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->EndNext());
   ASSERT_TRUE((*first)->Wait(Soon()).ok());
-  // As many as a worker's queue takes, eight alone and then in whole packets; the last of them
-  // wait.
+  // Fills the worker's queue: eight tasks alone, then whole packets. The last tasks wait.
   constexpr int kMost = 256, kWaiting = 8;
   for (uint64_t i = 0; i < kMost + kWaiting; ++i) ASSERT_TRUE(Submit(Add(1, 1, 1000 + i)).ok());
   ASSERT_EQ(worker->num_held(), kMost);
@@ -882,7 +881,7 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
     operation.set_priority(priority);
     ASSERT_TRUE(Submit(operation).ok());
   }
-  absl::SleepFor(absl::Milliseconds(50));  // until all are ready: nothing tells
+  absl::SleepFor(absl::Milliseconds(50));  // until all are ready: no event reports it
   for (int i = 0; i < kWaiting + 5; ++i) worker->EndNext();
   std::vector<std::string> order;
   auto submitted = worker->submitted();
@@ -897,8 +896,8 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
   EXPECT_EQ(ReasonOf(Submit(wrong).status()), v1::ERROR_REASON_INVALID_FIELD);
 }
 
-// A task that runs, in front of tasks that do not.
-class QueuedBehindTest : public EngineTest {
+// A running task with queued tasks after it.
+class QueuedTaskTest : public EngineTest {
  protected:
   void StartWithFront(EngineOptions options = {}) {
     Start({HostDevice(0)}, /*hold=*/true, options);
@@ -925,7 +924,7 @@ class QueuedBehindTest : public EngineTest {
   std::shared_ptr<FakeWorker> worker_;
 };
 
-TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
+TEST_F(QueuedTaskTest, CancelledRunningTaskIsKilledAfterGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   auto needs_it = Submit(Add(100, 1, 101));
   auto next = Submit(Add(1, 1, 102));
@@ -941,7 +940,7 @@ TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
 }
 
-TEST_F(QueuedBehindTest, ACancelledTaskThatEndsWithinItsGraceStaysAsItEnded) {
+TEST_F(QueuedTaskTest, CancelledTaskKeepsItsResultIfDoneWithinGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(200)});
   front_->Cancel();
   AwaitCancels(1);
@@ -956,7 +955,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskThatEndsWithinItsGraceStaysAsItEnded) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
+TEST_F(QueuedTaskTest, CancelledQueuedTaskEndsBeforeRunningTask) {
   StartWithFront();
   auto cancelled = Submit(Add(1, 1, 2));
   auto independent = Submit(Add(1, 1, 3));
@@ -976,7 +975,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
+TEST_F(QueuedTaskTest, ExpiredQueuedTaskEndsBeforeRunningTask) {
   StartWithFront({.kill_grace = absl::Milliseconds(1)});
   auto late = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   AwaitHeld(2);
@@ -989,8 +988,8 @@ TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-// In the same command as their input's: otherwise the worker might begin one in between.
-TEST_F(QueuedBehindTest, WhatNeedsACancelledTaskIsTakenOutWithIt) {
+// Sent in the same command as the input's cancel: otherwise the worker might begin one in between.
+TEST_F(QueuedTaskTest, DependentsAreCancelledWithTheirInput) {
   StartWithFront();
   auto cancelled = Submit(Add(1, 1, 2));          // 2
   auto dependent = Submit(Add(2, 1, 3));          // 3
@@ -1009,7 +1008,7 @@ TEST_F(QueuedBehindTest, WhatNeedsACancelledTaskIsTakenOutWithIt) {
   EXPECT_TRUE((*reader_of_front)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, NothingNewFollowsATaskThatMayBeTakenOut) {
+TEST_F(QueuedTaskTest, NoTaskIsQueuedAfterOneWithPendingCancel) {
   StartWithFront();
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1024,14 +1023,14 @@ TEST_F(QueuedBehindTest, NothingNewFollowsATaskThatMayBeTakenOut) {
   EXPECT_EQ(worker_->submitted().size(), 2u);
 }
 
-TEST_F(QueuedBehindTest, ATaskThatBeganMeanwhileEndsAsItWould) {
+TEST_F(QueuedTaskTest, CancelAfterStartDoesNotChangeResult) {
   StartWithFront();
   worker_->HoldCancels();
   auto begun = Submit(Add(1, 1, 2));
   AwaitHeld(2);
   (*begun)->Cancel();
   AwaitCancels(1);
-  worker_->EndNext();  // the one in front
+  worker_->EndNext();  // the running one
   auto dependent = Submit(Add(2, 1, 3));
   worker_->AnswerCancels();
   AwaitHeld(2);
@@ -1040,8 +1039,8 @@ TEST_F(QueuedBehindTest, ATaskThatBeganMeanwhileEndsAsItWould) {
   EXPECT_TRUE((*dependent)->Wait(Soon()).ok());
 }
 
-// As on a GPU: a stream takes nothing back.
-TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
+// As on a GPU: a stream cannot remove a task.
+TEST_F(QueuedTaskTest, AbandonedStreamTaskPinsMemoryUntilDone) {
   StartWithFront();
   worker_->RefuseCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1064,7 +1063,7 @@ TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
+TEST_F(QueuedTaskTest, CancelWaitsForStreamTaskThatWritesInPlace) {
   StartWithFront();
   worker_->RefuseCancels();
   auto begun = Submit(InPlace(1, 1));
@@ -1077,7 +1076,7 @@ TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
   EXPECT_TRUE((*begun)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindIt) {
+TEST_F(QueuedTaskTest, EndlessAbandonedTaskIsKilledForLaterTasks) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->RefuseCancels();
   auto endless = Submit(Add(1, 1, 2));
@@ -1092,7 +1091,7 @@ TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindI
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
-TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
+TEST_F(QueuedTaskTest, QueuedTaskIsAbandonedWithoutCancelReply) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1110,7 +1109,7 @@ TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
+TEST_F(QueuedTaskTest, WorkerWithoutCancelReplyIsKilledAfterGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();
   broker_->set_hold(false);
@@ -1119,8 +1118,9 @@ TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
-// An array that was to be written in place stays as it was; what counted on the write is told.
-TEST_F(QueuedBehindTest, AnArrayThatWasToBeWrittenInPlaceStays) {
+// An array to be written in place stays as it was; the operations that depend on the write are
+// notified.
+TEST_F(QueuedTaskTest, CancelledInPlaceWriteKeepsTheArray) {
   StartWithFront();
   ASSERT_TRUE(Put(2, {5, 6}).ok());
   auto cancelled = Submit(InPlace(1, 2));
@@ -1137,7 +1137,7 @@ TEST_F(QueuedBehindTest, AnArrayThatWasToBeWrittenInPlaceStays) {
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, AWorkersDeathHonoursACancelItHadNotAnswered) {
+TEST_F(QueuedTaskTest, WorkerDeathHonoursPendingCancel) {
   StartWithFront();
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1156,7 +1156,7 @@ TEST_F(QueuedBehindTest, AWorkersDeathHonoursACancelItHadNotAnswered) {
   EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u);
 }
 
-TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
+TEST_F(QueuedTaskTest, JobIsRunningOnceItsWorkerStartsIt) {
   StartWithFront();
   v1::CreateJobRequest request;
   *request.mutable_job()->add_operations() = Add(1, 1, 0);
@@ -1175,7 +1175,7 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   worker_->set_begins(false);
   worker_->EndNext();
   ASSERT_TRUE(front_->Wait(Soon()).ok());
-  absl::SleepFor(absl::Milliseconds(10));  // the page is looked at more than once
+  absl::SleepFor(absl::Milliseconds(10));  // the page is read more than once
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "first in the queue, but not begun";
   worker_->set_begins(true);
   AWAIT(state() != v1::Job::STATE_SCHEDULED);
@@ -1190,14 +1190,14 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   EXPECT_GE(queued, 0.010) << "the wait in the worker's queue is part of it";
 }
 
-// Operations that need copies of their own: the result goes through fresh memory since it overlaps
-// its input, or operands are brought to one type first.
-class HelperCopiesTest : public QueuedBehindTest {
+// Operations that need copies of their own: the output overlaps the input, or operands are first
+// converted to one type.
+class HelperCopiesTest : public QueuedTaskTest {
  protected:
   static void Name(uint64_t handle, v1::Operand* operand) {
     operand->set_name(absl::StrCat("sessions/s/arrays/", handle));
   }
-  // Array 1 becomes the sum of itself and itself backwards.
+  // Array 1 becomes its sum with its reverse.
   v1::CreateJobRequest OverlappingJob() {
     v1::Operation view;
     view.mutable_view()->mutable_input()->set_handle(1);
@@ -1228,7 +1228,7 @@ class HelperCopiesTest : public QueuedBehindTest {
   }
 };
 
-TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
+TEST_F(HelperCopiesTest, CopiesAreCancelledWithTheirJob) {
   StartWithFront();
   int held = 1;
   for (const auto& request : {OverlappingJob(), ConvertingJob()}) {
@@ -1249,7 +1249,7 @@ TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
 }
 
-TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
+TEST_F(HelperCopiesTest, CopiesNeverRunForValidateOnlyJob) {
   StartWithFront();
   for (v1::CreateJobRequest request : {OverlappingJob(), ConvertingJob()}) {
     request.set_validate_only(true);
@@ -1262,9 +1262,9 @@ TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
   EXPECT_TRUE((*after)->Wait(Soon()).ok());
 }
 
-// Its result was made and only the message of it was lost. `later` in the queue has begun to write
-// over its input: a second run would read something else.
-TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
+// The result exists and only its message was lost. `later` has begun to overwrite the input: a
+// second run would read other values.
+TEST_F(EngineTest, TaskWithOverwrittenInputIsNotRepeated) {
   for (bool overwritten : {true, false}) {
     SCOPED_TRACE(overwritten);
     Start({HostDevice(0)}, /*hold=*/true);
@@ -1292,9 +1292,9 @@ TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
   }
 }
 
-// It might fail in its second run, and what used its first result would have succeeded with what
-// never came to be.
-TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
+// The second run might fail. The consumer of the first result would then have succeeded on an input
+// that does not exist.
+TEST_F(EngineTest, ProducerForUnrepeatableTaskIsNotRepeated) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(5, {1, 2}).ok());
@@ -1320,7 +1320,7 @@ TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
   EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u) << "the second and the fourth";
 }
 
-TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
+TEST_F(EngineTest, WorkerLossReportsRunningTasks) {
   absl::Mutex mutex;
   std::vector<WorkerLoss> losses;
   Start({HostDevice(0)}, /*hold=*/true, {.worker_lost = [&](const WorkerLoss& loss) {
@@ -1344,7 +1344,7 @@ TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
   EXPECT_EQ(losses[0].cause.message(), "illegal address");
 }
 
-TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
+TEST_F(EngineTest, FailedJobReportsFieldPathOfRequest) {
   Start({HostDevice(0)});
   broker_->set_compile_error(
       InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
@@ -1372,7 +1372,7 @@ TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
   EXPECT_THAT(fields, ::testing::ElementsAre(::testing::StartsWith("job.operations[")));
 }
 
-TEST_F(EngineTest, AFullQueueSaysWhenToComeBack) {
+TEST_F(EngineTest, FullQueueReportsRetryDelay) {
   Start({HostDevice(0)}, /*hold=*/true, {.max_queued_tasks = 2});
   ASSERT_TRUE(Put(1, {1}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
@@ -1382,7 +1382,7 @@ TEST_F(EngineTest, AFullQueueSaysWhenToComeBack) {
   EXPECT_EQ(ReasonOf(refused.status()), v1::ERROR_REASON_QUEUE_FULL);
 }
 
-TEST_F(EngineTest, AFullDeviceRefusesAndRecovers) {
+TEST_F(EngineTest, FullDeviceRefusesThenRecovers) {
   Start({HostDevice(0, 256 << 20)});
   v1::CreateArrayRequest request;
   request.set_parent("sessions/s");
@@ -1419,7 +1419,7 @@ TEST_F(EngineTest, MemoryReturnsToZero) {
   EXPECT_EQ(used(), 0);
 }
 
-TEST_F(EngineTest, AnotherTenantSeesNothing) {
+TEST_F(EngineTest, OtherTenantSeesNoArrays) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1}).ok());
   TenantId other{"other"};
@@ -1430,7 +1430,7 @@ TEST_F(EngineTest, AnotherTenantSeesNothing) {
   EXPECT_EQ(absent.status().message(), "no such session: sessions/t");
 }
 
-TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
+TEST_F(EngineTest, JobOutlivesItsClientAndIsWatchedOnce) {
   Start({HostDevice(0)});
   v1::CreateJobRequest request;
   request.set_request_id("6a8b3f0e-0000-4000-8000-000000000001");
@@ -1472,7 +1472,7 @@ TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
   EXPECT_TRUE(engine_->jobs().Delete(kTenant, job->name()).ok());
 }
 
-TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
+TEST_F(EngineTest, InvalidJobIsRefusedWithFieldPath) {
   Start({HostDevice(0)});
   v1::CreateJobRequest request;
   v1::Operation* fill = request.mutable_job()->add_operations();
@@ -1485,7 +1485,7 @@ TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
+TEST_F(EngineTest, KernelWithWrongArgumentsNeverRuns) {
   Start({HostDevice(0)});
   wire::KernelDescription kernel;
   kernel.set_parameters_known(true);
@@ -1508,9 +1508,9 @@ TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY) << "it was never touched";
 }
 
-// The array that it would have changed is whole and carries no error: with the code at hand the
-// answer itself tells it.
-TEST_F(EngineTest, AKernelRefusedAtOnceIsAnsweredSo) {
+// The array to be changed stays intact and carries no error: with the code available, the response
+// itself reports it.
+TEST_F(EngineTest, RefusedKernelFailsTheSubmission) {
   Start({HostDevice(0)});
   wire::KernelDescription kernel;
   kernel.set_parameters_known(true);
@@ -1528,7 +1528,7 @@ TEST_F(EngineTest, AKernelRefusedAtOnceIsAnsweredSo) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
 }
 
-TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
+TEST_F(EngineTest, FunctionForOneDeviceKindRunsThere) {
   Start({HostDevice(0), StagedDevice(0)});
   v1::CreateFunctionRequest request;
   request.set_function_id("twice");
@@ -1563,7 +1563,7 @@ TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
 }
 
-TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
+TEST_F(EngineTest, CompileErrorsAreReturnedUnchanged) {
   Start({HostDevice(0)});
   broker_->set_compile_error(
       InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
@@ -1576,7 +1576,7 @@ TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
 class IdleWorkerTest : public EngineTest,
                        public ::testing::WithParamInterface<wire::DeviceDescription> {};
 
-TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
+TEST_P(IdleWorkerTest, IdleWorkerIsStoppedAndArraysRemain) {
   Start({GetParam()}, /*hold=*/false, {.worker_idle_timeout = absl::Milliseconds(50)});
   std::vector<float> values(100000, 3);
   ASSERT_TRUE(Put(1, values).ok());
@@ -1594,14 +1594,14 @@ TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
   EXPECT_EQ(*Fetch(1), values);
 }
 
-TEST_P(IdleWorkerTest, ABusyOneStays) {
+TEST_P(IdleWorkerTest, BusyWorkerKeepsRunning) {
   Start({GetParam()}, /*hold=*/true, {.worker_idle_timeout = absl::Milliseconds(50)});
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->num_held() >= 1);
-  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping comes once a second
+  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping runs once a second
   EXPECT_TRUE(worker->alive());
   worker->EndNext();
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
@@ -1610,7 +1610,7 @@ TEST_P(IdleWorkerTest, ABusyOneStays) {
 INSTANTIATE_TEST_SUITE_P(Kinds, IdleWorkerTest, ::testing::Values(HostDevice(0), StagedDevice(0)),
                          [](const auto& info) { return info.param.kind(); });
 
-TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
+TEST_F(EngineTest, ExpiredSessionFreesItsArrays) {
   Start({HostDevice(0)});
   v1::CreateSessionRequest request;
   request.set_session_id("short");
@@ -1626,7 +1626,7 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
   ASSERT_TRUE((*upload)->Write(std::string(1 << 20, 'x')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
   upload->reset();
-  header.set_array_id("2");  // left half done by a client that went away
+  header.set_array_id("2");  // left half done by a client that disconnected
   auto half = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(half.ok());
   ASSERT_TRUE((*half)->Write(std::string(1 << 19, 'x')).ok());
@@ -1637,7 +1637,7 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   int64_t jobs = 0;
   uint64_t handle = 2;
-  // For longer than the session lives, however quick the machine is.
+  // Longer than the session's lifetime, on a fast machine too.
   const absl::Time end = absl::Now() + absl::Minutes(1);
   while (used() > 1 << 19 && absl::Now() < end) {
     auto ticket = Submit(Add(1, 1, handle));
@@ -1659,7 +1659,7 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
   EXPECT_TRUE(Eventually([&] { return used() == 0; })) << used();
 }
 
-TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
+TEST_F(EngineTest, DownloadContinuesWithReplacementWorker) {
   Start({StagedDevice(0)});
   std::vector<float> values(1000, 5);
   ASSERT_TRUE(Put(1, values).ok());
@@ -1673,7 +1673,7 @@ TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
   EXPECT_NE(broker_->WaitForWorker(3), nullptr);
 }
 
-TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieAtACopy) {
+TEST_F(EngineTest, UploadContinuesAfterWorkersDieDuringCopy) {
   Start({StagedDevice(0)});
   broker_->set_die_at_copy(2, 2);
   std::vector<float> values(1 << 20);
@@ -1683,7 +1683,7 @@ TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieAtACopy) {
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
-TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieMakingItsArena) {
+TEST_F(EngineTest, UploadContinuesAfterWorkersDieCreatingArena) {
   Start({StagedDevice(0)});
   broker_->set_die_at_map(2);
   auto put = Put(1, {1, 2, 3});
@@ -1692,21 +1692,21 @@ TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieMakingItsArena
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
-TEST_F(EngineTest, AnUploadWhoseWorkersAllDieMakingItsArenaFails) {
+TEST_F(EngineTest, UploadFailsWhenAllWorkersDieCreatingArena) {
   Start({StagedDevice(0)});
   broker_->set_die_at_map(100);
   absl::Status status = Put(1, {1, 2, 3}).status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
-  // What is missing of it may come for a while.
+  // Its missing part may still arrive.
   EXPECT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
 }
 
-TEST_F(EngineTest, AnUploadWhoseWorkersAllDieFails) {
+TEST_F(EngineTest, UploadFailsWhenAllWorkersDie) {
   Start({StagedDevice(0)});
   broker_->set_die_at_copy(1, 100);
   absl::Status status = Put(1, {1, 2, 3}).status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
-  // What is missing of it may come for a while.
+  // Its missing part may still arrive.
   EXPECT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
 }
 
@@ -1720,7 +1720,7 @@ class CreateModuleTest : public EngineTest {
     return engine_->modules().Create(kTenant, request, Soon());
   }
 
-  // Several at once, none of which can end before all that may compile do.
+  // Starts several creates; none can end before all that may compile do.
   std::vector<absl::StatusOr<v1::Module>> CreateTogether(const std::string& id,
                                                          std::vector<std::string> sources) {
     broker_->HoldCompiles(true);
@@ -1728,7 +1728,7 @@ class CreateModuleTest : public EngineTest {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < sources.size(); ++i)
       threads.emplace_back([&, i] { results[i] = Create(id, sources[i]); });
-    // The others, if they were to compile too, would by then.
+    // The others would compile by then, if they were to compile too.
     for (int i = 0; i < 300 && broker_->num_compiles() < 2; ++i)
       absl::SleepFor(absl::Milliseconds(1));
     EXPECT_EQ(broker_->num_compiles(), 1);
@@ -1738,7 +1738,7 @@ class CreateModuleTest : public EngineTest {
   }
 };
 
-TEST_F(CreateModuleTest, OfSeveralWithOneIdExactlyOneSucceeds) {
+TEST_F(CreateModuleTest, ConcurrentCreatesOfOneIdSucceedOnce) {
   Start({HostDevice(0)});
   int made = 0;
   for (const auto& result : CreateTogether("m", {"a", "b", "c", "d"})) {
@@ -1750,7 +1750,7 @@ TEST_F(CreateModuleTest, OfSeveralWithOneIdExactlyOneSucceeds) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(CreateModuleTest, WithoutAnIdEqualOnesAreOne) {
+TEST_F(CreateModuleTest, EqualModulesWithoutIdAreShared) {
   Start({HostDevice(0)});
   auto results = CreateTogether("", {"a", "a", "a"});
   for (const auto& result : results) {
@@ -1760,7 +1760,7 @@ TEST_F(CreateModuleTest, WithoutAnIdEqualOnesAreOne) {
   }
 }
 
-TEST_F(CreateModuleTest, AFailureLeavesTheIdFree) {
+TEST_F(CreateModuleTest, FailureLeavesTheIdFree) {
   Start({HostDevice(0)});
   broker_->set_compile_error(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "wrong"));
   EXPECT_FALSE(Create("m", "a").ok());
@@ -1768,7 +1768,7 @@ TEST_F(CreateModuleTest, AFailureLeavesTheIdFree) {
   EXPECT_TRUE(Create("m", "b").ok());
 }
 
-TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
+TEST_F(CreateModuleTest, CreateWaitsForLoadInFlight) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Create("m", "a").ok());
   broker_->WaitForWorker(1)->HoldLoads(true);
@@ -1785,7 +1785,7 @@ TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
   }
 }
 
-// What an operation that ended ahead of its turn had been waiting for.
+// Dependencies that an operation had when it ended ahead of its order.
 class OrderTest : public EngineTest {
  protected:
   v1::Operation InPlace(uint64_t a, uint64_t b) {
@@ -1799,7 +1799,7 @@ class OrderTest : public EngineTest {
   }
 };
 
-TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
+TEST_F(OrderTest, ReadersWaitForWriterAfterCancelledMove) {
   Start({HostDevice(0), HostDevice(1)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
@@ -1820,9 +1820,9 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
-// One that ends ahead of its turn may have waited, for another array's sake, for a task that wrote
-// this one before its last writer did.
-TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
+// A task that ends early may have waited, because of another array, for a writer before the last
+// writer of this array.
+TEST_F(OrderTest, ReadersWaitForLastWriterAfterCancelledWrite) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(2, {1, 2}).ok());
@@ -1844,7 +1844,7 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
-TEST_F(OrderTest, AnUploadOfAnArrayThatWasDeletedMeanwhileSaysSo) {
+TEST_F(OrderTest, UploadToDeletedArrayIsCancelled) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/s");
@@ -1858,8 +1858,8 @@ TEST_F(OrderTest, AnUploadOfAnArrayThatWasDeletedMeanwhileSaysSo) {
   EXPECT_TRUE(absl::IsCancelled((*upload)->Finish().status()));
 }
 
-// Its worker's page tells that it failed; the message of that was lost.
-TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
+// The worker's page reports the failure; the message was lost.
+TEST_F(OrderTest, FailedWriteIsNotDoneAfterWorkerDeath) {
   for (bool failed : {true, false}) {
     SCOPED_TRACE(failed);
     Start({HostDevice(0)}, /*hold=*/true);
@@ -1880,9 +1880,9 @@ TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
   }
 }
 
-// What has run on the output of one that failed is not taken for done either, when all that is
-// known of both is on their worker's page; and one that was taken out has touched nothing.
-TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain) {
+// A task that ran on the output of a failed one is not done either, even if only the worker's page
+// reports both. A recalled task has changed nothing.
+TEST_F(OrderTest, WriteAfterFailedTaskIsLostAndRecalledOneRepeats) {
   for (bool failed : {true, false}) {
     SCOPED_TRACE(failed);
     Start({HostDevice(0)}, /*hold=*/true);
@@ -1912,7 +1912,7 @@ TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain)
   }
 }
 
-TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
+TEST_F(OrderTest, ValidateOnlyJobKeepsArrayToOverwrite) {
   Start({HostDevice(0)});
   v1::CreateArrayRequest request;
   request.set_parent("tenants/default");
@@ -1933,7 +1933,7 @@ TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
   EXPECT_NE(Named("kept"), v1::Array::STATE_UNSPECIFIED);
 }
 
-TEST_F(OrderTest, WorkOnAnUploadThatIsReleasedEnds) {
+TEST_F(OrderTest, OperationOnReleasedUploadFails) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/s");

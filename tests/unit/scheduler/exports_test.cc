@@ -1,4 +1,4 @@
-// Arrays whose memory clients map: what their descriptors show, and what becomes of them.
+// Arrays whose memory clients map: contents of their descriptors, and their lifetime.
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 
 SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
-// An array's memory as its client has it.
+// An array's memory as mapped by its client.
 struct Mapped {
   v1::MapArrayResponse response;
   std::string name;
@@ -135,14 +135,14 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
+TEST_P(ExportsTest, DescriptorExposesNoOtherArray) {
   const std::string mine = Content(5000, 3), other(3000, '\x7f');
   ASSERT_TRUE(Put(1, other).ok());
   ASSERT_TRUE(Put(2, mine).ok());
   ASSERT_TRUE(Put(3, other).ok());
   Mapped mapped = MustMap(2);
   EXPECT_EQ(mapped.bytes(5000), mine);
-  // Nor do arrays that come later.
+  // Arrays created later are not exposed either.
   ASSERT_TRUE(Put(4, other).ok());
   const std::string all(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
   EXPECT_EQ(all.find(other.substr(0, 64)), std::string::npos);
@@ -158,7 +158,7 @@ TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
   EXPECT_EQ(after.find(other.substr(0, 64)), std::string::npos);
 }
 
-TEST_P(ExportsTest, LargeArray_IsMappedWhereItLies) {
+TEST_P(ExportsTest, LargeArrayIsMappedInPlace) {
   const std::string content = Content(40 * kMiB, 1);
   ASSERT_TRUE(Put(1, content).ok());
   auto before = engine_->devices().Sample();
@@ -168,7 +168,7 @@ TEST_P(ExportsTest, LargeArray_IsMappedWhereItLies) {
   EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), before[0].arena_bytes());
 }
 
-TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
+TEST_P(ExportsTest, WriteIsRefusedWhileMapped) {
   const std::string content = Content(4096, 5), changed = Content(4096, 9);
   ASSERT_TRUE(Put(1, content).ok());
   Mapped first = MustMap(1), second = MustMap(1);
@@ -177,7 +177,7 @@ TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_WRONG_STATE);
   EXPECT_EQ(first.bytes(4096), content);
   engine_->regions().LetGo(first.name, nullptr);
-  // The other one has it still, whatever came before.
+  // The other export still maps it.
   engine_->regions().LetGo(first.name, nullptr);
   engine_->regions().LetGo("exports/none", nullptr);
   ASSERT_TRUE(engine_->Responds(absl::Seconds(100)));
@@ -187,7 +187,7 @@ TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
   EXPECT_EQ(Fetch(1), changed);
 }
 
-TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
+TEST_P(ExportsTest, ConnectionClosesWhenExportEnds) {
   ASSERT_TRUE(Put(1, Content(100, 0)).ok());
   Mapped mapped = MustMap(1);
   auto connection = std::make_shared<int>(1);
@@ -197,7 +197,7 @@ TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
   EXPECT_TRUE(Write(1, Content(100, 1)).ok());
 }
 
-TEST_P(ExportsTest, HandedOver_LeavesTheServiceAndStaysCharged) {
+TEST_P(ExportsTest, HandedOverMemoryStaysCharged) {
   const std::string content = Content(4096, 5);
   ASSERT_TRUE(Put(1, content).ok());
   const int64_t before = engine_->devices().Sample()[0].arena_bytes();
@@ -214,7 +214,7 @@ TEST_P(ExportsTest, HandedOver_LeavesTheServiceAndStaysCharged) {
   EXPECT_TRUE(Eventually([&] { return engine_->devices().Sample()[0].arena_bytes() == before; }));
 }
 
-TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
+TEST_P(ExportsTest, HandOverIsRefusedForSharedMemory) {
   ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
   v1::Operation view;
   view.mutable_view()->mutable_input()->set_handle(1);
@@ -224,7 +224,7 @@ TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status())) << Map(1, true).status();
   EXPECT_TRUE(Map(2).ok());
-  // Mapped for reading, by the ticket alone.
+  // Mapped read-only, by the ticket alone.
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status()));
   v1::MapArrayRequest named;
   named.set_name("tenants/a/arrays/x");
@@ -232,7 +232,7 @@ TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
   EXPECT_TRUE(absl::IsInvalidArgument(engine_->regions().Map(kA, named, Soon()).status()));
 }
 
-TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
+TEST_P(ExportsTest, NameOfAnotherTenantIsNotFound) {
   ASSERT_TRUE(Put(1, Content(64, 5), kB).ok());
   absl::Status theirs = Map(1).status(), none = Map(2).status();
   EXPECT_TRUE(absl::IsNotFound(theirs)) << theirs;
@@ -246,7 +246,7 @@ TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
   EXPECT_TRUE(Map(1, false, kB).ok());
 }
 
-TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
+TEST_P(ExportsTest, ExportsPerTenantAreBounded) {
   ASSERT_TRUE(Put(1, Content(64, 5)).ok());
   ASSERT_TRUE(Put(1, Content(64, 5), kB).ok());
   std::vector<std::string> names;
@@ -267,7 +267,7 @@ TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
   EXPECT_TRUE(Eventually([&] { return Map(1).ok(); }));
 }
 
-TEST_P(ExportsTest, Bytes_AreBoundedByTheDevicesMemory) {
+TEST_P(ExportsTest, BytesAreBoundedByDeviceMemory) {
   TearDown();
   Start(GetParam() ? HostDevice(0, 100 * kMiB) : StagedDevice(0, 100 * kMiB));
   ASSERT_TRUE(Put(1, Content(40 * kMiB, 1)).ok());
@@ -280,7 +280,7 @@ TEST_P(ExportsTest, Bytes_AreBoundedByTheDevicesMemory) {
   EXPECT_TRUE(Map(1).ok());
 }
 
-TEST_P(ExportsTest, DescriptorForReading_CannotBeMappedForWriting) {
+TEST_P(ExportsTest, ReadOnlyDescriptorCannotBeMappedForWriting) {
   if (!GetParam()) GTEST_SKIP() << "a GPU's handle has one kind";
   ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
   auto response = Map(1);
@@ -296,7 +296,7 @@ TEST_P(ExportsTest, DescriptorForReading_CannotBeMappedForWriting) {
   EXPECT_TRUE(CheckMemoryFile(redeemed->fd, size).ok());
 }
 
-TEST(ExportTicketTest, UnusedTicket_EndsTheLoan) {
+TEST(ExportTicketTest, UnusedTicketEndsTheExport) {
   FakeBroker broker({HostDevice(0)});
   Core core({}, &broker);
   Scheduler scheduler(&core);
@@ -318,7 +318,7 @@ TEST(ExportTicketTest, UnusedTicket_EndsTheLoan) {
     auto used = exports.Map(kA, request, Soon()), unused = exports.Map(kA, request, Soon());
     ASSERT_TRUE(used.ok() && unused.ok()) << used.status() << unused.status();
     EXPECT_EQ(array->buffer->num_loans, 1);
-    // As late as it likes: who waits for a clock waits for luck.
+    // The expiry may come late: a test must not depend on the clock.
     GlobalTransaction transaction(core);
     exports.EndExpired(transaction, core.Now() + absl::Hours(1));
     EXPECT_EQ(array->buffer->num_loans, 0);

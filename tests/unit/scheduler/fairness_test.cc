@@ -1,4 +1,4 @@
-// Tenants that share a device, through the engine, with workers that only take their time.
+// Tenants that share a device, through the engine, with fake workers that only spend time.
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,11 +77,11 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
   for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
+TEST_F(FairnessTest, LongTaskDelaysOtherTenantByOneQuantum) {
   Start({.fair_quantum = absl::Milliseconds(100), .fair_hand_over = absl::Milliseconds(20)});
   broker_->set_hold(true);
   auto long_one = Fill(kA);
-  auto behind = Fill(kA);
+  auto later = Fill(kA);
   auto a = broker_->WaitForWorker(1);
   AWAIT(a->num_held() >= 2);
   broker_->set_hold(false);
@@ -94,17 +94,17 @@ TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
   a->EndNext(absl::OkStatus(), 1.0);
   a->EndNext();
   EXPECT_TRUE(long_one->Wait(SteadyTime::InfiniteFuture()).ok());
-  EXPECT_TRUE(behind->Wait(SteadyTime::InfiniteFuture()).ok());
+  EXPECT_TRUE(later->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
+TEST_F(FairnessTest, SecondTenantEndsDeepQueueOfSingleTenant) {
   Start({});
   broker_->set_hold(true);
   std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 0; i < 300; ++i) tickets.push_back(Fill(kA));
   auto a = broker_->WaitForWorker(1);
   AWAIT(a->num_held() >= 256);
-  // Each takes 10 ms, and the engine learns it.
+  // Each takes 10 ms, and the engine measures that.
   for (int i = 0; i < 100; ++i) a->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_EQ(a->num_held(), 200);
   auto waiting = Fill(kB);
@@ -112,7 +112,7 @@ TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
   AWAIT(b->num_held() >= 1);
   for (int i = 0; i < 200; ++i) tickets.push_back(Fill(kA));
   absl::SleepFor(absl::Milliseconds(50));
-  // It is on time slices now: nothing more is sent before what it has is done.
+  // It has time slices now: no task is sent before those in flight are done.
   EXPECT_EQ(a->num_held(), 200);
   b->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_TRUE(waiting->Wait(SteadyTime::InfiniteFuture()).ok());

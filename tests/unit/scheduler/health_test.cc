@@ -31,9 +31,9 @@ const TenantId kA{"a"}, kB{"b"};
 const SteadyTime kStart = SteadyTime::SinceBoot(absl::Seconds(1000));
 constexpr HealthOptions kOptions{.interval = absl::Seconds(30)};
 
-// --- the judgement ---
+// --- DeviceHealth ---
 
-TEST(DeviceHealthTest, IsKnownAfterItsFirstCanary) {
+TEST(DeviceHealthTest, HealthIsKnownAfterFirstCanary) {
   DeviceHealth health(kOptions, kStart);
   EXPECT_TRUE(health.serving()) << "work need not wait for it";
   EXPECT_FALSE(health.known());
@@ -43,14 +43,14 @@ TEST(DeviceHealthTest, IsKnownAfterItsFirstCanary) {
   EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(30));
 }
 
-TEST(DeviceHealthTest, RealWorkIsProofEnough) {
+TEST(DeviceHealthTest, CompletedWorkProvesHealth) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   health.Worked(kStart + absl::Seconds(29));
   EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(59));
 }
 
-TEST(DeviceHealthTest, FailuresInARowMakeItIllAndACanaryWellAgain) {
+TEST(DeviceHealthTest, ConsecutiveFailuresMarkUnhealthyUntilCanaryPasses) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   health.Failed("one", kStart);
@@ -72,7 +72,7 @@ TEST(DeviceHealthTest, FailuresInARowMakeItIllAndACanaryWellAgain) {
   EXPECT_EQ(health.reason(), "");
 }
 
-TEST(DeviceHealthTest, AStormOfDeathsMakesOneFailureEnough) {
+TEST(DeviceHealthTest, FrequentDeathsMakeOneFailureSufficient) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   SteadyTime now = kStart + absl::Seconds(1);
@@ -86,7 +86,7 @@ TEST(DeviceHealthTest, AStormOfDeathsMakesOneFailureEnough) {
   EXPECT_FALSE(health.serving());
 }
 
-TEST(DeviceHealthTest, DeathsNowAndThenAreNoStorm) {
+TEST(DeviceHealthTest, OccasionalDeathsDoNotMarkUnhealthy) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   for (int i = 0; i < 100; ++i)
@@ -94,7 +94,7 @@ TEST(DeviceHealthTest, DeathsNowAndThenAreNoStorm) {
   EXPECT_FALSE(health.in_storm());
 }
 
-TEST(DeviceHealthTest, AnErrorOfTheHardwareIsBelievedAtOnce) {
+TEST(DeviceHealthTest, HardwareErrorMarksUnhealthyAtOnce) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   health.Broke("XID 79", kStart);
@@ -102,7 +102,7 @@ TEST(DeviceHealthTest, AnErrorOfTheHardwareIsBelievedAtOnce) {
   EXPECT_EQ(health.reason(), "XID 79");
 }
 
-TEST(DeviceHealthTest, UnwatchedItServesForEver) {
+TEST(DeviceHealthTest, UnmonitoredDeviceStaysHealthy) {
   DeviceHealth health({}, kStart);
   EXPECT_TRUE(health.known());
   for (int i = 0; i < 10; ++i) health.Failed("no", kStart);
@@ -164,7 +164,7 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
+TEST_P(HealthTest, DeviceBecomesUnhealthyAndRecovers) {
   EXPECT_TRUE(Serves(0) && Serves(1));
   broker_->set_ill(0, true);
   ASSERT_TRUE(Eventually([&] { return !Serves(0); }));
@@ -183,7 +183,7 @@ TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
   EXPECT_TRUE(Wait(Fill(12, Name(0))).ok());
 }
 
-TEST_P(HealthTest, ADeviceWhoseWorkersDoNotStartLosesItsWorkToAnother) {
+TEST_P(HealthTest, WorkMovesFromDeviceWhoseWorkersDoNotStart) {
   ASSERT_TRUE(Serves(0));
   broker_->set_ill(0, true);
   std::vector<std::shared_ptr<OperationHandle>> tickets;
@@ -191,14 +191,14 @@ TEST_P(HealthTest, ADeviceWhoseWorkersDoNotStartLosesItsWorkToAnother) {
   for (const auto& ticket : tickets) EXPECT_TRUE(Wait(ticket).ok());
 }
 
-TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
+TEST_P(HealthTest, QueuedWorkMovesOrFailsOnUnhealthyDevice) {
   broker_->set_hold(true);
   int before = broker_->num_workers();
-  // The last of them may wait to travel together, and then count as not sent.
+  // The last one may wait for a shared packet, and then counts as not sent.
   constexpr uint64_t kQueue = 256, kSent = kQueue - 31;
   std::vector<std::shared_ptr<OperationHandle>> in_flight;
   for (uint64_t i = 1; i <= kQueue; ++i) in_flight.push_back(Fill(i, Name(0)));
-  // The lane's worker, among canaries.
+  // The lane's worker, among those of canaries.
   std::shared_ptr<::stride::testing::FakeWorker> worker;
   ASSERT_TRUE(Eventually([&] {
     for (int i = before + 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
@@ -228,12 +228,12 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
   EXPECT_EQ(follows->timeline().device(), Name(1));
 }
 
-TEST_P(HealthTest, NoCanaryWhileThereIsWork) {
+TEST_P(HealthTest, NoCanaryRunsDuringWork) {
   for (uint64_t i = 1; i <= 2; ++i) EXPECT_TRUE(Wait(Fill(i, Name(i - 1))).ok());
   int before = broker_->num_workers();
   const SteadyTime end = Now() + absl::Milliseconds(600);
   uint64_t handle = 10;
-  int pauses = 0;  // a busy machine stopped us for so long that a device had nothing to do
+  int pauses = 0;  // a busy machine suspended the test for so long that a device became idle
   for (SteadyTime last = Now(); last < end;) {
     for (int device : {0, 1}) EXPECT_TRUE(Wait(Fill(handle++, Name(device))).ok());
     const SteadyTime now = Now();
@@ -245,12 +245,12 @@ TEST_P(HealthTest, NoCanaryWhileThereIsWork) {
       << "and then they come";
 }
 
-TEST_P(HealthTest, TheEngineRespondsThoughADeviceIsIll) {
+TEST_P(HealthTest, EngineRespondsWithUnhealthyDevice) {
   broker_->set_ill(0, true);
   EXPECT_TRUE(engine_->Responds(absl::Seconds(100)));
 }
 
-TEST(CanaryTest, OneThatDoesNotEndIsAFailure) {
+TEST(CanaryTest, EndlessCanaryIsAFailure) {
   FakeBroker broker({HostDevice(0)});
   EngineOptions options;
   options.health = {.interval = absl::Milliseconds(50),

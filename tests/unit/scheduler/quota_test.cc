@@ -1,4 +1,4 @@
-// Quotas and meters of the engine, by tenant.
+// Quotas and meters of the engine, per tenant.
 
 #include <map>
 #include <memory>
@@ -94,7 +94,7 @@ class QuotaTest : public ::testing::Test {
     EXPECT_EQ(MetadataOf(status, "quota"), quota) << status;
   }
 
-  // Memory is given back on another thread.
+  // Memory is freed on another thread.
   bool ComesTo(const TenantId& tenant, const std::string& quota, int64_t used) {
     for (int i = 0; i < 2000 && Used(tenant)[quota] != used; ++i)
       absl::SleepFor(absl::Milliseconds(1));
@@ -107,7 +107,7 @@ class QuotaTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
+TEST_F(QuotaTest, DeclaredUploadSizesAreCheckedBeforeReservation) {
   Start({.array_bytes = 1000});
   uint64_t before = engine_->devices().Sample()[0].arena_bytes();
   ExpectQuota(
@@ -117,7 +117,7 @@ TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
   EXPECT_TRUE(Put(kA, 600, 1).ok());
   ExpectQuota(Put(kA, 401, 2), "array-bytes");
   EXPECT_TRUE(Put(kA, 400, 2).ok());
-  // Of others nothing counts.
+  // Arrays of other tenants do not count.
   EXPECT_TRUE(Put(kB, 5000, 1).ok());
   EXPECT_EQ(Used(kA)["array-bytes"], 1000);
   ASSERT_TRUE(Release(kA, 1).ok());
@@ -125,7 +125,7 @@ TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
   EXPECT_TRUE(Put(kA, 600, 3).ok());
 }
 
-TEST_F(QuotaTest, CreationsAndResultsCount) {
+TEST_F(QuotaTest, CreatedArraysAndResultsCount) {
   Start({.array_bytes = 1000});
   v1::CreateArrayRequest request;
   request.set_parent("tenants/a");
@@ -136,7 +136,7 @@ TEST_F(QuotaTest, CreationsAndResultsCount) {
   request.mutable_spec()->set_shape(0, 700);
   ASSERT_TRUE(engine_->arrays().Create(kA, request).ok());
   ExpectQuota(Submit(kA, Fill(301, 1)).status(), "array-bytes");
-  // A refused operation's handle stands for that error, and holds nothing.
+  // A refused operation's handle stands for that error and pins no memory.
   EXPECT_EQ(Used(kA)["array-bytes"], 700);
   EXPECT_TRUE(Submit(kA, Fill(300, 2)).ok());
   // A view has no bytes of its own.
@@ -147,7 +147,7 @@ TEST_F(QuotaTest, CreationsAndResultsCount) {
   EXPECT_TRUE(Submit(kA, view).ok()) << Submit(kA, view).status();
 }
 
-TEST_F(QuotaTest, InlineBytesCountUntilTheyAreUsed) {
+TEST_F(QuotaTest, InlineBytesCountUntilUsed) {
   Start({.inline_bytes = 100}, /*hold=*/true);
   v1::Operation copy;
   auto* array = copy.mutable_copy()->mutable_input()->mutable_inline_array();
@@ -173,13 +173,13 @@ TEST_F(QuotaTest, OperationsInFlightAreBounded) {
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_QUEUE_FULL);
   EXPECT_EQ(MetadataOf(refused, "limit"), "2");
   EXPECT_TRUE(Submit(kB, Fill(8, 1)).ok());
-  // Raised while it runs.
+  // The quota is raised while an operation runs.
   engine_->accounts().SetQuotas({{kA, {.operations = 3}}}, {});
   EXPECT_TRUE(Submit(kA, Fill(8, 4)).ok());
   ExpectQuota(Submit(kA, Fill(8, 5)).status(), "operations");
 }
 
-TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
+TEST_F(QuotaTest, SessionsAndJobsAreBoundedSeparately) {
   EngineOptions options;
   options.job_ended = [this](const JobEnd& end) {
     absl::MutexLock lock(&mutex_);
@@ -196,7 +196,7 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   EXPECT_EQ(Used(kA)["jobs"], 1);
   EXPECT_EQ(Used(kA)["sessions"], 2);
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
-  // It has begun, and ends as it would.
+  // The job has begun and ends normally.
   std::shared_ptr<::stride::testing::FakeWorker> worker = broker_->WaitForWorker(1);
   AWAIT(worker->EndNext());
   for (int i = 0; i < 2000 && Used(kA)["jobs"] > 0; ++i) absl::SleepFor(absl::Milliseconds(5));
@@ -211,7 +211,7 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   EXPECT_EQ(ends_[0].num_operations, 1);
 }
 
-TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
+TEST_F(QuotaTest, UsageReportsWorkAndBytesOfOneTenant) {
   Start({});
   ASSERT_TRUE(Put(kA, 1000, 1).ok());
   auto ticket = Submit(kA, Fill(8, 2));

@@ -43,7 +43,7 @@ std::string FieldOf(const absl::Status& status) {
   return request.field_violations(0).field();
 }
 
-// A region as its client has it.
+// A region as mapped by its client.
 struct Mine {
   std::string name;
   MemoryMap map;
@@ -106,7 +106,7 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     request.set_region_offset(region_offset);
     return engine_->arrays().BeginDownload(kA, request, Soon());
   }
-  // Chunks follow one another; gives back how many.
+  // Fetches consecutive chunks; returns their number.
   static int FetchAll(Download& download, int64_t offset, int64_t bytes, int64_t chunk_bytes) {
     int count = 0;
     for (const int64_t end = offset + bytes;; ++count) {
@@ -132,7 +132,7 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     return engine_->regions().bytes() == bytes;
   }
 
-  // Up from one part of the region in two chunks, down into another.
+  // Uploads one part of the region in two chunks, then downloads into another.
   void RoundTrip() {
     const int64_t size = 5 * kMiB + 17;
     Mine mine = MustCreate(12 * kMiB);
@@ -158,7 +158,7 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(RegionsTest, ARegionIsSealedMemoryOfWholePagesAllThere) {
+TEST_F(RegionsTest, RegionIsSealedAndFullyAllocated) {
   Start(HostDevice(0));
   auto made = Create(5000);
   ASSERT_TRUE(made.ok()) << made.status();
@@ -176,7 +176,7 @@ TEST_F(RegionsTest, ARegionIsSealedMemoryOfWholePagesAllThere) {
   EXPECT_TRUE((present[0] & 1) && (present[1] & 1));
 }
 
-TEST_F(RegionsTest, ATicketIsGoodOnce) {
+TEST_F(RegionsTest, TicketIsValidOnce) {
   Start(HostDevice(0));
   auto made = Create(4096);
   ASSERT_TRUE(made.ok());
@@ -191,7 +191,7 @@ TEST_F(RegionsTest, ATicketIsGoodOnce) {
   EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(deleted->ticket()).status()));
 }
 
-TEST_F(RegionsTest, ATicketGrowsOld) {
+TEST_F(RegionsTest, TicketExpires) {
   FakeBroker broker({HostDevice(0)});
   EngineOptions options;
   options.region_bytes = kMiB;
@@ -210,13 +210,13 @@ TEST_F(RegionsTest, ATicketGrowsOld) {
     ASSERT_TRUE(made.ok()) << made.status();
     absl::SleepFor(absl::Milliseconds(5));
     EXPECT_TRUE(absl::IsNotFound(regions.Redeem(made->ticket()).status()));
-    // The region is there all the same.
+    // The region exists all the same.
     EXPECT_TRUE(regions.Find(kA, made->region().name(), "s", "region").ok());
   }
   core.Stop();
 }
 
-TEST_F(RegionsTest, SizesAndSessionsAreChecked) {
+TEST_F(RegionsTest, RegionSizeAndSessionAreChecked) {
   Start(HostDevice(0));
   for (int64_t size : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
     auto made = Create(size);
@@ -228,14 +228,14 @@ TEST_F(RegionsTest, SizesAndSessionsAreChecked) {
   EXPECT_EQ(engine_->regions().bytes(), 0);
 }
 
-TEST_F(RegionsTest, WithoutMemoryForThemTheyAreUnimplemented) {
+TEST_F(RegionsTest, RegionsWithoutMemoryAreUnimplemented) {
   Start(HostDevice(0), 0);
   absl::Status status = Create(1).status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_EQ(MetadataOf(status, "feature"), "regions");
 }
 
-TEST_F(RegionsTest, ATenantMayHaveHalfAndAllTogetherTheWhole) {
+TEST_F(RegionsTest, TenantIsLimitedToHalfOfAllRegions) {
   Start(HostDevice(0), 4 * kMiB);
   ASSERT_TRUE(Create(kMiB).ok());
   absl::Status over = Create(kMiB + 1).status();
@@ -258,7 +258,7 @@ TEST_F(RegionsTest, ATenantMayHaveHalfAndAllTogetherTheWhole) {
   EXPECT_TRUE(Create(kMiB + 1, kB).ok());
 }
 
-TEST_F(RegionsTest, ATenantHasABoundedNumber) {
+TEST_F(RegionsTest, RegionsPerTenantAreBounded) {
   Start(HostDevice(0));
   for (int i = 0; i < Regions::kMaxRegionsOfTenant; ++i) ASSERT_TRUE(Create(1).ok());
   absl::Status over = Create(1).status();
@@ -267,7 +267,7 @@ TEST_F(RegionsTest, ATenantHasABoundedNumber) {
   EXPECT_TRUE(Create(1, kB).ok());
 }
 
-TEST_F(RegionsTest, RegionsEndWithTheirSessionAndGiveTheirPagesBack) {
+TEST_F(RegionsTest, RegionsEndWithTheirSessionAndFreePages) {
   Start(HostDevice(0));
   Mine mine = MustCreate(kMiB);
   Mine other = MustCreate(kMiB, kA, "sessions/t");
@@ -278,11 +278,11 @@ TEST_F(RegionsTest, RegionsEndWithTheirSessionAndGiveTheirPagesBack) {
   EXPECT_TRUE(absl::IsNotFound(engine_->regions().Delete(kA, mine.name)));
   EXPECT_TRUE(engine_->regions().Delete(kA, other.name).ok());
   EXPECT_TRUE(engine_->regions().Delete(kB, stranger.name).ok());
-  // A client that keeps it mapped keeps no memory of the daemon's.
+  // A client that keeps the mapping pins no memory of the daemon.
   EXPECT_EQ(mine.data()[17], '\0');
 }
 
-TEST_F(RegionsTest, OneThatIsHeldOutlivesItsSessionAndIsCounted) {
+TEST_F(RegionsTest, PinnedRegionOutlivesItsSessionAndIsCharged) {
   Start(HostDevice(0));
   Mine held = MustCreate(kMiB), deleted = MustCreate(kMiB), let_go = MustCreate(kMiB);
   for (const Mine* one : {&held, &deleted, &let_go}) {
@@ -304,7 +304,7 @@ TEST_F(RegionsTest, OneThatIsHeldOutlivesItsSessionAndIsCounted) {
   EXPECT_EQ(held.data()[17], '\0');
 }
 
-TEST_F(RegionsTest, OneThatIsHeldOutlivesTheDaemon) {
+TEST_F(RegionsTest, PinnedRegionOutlivesTheDaemon) {
   Start(HostDevice(0));
   Mine held = MustCreate(kMiB), other = MustCreate(kMiB);
   std::memset(held.data(), 'x', kMiB);
@@ -316,7 +316,7 @@ TEST_F(RegionsTest, OneThatIsHeldOutlivesTheDaemon) {
   EXPECT_EQ(other.data()[17], '\0');
 }
 
-TEST_F(RegionsTest, OnlyTheOwnTenantAndSessionMayNameOne) {
+TEST_F(RegionsTest, RegionIsVisibleOnlyToItsTenantAndSession) {
   Start(HostDevice(0));
   Mine stranger = MustCreate(kMiB, kB);
   Mine other = MustCreate(kMiB, kA, "sessions/t");
@@ -329,16 +329,16 @@ TEST_F(RegionsTest, OnlyTheOwnTenantAndSessionMayNameOne) {
   EXPECT_TRUE(absl::IsNotFound(engine_->regions().Delete(kA, stranger.name)));
   EXPECT_EQ(FieldOf(engine_->arrays().BeginUpload(kA, Header(10, "nonsense"), Soon()).status()),
             "region");
-  // Nothing was made.
+  // No array was created.
   EXPECT_TRUE(absl::IsNotFound(engine_->arrays().Get(kA, "sessions/s/arrays/1").status()));
-  // A named array is of no session.
+  // A named array belongs to no session.
   v1::PutArrayRequest::Header named = Header(10, other.name);
   named.set_parent("tenants/a");
   EXPECT_TRUE(engine_->arrays().BeginUpload(kA, named, Soon()).ok());
   EXPECT_TRUE(engine_->arrays().Delete(kA, "tenants/a/arrays/1").ok());
 }
 
-TEST_F(RegionsTest, ChunksOutsideAreRefused) {
+TEST_F(RegionsTest, ChunksOutsideTheRegionAreRefused) {
   Start(HostDevice(0));
   Mine mine = MustCreate(8192);
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -364,16 +364,16 @@ TEST_F(RegionsTest, ChunksOutsideAreRefused) {
   EXPECT_EQ(FieldOf(FetchTo(mine.name, kMax).status()), "region_offset");
 }
 
-TEST_F(RegionsTest, BytesGoByHostMemory) {
+TEST_F(RegionsTest, BytesTravelThroughHostMemory) {
   Start(HostDevice(0));
   RoundTrip();
 }
 
-TEST_F(RegionsTest, BytesGoByTheDevicesOwnCopies) {
+TEST_F(RegionsTest, BytesTravelByDeviceCopies) {
   Start(StagedDevice(0));
   RoundTrip();
   auto worker = broker_->WaitForWorker(1);
-  // Of 1 MiB and what is left up, of 1 MiB each down.
+  // Uploads use 1 MiB and the rest, downloads 1 MiB each.
   EXPECT_EQ(worker->num_region_copies(), 2 + 6);
   EXPECT_EQ(worker->num_regions(), 1);
   ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
@@ -381,7 +381,7 @@ TEST_F(RegionsTest, BytesGoByTheDevicesOwnCopies) {
   EXPECT_EQ(worker->num_regions(), 0);
 }
 
-TEST_F(RegionsTest, LargeChunksAreCutAndSeveralAreUnderWay) {
+TEST_F(RegionsTest, LargeChunksAreSplitAndOverlap) {
   Start(StagedDevice(0, int64_t{1} << 30), 256 * kMiB);
   const int64_t size = 70 * kMiB + 1;
   Mine mine = MustCreate(size);
@@ -400,14 +400,14 @@ TEST_F(RegionsTest, LargeChunksAreCutAndSeveralAreUnderWay) {
   EXPECT_TRUE(std::string(mine.data(), size) == content);
 }
 
-TEST_F(RegionsTest, CopiesGoOnWithTheSuccessorsOfWorkersThatDie) {
+TEST_F(RegionsTest, CopiesContinueWithReplacementWorkers) {
   Start(StagedDevice(0));
   broker_->set_die_at_copy(3, 2);
   RoundTrip();
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
-TEST_F(RegionsTest, ACopyWhoseWorkersAllDieFails) {
+TEST_F(RegionsTest, CopyFailsWhenAllWorkersDie) {
   Start(StagedDevice(0));
   broker_->set_die_at_copy(1, 100);
   Mine mine = MustCreate(kMiB);
@@ -420,7 +420,7 @@ TEST_F(RegionsTest, ACopyWhoseWorkersAllDieFails) {
   EXPECT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
 }
 
-TEST_F(RegionsTest, ARegionInUseOutlivesItsDeletionAndItsSession) {
+TEST_F(RegionsTest, RegionInUseOutlivesDeletionAndSession) {
   for (bool staged : {false, true}) {
     Start(staged ? StagedDevice(0) : HostDevice(0));
     Mine mine = MustCreate(2 * kMiB);
@@ -457,7 +457,7 @@ TEST_F(RegionsTest, ARegionInUseOutlivesItsDeletionAndItsSession) {
   }
 }
 
-TEST_F(RegionsTest, AnUploadThatIsDroppedWaitsForItsCopies) {
+TEST_F(RegionsTest, DroppedUploadWaitsForItsCopies) {
   Start(StagedDevice(0));
   Mine mine = MustCreate(kMiB);
   auto upload = engine_->arrays().BeginUpload(kA, Header(kMiB, mine.name), Soon());
@@ -476,14 +476,14 @@ TEST_F(RegionsTest, AnUploadThatIsDroppedWaitsForItsCopies) {
   EXPECT_EQ(worker->num_regions(), 1);
   worker->HoldCopies(false);
   call.join();
-  // What is missing of it may come for a while.
+  // Its missing part may still arrive.
   EXPECT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(0));
   EXPECT_EQ(worker->num_regions(), 0);
 }
 
-// A file has no mapping: bytes go between it and the region directly.
-TEST_F(RegionsTest, ArraysInFilesTooAreReached) {
+// A file has no mapping: bytes are copied directly between it and the region.
+TEST_F(RegionsTest, RegionsReachArraysInFiles) {
   const std::string folder = ::testing::TempDir() + absl::StrCat("/regions-", getpid());
   ASSERT_TRUE(store::PrepareSpillFolder(folder).ok());
   broker_ =

@@ -41,7 +41,7 @@ class ReplayTest : public ::testing::Test {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
-  // So many copies, one of the other.
+  // A program of `steps` copies, each of the previous one.
   void Create(const std::string& id, int steps) {
     v1::CreateProgramRequest request;
     request.set_program_id(id);
@@ -79,7 +79,7 @@ class ReplayTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(ReplayTest, IsOneSmallTaskAndItsGraphIsBroughtOnce) {
+TEST_F(ReplayTest, ReplayIsOneSmallTaskAndSendsItsGraphOnce) {
   Start();
   Create("p", 60);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(Wait(Call("p", 10 + 2 * i)).ok());
@@ -101,7 +101,7 @@ TEST_F(ReplayTest, IsOneSmallTaskAndItsGraphIsBroughtOnce) {
   }
 }
 
-TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
+TEST_F(ReplayTest, ReplayRunsByBlocksUntilCompiled) {
   Start();
   broker_->set_block_loops({});
   v1::CreateProgramRequest request;
@@ -124,7 +124,7 @@ TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
     EXPECT_TRUE(step.elementwise().has_by_blocks());
     EXPECT_EQ(step.elementwise().module(), UINT64_MAX);
   }
-  // So many elements are worth its code: the graph is brought again.
+  // This many elements justify compilation: the graph is sent again.
   for (int i = 0; i < 1000 && worker->num_graph_loads() == 1; ++i)
     ASSERT_TRUE(Wait(Call("p", 100 + 2 * i)).ok());
   EXPECT_GE(broker_->num_compiles(), 1);
@@ -139,7 +139,7 @@ TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
   EXPECT_EQ(worker->num_graph_loads(), 2);
 }
 
-TEST_F(ReplayTest, AWorkerForgetsWhatIsDeleted) {
+TEST_F(ReplayTest, WorkerUnloadsDeletedProgram) {
   Start();
   Create("p", 3);
   Create("q", 4);
@@ -156,7 +156,7 @@ TEST_F(ReplayTest, AWorkerForgetsWhatIsDeleted) {
   EXPECT_EQ(worker->graphs().begin()->second.steps_size(), 4);
 }
 
-TEST_F(ReplayTest, AFailureIsEveryResults) {
+TEST_F(ReplayTest, FailureFailsEveryResult) {
   Start(int64_t{1} << 30, /*hold=*/true);
   Create("p", 3);
   auto ticket = Call("p", 10);
@@ -170,7 +170,7 @@ TEST_F(ReplayTest, AFailureIsEveryResults) {
   }
 }
 
-TEST_F(ReplayTest, RunsAgainInTheNextWorker) {
+TEST_F(ReplayTest, ReplayRunsAgainInNextWorker) {
   Start(int64_t{1} << 30, /*hold=*/true);
   Create("p", 3);
   auto ticket = Call("p", 10);
@@ -183,9 +183,9 @@ TEST_F(ReplayTest, RunsAgainInTheNextWorker) {
   EXPECT_EQ(next->num_graph_loads(), 1) << "it has nothing of the one before";
 }
 
-TEST_F(ReplayTest, WhatADeviceCannotHoldAtOnceRunsStepByStep) {
+TEST_F(ReplayTest, ProgramLargerThanDeviceRunsStepByStep) {
   constexpr int64_t kMany = 30'000;
-  Start(/*memory_bytes=*/4 * kMany * 4);  // of five buffers
+  Start(/*memory_bytes=*/4 * kMany * 4);  // four of its five buffers
   Create("p", 8);
   ASSERT_TRUE(Wait(Call("p", 10, kMany)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);

@@ -1,5 +1,5 @@
-// A disk that is really full, or whose writes fail, where idle arrays go: on a file system of four
-// MiB that only this process sees.
+// Spill to a disk that is full, or whose writes fail: a file system of four MiB that only this
+// process sees.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -47,7 +47,7 @@ constexpr int64_t kQuarter = kMiB / 4;
 constexpr char kSession[] = "sessions/s";
 const TenantId kTenant{"default"};
 
-// In a mount namespace of its own; of a user namespace too, where that alone is not allowed.
+// Enters its own mount namespace, with a user namespace where the former alone is forbidden.
 bool MountTmpfs(const std::string& folder, const char* options) {
   if (unshare(CLONE_NEWNS) != 0) {
     uid_t user = getuid();
@@ -114,7 +114,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     return statvfs(disk_.c_str(), &info) == 0 ? static_cast<int64_t>(info.f_bsize * info.f_bavail)
                                               : -1;
   }
-  // Something else takes all of the disk but this much.
+  // Fills the disk except for this many bytes.
   static void Fill(int64_t all_but) {
     UniqueFd fd(open(Filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     ASSERT_EQ(posix_fallocate(fd.get(), 0, FreeBytes() - all_but), 0);
@@ -142,7 +142,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     absl::Status written = (*upload)->Write(Content(handle, size));
     return written.ok() ? (*upload)->Finish().status() : written;
   }
-  // As many as there is room for; the first that there is none for is gone again.
+  // Creates as many arrays as fit; the first that does not fit is deleted again.
   uint64_t PutAll(uint64_t first, absl::Status* full) {
     for (uint64_t handle = first;; ++handle) {
       *full = Put(handle);
@@ -215,7 +215,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
   std::vector<std::string> log_;
 };
 
-TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
+TEST_P(SpillDiskTest, FullDiskFailsPromptlyAndKeepsArrays) {
   Fill(/*all_but=*/kMiB);
   absl::Status full;
   uint64_t end = PutAll(1, &full);
@@ -225,7 +225,7 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   SpillSample before = engine_->devices().SampleSpill();
   int64_t descriptors = NumDescriptors(), free = FreeBytes();
   SteadyTime start = Now();
-  // What could lie in a file alone, too.
+  // Also an array that could only lie in a file.
   ExpectFull(Put(900, 5 * kMiB / 2));
   Release(900);
   constexpr int kTries = 10;
@@ -255,11 +255,11 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   ExpectWhole(1, last);
 }
 
-// After the room was reserved. `spoil` makes writes to the file of this descriptor fail, `mend`
-// ends that.
+// After the reservation, `spoil` makes writes to the file of this descriptor fail; `mend` undoes
+// that.
 void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
                                       const std::function<void(int)>& mend) {
-  constexpr uint64_t kEnd = 10;  // the last before it lies in a file, which has room for more
+  constexpr uint64_t kEnd = 10;  // the last one before it lies in a file, which has room for more
   for (uint64_t handle = 1; handle < kEnd; ++handle) ASSERT_TRUE(Put(handle).ok());
   ASSERT_EQ(SpillFiles().size(), 1u);
   int file = SpillFiles()[0];
@@ -288,10 +288,10 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
   ExpectWhole(1, kEnd + 1);
 }
 
-TEST_P(SpillDiskTest, RoomThatWasReservedAndIsGoneHarmsNothing) {
+TEST_P(SpillDiskTest, LostReservationKeepsArrays) {
   auto spoil = [](int file) {
     auto size = static_cast<off_t>(fs::file_size(absl::StrCat("/proc/self/fd/", file)));
-    // Behind the one array that is there.
+    // After the one array that exists.
     ASSERT_EQ(
         fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kQuarter, size - kQuarter), 0);
     Fill(/*all_but=*/0);
@@ -299,7 +299,7 @@ TEST_P(SpillDiskTest, RoomThatWasReservedAndIsGoneHarmsNothing) {
   TestFailingWrites(spoil, [](int) { fs::remove(Filler()); });
 }
 
-TEST_P(SpillDiskTest, AFileThatCannotBeWrittenToHarmsNothing) {
+TEST_P(SpillDiskTest, UnwritableFileKeepsArrays) {
   UniqueFd saved;
   auto spoil = [&](int file) {
     saved = UniqueFd(dup(file));

@@ -1,5 +1,5 @@
-// A device that is full: who leaves it, where to, that it comes back whole, and what is left when
-// nothing can leave.
+// A full device: victims, their destination, restored contents, and the errors when nothing can be
+// evicted.
 #include <unistd.h>
 
 #include <atomic>
@@ -139,7 +139,7 @@ class SpillTest : public ::testing::Test {
     ASSERT_TRUE(bytes.ok()) << handle << ": " << bytes.status();
     EXPECT_TRUE(*bytes == Content(handle, size)) << handle;
   }
-  // An n x n matrix of float32, and its inverse: a worker takes two more such matrices.
+  // An n x n matrix of float32 and its inverse: a worker needs two more such matrices.
   absl::Status PutMatrix(uint64_t handle, int64_t n) {
     v1::PutArrayRequest::Header header;
     header.set_parent(Session(kTenant));
@@ -164,7 +164,7 @@ class SpillTest : public ::testing::Test {
     auto array = engine_->arrays().Get(tenant, Name(handle, tenant));
     return array.ok() && array->devices_size() > 0;
   }
-  // A task that reads one array and makes one.
+  // A task that reads one array and creates one.
   static v1::Operation Negate(uint64_t in, uint64_t out, const std::string& device = "") {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("invert");
@@ -201,7 +201,7 @@ wire::DeviceDescription Device(const std::string& kind, int64_t bytes) {
 
 class SpillKindTest : public SpillTest, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(SpillKindTest, TheLeastRecentlyUsedLeaveAndAllStayWhole) {
+TEST_P(SpillKindTest, LeastRecentlyUsedArraysAreEvicted) {
   Start({Device(GetParam(), kMiB)}, {});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
   EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, 0);
@@ -217,13 +217,13 @@ TEST_P(SpillKindTest, TheLeastRecentlyUsedLeaveAndAllStayWhole) {
   for (uint64_t i = 1; i <= 5; ++i) ExpectWhole(i);
 }
 
-// However many are there, finding who leaves looks at about as many as leave.
-TEST_P(SpillKindTest, WhoLeavesIsFoundWithoutLookingAtAll) {
+// The search visits about as many arrays as it evicts, however many exist.
+TEST_P(SpillKindTest, VictimSearchIsProportionalToVictims) {
   constexpr int64_t kSize = 2 * kMiB / 512;
   Start({Device(GetParam(), 2 * kMiB)}, {});
   for (uint64_t i = 1; i <= 512; ++i) ASSERT_TRUE(Put(i, kSize).ok());
   ASSERT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
-  // Those that were put first are used again.
+  // Uses the first arrays again.
   for (uint64_t i = 1; i <= 64; ++i) ExpectWhole(i, kSize);
   constexpr uint64_t kMore = 1000;
   for (uint64_t i = 513; i <= 512 + kMore; ++i) ASSERT_TRUE(Put(i, kSize).ok());
@@ -235,14 +235,14 @@ TEST_P(SpillKindTest, WhoLeavesIsFoundWithoutLookingAtAll) {
               static_cast<long long>(sample.looked_at));
 }
 
-TEST_P(SpillKindTest, ATaskBringsItsInputBack) {
+TEST_P(SpillKindTest, TaskRestoresItsInput) {
   Start({Device(GetParam(), kMiB)}, {});
   for (uint64_t i = 1; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
   ASSERT_FALSE(OnDevice(1));
   ASSERT_TRUE(Run(Negate(1, 10)).ok());
   EXPECT_TRUE(OnDevice(1));
   EXPECT_EQ(engine_->devices().SampleSpill().returned_bytes, kQuarter);
-  // What comes back leaves its copy there: the next time it goes for nothing.
+  // A restored array leaves its copy in place: the next eviction copies nothing.
   int64_t spilled = engine_->devices().SampleSpill().spilled_bytes;
   for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
   for (uint64_t i : {2, 3, 4}) ASSERT_TRUE(Run(Negate(i, 10 + i)).ok());
@@ -251,7 +251,7 @@ TEST_P(SpillKindTest, ATaskBringsItsInputBack) {
   for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
+TEST_P(SpillKindTest, FullMemorySpillsToFilesThenFails) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 2 * kMiB});
   for (uint64_t i = 1; i <= 16; ++i) ASSERT_TRUE(Put(i).ok()) << i;
   SpillSample sample = engine_->devices().SampleSpill();
@@ -264,15 +264,15 @@ TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
   EXPECT_EQ(ReasonOf(full), v1::ERROR_REASON_DEVICE_MEMORY);
   EXPECT_TRUE(HasRetryDelay(full));
   for (uint64_t i = 1; i <= 16; ++i) ExpectWhole(i);
-  // Room for one is made by the end of any.
+  // The end of any array makes room for one.
   Release(3);
   uint64_t next = 18;
   ASSERT_TRUE(Eventually([&] { return Put(next++).ok(); }));
   ExpectWhole(next - 1);
 }
 
-// A quarter for the matrix, one for its inverse, and half of the device to work in.
-TEST_P(SpillKindTest, ArraysLeaveForWorkMemory) {
+// A quarter for the matrix, one for its inverse, and half of the device for work memory.
+TEST_P(SpillKindTest, ArraysAreEvictedForWorkMemory) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   for (uint64_t i = 2; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
@@ -282,14 +282,14 @@ TEST_P(SpillKindTest, ArraysLeaveForWorkMemory) {
   EXPECT_TRUE(OnDevice(1) && OnDevice(9));
   for (uint64_t i = 2; i <= 4; ++i) EXPECT_FALSE(OnDevice(i)) << i;
   EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 3 * kQuarter);
-  // With the task's end that half is free for others.
+  // That half is free for others once the task ends.
   for (uint64_t i = 5; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
   EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 3 * kQuarter);
   EXPECT_TRUE(OnDevice(1) && OnDevice(5) && OnDevice(6) && OnDevice(9));
   for (uint64_t i = 2; i <= 6; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, WorkMemoryMustFitTheDeviceToo) {
+TEST_P(SpillKindTest, WorkMemoryMustFitTheDevice) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 300).ok());  // 360,000 bytes
   ASSERT_TRUE(Put(2).ok());
@@ -306,7 +306,7 @@ TEST_P(SpillKindTest, WorkMemoryMustFitTheDeviceToo) {
 TEST_P(SpillKindTest, WorkMemoryOfARunningTaskIsNotShared) {
   Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(PutMatrix(1, 256).ok());
-  auto running = Submit(Inverse(1, 2));  // all of the device
+  auto running = Submit(Inverse(1, 2));  // the whole device
   auto worker = broker_->WaitForWorker(1);
   ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
   const absl::Status full = Put(3);
@@ -320,7 +320,7 @@ TEST_P(SpillKindTest, WorkMemoryOfARunningTaskIsNotShared) {
   EXPECT_TRUE(Eventually([&] { return Put(3).ok(); }));
 }
 
-TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
+TEST_P(SpillKindTest, NoSpillSpaceIsAnError) {
   Start({Device(GetParam(), kMiB)}, {.memory = 0});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
   absl::Status full = Put(5);
@@ -328,7 +328,7 @@ TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
   for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, EverythingReturnsToZero) {
+TEST_P(SpillKindTest, AllUsageReturnsToZero) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 4 * kMiB});
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(Put(i).ok());
   ASSERT_TRUE(Run(Negate(1, 21)).ok());
@@ -343,8 +343,8 @@ TEST_P(SpillKindTest, EverythingReturnsToZero) {
   EXPECT_TRUE(Eventually(zero));
 }
 
-// More than the device has is asked for at once; each task has all it needs in its turn.
-TEST_P(SpillKindTest, ManyQueuedTasksOfMoreThanTheDeviceAllEnd) {
+// The tasks need more than the device; each gets all it needs in its turn.
+TEST_P(SpillKindTest, QueuedTasksLargerThanDeviceAllEnd) {
   Start({Device(GetParam(), kMiB)}, {});
   constexpr uint64_t kCount = 24;
   for (uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(Put(i).ok());
@@ -354,9 +354,9 @@ TEST_P(SpillKindTest, ManyQueuedTasksOfMoreThanTheDeviceAllEnd) {
   for (uint64_t i = 1; i <= kCount; ++i) ExpectWhole(i);
 }
 
-// A fifth each for two inputs, which have to come back, and for a result: with a part of what it
-// needs each would wait for the other. Many times, so that they meet at every moment.
-TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
+// A fifth each for two inputs, which must be restored, and for a result. Holding only a part, each
+// task would wait for the other. Repeated for different interleavings.
+TEST_P(SpillKindTest, TwoTasksOfThreeFifthsOfTheDeviceEnd) {
   Start({Device(GetParam(), kMiB)}, {});
   constexpr int64_t kPart = kMiB / 5 / 4096 * 4096;
   constexpr uint64_t kPairs = 30;
@@ -380,10 +380,10 @@ TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
   }
 }
 
-TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
+TEST_P(SpillKindTest, ArraysOfRunningTasksStay) {
   Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, kMiB / 2).ok());
-  auto running = Submit(Negate(1, 2));  // all of the device
+  auto running = Submit(Negate(1, 2));  // the whole device
   auto worker = broker_->WaitForWorker(1);
   ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
   absl::Status full = Put(3);  // after a while, in which the other might have ended
@@ -400,8 +400,8 @@ TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
   EXPECT_TRUE(waiting->Wait(Soon()).ok());
 }
 
-// The first bytes have been copied by then, with what they were.
-TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
+// The first bytes have been copied by then, with their old values.
+TEST_P(SpillKindTest, WriteDuringEvictionIsKept) {
   constexpr int64_t kSize = 48 * kMiB;
   Start({Device(GetParam(), 2 * kSize)}, {.memory = 8 * kSize});
   ASSERT_TRUE(Put(1, kSize).ok());
@@ -420,11 +420,11 @@ TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
   ExpectWhole(3, kSize);
 }
 
-TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
+TEST_P(SpillKindTest, OversizedTaskFailsWithoutEviction) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kMiB * 3 / 4).ok());
   ASSERT_TRUE(Put(2).ok());
-  // A product of views, which is not computed in pieces, with a result of more than a half.
+  // A product of views, which does not run in pieces, with a result of more than a half.
   auto view = [&](uint64_t handle, bool transposed) {
     v1::Operation operation;
     operation.mutable_view()->mutable_input()->set_handle(1);
@@ -448,7 +448,7 @@ TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
   EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
 }
 
-TEST_P(SpillKindTest, AnotherTenantsIdleArraysLeaveAndStayWhole) {
+TEST_P(SpillKindTest, IdleArraysOfOtherTenantAreEvictedIntact) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB / 2, .disk = 8 * kMiB});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kQuarter, kOther).ok());
   for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
@@ -459,9 +459,9 @@ TEST_P(SpillKindTest, AnotherTenantsIdleArraysLeaveAndStayWhole) {
   for (uint64_t i = 1; i <= 8; ++i) ExpectWhole(i);
 }
 
-// Arrays of all sizes, put, replaced in parts, computed on, fetched and dropped by several at once,
-// on a device that has room for a fraction.
-TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
+// Several threads upload, partly overwrite, compute on, fetch and delete arrays of all sizes. The
+// device holds only a fraction of them.
+TEST_P(SpillKindTest, ArraysStayDistinctUnderLoad) {
   Start({Device(GetParam(), 2 * kMiB)}, {.memory = 2 * kMiB, .disk = 64 * kMiB});
   constexpr int kThreads = 4, kRounds = 150;
   std::vector<std::thread> threads;
@@ -527,7 +527,7 @@ TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
 INSTANTIATE_TEST_SUITE_P(Kinds, SpillKindTest, ::testing::Values("cpu", "cuda"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Which came with the request, so that it has to go to the device.
+// The data came with the request, so that it must be copied to the device.
 v1::Operation NegateInline(int64_t size, uint64_t out, const std::string& device) {
   v1::Operation operation;
   operation.mutable_ufunc()->set_function("invert");
@@ -540,13 +540,12 @@ v1::Operation NegateInline(int64_t size, uint64_t out, const std::string& device
   return operation;
 }
 
-// Each gets one of the two blocks that it needs, and there is room for no third: who came later
-// must not take what the other has gathered, or each loses its block when the other asks for its
-// second, for ever.
-TEST_F(SpillTest, TwoTenantsWhoEachLackTwoBlocksDoNotTakeThemFromEachOther) {
+// Each task gets one of its two blocks, and no third fits. The later task must not take the block
+// of the other. Otherwise each loses its block when the other requests its second, for ever.
+TEST_F(SpillTest, TwoWaitingTasksDoNotEvictEachOther) {
   constexpr int64_t kBlock = kMiB * 3 / 8;
   Start({StagedDevice(0, kMiB)}, {}, /*hold=*/true);
-  // Until both wait, all of the device is used.
+  // All of the device is used until both wait.
   ASSERT_TRUE(Put(1, kMiB / 2, kOther).ok());
   auto running = Submit(Negate(1, 2), kOther);
   auto held = broker_->WaitForWorker(1);
@@ -569,9 +568,9 @@ TEST_F(SpillTest, TwoTenantsWhoEachLackTwoBlocksDoNotTakeThemFromEachOther) {
   EXPECT_TRUE(second->Wait(Soon()).ok()) << second->Wait(Soon());
 }
 
-// It had its memory, counting on a copy under way that turned out to be outdated. Meanwhile another
-// came to wait which needs the room of its result.
-TEST_F(SpillTest, WhoLostSomeOfItsMemoryLetsGoOfTheRestWhileItWaitsAgain) {
+// The task had its memory, based on a copy in flight that became outdated. Another task then waits
+// for the room of its result.
+TEST_F(SpillTest, TaskThatWaitsAgainReleasesItsMemory) {
   constexpr int64_t kBlock = kMiB * 3 / 8;
   const std::string device = "devices/cuda:0", other = "devices/cpu:0";
   Start({StagedDevice(0, kMiB), HostDevice(0)}, {});
@@ -597,9 +596,8 @@ TEST_F(SpillTest, WhoLostSomeOfItsMemoryLetsGoOfTheRestWhileItWaitsAgain) {
   EXPECT_TRUE(first->Wait(Soon()).ok()) << first->Wait(Soon());
 }
 
-// Nobody will read it any more, so nothing else would go as easily; but bytes are still on their
-// way to its block.
-TEST_P(SpillKindTest, AnUploadKeepsItsMemoryWhenItsArrayIsDeleted) {
+// A deleted array would be the first victim, but a copy to its block is in flight.
+TEST_P(SpillKindTest, UploadKeepsMemoryOfDeletedArray) {
   Start({Device(GetParam(), kMiB)}, {});
   v1::PutArrayRequest::Header header;
   header.set_parent(Session(kTenant));
@@ -623,7 +621,7 @@ TEST_P(SpillKindTest, AnUploadKeepsItsMemoryWhenItsArrayIsDeleted) {
   EXPECT_TRUE(OnDevice(3)) << "now it is the first to go";
 }
 
-TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
+TEST_F(SpillTest, SecondCopyIsEvictedBeforeOnlyCopy) {
   Start({HostDevice(0, kMiB), StagedDevice(0, kMiB)}, {});
   ASSERT_TRUE(Put(1, kQuarter, kTenant, "devices/cpu:0").ok());
   ASSERT_TRUE(Put(2, kQuarter, kTenant, "devices/cpu:0").ok());
@@ -640,7 +638,7 @@ TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
   for (uint64_t i : {1, 2, 4, 5, 6}) ExpectWhole(i);
 }
 
-TEST_F(SpillTest, PartsOfWhatHasLeftAreOverwrittenWhereItIs) {
+TEST_F(SpillTest, PartialWriteChangesSpilledArrayInPlace) {
   Start({HostDevice(0, kMiB)}, {.memory = kMiB / 2, .disk = 4 * kMiB});
   for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
   ASSERT_EQ(engine_->devices().SampleSpill().memory_bytes, kMiB / 2);
@@ -655,9 +653,8 @@ TEST_F(SpillTest, PartsOfWhatHasLeftAreOverwrittenWhereItIs) {
   }
 }
 
-// A device's limit that many small arrays fill, and the room that one of them leaves is enough for
-// the next.
-TEST_F(SpillTest, SmallArraysLeaveAFewAtATime) {
+// Many small arrays fill a device's limit; each eviction leaves enough room for the next array.
+TEST_F(SpillTest, SmallArraysAreEvictedInBatches) {
   Start({HostDevice(0, kMiB)}, {});
   constexpr int64_t kSmall = 1000;
   for (uint64_t i = 1; i <= 3000; ++i) ASSERT_TRUE(Put(i, kSmall).ok()) << i;
@@ -667,7 +664,7 @@ TEST_F(SpillTest, SmallArraysLeaveAFewAtATime) {
   for (uint64_t i = 1; i <= 3000; i += 7) ExpectWhole(i, kSmall);
 }
 
-TEST_F(SpillTest, LargeArraysLeaveByWholeArenas) {
+TEST_F(SpillTest, LargeArraysAreEvictedByWholeArenas) {
   Start({HostDevice(0, 160 * kMiB)}, {.memory = 400 * kMiB});
   for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, 48 * kMiB).ok());
   ASSERT_TRUE(Put(4, 90 * kMiB).ok());
@@ -678,7 +675,7 @@ TEST_F(SpillTest, LargeArraysLeaveByWholeArenas) {
   for (uint64_t i = 1; i <= 3; ++i) ExpectWhole(i, 48 * kMiB);
 }
 
-TEST_F(SpillTest, EmptyArenasReturnWhileTheSessionLives) {
+TEST_F(SpillTest, EmptyArenasAreFreedDuringTheSession) {
   Start({HostDevice(0, 256 * kMiB)}, {});
   ASSERT_TRUE(Put(1, 100 * kMiB).ok());
   Release(1);
@@ -699,7 +696,7 @@ class StreamKindTest : public SpillKindTest {
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
-    // Or its deadline has passed already, on a machine that is busy.
+    // Or its deadline has already passed, on a busy machine.
     EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2 || (*ticket)->done(); }));
     return worker;
   }
@@ -715,7 +712,7 @@ class StreamKindTest : public SpillKindTest {
   }
 };
 
-TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
+TEST_P(StreamKindTest, ArrayLargerThanDeviceRoundTrips) {
   Start({Device(GetParam(), kMiB)}, {.memory = 8 * kMiB, .disk = 32 * kMiB});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kLarge).ok()) << i;
   for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i, kLarge);
@@ -726,14 +723,14 @@ TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
   ExpectAllReturns();
 }
 
-TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
+TEST_P(StreamKindTest, OperationsOnLargeArraysRunInPieces) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kLarge).ok());
   int64_t before = engine_->devices().Sample()[0].jobs_succeeded();
   std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 2; i <= 5; ++i) tickets.push_back(Submit(Negate(i - 1, i)));
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
-  // A piece has an eighth of the device for what it reads and makes.
+  // A piece has an eighth of the device for its inputs and outputs.
   EXPECT_EQ(broker_->WaitForWorker(1)->num_ended(), 4 * 2 * kLarge / (kMiB / 8));
   EXPECT_EQ(engine_->devices().Sample()[0].jobs_succeeded() - before, 4);
   ExpectWhole(1, kLarge);
@@ -744,7 +741,7 @@ TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
   ExpectAllReturns();
 }
 
-TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
+TEST_P(StreamKindTest, OtherTenantsRunDuringPieces) {
   Start({Device(GetParam(), kMiB)}, {.memory = 96 * kMiB});
   std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (const TenantId& tenant : {kTenant, kOther}) {
@@ -770,7 +767,7 @@ TEST_P(StreamKindTest, CancelEndsAllPieces) {
     ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
   }
   ticket->Cancel();
-  // The one that runs has its grace.
+  // The running piece has its grace period.
   ASSERT_TRUE(Eventually([&] {
     worker->EndNext();
     return ticket->done();
@@ -799,7 +796,7 @@ TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
   std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   ASSERT_TRUE(worker->EndNext());
-  // Whichever is there: the second piece may have been sent before the first.
+  // Either order: the second piece may have been sent before the first.
   ASSERT_TRUE(Eventually([&] { return worker->EndNext(absl::InternalError("it broke")); }));
   ASSERT_TRUE(Eventually([&] {
     worker->EndNext();
@@ -824,7 +821,7 @@ TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
   EXPECT_TRUE(Fetch(2).ok());
 }
 
-TEST_P(StreamKindTest, WithoutRoomForTheResultItIsAnError) {
+TEST_P(StreamKindTest, NoRoomForTheResultIsAnError) {
   Start({Device(GetParam(), kMiB)}, {.memory = 6 * kMiB});
   ASSERT_TRUE(Put(1, kLarge).ok());
   absl::Status status = Run(Negate(1, 2));

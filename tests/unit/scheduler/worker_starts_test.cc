@@ -1,4 +1,4 @@
-// The engine with more tenants than its machine has room for.
+// The engine with more tenants than the machine has room for.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -92,15 +92,15 @@ class WorkerStartsTest
   std::unique_ptr<Engine> engine_;
 };
 
-// For each lack of the machine, the call that needs more is refused, and no other call is affected.
-TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
+// Each shortage of the machine refuses the call that needs more, and affects no other call.
+TEST_P(WorkerStartsTest, ShortageFailsOnlyCallsThatNeedAWorker) {
   Watch();
   for (int error : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
-    Begin();  // what the lack before has shown holds for a minute
+    Begin();  // the previous shortage is remembered for a minute
     AddTenant("a");
     AddTenant("b");
     ASSERT_TRUE(Wait(Fill("a", 1)).ok());
-    std::shared_ptr<FakeWorker> worker;  // of a; canaries' have one task, and end
+    std::shared_ptr<FakeWorker> worker;  // tenant a's worker; canaries have one task, and end
     for (int i = 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
       auto one = broker_->WaitForWorker(i);
       const auto tasks = one->submitted();
@@ -114,7 +114,7 @@ TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
     const absl::Status status = Wait(Fill("b", 1));
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << error << ": " << status;
     EXPECT_TRUE(status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
-    // Canaries find no room either, and that is no fault of the device.
+    // Canaries find no room either, which is no fault of the device.
     const int starts = broker_->num_starts();
     EXPECT_TRUE(Eventually([&] { return broker_->num_starts() > starts + 4; }));
     EXPECT_TRUE(Serves()) << engine_->devices().List()[0].state_reason();
@@ -126,8 +126,8 @@ TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
   }
 }
 
-// A device whose own memory is full says so without a name of the machine's.
-TEST_P(WorkerStartsTest, ALackOfTheDevicesMemoryNamesTheDevice) {
+// A device whose own memory is full reports this without a name of the machine.
+TEST_P(WorkerStartsTest, FullDeviceMemoryNamesTheDevice) {
   Begin();
   AddTenant("a");
   broker_->set_most_workers(0, absl::ResourceExhaustedError("out of memory (CUDA error 2)"));
@@ -137,7 +137,7 @@ TEST_P(WorkerStartsTest, ALackOfTheDevicesMemoryNamesTheDevice) {
   EXPECT_EQ(MetadataOf(status, "device"), engine_->devices().List()[0].name());
 }
 
-TEST_P(WorkerStartsTest, TheIdleWorkerUsedLeastRecentlyGivesWay) {
+TEST_P(WorkerStartsTest, LeastRecentlyUsedIdleWorkerIsStopped) {
   Begin();
   broker_->set_most_workers(3, SystemError(EMFILE, "making a pipe"));
   std::vector<std::shared_ptr<FakeWorker>> workers;
@@ -151,7 +151,7 @@ TEST_P(WorkerStartsTest, TheIdleWorkerUsedLeastRecentlyGivesWay) {
   EXPECT_TRUE(workers[0]->alive()) << "used since";
   EXPECT_FALSE(workers[1]->alive());
   EXPECT_TRUE(workers[2]->alive());
-  // Its array is where it was.
+  // Its array stays in place.
   EXPECT_TRUE(Wait(Use("b", 1, 2)).ok());
 }
 
@@ -175,8 +175,8 @@ TEST_P(WorkerStartsTest, ManyTenantsTakeTurnsWithinTheBound) {
   EXPECT_TRUE(Eventually([&] { return broker_->num_alive() <= 3; })) << broker_->num_alive();
 }
 
-// A tenant that always has work does not keep the only worker from others.
-TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
+// A busy tenant does not keep the only worker from others.
+TEST_P(WorkerStartsTest, BusyWorkerYieldsItsSeatAfterItsTurn) {
   options_.max_workers = 1;
   options_.worker_turn = absl::Milliseconds(20);
   Begin();
@@ -199,7 +199,7 @@ TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
   for (const auto& ticket : of_a) EXPECT_TRUE(Wait(ticket).ok());
 }
 
-TEST_P(WorkerStartsTest, ACallWaitsForAWorkerUntilItsDeadline) {
+TEST_P(WorkerStartsTest, CallWaitsForWorkerUntilDeadline) {
   options_.max_workers = 1;
   Begin();
   AddTenant("a");
@@ -214,7 +214,7 @@ TEST_P(WorkerStartsTest, ACallWaitsForAWorkerUntilItsDeadline) {
   EXPECT_EQ(broker_->num_workers(), 1) << "no lane wants another worker";
 }
 
-TEST_P(WorkerStartsTest, SessionsAreAdmittedWhileThereAreDescriptors) {
+TEST_P(WorkerStartsTest, SessionsNeedFreeDescriptors) {
   auto free = std::make_shared<std::atomic<int64_t>>(100);
   options_.descriptor_reserve = 10;
   options_.free_descriptors = [free] { return free->load(); };

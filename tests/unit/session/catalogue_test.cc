@@ -28,7 +28,7 @@ class CatalogueTest : public ::testing::Test {
   Catalogue catalogue;
 };
 
-TEST_F(CatalogueTest, SessionsExpireWhenNothingUsesThem) {
+TEST_F(CatalogueTest, UnusedSessionsExpire) {
   auto session = catalogue.CreateSession(transaction, kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
   EXPECT_TRUE(catalogue.FindSession(transaction, kTenant, "s", kNow + absl::Seconds(9)).ok());
@@ -44,7 +44,7 @@ TEST_F(CatalogueTest, SessionsExpireWhenNothingUsesThem) {
       << "once";
 }
 
-TEST_F(CatalogueTest, AClosedSessionIsFoundByNobodyAndKeepsItsName) {
+TEST_F(CatalogueTest, ClosedSessionIsNotFoundAndKeepsItsName) {
   auto session = catalogue.CreateSession(transaction, kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
   ASSERT_TRUE(catalogue.AddArray(transaction, **session, 7, std::make_shared<Array>()).ok());
@@ -78,7 +78,7 @@ TEST_F(CatalogueTest, RefusesTakenNamesAndTooManySessions) {
       << "names are each tenant's own";
 }
 
-TEST_F(CatalogueTest, FindsSessionsByTheirNames) {
+TEST_F(CatalogueTest, FindsSessionsByName) {
   ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "a", absl::Seconds(10), kNow, 5).ok());
   ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "b", absl::Seconds(10), kNow, 5).ok());
   const TenantId other{"u"};
@@ -101,7 +101,7 @@ TEST_F(CatalogueTest, FindsSessionsByTheirNames) {
   EXPECT_TRUE(absl::IsNotFound(find(kTenant, "sessions/b").status())) << "though it was found last";
 }
 
-TEST_F(CatalogueTest, OfMillionsOfNamedArraysSomeAreLookedAtForTheirEnd) {
+TEST_F(CatalogueTest, ExpiryVisitsFewOfManyNamedArrays) {
   constexpr int kArrays = 5 * Catalogue::kMostLookedAt / 2;
   for (int i = 0; i < kArrays; ++i) {
     auto array = std::make_shared<Array>();
@@ -131,7 +131,7 @@ TEST_F(CatalogueTest, OfMillionsOfNamedArraysSomeAreLookedAtForTheirEnd) {
   EXPECT_EQ(taken, 1u) << "it begins anew";
 }
 
-TEST_F(CatalogueTest, NamesWhatItKeeps) {
+TEST_F(CatalogueTest, KeptResourcesHaveNames) {
   auto session = catalogue.CreateSession(transaction, kTenant, "s", absl::Hours(1), kNow, 5);
   ASSERT_TRUE(session.ok());
   auto unnamed = std::make_shared<Array>();
