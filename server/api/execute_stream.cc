@@ -30,10 +30,10 @@ constexpr size_t kKeptAcks = 1024;
 // Answers that are there wait so long for one that is not: a message costs the client more.
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
-// Whether a batch accepts it.
-bool MayBatch(const v1::Command& command) {
+// Whether a batch accepts the command.
+bool MayBatch(const scheduler::OperationService& operations, const v1::Command& command) {
   return command.has_release() ||
-         (command.has_operation() && scheduler::SubmitBatch::Accepts(command.operation()));
+         (command.has_operation() && operations.MayBatch(command.operation()));
 }
 
 absl::Time FromProto(const google::protobuf::Timestamp& time) {
@@ -172,7 +172,7 @@ bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
     const v1::Command& command = request->commands(i);
     const bool more = i + 1 < request->commands_size();
     const absl::Duration delay = services_.accounts->UploadDelay(call_.tenant());
-    if (delay > absl::ZeroDuration() || !MayBatch(command)) {
+    if (delay > absl::ZeroDuration() || !MayBatch(*services_.operations, command)) {
       batch.reset();
     } else if (batch == nullptr && more) {
       batch = services_.operations->BeginSubmitBatch(call_.tenant());

@@ -41,6 +41,7 @@ class FakeOperations : public scheduler::OperationService {
   std::unique_ptr<scheduler::SubmitBatch> BeginSubmitBatch(const TenantId&) override {
     return nullptr;
   }
+  bool MayBatch(const v1::Operation&) const override { return false; }
   absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> Submit(const TenantId& tenant,
                                                                      const std::string& session,
                                                                      const v1::Operation& operation,

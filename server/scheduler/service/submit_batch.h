@@ -19,10 +19,6 @@ namespace stride::scheduler {
 class SubmitBatch {
  public:
   virtual ~SubmitBatch() = default;
-  // Whether a batch accepts the operation. It refuses operations that need more than its tenant's
-  // transaction: a call of a program, and an output with a name.
-  static bool Accepts(const v1::Operation& operation);
-
   // As OperationService::Submit, for an operation that a batch accepts.
   virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
                                                                   const v1::Operation& operation,
