@@ -243,7 +243,7 @@ class Batcher {
         if (input.handle() != whole) continue;
         return NotImplemented(
             absl::StrCat("batching of ", KindName(given), " in place"),
-            "what all elements of the batch share cannot be written; make a new array");
+            "an array that all elements of the batch share cannot be written; make a new array");
       }
       must_force_ = whole;
       return absl::FailedPreconditionError("a target has to have the batch's axis");
