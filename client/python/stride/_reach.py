@@ -91,7 +91,9 @@ def _why(target: str, tls_ca: Optional[str], tls_cert: Optional[str], channel: g
         return error.strerror or f"no connection within {_PROBE_SECONDS:g} s"
     if tls_ca is None:
         return (
-            "the daemon speaks TLS there; set the authority of its certificate (tls_ca, --tls-ca)" if speaks_tls else silent
+            "the daemon speaks TLS there; set the authority of its certificate (tls_ca, --tls-ca)"
+            if speaks_tls
+            else silent
         )
     if not speaks_tls:
         return "the server there speaks no TLS; leave out tls_ca (--tls-ca)"
