@@ -1,39 +1,28 @@
 #pragma once
 
-#include <string>
-
 #include "server/api/call.h"
+#include "server/api/local/pins.h"
 #include "server/api/raw_methods.h"
 #include "server/scheduler/service/region_service.h"
 #include "stride/v1/region_service.grpc.pb.h"
 
 namespace stride::api {
 
-// The adapter of RegionService: decode, call, encode, and the name of the socket.
+// The adapter of RegionService by gRPC, which carries no descriptors: regions and the memory of
+// arrays are deleted here, and created over local connections.
 class RegionServiceAdapter final : public RawService<v1::RegionService::Service> {
  public:
-  // Both must outlive the server.
-  RegionServiceAdapter(CallEnvironment* environment, scheduler::RegionService* regions)
-      : RawService(environment), regions_(regions) {
+  // All must outlive the server.
+  RegionServiceAdapter(CallEnvironment* environment, scheduler::RegionService* regions, Pins* pins)
+      : RawService(environment), regions_(regions), pins_(pins) {
     AddMethods();
-  }
-
-  // Where TicketSocket listens. Before the first call; without it no memory is shared, and without
-  // `share_regions` no regions are made.
-  void set_socket_path(std::string path, bool share_regions) {
-    socket_path_ = std::move(path);
-    share_regions_ = share_regions;
   }
 
  private:
   void AddMethods();
-  absl::StatusOr<v1::CreateRegionResponse> Create(Call& call,
-                                                  const v1::CreateRegionRequest& request);
-  absl::StatusOr<v1::MapArrayResponse> Map(Call& call, const v1::MapArrayRequest& request);
 
   scheduler::RegionService* const regions_;
-  std::string socket_path_;
-  bool share_regions_ = false;
+  Pins* const pins_;
 };
 
 }  // namespace stride::api
