@@ -220,9 +220,9 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
   }
   GlobalTransaction transaction(*core_);
   absl::MutexLock mine(&mutex_);
-  absl::StatusOr<std::string> lent = status;
-  if (status.ok())
-    lent = Lend(transaction, tenant, *name, array, *block, device, hand_over, &reserved, response);
+  absl::StatusOr<std::string> lent = status.ok() ? Lend(transaction, tenant, *name, array, *block,
+                                                        device, hand_over, &reserved, response)
+                                                 : absl::StatusOr<std::string>(status);
   Return(tenant, device, lent.ok() ? 0 : 1, reserved);
   if (access.begun()) access.End(transaction);
   if (!lent.ok()) return lent.status();
