@@ -1,4 +1,4 @@
-#include "server/api/front.h"
+#include "server/api/front/front.h"
 
 #include <sys/socket.h>
 
@@ -25,10 +25,10 @@
 #include "server/api/local/local_connections.h"
 #include "server/api/local/local_listener.h"
 #include "server/api/local/local_service.h"
+#include "server/api/local/region_service.h"
 #include "server/api/log.h"
 #include "server/api/program_service.h"
 #include "server/api/reflection_service.h"
-#include "server/api/region_service.h"
 #include "server/api/run_server.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"

@@ -1,4 +1,4 @@
-#include "server/api/region_service.h"
+#include "server/api/local/region_service.h"
 
 #include "server/api/serve.h"
 #include "server/base/error.h"
