@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from google.protobuf.message import DecodeError
 
@@ -142,20 +142,22 @@ class LocalCaller:
 
     def share(self, kind: int, request, type_, timeout: Optional[float]):
         """A call whose answer, of `type_`, carries memory: the answer, the memory's descriptor and its pin. The daemon
-        releases the memory once the pin is closed."""
+        releases the memory once the pin is closed. The caller stays usable after a status, and is closed by any other
+        exception."""
         deadline = deadline_of(timeout)
         message = request.SerializeToString()
-        self._send(HEADER.pack(len(message), kind, _nanoseconds(timeout)) + message, deadline)
         descriptors: List[int] = []
         try:
+            self._send(HEADER.pack(len(message), kind, _nanoseconds(timeout)) + message, deadline)
             come, message = self._frame(deadline, descriptors)
-            answer = decode(come, message, kind, type_)
-            if answer is None or len(descriptors) != _MEMORY_DESCRIPTORS:
-                raise _errors.Internal("The daemon's answer came without its memory")
         except BaseException:
             for descriptor in descriptors:
                 os.close(descriptor)
+            self.close()
             raise
+        answer = decode(come, message, kind, type_)
+        if len(descriptors) != _MEMORY_DESCRIPTORS:
+            raise _errors.Internal("The daemon's answer came without its memory")
         return answer, descriptors[0], socket.socket(fileno=descriptors[1])
 
     def _send(self, frame: bytes, deadline: Optional[float]) -> None:
@@ -254,10 +256,11 @@ def _ended() -> _errors.StrideError:
 
 
 class Crew(NamedTuple):
-    """One caller for each range of the bytes."""
+    """One caller for each range of the bytes, and what makes calls for memory (`Callers.share`)."""
 
     callers: list
     ranges: List[Tuple[int, int]]
+    share: Callable
 
     def upload_bytes(self, size: int) -> int:
         """Bytes per call where threads take the remaining parts one by one: small enough that all threads end
@@ -293,15 +296,12 @@ class Callers:
         taken = self._take(1) if self.local else []
         caller = taken[0] if taken else LocalCaller(self._local.demand())
         try:
-            answer = caller.share(kind, request, type_, timeout)
-        except BaseException:
-            self._close((caller,))
-            raise
-        if taken:
-            self._keep(taken)
-        else:
-            caller.close()
-        return answer
+            return caller.share(kind, request, type_, timeout)
+        finally:
+            if taken:
+                self._keep(taken)
+            else:
+                caller.close()
 
     @contextlib.contextmanager
     def crew(self, size: int) -> Iterator[Crew]:
@@ -319,10 +319,11 @@ class Callers:
                     for i in range(len(ranges))
                 ],
                 ranges,
+                self.share,
             )
             return
         try:
-            yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES))
+            yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES), local[0].share)
         except BaseException:
             self._close(local)
             raise

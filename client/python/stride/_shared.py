@@ -56,7 +56,9 @@ class SharedMemory:
         self._bounce: Optional[Region] = None
         self._bounce_lock = threading.Lock()  # a transfer holds it
         self._next_try = self._next_result = 0.0
-        self.arrays = RegionPool(lambda size: self._make_in_room(size, hold=True), self._delete)
+        self.arrays = RegionPool(
+            lambda size: self._make_in_room(size, self._callers.share, hold=True), self._delete
+        )
 
     # --- transfers ---
 
@@ -86,7 +88,7 @@ class SharedMemory:
                 return False
             with self._callers.crew(values.size) as crew:
                 region = self._bounce_region(
-                    min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD)
+                    min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD), crew.share
                 )
                 if region is None:
                     return False
@@ -139,14 +141,14 @@ class SharedMemory:
     def _may_bounce(self) -> bool:
         return is_unix(self._channels.target) and time.monotonic() >= self._next_try
 
-    def _bounce_region(self, size: int) -> Optional[Region]:
+    def _bounce_region(self, size: int, share: Callable) -> Optional[Region]:
         if self._bounce is None or self._bounce.size < size:
             if self._bounce is not None:
                 self._delete(self._bounce.name)
                 self._bounce = None
             try:
                 least = _SMALL_BOUNCE_BYTES if size <= _SMALL_BOUNCE_BYTES else _LEAST_BOUNCE_BYTES
-                self._bounce = self._make_in_room(max(least, 1 << (size - 1).bit_length()), hold=False)
+                self._bounce = self._make_in_room(max(least, 1 << (size - 1).bit_length()), share, hold=False)
             except (OSError, _errors.StrideError):
                 self._pause()
         return self._bounce
@@ -169,18 +171,18 @@ class SharedMemory:
 
     # --- regions ---
 
-    def _make_in_room(self, size: int, hold: bool) -> Region:
-        """Idle regions give way."""
+    def _make_in_room(self, size: int, share: Callable, hold: bool) -> Region:
+        """Idle regions give way. `share` as Callers.share."""
         try:
-            return self._make(size, hold)
+            return self._make(size, share, hold)
         except _errors.ResourceExhausted:
             if not self.arrays.drop_idle():
                 raise
-        return self._make(size, hold)
+        return self._make(size, share, hold)
 
-    def _make(self, size: int, hold: bool) -> Region:
+    def _make(self, size: int, share: Callable, hold: bool) -> Region:
         request = pb.CreateRegionRequest(parent=self._session, size_bytes=size)
-        made, descriptor, pin = self._callers.share(
+        made, descriptor, pin = share(
             local_pb.LOCAL_FRAME_CREATE_REGION, request, pb.CreateRegionResponse, _CALL_SECONDS
         )
         try:
