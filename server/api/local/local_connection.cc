@@ -1,6 +1,9 @@
 #include "server/api/local/local_connection.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,6 +16,7 @@
 #include "server/api/status.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 
 namespace stride::api {
 
@@ -309,11 +313,15 @@ bool LocalConnection::ServeMemory(const Frame& frame, const char* method, Make m
   auto memory = status.ok() ? make(call, request, &response)
                             : absl::StatusOr<scheduler::PinnedMemory>(status);
   if (!memory.ok()) return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(memory.status()));
+  // The client may delete the memory while this thread still sends: no reference of it stays here.
+  const UniqueFd fd(fcntl(memory->fd, F_DUPFD_CLOEXEC, 0));
+  memory->owner.reset();
   // An end that does not reach the client closes here, which releases the memory.
-  auto pin = services_.pins->Add(memory->name);
+  auto pin = fd.valid() ? services_.pins->Add(memory->name)
+                        : absl::StatusOr<UniqueFd>(SystemError(errno, "sharing memory"));
   if (!pin.ok()) services_.regions->Release(memory->name, nullptr);
   const google::rpc::Status shown = call.FinishLocal(pin.status());
-  return pin.ok() ? socket_.Write(frame.kind, response, {memory->fd, pin->get()})
+  return pin.ok() ? socket_.Write(frame.kind, response, {fd.get(), pin->get()})
                   : socket_.Write(v1::LOCAL_FRAME_STATUS, shown);
 }
 

@@ -79,7 +79,7 @@ TEST_F(LocalCallsTest, OneConnectionServesConsecutiveCalls) {
   EXPECT_EQ(num_asked_, 1);
 }
 
-// Answers the first call with a region, whose memory and pin are the writing ends of two pipes, and
+// Answers the first call with a region, whose memory and pin are both the writing end of a pipe, and
 // expects that the client has both and no more.
 void SendRegion(LocalPeer& peer, int num_descriptors) {
   PeerFrame frame;
