@@ -255,7 +255,6 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
   options.max_bulk_streams = config.max_bulk_streams;
   options.stream_window_bytes = config.stream_window_bytes;
   options.max_threads = config.max_threads;
-  options.share_regions = config.region_bytes != 0;
   options.listener.max_connections = std::min<size_t>(
       config.max_connections, std::max<size_t>(1, max_descriptors / kShareOfConnections));
   options.max_descriptors = static_cast<int64_t>(max_descriptors);

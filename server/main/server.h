@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/api/front.h"
+#include "server/api/front/front.h"
 #include "server/api/listening_socket.h"
 #include "server/audit/audit_log.h"
 #include "server/base/steady_time.h"

@@ -197,7 +197,6 @@ void EngineImpl::ScheduleHousekeeping() {
       }
       core_.catalogue.TakeExpiredArrays(transaction, core_.Now());
       arrays_.EndLeases(transaction, core_.Now());
-      exports_.EndExpired(transaction, core_.Now());
       scheduler_.Housekeep(transaction);
     }
     ScheduleHousekeeping();

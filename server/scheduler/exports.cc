@@ -15,7 +15,6 @@
 #include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/arrays.h"
-#include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -24,7 +23,6 @@ namespace {
 using ArrayPtr = std::shared_ptr<session::Array>;
 
 constexpr char kPrefix[] = "exports/";
-constexpr size_t kTicketBytes = 32;
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
@@ -178,9 +176,9 @@ void Exports::Return(const TenantId& tenant, int device, int64_t exports, int64_
   if (mine->second.exports == 0) tenants_.erase(mine);
 }
 
-absl::StatusOr<v1::MapArrayResponse> Exports::Map(const TenantId& tenant,
-                                                  const v1::MapArrayRequest& request,
-                                                  SteadyTime deadline) {
+absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
+                                          const v1::MapArrayRequest& request, SteadyTime deadline,
+                                          v1::MapArrayResponse* response) {
   auto name = session::ParseArrayName(request.name(), "name");
   if (!name.ok()) return name.status();
   const bool hand_over = request.hand_over();
@@ -222,22 +220,21 @@ absl::StatusOr<v1::MapArrayResponse> Exports::Map(const TenantId& tenant,
   }
   GlobalTransaction transaction(*core_);
   absl::MutexLock mine(&mutex_);
-  absl::StatusOr<v1::MapArrayResponse> response = v1::MapArrayResponse();
-  if (status.ok()) {
-    response = Lend(transaction, tenant, *name, array, *block, device, hand_over, *std::move(fd),
-                    &reserved);
-  } else {
-    response = status;
-  }
-  Return(tenant, device, response.ok() ? 0 : 1, reserved);
+  absl::StatusOr<std::string> lent = status.ok() ? Lend(transaction, tenant, *name, array, *block,
+                                                        device, hand_over, &reserved, response)
+                                                 : absl::StatusOr<std::string>(status);
+  Return(tenant, device, lent.ok() ? 0 : 1, reserved);
   if (access.begun()) access.End(transaction);
-  return response;
+  if (!lent.ok()) return lent.status();
+  const int number = (*fd)->get();
+  return PinnedMemory{*std::move(fd), number, *std::move(lent)};
 }
 
-absl::StatusOr<v1::MapArrayResponse> Exports::Lend(
-    TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
-    const ArrayPtr& array, const store::Allocation& block, int device, bool hand_over,
-    std::shared_ptr<const UniqueFd> fd, int64_t* reserved) {
+absl::StatusOr<std::string> Exports::Lend(TenantTransaction& transaction, const TenantId& tenant,
+                                          const session::ArrayName& name, const ArrayPtr& array,
+                                          const store::Allocation& block, int device,
+                                          bool hand_over, int64_t* reserved,
+                                          v1::MapArrayResponse* response) {
   auto found = Find(transaction, tenant, name, hand_over);
   if (!found.ok()) return found.status();
   store::Buffer& buffer = *array->buffer;
@@ -272,41 +269,18 @@ absl::StatusOr<v1::MapArrayResponse> Exports::Lend(
     removed.IgnoreError();  // Find has just found it
   }
 
-  v1::MapArrayResponse response;
-  response.set_device(absl::StrCat("devices/", core_->Place(device).id()));
-  response.set_device_kind(core_->Place(device).kind());
-  response.set_memory_bytes(static_cast<int64_t>(arena.size));
-  response.set_offset(static_cast<int64_t>(block.offset) + array->info->offset);
-  for (int64_t stride : array->info->strides) response.add_strides(stride);
-  response.set_ticket(RandomId(kTicketBytes));
-  const SteadyTime expire_time = core_->Now() + ticket_life_;
-  SetTimestamp(expire_time, response.mutable_expire_time());
+  response->set_device(absl::StrCat("devices/", core_->Place(device).id()));
+  response->set_device_kind(core_->Place(device).kind());
+  response->set_memory_bytes(static_cast<int64_t>(arena.size));
+  response->set_offset(static_cast<int64_t>(block.offset) + array->info->offset);
+  for (int64_t stride : array->info->strides) response->add_strides(stride);
   std::string export_name = absl::StrCat(kPrefix, RandomId(26));
-  tickets_[response.ticket()] = export_name;
-  exports_[std::move(export_name)] = {tenant, arena.id, std::move(fd), response.ticket(),
-                                      expire_time};
-  return response;
+  exports_[export_name] = {tenant, arena.id};
+  return export_name;
 }
 
-absl::StatusOr<RedeemedRegion> Exports::Redeem(std::string_view ticket) {
-  absl::MutexLock lock(&mutex_);
-  auto found = tickets_.find(ticket);
-  if (found == tickets_.end()) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "ticket", "");
-  auto mine = exports_.find(found->second);
-  tickets_.erase(found);
-  Export& redeemed = mine->second;
-  // EndExpired gives it up.
-  if (redeemed.expire_time <= core_->Now())
-    return NotFound(v1::ERROR_REASON_INVALID_FIELD, "ticket", "");
-  redeemed.ticket.clear();
-  redeemed.expire_time = SteadyTime::InfiniteFuture();
-  std::shared_ptr<const UniqueFd> fd = std::move(redeemed.fd);
-  const int number = fd->get();
-  return RedeemedRegion{std::move(fd), number, mine->first};
-}
-
-void Exports::LetGo(const std::string& name, std::shared_ptr<const void> connection) {
-  core_->executor.Run([this, name, connection = std::move(connection)] {
+void Exports::Release(const std::string& name, std::shared_ptr<const void> end) {
+  core_->executor.Run([this, name, end = std::move(end)] {
     GlobalTransaction transaction(*core_);
     std::map<std::string, Export, std::less<>>::node_type ended;
     {
@@ -315,23 +289,6 @@ void Exports::LetGo(const std::string& name, std::shared_ptr<const void> connect
     }
     if (!ended.empty()) End(transaction, ended.mapped());
   });
-}
-
-void Exports::EndExpired(GlobalTransaction& transaction, SteadyTime now) {
-  std::vector<Export> ended;
-  {
-    absl::MutexLock mine(&mutex_);
-    for (auto it = exports_.begin(); it != exports_.end();) {
-      if (it->second.expire_time > now) {
-        ++it;
-        continue;
-      }
-      tickets_.erase(it->second.ticket);
-      ended.push_back(std::move(it->second));
-      it = exports_.erase(it);
-    }
-  }
-  for (const Export& one : ended) End(transaction, one);
 }
 
 void Exports::End(GlobalTransaction& transaction, const Export& ended) {

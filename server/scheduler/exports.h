@@ -16,7 +16,7 @@
 #include "server/base/unique_fd.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/scheduler.h"
-#include "server/scheduler/service/redeemed_region.h"
+#include "server/scheduler/service/pinned_memory.h"
 #include "server/session/array.h"
 #include "stride/v1/region_service.pb.h"
 
@@ -24,13 +24,10 @@ namespace stride::scheduler {
 
 // Arrays whose memory a client of this host maps. Each lies in an arena of its own (Scheduler::
 // PutAlone), so that the descriptor shows nothing else. While it is exported it is not moved, freed
-// or written, and counts as its tenant's; what an export is for ends when its ticket expires unused
-// or when the client closes the connection that the descriptor came by. None is recorded: they end
+// or written, and counts as its tenant's; an export ends with Release. None is recorded: they end
 // with the daemon. Thread-safe, except where said.
 class Exports {
  public:
-  // A ticket is good for so long, and once.
-  static constexpr absl::Duration kTicketLife = absl::Seconds(30);
   // Each takes descriptors of the daemon, however small it is.
   static constexpr int64_t kMaxExports = 1024;
   static constexpr int64_t kMaxExportsOfTenant = 256;
@@ -38,21 +35,14 @@ class Exports {
   static constexpr double kMaxShare = 0.75;
   static constexpr double kMaxShareOfTenant = 0.5;
 
-  Exports(Core* core, Scheduler* scheduler, absl::Duration ticket_life = kTicketLife)
-      : core_(core), scheduler_(scheduler), ticket_life_(ticket_life) {}
+  Exports(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
 
-  // All but `socket_path`. Waits for what was accepted before and writes the array. The lock must
-  // not be held.
-  absl::StatusOr<v1::MapArrayResponse> Map(const TenantId& tenant,
-                                           const v1::MapArrayRequest& request, SteadyTime deadline);
-  // The export that the ticket was made for; from now on LetGo ends it. NOT_FOUND: it is none, was
-  // used or is too old.
-  absl::StatusOr<RedeemedRegion> Redeem(std::string_view ticket);
+  // Waits for accepted work that writes the array. The caller has no transaction.
+  absl::StatusOr<PinnedMemory> Map(const TenantId& tenant, const v1::MapArrayRequest& request,
+                                   SteadyTime deadline, v1::MapArrayResponse* response);
   static bool IsName(std::string_view name);
-  // `connection` goes once the loan has ended.
-  void LetGo(const std::string& name, std::shared_ptr<const void> connection);
-  // Ends those whose ticket expired.
-  void EndExpired(GlobalTransaction& transaction, SteadyTime now);
+  // Ends the export. `end` is dropped once the loan has ended.
+  void Release(const std::string& name, std::shared_ptr<const void> end);
 
  private:
   struct Use {
@@ -70,9 +60,6 @@ class Exports {
   struct Export {
     TenantId tenant;
     uint64_t arena = 0;  // the loan's arena
-    std::shared_ptr<const UniqueFd> fd;
-    std::string ticket;  // empty: it was redeemed
-    SteadyTime expire_time;
   };
 
   absl::StatusOr<std::shared_ptr<session::Array>> Find(TenantTransaction& transaction,
@@ -81,12 +68,12 @@ class Exports {
                                                        bool hand_over);
   int DeviceFor(TenantTransaction& transaction, const TenantId& tenant,
                 const session::ArrayName& name, const store::Buffer& buffer);
-  absl::StatusOr<v1::MapArrayResponse> Lend(TenantTransaction& transaction, const TenantId& tenant,
-                                            const session::ArrayName& name,
-                                            const std::shared_ptr<session::Array>& array,
-                                            const store::Allocation& block, int device,
-                                            bool hand_over, std::shared_ptr<const UniqueFd> fd,
-                                            int64_t* reserved)
+  // Returns the export's name.
+  absl::StatusOr<std::string> Lend(TenantTransaction& transaction, const TenantId& tenant,
+                                   const session::ArrayName& name,
+                                   const std::shared_ptr<session::Array>& array,
+                                   const store::Allocation& block, int device, bool hand_over,
+                                   int64_t* reserved, v1::MapArrayResponse* response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // One more export, and bytes of the device. The first checks.
   absl::Status Take(const TenantId& tenant, int device, int64_t exports, int64_t bytes)
@@ -97,14 +84,12 @@ class Exports {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  const absl::Duration ticket_life_;
   // Taken inside a transaction, never around one.
   absl::Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);
   std::map<TenantId, Use> tenants_ ABSL_GUARDED_BY(mutex_);  // none has no export
   std::map<uint64_t, Loan> loans_ ABSL_GUARDED_BY(mutex_);   // by arena
-  std::map<std::string, Export, std::less<>> exports_ ABSL_GUARDED_BY(mutex_);       // by name
-  std::map<std::string, std::string, std::less<>> tickets_ ABSL_GUARDED_BY(mutex_);  // to names
+  std::map<std::string, Export, std::less<>> exports_ ABSL_GUARDED_BY(mutex_);  // by name
 };
 
 }  // namespace stride::scheduler

@@ -9,8 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/random_id.h"
-#include "server/base/steady_time.h"
-#include "server/scheduler/describe.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -84,7 +82,7 @@ absl::StatusOr<std::shared_ptr<const void>> Regions::TakePlace(const TenantId& t
 
 Regions::~Regions() {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [name, over] : held_) regions_.at(name)->LeavePages();
+  for (const auto& [name, over] : pinned_) regions_.at(name)->LeavePages();
 }
 
 absl::Status Regions::CheckSession(const TenantId& tenant, const std::string& id) {
@@ -92,8 +90,9 @@ absl::Status Regions::CheckSession(const TenantId& tenant, const std::string& id
   return core_->catalogue.FindSession(transaction, tenant, id, core_->Now()).status();
 }
 
-absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
-                                                         const v1::CreateRegionRequest& request) {
+absl::StatusOr<PinnedMemory> Regions::Create(const TenantId& tenant,
+                                             const v1::CreateRegionRequest& request,
+                                             v1::CreateRegionResponse* response) {
   if (core_->options.region_bytes == 0) {
     return NotImplemented("regions",
                           "this daemon shares no memory with its clients (--region-bytes is 0)");
@@ -108,46 +107,19 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   auto memory = store::Region::Create(*size);
   if (!memory.ok()) return memory.status();
 
-  v1::CreateRegionResponse response;
-  response.mutable_region()->set_name(
-      absl::StrCat("sessions/", *session, "/regions/", RandomId(26)));
-  response.mutable_region()->set_size_bytes(*size);
-  response.set_ticket(RandomId(kTicketBytes));
-  const SteadyTime expire_time = core_->Now() + ticket_life_;
-  SetTimestamp(expire_time, response.mutable_expire_time());
+  const std::string name = absl::StrCat("sessions/", *session, "/regions/", RandomId(26));
+  response->mutable_region()->set_name(name);
+  response->mutable_region()->set_size_bytes(*size);
   std::shared_ptr<Region> region;  // if the session has ended, released after the locks
   TenantTransaction transaction(*core_, tenant);
   auto still = core_->catalogue.FindSession(transaction, tenant, *session, core_->Now());
   absl::MutexLock mine(&mutex_);
-  region = std::make_shared<Region>(++last_id_, response.region().name(), tenant, *session,
-                                    *std::move(memory), *std::move(place));
+  region = std::make_shared<Region>(++last_id_, name, tenant, *session, *std::move(memory),
+                                    *std::move(place));
   if (!still.ok()) return still.status();
-  DropOldTickets(core_->Now());
-  tickets_[response.ticket()] = {region, expire_time};
-  regions_[response.region().name()] = region;
-  return response;
-}
-
-void Regions::DropOldTickets(SteadyTime now) {
-  for (auto it = tickets_.begin(); it != tickets_.end();) {
-    bool over = it->second.expire_time <= now || it->second.region.expired();
-    it = over ? tickets_.erase(it) : std::next(it);
-  }
-}
-
-absl::StatusOr<std::shared_ptr<Region>> Regions::Redeem(std::string_view ticket) {
-  std::shared_ptr<Region> region;
-  {
-    absl::MutexLock lock(&mutex_);
-    DropOldTickets(core_->Now());
-    auto it = tickets_.find(ticket);
-    if (it != tickets_.end()) {
-      region = it->second.region.lock();
-      tickets_.erase(it);
-    }
-  }
-  if (region == nullptr) return NotFound(v1::ERROR_REASON_INVALID_FIELD, "ticket", "");
-  return region;
+  regions_[name] = region;
+  pinned_[name] = false;
+  return PinnedMemory{region, region->fd(), name};
 }
 
 absl::StatusOr<std::shared_ptr<Region>> Regions::Find(const TenantId& tenant,
@@ -168,7 +140,7 @@ absl::Status Regions::Delete(const TenantId& tenant, const std::string& name) {
   auto region = Find(tenant, name, "", "name");
   if (!region.ok()) return region.status();
   absl::MutexLock lock(&mutex_);
-  held_.erase(name);
+  pinned_.erase(name);
   return regions_.erase(name) > 0 ? absl::OkStatus() : NoSuchRegion(name);
 }
 
@@ -178,9 +150,9 @@ void Regions::Removed(GlobalTransaction& transaction, session::Session& session)
   for (auto it = regions_.lower_bound(prefix);
        it != regions_.end() && it->first.compare(0, prefix.size(), prefix) == 0;) {
     const bool mine = it->second->tenant() == session.tenant;
-    auto held = held_.find(it->first);
-    if (mine && held != held_.end()) held->second = true;
-    if (!mine || held != held_.end()) {
+    auto pinned = pinned_.find(it->first);
+    if (mine && pinned != pinned_.end()) pinned->second = true;
+    if (!mine || pinned != pinned_.end()) {
       ++it;
       continue;
     }
@@ -189,17 +161,12 @@ void Regions::Removed(GlobalTransaction& transaction, session::Session& session)
   }
 }
 
-void Regions::Hold(const std::string& name) {
+void Regions::Release(const std::string& name) {
   absl::MutexLock lock(&mutex_);
-  if (regions_.count(name) > 0) held_.emplace(name, false);
-}
-
-void Regions::LetGo(const std::string& name) {
-  absl::MutexLock lock(&mutex_);
-  auto held = held_.find(name);
-  if (held == held_.end()) return;
-  const bool over = held->second;
-  held_.erase(held);
+  auto pinned = pinned_.find(name);
+  if (pinned == pinned_.end()) return;
+  const bool over = pinned->second;
+  pinned_.erase(pinned);
   if (!over) return;
   auto region = regions_.find(name);
   DropLater(std::move(region->second));

@@ -13,6 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/python"))
 import grpc  # noqa: E402
+import local_frames  # noqa: E402
 import stubs  # noqa: E402
 from bystander import Bystander  # noqa: E402
 from daemon_process import DaemonProcess  # noqa: E402
@@ -196,6 +197,8 @@ class AttackCase(unittest.TestCase):
             call()
         except grpc.RpcError as error:
             return error.code().name
+        except local_frames.LocalError as error:
+            return error.code.name
         return "OK"
 
 

@@ -2,22 +2,17 @@
 
 import os
 import random
-import socket
-import struct
 import time
 
 import attack_case
+import local_frames
 import stubs
 from attack_case import EVIL, AttackCase
+from local_frames import EXECUTE, OPEN, RUN, STATUS, frame, receive
 
 MIB = 1 << 20
-RUN, EXECUTE, EXECUTE_END, STATUS = 1, 2, 3, 4
 # A tenant's: an eighth of attack_case's --max-threads.
 MOST = 64
-
-
-def frame(kind, message=b"", timeout=0, size=None):
-    return struct.pack("<IIQ", len(message) if size is None else size, kind, timeout) + message
 
 
 class LocalTest(AttackCase):
@@ -28,37 +23,8 @@ class LocalTest(AttackCase):
         self.operation = stubs.module("operation_pb2")
 
     # --- short forms ---
-    def connect(self, seconds=10):
-        invited = self.stub("LocalService").Connect(self.local.ConnectRequest(), metadata=EVIL, timeout=30)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tickets:
-            tickets.settimeout(seconds)
-            tickets.connect(invited.socket_path)
-            tickets.send(invited.ticket)
-            connection = socket.socket(fileno=socket.recv_fds(tickets, 1, 1)[1][0])
-        connection.settimeout(seconds)
-        return connection
-
-    def receive(self, connection):
-        """Kind and message, or None at the end."""
-        header = self.receive_bytes(connection, 16)
-        if header is None:
-            return None
-        size, kind, _ = struct.unpack("<IIQ", header)
-        return kind, self.receive_bytes(connection, size)
-
-    @staticmethod
-    def receive_bytes(connection, size):
-        parts = []
-        while size:
-            try:
-                part = connection.recv(size)
-            except ConnectionResetError:
-                return None
-            if not part:
-                return None
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
+    def connect(self):
+        return local_frames.open_local(self.stub("LocalService"), EVIL)
 
     def zeros(self, handle, count):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[count])
@@ -85,7 +51,7 @@ class LocalTest(AttackCase):
     def test_invalid_frames(self):
         run = self.run_request()
         bad = [
-            frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF),
+            frame(0), frame(OPEN), frame(99), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF),
             b"\xff" * 64, frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100),
         ]
 
@@ -95,7 +61,7 @@ class LocalTest(AttackCase):
                     with self.connect() as connection:
                         self.send(connection, data)
                         answers = []
-                        while (answer := self.receive(connection)) is not None:
+                        while (answer := receive(connection)) is not None:
                             answers.append(answer)
                         self.assertEqual(answers[-1][0], STATUS)
 
@@ -106,11 +72,11 @@ class LocalTest(AttackCase):
             with self.connect() as connection:
                 while time.monotonic() < deadline:
                     self.send(connection, frame(RUN, os.urandom(random.randrange(1, 5000))))
-                    kind, message = self.receive(connection)
+                    kind, message = receive(connection)
                     self.assertEqual(kind, STATUS)
                     # In between it serves what is right.
                     self.send(connection, frame(RUN, self.run_request()))
-                    kind, message = self.receive(connection)
+                    kind, message = receive(connection)
                     self.assertEqual(kind, RUN, message)
 
         self.attack(work)

@@ -22,7 +22,7 @@ import grpc
 import stubs
 from attack_case import AttackCase
 from http2 import DATA, END_HEADERS, HEADERS, SETTINGS, WINDOW_UPDATE, Connection, frame, request_headers
-from local_test import frame as local_frame
+from local_frames import frame as local_frame, open_local
 
 MIB = 1 << 20
 BYTES = int(os.environ.get("STRIDE_ATTACK_BYTES", 256 * MIB))
@@ -307,15 +307,7 @@ class LocalMemoryTest(MemoryTest):
     test_objects_that_are_just_small_enough = None
 
     def connect(self):
-        pb = stubs.module("local_service_pb2")
-        invited = self.stub("LocalService").Connect(pb.ConnectRequest(), metadata=[AUTHORIZATION], timeout=60)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tickets:
-            tickets.settimeout(60)
-            tickets.connect(invited.socket_path)
-            tickets.send(invited.ticket)
-            connection = socket.socket(fileno=socket.recv_fds(tickets, 1, 1)[1][0])
-        connection.settimeout(60)
-        return connection
+        return open_local(self.stub("LocalService"), [AUTHORIZATION], seconds=60)
 
     def test_large_objects_of_a_tenant(self):
         commands = b"\x12\x00" * (MESSAGE // 2)

@@ -1,5 +1,5 @@
-"""Attacks with regions: floods of their socket, tickets guessed or used twice, memory kept, or changed while
-the daemon uses it."""
+"""Attacks with shared memory: floods of the local socket, tickets guessed or used twice, memory kept, or changed
+while the daemon uses it."""
 
 import itertools
 import mmap
@@ -11,7 +11,7 @@ import threading
 import time
 
 import attack_case
-import grpc
+import local_frames
 import stubs
 from attack_case import EVIL, AttackCase
 
@@ -26,8 +26,8 @@ class RegionsTest(AttackCase):
         self.array = stubs.module("array_pb2")
         self.array_service = stubs.module("array_service_pb2")
         self.regions = stubs.module("region_service_pb2")
-        self.path = self.daemon.unix_path + ".regions"
-        self.local = grpc.insecure_channel(self.daemon.unix, options=[("grpc.use_local_subchannel_pool", 1)])
+        self.path = self.daemon.unix_path + ".local"
+        self.local = local_frames.open_local(self.stub("LocalService"), EVIL, seconds=60)
         self.addCleanup(self.local.close)
 
     def state(self):
@@ -52,11 +52,20 @@ class RegionsTest(AttackCase):
         return total
 
     def create(self, session, size=MIB):
+        """The region's name, and its descriptor. It is not pinned."""
         request = self.regions.CreateRegionRequest(parent=session, size_bytes=size)
-        return self.stub("RegionService").CreateRegion(request, metadata=EVIL, timeout=30)
+        made = self.regions.CreateRegionResponse()
+        fd, pin = local_frames.share(self.local, local_frames.CREATE_REGION, request, made)
+        pin.close()
+        return made.region.name, fd
+
+    def create_name(self, session, size=MIB):
+        name, fd = self.create(session, size)
+        os.close(fd)
+        return name
 
     def connect(self, seconds=10):
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(seconds)
         try:
             connection.connect(self.path)
@@ -64,16 +73,6 @@ class RegionsTest(AttackCase):
             connection.close()
             raise
         return connection
-
-    def redeem(self, ticket):
-        """The descriptor, or None."""
-        with self.connect() as connection:
-            connection.send(ticket)
-            try:
-                descriptors = socket.recv_fds(connection, 1, 1)[1]
-            except ConnectionResetError:
-                return None
-        return descriptors[0] if descriptors else None
 
     def messages(self, session, region, handle, size, *chunks):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[size])
@@ -88,8 +87,10 @@ class RegionsTest(AttackCase):
         return self.stub("ArrayService").PutArray(self.messages(*arguments), metadata=EVIL, timeout=30)
 
     def map(self, name, hand_over=False):
+        """The answer, the memory's descriptor and its pin."""
         request = self.regions.MapArrayRequest(name=name, hand_over=hand_over)
-        return self.stub("RegionService", self.local).MapArray(request, metadata=EVIL, timeout=60)
+        reply = self.regions.MapArrayResponse()
+        return reply, *local_frames.share(self.local, local_frames.MAP_ARRAY, request, reply)
 
     def put_inline(self, session, handle, data, overwrite=False):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[len(data)])
@@ -130,10 +131,9 @@ class RegionsTest(AttackCase):
             name = self.put_inline(session, 1, bytes(1000))
             held = []
             for _ in range(256):
-                reply = self.map(name)
-                held.append(self.connect())
-                held[-1].send(reply.ticket)
-                os.close(socket.recv_fds(held[-1], 1, 1)[1][0])
+                _, fd, pin = self.map(name)
+                os.close(fd)
+                held.append(pin)
             while time.monotonic() < deadline:
                 for hand_over in (False, True):
                     code = self.code_of(lambda: self.map(name, hand_over))
@@ -141,20 +141,22 @@ class RegionsTest(AttackCase):
             self.assertEqual(
                 self.code_of(lambda: self.put_inline(session, 1, bytes(1000), True)), "FAILED_PRECONDITION"
             )
-            for connection in held:
-                connection.close()
+            for pin in held:
+                pin.close()
 
         self.attack(work)
 
-    def test_mapping_by_tcp(self):
+    def test_memory_by_grpc(self):
         def work(deadline):
-            name = self.put_inline(self.session(), 1, bytes(1000))
-            request = self.regions.MapArrayRequest(name=name)
+            session = self.session()
+            name = self.put_inline(session, 1, bytes(1000))
+            stub = self.stub("RegionService")
+            mapped = self.regions.MapArrayRequest(name=name)
+            created = self.regions.CreateRegionRequest(parent=session, size_bytes=MIB)
             while time.monotonic() < deadline:
-                with self.assertRaises(grpc.RpcError) as raised:
-                    self.stub("RegionService").MapArray(request, metadata=EVIL, timeout=60)
-                self.assertEqual(raised.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
-                self.assertIn("Unix socket", raised.exception.details())
+                for call, request in ((stub.MapArray, mapped), (stub.CreateRegion, created)):
+                    code = self.code_of(lambda: call(request, metadata=EVIL, timeout=60))
+                    self.assertEqual(code, "UNIMPLEMENTED")
 
         self.attack(work)
 
@@ -166,10 +168,7 @@ class RegionsTest(AttackCase):
                 if time.monotonic() > deadline:
                     break
                 name = self.put_inline(session, handle, b"x" * MIB)
-                reply = self.map(name, hand_over=handle % 2 == 1)
-                connection = self.connect()
-                connection.send(reply.ticket)
-                fd = socket.recv_fds(connection, 1, 1)[1][0]
+                reply, fd, pin = self.map(name, hand_over=handle % 2 == 1)
                 if handle % 2 == 1:
                     kept.append(mmap.mmap(fd, reply.memory_bytes))
                     with self.assertRaises(OSError):
@@ -181,9 +180,9 @@ class RegionsTest(AttackCase):
                     self.delete(name)
                 os.close(fd)
                 self.assertEqual(kept[-1][reply.offset], ord("x"))
-                connection.shutdown(socket.SHUT_WR)
-                connection.recv(1)  # the loan has ended
-                connection.close()
+                pin.shutdown(socket.SHUT_WR)
+                pin.recv(1)  # the loan has ended
+                pin.close()
             # Another array's bytes never come there, and the daemon has the pages back.
             self.put_inline(session, 1 << 40, b"y" * MIB)
             for mapping in kept:
@@ -208,9 +207,7 @@ class RegionsTest(AttackCase):
                 if len(silent) > SILENT:
                     silent.pop(random.randrange(SILENT)).close()
             # A client with a ticket is served during the flood.
-            fd = self.redeem(self.create(self.session()).ticket)
-            self.assertIsNotNone(fd)
-            os.close(fd)
+            local_frames.open_local(self.stub("LocalService"), EVIL).close()
             for connection in silent:
                 connection.close()
 
@@ -218,11 +215,42 @@ class RegionsTest(AttackCase):
 
     def test_tickets_guessed_and_used_twice(self):
         def work(deadline):
-            made = self.create(self.session())
-            os.close(self.redeem(made.ticket))
+            request = stubs.module("local_service_pb2").ConnectRequest()
+            ticket = self.stub("LocalService").Connect(request, metadata=EVIL, timeout=30).ticket
+            local_frames.admit(self.path, ticket).close()
             while time.monotonic() < deadline:
-                for ticket in (made.ticket, made.ticket[:-1], made.region.name.encode(), os.urandom(32), b"\0" * 32):
-                    self.assertIsNone(self.redeem(ticket))
+                for wrong in (ticket, ticket[:-1], ticket + b"x", os.urandom(32), b"\0" * 32):
+                    self.assertIsNone(local_frames.admit(self.path, wrong))
+
+        self.attack(work)
+
+    def test_pins_kept_after_delete(self):
+        """Descriptors of the daemon, one for each, if it kept its side."""
+        def work(deadline):
+            session, kept = self.session(), []
+            regions = self.stub("RegionService")
+            request = self.regions.CreateRegionRequest(parent=session, size_bytes=4096)
+            made = self.regions.CreateRegionResponse()
+            while time.monotonic() < deadline and len(kept) < 500:
+                fd, pin = local_frames.share(self.local, local_frames.CREATE_REGION, request, made)
+                os.close(fd)
+                regions.DeleteRegion(self.regions.DeleteRegionRequest(name=made.region.name), metadata=EVIL)
+                self.assertEqual(pin.recv(1), b"")
+                kept.append(pin)
+            for pin in kept:
+                pin.close()
+
+        self.attack(work)
+
+    def test_descriptors_sent(self):
+        def work(deadline):
+            request = self.regions.CreateRegionRequest(parent=self.session(), size_bytes=-1).SerializeToString()
+            while time.monotonic() < deadline:
+                with local_frames.open_local(self.stub("LocalService"), EVIL) as connection:
+                    for _ in range(20):
+                        message = local_frames.frame(local_frames.CREATE_REGION, request)
+                        socket.send_fds(connection, [message], [connection.fileno()] * 250)
+                        self.assertEqual(local_frames.receive(connection)[0], local_frames.STATUS)
 
         self.attack(work)
 
@@ -232,12 +260,11 @@ class RegionsTest(AttackCase):
             session = self.session()
             regions = self.stub("RegionService")
             while time.monotonic() < deadline:
-                made = self.create(session, 16 * MIB)
-                fd = self.redeem(made.ticket)
+                name, fd = self.create(session, 16 * MIB)
                 kept.append(mmap.mmap(fd, 16 * MIB))
                 os.close(fd)
                 kept[-1][0] = 1
-                regions.DeleteRegion(self.regions.DeleteRegionRequest(name=made.region.name), metadata=EVIL, timeout=30)
+                regions.DeleteRegion(self.regions.DeleteRegionRequest(name=name), metadata=EVIL, timeout=30)
                 # The daemon has its pages back.
                 self.assertEqual(kept[-1][0], 0)
             for mapping in kept:
@@ -248,8 +275,7 @@ class RegionsTest(AttackCase):
     def test_memory_that_changes_shrinks_and_has_holes(self):
         def work(deadline):
             session = self.session()
-            made = self.create(session, 4 * MIB)
-            fd = self.redeem(made.ticket)
+            region, fd = self.create(session, 4 * MIB)
             mapping = mmap.mmap(fd, 4 * MIB)
             with self.assertRaises(OSError):
                 os.ftruncate(fd, 0)
@@ -268,7 +294,7 @@ class RegionsTest(AttackCase):
             for handle in itertools.count(1):
                 if time.monotonic() > deadline:
                     break
-                self.put(session, made.region.name, handle, 4 * MIB, (0, 4 * MIB))
+                self.put(session, region, handle, 4 * MIB, (0, 4 * MIB))
                 self.stub("ArrayService").DeleteArray(
                     self.array_service.DeleteArrayRequest(name=f"{session}/arrays/{handle}"), metadata=EVIL)
             stop.set()
@@ -281,8 +307,8 @@ class RegionsTest(AttackCase):
     def test_places_outside(self):
         def work(deadline):
             session, other = self.session(), self.session()
-            mine = self.create(session, MIB).region.name
-            foreign = self.create(other, MIB).region.name
+            mine = self.create_name(session, MIB)
+            foreign = self.create_name(other, MIB)
             most = (1 << 63) - 1
             for handle in itertools.count(1):
                 if time.monotonic() > deadline:
@@ -303,10 +329,10 @@ class RegionsTest(AttackCase):
             session = self.session()
             while time.monotonic() < deadline:
                 for size in (33 * MIB, 1 << 40, (1 << 63) - 1, 0, -1):
-                    code = self.code_of(lambda: self.create(session, size))
+                    code = self.code_of(lambda: self.create_name(session, size))
                     self.assertIn(code, ("RESOURCE_EXHAUSTED", "INVALID_ARGUMENT"))
                 # As many as it may have, and one more; they go with the session.
-                while self.code_of(lambda: self.create(session, 1)) == "OK":
+                while self.code_of(lambda: self.create_name(session, 1)) == "OK":
                     pass
                 pb = stubs.module("session_service_pb2")
                 self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=session), metadata=EVIL)
@@ -319,10 +345,10 @@ class RegionsTest(AttackCase):
             pb = stubs.module("session_service_pb2")
             while time.monotonic() < deadline:
                 session = self.session()
-                made = self.create(session, 8 * MIB)
+                region = self.create_name(session, 8 * MIB)
 
                 def slow():
-                    yield from self.messages(session, made.region.name, 1, 8 * MIB, (0, 4 * MIB))
+                    yield from self.messages(session, region, 1, 8 * MIB, (0, 4 * MIB))
                     self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=session), metadata=EVIL)
                     yield self.array_service.PutArrayRequest(
                         chunk=self.regions.RegionRange(offset=4 * MIB, size=4 * MIB)

@@ -12,9 +12,11 @@
 #include <random>
 #include <thread>
 
+#include "client/cpp/src/local_connection.h"
 #include "gmock/gmock.h"
 #include "stride/mapped_array.h"
 #include "stride/v1/array_service.pb.h"
+#include "stride/v1/local_service.pb.h"
 #include "stride/v1/region_service.pb.h"
 #include "stride/v1/session_service.pb.h"
 #include "tests/support/daemon/daemon.h"
@@ -320,16 +322,37 @@ class RegionCallTest : public ::testing::Test {
         .session()
         .name();
   }
-  static v1::CreateRegionRequest RegionRequest(const std::string& session, int64_t size) {
+  // Creates a region over a local connection of the caller. It is not pinned.
+  Outcome CreateRegion(const Rpc& rpc, const std::string& session, int64_t size) {
+    const auto ticket = rpc.Get<v1::ConnectResponse>("LocalService/Connect", v1::ConnectRequest());
+    EXPECT_EQ(ticket.socket_path(), socket_path());
+    internal::LocalConnection connection{internal::Descriptor(Connect(ticket.socket_path()))};
+    internal::LocalMessage answer;
+    const grpc::Slice slice(ticket.ticket());
+    connection.Write(v1::LOCAL_FRAME_OPEN, grpc::ByteBuffer(&slice, 1));
+    connection.Read(&answer, /*watch=*/false);
+    EXPECT_EQ(answer.kind, v1::LOCAL_FRAME_OPEN);
     v1::CreateRegionRequest request;
     request.set_parent(session);
     request.set_size_bytes(size);
-    return request;
+    connection.Write(v1::LOCAL_FRAME_CREATE_REGION, request);
+    std::vector<internal::Descriptor> descriptors;
+    connection.Read(&answer, /*watch=*/false, {}, &descriptors);
+    if (answer.kind == v1::LOCAL_FRAME_STATUS) return ReadStatus(std::string(answer.bytes));
+    EXPECT_EQ(answer.kind, v1::LOCAL_FRAME_CREATE_REGION);
+    EXPECT_EQ(descriptors.size(), 2u);
+    Outcome outcome;
+    outcome.replies.emplace_back(answer.bytes);
+    return outcome;
   }
-  v1::CreateRegionResponse NewRegion(const Rpc& rpc, const std::string& session, int64_t size) {
-    return rpc.Get<v1::CreateRegionResponse>("RegionService/CreateRegion",
-                                             RegionRequest(session, size));
+  v1::Region NewRegion(const Rpc& rpc, const std::string& session, int64_t size) {
+    const Outcome outcome = CreateRegion(rpc, session, size);
+    EXPECT_TRUE(outcome.ok()) << outcome.ToString();
+    v1::CreateRegionResponse response;
+    response.ParseFromString(outcome.replies.at(0));
+    return response.region();
   }
+  std::string socket_path() const { return daemon_.address().substr(5) + ".local"; }
   static v1::PutArrayRequest Header(const std::string& session, const std::string& region,
                                     int64_t bytes) {
     v1::PutArrayRequest request;
@@ -353,7 +376,7 @@ class RegionCallTest : public ::testing::Test {
     return rpc.Call("ArrayService/PutArray", bytes);
   }
   int Connect(const std::string& path) {
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
     std::strncpy(name.sun_path, path.c_str(), sizeof(name.sun_path) - 1);
@@ -367,10 +390,9 @@ class RegionCallTest : public ::testing::Test {
 TEST_F(RegionCallTest, InvalidMessagesAndRangesNameTheirField) {
   const Rpc rpc(daemon_.address(), "a");
   const std::string session = NewSession(rpc);
-  const auto made = NewRegion(rpc, session, 8192);
-  const std::string region = made.region().name();
-  EXPECT_EQ(made.region().size_bytes(), 8192);
-  EXPECT_EQ(made.socket_path(), daemon_.address().substr(5) + ".regions");
+  const v1::Region made = NewRegion(rpc, session, 8192);
+  const std::string region = made.name();
+  EXPECT_EQ(made.size_bytes(), 8192);
   v1::PutArrayRequest data;
   data.set_data("abc");
   const std::pair<std::vector<v1::PutArrayRequest>, std::string> wrong[] = {
@@ -411,7 +433,7 @@ TEST_F(RegionCallTest, InvalidMessagesAndRangesNameTheirField) {
 TEST_F(RegionCallTest, RegionsOfOthersAreNotFound) {
   const Rpc a(daemon_.address(), "a"), b(daemon_.address(), "b");
   const std::string mine = NewSession(a), second = NewSession(a), theirs = NewSession(b);
-  const std::string region = NewRegion(a, mine, 4096).region().name();
+  const std::string region = NewRegion(a, mine, 4096).name();
   EXPECT_EQ(Put(a, {Header(second, region, 100), Chunk(0, 100)}).code, kNotFound);
   Outcome foreign = Put(b, {Header(theirs, region, 100), Chunk(0, 100)});
   EXPECT_EQ(foreign.code, kNotFound) << foreign.ToString();
@@ -419,7 +441,7 @@ TEST_F(RegionCallTest, RegionsOfOthersAreNotFound) {
   v1::DeleteRegionRequest remove;
   remove.set_name(region);
   EXPECT_EQ(b.Call("RegionService/DeleteRegion", remove).code, kNotFound);
-  EXPECT_EQ(b.Call("RegionService/CreateRegion", RegionRequest(mine, 4096)).code, kNotFound);
+  EXPECT_EQ(CreateRegion(b, mine, 4096).code, kNotFound);
   EXPECT_TRUE(a.Call("RegionService/DeleteRegion", remove).ok());
   EXPECT_EQ(a.Call("RegionService/DeleteRegion", remove).code, kNotFound);
 }
@@ -427,21 +449,19 @@ TEST_F(RegionCallTest, RegionsOfOthersAreNotFound) {
 TEST_F(RegionCallTest, QuotasRefuseBeforeMemoryIsTaken) {
   const Rpc a(daemon_.address(), "a");
   const std::string session = NewSession(a);
-  Outcome over = a.Call("RegionService/CreateRegion", RegionRequest(session, 4 * kMiB + 1));
+  Outcome over = CreateRegion(a, session, 4 * kMiB + 1);
   EXPECT_EQ(over.code, kResourceExhausted) << over.ToString();
   EXPECT_EQ(over.reason, "QUOTA");
   EXPECT_EQ(over.metadata["quota"], "region-bytes");
   EXPECT_TRUE(over.has_retry_delay);
-  EXPECT_EQ(a.Call("RegionService/CreateRegion", RegionRequest(session, 0)).code, kInvalidArgument);
-  EXPECT_TRUE(a.Call("RegionService/CreateRegion", RegionRequest(session, 4 * kMiB)).ok());
+  EXPECT_EQ(CreateRegion(a, session, 0).code, kInvalidArgument);
+  EXPECT_TRUE(CreateRegion(a, session, 4 * kMiB).ok());
 }
 
 TEST_F(RegionCallTest, SocketFloodBlocksNoOtherClient) {
-  const Rpc a(daemon_.address(), "a");
-  const std::string path = NewRegion(a, NewSession(a), 4096).socket_path();
   std::vector<int> silent;
   for (int i = 0; i < 200; ++i) {
-    silent.push_back(Connect(path));
+    silent.push_back(Connect(socket_path()));
     if (i % 3 == 0) (void)!send(silent.back(), "nonsense", 8, MSG_NOSIGNAL);
   }
   Client client = daemon_.Connect();

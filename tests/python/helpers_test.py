@@ -146,7 +146,7 @@ class PartsTest(unittest.TestCase):
         for size in (1, 4095, MIB - 1, MIB, MIB + 1, 40_000_003, 300 * MIB + 5):
             for kind in (LocalCaller, GrpcCaller):
                 for num_callers in (1, 3, 8):
-                    crew = Crew([kind] * num_callers, [])
+                    crew = Crew([kind] * num_callers, [], None)
                     step = crew.upload_bytes(size)
                     self.assertTrue(kind.upload_bytes[0] <= step <= kind.upload_bytes[1], (size, kind, num_callers))
                     parts = cut_into(0, size, step)

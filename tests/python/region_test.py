@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _region, _shared, _transfer
+from stride import _local_connection, _shared, _transfer
 
 MIB = 1 << 20
 
@@ -126,7 +126,7 @@ class RegionTest(client_case.ClientCase):
         self.assertIsNotNone(shared._bounce)
 
     def test_without_its_socket_bytes_travel_in_messages(self):
-        with mock.patch.object(_region, "fetch_descriptor", side_effect=PermissionError("no")):
+        with mock.patch.object(_local_connection, "_connect", side_effect=PermissionError("no")):
             self.round_trip(np.arange(5 * MIB, dtype=np.uint8))
         self.assertIsNone(self.own._shared._bounce)
         self.assertGreater(self.own._shared._next_try, 0)

@@ -605,6 +605,12 @@ class _Refused(grpc.RpcError):
     def code(self):
         return self._code
 
+    def details(self):
+        return "refused"
+
+    def trailing_metadata(self):
+        return ()
+
 
 class OpeningTest(unittest.TestCase):
     def test_refused_local_connection_is_not_retried_at_once(self):
@@ -617,7 +623,7 @@ class OpeningTest(unittest.TestCase):
         ):
             connections = LocalConnections(channels)
             connect = mock.Mock(
-                return_value=local_service_pb2.ConnectResponse(socket_path="/nowhere/s.regions", ticket=b"x")
+                return_value=local_service_pb2.ConnectResponse(socket_path="/nowhere/s.local", ticket=b"x")
             )
             if code is not None:
                 connect.side_effect = _Refused(code)

@@ -2,24 +2,6 @@
 
 namespace stride::testing {
 
-absl::StatusOr<v1::CreateRegionResponse> NoRegions::Create(const TenantId&,
-                                                           const v1::CreateRegionRequest&) {
-  return absl::UnimplementedError("the fake has no regions");
-}
-
-absl::Status NoRegions::Delete(const TenantId&, const std::string&) {
-  return absl::UnimplementedError("the fake has no regions");
-}
-
-absl::StatusOr<v1::MapArrayResponse> NoRegions::Map(const TenantId&, const v1::MapArrayRequest&,
-                                                    SteadyTime) {
-  return absl::UnimplementedError("the fake has no regions");
-}
-
-absl::StatusOr<scheduler::RedeemedRegion> NoRegions::Redeem(std::string_view) {
-  return absl::UnimplementedError("the fake has no regions");
-}
-
 absl::StatusOr<v1::Function> NoFunctions::Create(const TenantId&, const v1::CreateFunctionRequest&,
                                                  SteadyTime) {
   return absl::UnimplementedError("the fake has no functions");

@@ -5,7 +5,6 @@
 #include "server/scheduler/engine.h"
 #include "server/scheduler/service/function_service.h"
 #include "server/scheduler/service/program_service.h"
-#include "server/scheduler/service/region_service.h"
 #include "server/scheduler/service/tenant_service.h"
 #include "server/session/tenant_accounts.h"
 #include "tests/support/fake_arrays.h"
@@ -13,23 +12,10 @@
 #include "tests/support/fake_jobs.h"
 #include "tests/support/fake_modules.h"
 #include "tests/support/fake_operations.h"
+#include "tests/support/fake_regions.h"
 #include "tests/support/fake_sessions.h"
 
 namespace stride::testing {
-
-// Each method answers UNIMPLEMENTED.
-class NoRegions : public scheduler::RegionService {
- public:
-  absl::StatusOr<v1::CreateRegionResponse> Create(const TenantId&,
-                                                  const v1::CreateRegionRequest&) override;
-  absl::Status Delete(const TenantId&, const std::string&) override;
-  absl::StatusOr<v1::MapArrayResponse> Map(const TenantId&, const v1::MapArrayRequest&,
-                                           SteadyTime) override;
-  absl::StatusOr<scheduler::RedeemedRegion> Redeem(std::string_view) override;
-  void Hold(const std::string&) override {}
-  void LetGo(const std::string&, std::shared_ptr<const void>) override {}
-  int64_t bytes() const override { return 0; }
-};
 
 // Each method answers UNIMPLEMENTED.
 class NoFunctions : public scheduler::FunctionService {
@@ -69,7 +55,7 @@ class FakeEngine : public scheduler::Engine {
  public:
   FakeSessions& sessions() override { return sessions_; }
   FakeArrays& arrays() override { return arrays_; }
-  NoRegions& regions() override { return regions_; }
+  FakeRegions& regions() override { return regions_; }
   FakeOperations& operations() override { return operations_; }
   FakeJobs& jobs() override { return jobs_; }
   FakeModules& modules() override { return modules_; }
@@ -96,7 +82,7 @@ class FakeEngine : public scheduler::Engine {
   FakeModules modules_;
   FakeDevices devices_;
   FakeTenants tenants_{&accounts_};
-  NoRegions regions_;
+  FakeRegions regions_;
   NoFunctions functions_;
   NoPrograms programs_;
 };

@@ -30,31 +30,21 @@ void SetPatience(const UniqueFd& fd) {
 
 }  // namespace
 
-UniqueFd ReceiveDescriptor(const UniqueFd& socket) {
-  char byte = 0;
-  iovec content{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &content;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  const ssize_t size = recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
-  if (size < 0 && errno == EAGAIN) GiveUp("neither a descriptor nor the end came for 20 s");
-  std::vector<UniqueFd> descriptors;
-  if (size == 1) TakeDescriptors(header, &descriptors);
-  return descriptors.empty() ? UniqueFd() : std::move(descriptors.front());
-}
-
-UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket) {
-  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+UniqueFd ConnectUnix(const std::string& socket_path) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   SetPatience(fd);
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, socket_path.data(), socket_path.size());
   if (connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) return {};
-  (void)!send(fd.get(), ticket.data(), ticket.size(), MSG_NOSIGNAL);
-  return ReceiveDescriptor(fd);
+  return fd;
+}
+
+LocalClient LocalClient::Open(const std::string& socket_path, const std::string& ticket) {
+  LocalClient client(ConnectUnix(socket_path));
+  client.SendBytes(FrameOf(v1::LOCAL_FRAME_OPEN, ticket));
+  if (client.Receive().kind != v1::LOCAL_FRAME_OPEN) client.Close();
+  return client;
 }
 
 google::rpc::Status LocalClient::Answer::status() const {
@@ -73,7 +63,7 @@ LocalClient LocalClient::Connect(const std::shared_ptr<grpc::Channel>& channel,
   const auto stub = v1::LocalService::NewStub(channel);
   const grpc::Status status = stub->Connect(&context, v1::ConnectRequest(), &response);
   if (!status.ok()) std::fprintf(stderr, "Connect: %s\n", status.error_message().c_str());
-  return LocalClient(RedeemTicket(response.socket_path(), response.ticket()));
+  return Open(response.socket_path(), response.ticket());
 }
 
 std::string LocalClient::FrameOf(uint32_t kind, std::string_view message, uint64_t timeout_ns) {
@@ -98,11 +88,19 @@ void LocalClient::SendBytes(std::string_view bytes) {
   }
 }
 
-bool LocalClient::ReceiveBytes(char* to, size_t count) {
+bool LocalClient::ReceiveBytes(char* to, size_t count, std::vector<UniqueFd>* descriptors) {
   while (count > 0) {
-    const ssize_t received = recv(fd_.get(), to, count, 0);
+    iovec content{to, count};
+    alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    msghdr header{};
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    const ssize_t received = recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC);
     if (received < 0 && errno == EAGAIN) GiveUp("nothing came for 20 s");
     if (received <= 0) return false;
+    TakeDescriptors(header, descriptors);
     to += received;
     count -= static_cast<size_t>(received);
   }
@@ -112,12 +110,12 @@ bool LocalClient::ReceiveBytes(char* to, size_t count) {
 LocalClient::Answer LocalClient::Receive() {
   Answer answer;
   char header[16];
-  if (!ReceiveBytes(header, sizeof(header))) return answer;
+  if (!ReceiveBytes(header, sizeof(header), &answer.descriptors)) return answer;
   uint32_t size = 0, kind = 0;
   std::memcpy(&size, header, sizeof(size));
   std::memcpy(&kind, header + 4, sizeof(kind));
   answer.message.resize(size);
-  if (!ReceiveBytes(answer.message.data(), size)) return {};
+  if (!ReceiveBytes(answer.message.data(), size, &answer.descriptors)) return {};
   answer.kind = static_cast<v1::LocalFrame>(kind);
   return answer;
 }

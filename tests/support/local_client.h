@@ -15,10 +15,8 @@
 
 namespace stride::testing {
 
-// The descriptor received from a ticket socket; invalid if it was closed instead.
-UniqueFd ReceiveDescriptor(const UniqueFd& socket);
-// Exchanges a ticket at a daemon's ticket socket for its descriptor; invalid if refused.
-UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket);
+// A new connection to the socket; invalid if it cannot be reached. Reads wait at most 20 s.
+UniqueFd ConnectUnix(const std::string& socket_path);
 
 // The client's end of a local connection, frame by frame. Waits at most 20 s for a frame, and
 // aborts then.
@@ -27,6 +25,7 @@ class LocalClient {
   struct Answer {
     v1::LocalFrame kind = v1::LOCAL_FRAME_UNSPECIFIED;  // or the connection has ended
     std::string message;
+    std::vector<UniqueFd> descriptors;
 
     google::rpc::Status status() const;
     template <typename Message>
@@ -39,9 +38,14 @@ class LocalClient {
 
   explicit LocalClient(UniqueFd fd);
   // Calls LocalService.Connect, with metadata.
+  // Closed if the daemon refuses the connection.
   using Metadata = std::vector<std::pair<std::string, std::string>>;
   static LocalClient Connect(const std::shared_ptr<grpc::Channel>& channel,
                              const Metadata& metadata = {});
+
+  // Opens a connection with a ticket; closed if it is refused.
+  static LocalClient Open(const std::string& socket_path, const std::string& ticket);
+  bool open() const { return fd_.valid(); }
 
   void Send(v1::LocalFrame kind, const google::protobuf::MessageLite& message,
             uint64_t timeout_ns = 0);
@@ -53,7 +57,7 @@ class LocalClient {
   int fd() const { return fd_.get(); }
 
  private:
-  bool ReceiveBytes(char* to, size_t count);
+  bool ReceiveBytes(char* to, size_t count, std::vector<UniqueFd>* descriptors);
 
   UniqueFd fd_;
 };

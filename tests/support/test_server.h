@@ -8,7 +8,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/api/front.h"
+#include "server/api/front/front.h"
 #include "server/metrics/sampler.h"
 #include "stride/v1/compute_service.pb.h"
 #include "tests/support/fake_engine.h"

@@ -22,10 +22,9 @@ class Core : public std::enable_shared_from_this<Core> {
   Core(const ConnectOptions& options, const std::string& target, Credentials credentials)
       : channels(options.address, target, std::move(credentials), options.num_bulk_channels),
         session(channels, options.session_ttl),
-        shared(channels, session, options.share_memory),
-        local(options.local_calls && channels.by_unix_socket()
-                  ? [this](const CallOptions& o) { return LocalConnection::Open(channels, o); }
-                  : LocalCalls::Opener()),
+        local([this](const CallOptions& o) { return LocalConnection::Open(channels, o); },
+              options.local_calls && channels.by_unix_socket()),
+        shared(channels, local, session, options.share_memory),
         stream(channels, local, session),
         default_timeout(options.default_timeout) {}
 
@@ -48,8 +47,8 @@ class Core : public std::enable_shared_from_this<Core> {
 
   Channels channels;
   Session session;
-  SharedMemory shared;
   LocalCalls local;
+  SharedMemory shared;
   CommandStream stream;
   const std::chrono::nanoseconds default_timeout;
 

@@ -28,6 +28,12 @@ bool TellsOfOthers(const Error& error) {
          error.code != Code::kDeadlineExceeded;
 }
 
+// Above zero, which would mean no limit.
+std::chrono::nanoseconds OpenTimeout(LocalDeadline deadline) {
+  const auto left = deadline ? *deadline - Clock::now() : kOpenTimeout;
+  return std::clamp(std::chrono::nanoseconds(left), std::chrono::nanoseconds(1), kOpenTimeout);
+}
+
 Error TooLate() {
   return LocalError(Code::kDeadlineExceeded, "The daemon's answer did not come in time");
 }
@@ -38,21 +44,19 @@ Error Broken() {
   return LocalError(Code::kUnavailable, "The connection to the daemon broke during the call");
 }
 
-Result<v1::RunResponse> Decode(const LocalMessage& message) {
-  if (message.kind == v1::LOCAL_FRAME_RUN) {
-    v1::RunResponse response;
-    if (message.ParseInto(&response)) return response;
-  } else if (google::rpc::Status status; message.kind == v1::LOCAL_FRAME_STATUS &&
-                                         message.ParseInto(&status) && status.code() != 0) {
+Result<void> Decode(const LocalMessage& message, v1::LocalFrame kind,
+                    google::protobuf::MessageLite* response) {
+  google::rpc::Status status;
+  if (message.kind == kind && message.ParseInto(response)) return {};
+  if (message.kind == v1::LOCAL_FRAME_STATUS && message.ParseInto(&status) && status.code() != 0)
     return ToError(status);
-  }
   return LocalError(Code::kInternal, "The daemon's answer cannot be read");
 }
 
 }  // namespace
 
 std::unique_ptr<LocalConnection> LocalCalls::Open(const CallOptions& options) {
-  if (!open_) return nullptr;
+  if (!open_ || !calls_) return nullptr;
   {
     std::lock_guard lock(mutex_);
     if (Clock::now() < next_try_) return nullptr;
@@ -68,7 +72,7 @@ std::unique_ptr<LocalConnection> LocalCalls::Open(const CallOptions& options) {
 
 std::unique_ptr<LocalConnection> LocalCalls::Take(const CallOptions& options,
                                                   LocalDeadline deadline) {
-  if (!open_) return nullptr;
+  if (!open_ || !calls_) return nullptr;
   std::vector<Idle> stale;  // closed without the lock
   {
     std::lock_guard lock(mutex_);
@@ -87,9 +91,7 @@ std::unique_ptr<LocalConnection> LocalCalls::Take(const CallOptions& options,
     if (num_connections_ == kMaxConnections) return nullptr;
     ++num_connections_;
   }
-  const auto left = deadline ? std::min(kOpenTimeout, *deadline - Clock::now()) : kOpenTimeout;
-  auto connection =
-      left.count() > 0 ? Open({.timeout = left, .cancellation = options.cancellation}) : nullptr;
+  auto connection = Open({.timeout = OpenTimeout(deadline), .cancellation = options.cancellation});
   if (!connection) GiveBack(nullptr);
   return connection;
 }
@@ -103,12 +105,12 @@ void LocalCalls::GiveBack(std::unique_ptr<LocalConnection> connection) {
   }
 }
 
-std::optional<Result<v1::RunResponse>> LocalCalls::Run(const v1::RunRequest& request,
-                                                       const CallOptions& options,
-                                                       LocalDeadline deadline) {
-  if (!open_ || request.ByteSizeLong() > LocalConnection::kMaxMessageBytes) return std::nullopt;
-  auto connection = Take(options, deadline);
-  if (!connection) return std::nullopt;
+std::optional<Result<void>> LocalCalls::Exchange(std::unique_ptr<LocalConnection>& connection,
+                                                 v1::LocalFrame kind,
+                                                 const google::protobuf::MessageLite& request,
+                                                 const CallOptions& options, LocalDeadline deadline,
+                                                 google::protobuf::MessageLite* response,
+                                                 std::vector<Descriptor>* descriptors) {
   std::atomic<bool> cancelled = false;
   uint64_t action = 0;
   if (options.cancellation) {
@@ -120,16 +122,15 @@ std::optional<Result<v1::RunResponse>> LocalCalls::Run(const v1::RunRequest& req
   const auto left = deadline ? *deadline - Clock::now() : std::chrono::nanoseconds();
   const bool late = deadline && left.count() <= 0;
   const auto end = deadline ? LocalDeadline(*deadline + kGrace) : LocalDeadline();
-  const auto sent =
-      late ? Outcome::kTimedOut : connection->Write(v1::LOCAL_FRAME_RUN, request, left, end);
+  const auto sent = late ? Outcome::kTimedOut : connection->Write(kind, request, left, end);
   LocalMessage message;
   const auto answered =
-      sent == Outcome::kDone ? connection->Read(&message, /*watch=*/true, end) : sent;
+      sent == Outcome::kDone ? connection->Read(&message, /*watch=*/true, end, descriptors) : sent;
   if (options.cancellation) options.cancellation->Remove(action);
 
-  std::optional<Result<v1::RunResponse>> result;
+  std::optional<Result<void>> result;
   if (answered == Outcome::kDone) {
-    result = Decode(message);
+    result = Decode(message, kind, response);
   } else if (cancelled) {
     result = Cancelled();
   } else if (answered == Outcome::kTimedOut) {
@@ -137,12 +138,44 @@ std::optional<Result<v1::RunResponse>> LocalCalls::Run(const v1::RunRequest& req
   } else if (sent == Outcome::kDone) {
     result = Broken();
   }
-  const bool reusable =
-      answered == Outcome::kDone && !cancelled &&
-      (message.kind == v1::LOCAL_FRAME_RUN || message.kind == v1::LOCAL_FRAME_STATUS);
-  if (!reusable) connection.reset();
-  GiveBack(std::move(connection));
+  const bool known = message.kind == kind || message.kind == v1::LOCAL_FRAME_STATUS;
+  if (answered != Outcome::kDone || cancelled || !known) connection.reset();
   return result;
+}
+
+std::optional<Result<v1::RunResponse>> LocalCalls::Run(const v1::RunRequest& request,
+                                                       const CallOptions& options,
+                                                       LocalDeadline deadline) {
+  if (!open_ || request.ByteSizeLong() > LocalConnection::kMaxMessageBytes) return std::nullopt;
+  auto connection = Take(options, deadline);
+  if (!connection) return std::nullopt;
+  v1::RunResponse response;
+  auto called = Exchange(connection, v1::LOCAL_FRAME_RUN, request, options, deadline, &response);
+  GiveBack(std::move(connection));
+  if (!called) return std::nullopt;
+  if (!*called) return called->error();
+  return response;
+}
+
+Result<LocalMemory> LocalCalls::CallForMemory(v1::LocalFrame kind,
+                                              const google::protobuf::MessageLite& request,
+                                              const CallOptions& options, LocalDeadline deadline,
+                                              google::protobuf::MessageLite* response) {
+  auto connection = Take(options, deadline);
+  const bool taken = connection != nullptr;
+  if (!taken) {
+    auto opened = open_({.timeout = OpenTimeout(deadline), .cancellation = options.cancellation});
+    if (!opened) return opened.error();
+    connection = *std::move(opened);
+  }
+  std::vector<Descriptor> descriptors;
+  auto called = Exchange(connection, kind, request, options, deadline, response, &descriptors);
+  if (taken) GiveBack(std::move(connection));
+  if (!called) return Broken();
+  if (!*called) return called->error();
+  if (descriptors.size() != 2)
+    return LocalError(Code::kInternal, "The daemon's answer came without its memory");
+  return LocalMemory{std::move(descriptors[0]), std::move(descriptors[1])};
 }
 
 void LocalCalls::Close() {

@@ -13,6 +13,12 @@
 
 namespace stride::internal {
 
+// Memory of the daemon that came with an answer. The daemon releases it once `pin` is shut down or
+// closed.
+struct LocalMemory {
+  Descriptor memory, pin;
+};
+
 // Thread-safe. If no connection is available, calls use gRPC, and the daemon is not asked again for
 // a while.
 class LocalCalls {
@@ -22,8 +28,8 @@ class LocalCalls {
   // Most open connections for calls.
   static constexpr int kMaxConnections = 16;
 
-  // Without an opener there are no connections.
-  explicit LocalCalls(Opener open) : open_(std::move(open)) {}
+  // Without an opener there are no connections; without `calls` they serve only CallForMemory.
+  explicit LocalCalls(Opener open, bool calls = true) : open_(std::move(open)), calls_(calls) {}
 
   // A new connection for the caller alone, or null. `options` apply to the attempt.
   std::unique_ptr<LocalConnection> Open(const CallOptions& options);
@@ -31,6 +37,12 @@ class LocalCalls {
   // of `options`; `deadline` applies to the call.
   std::optional<Result<v1::RunResponse>> Run(const v1::RunRequest& request,
                                              const CallOptions& options, LocalDeadline deadline);
+  // A call whose answer carries memory; it has no other transport. Without a connection the error
+  // is that of the attempt to open one. Uses `options` like Run.
+  Result<LocalMemory> CallForMemory(v1::LocalFrame kind,
+                                    const google::protobuf::MessageLite& request,
+                                    const CallOptions& options, LocalDeadline deadline,
+                                    google::protobuf::MessageLite* response);
   // A connection for one call, or null; then GiveBack must follow. Uses `options` like Run.
   std::unique_ptr<LocalConnection> Take(const CallOptions& options, LocalDeadline deadline);
   // Null: the connection is no longer usable.
@@ -44,7 +56,17 @@ class LocalCalls {
     std::chrono::steady_clock::time_point since;
   };
 
+  // A call of one frame each way. nullopt: the request was not sent. An unusable connection becomes
+  // null.
+  static std::optional<Result<void>> Exchange(std::unique_ptr<LocalConnection>& connection,
+                                              v1::LocalFrame kind,
+                                              const google::protobuf::MessageLite& request,
+                                              const CallOptions& options, LocalDeadline deadline,
+                                              google::protobuf::MessageLite* response,
+                                              std::vector<Descriptor>* descriptors = nullptr);
+
   const Opener open_;
+  const bool calls_;
   std::mutex mutex_;
   std::vector<Idle> idle_;                            // guarded by mutex_; the newest last
   int num_connections_ = 0;                           // guarded by mutex_; idle or running

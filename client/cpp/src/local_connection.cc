@@ -3,6 +3,7 @@
 #include <grpcpp/support/slice.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +12,6 @@
 
 #include "client/cpp/src/call.h"
 #include "client/cpp/src/status.h"
-#include "client/cpp/src/ticket.h"
 #include "client/cpp/src/watch.h"
 #include "stride/v1/local_service.grpc.pb.h"
 
@@ -35,6 +35,51 @@ constexpr size_t kKeptBytes = 1 << 20;
 // Slices of a message up to this size are copied after the header; larger ones are sent in place.
 constexpr size_t kSmallBytes = 4096;
 
+constexpr auto kAdmitTimeout = std::chrono::seconds(2);
+// The daemon sends no more with a frame; the kernel closes the others.
+constexpr size_t kMaxDescriptors = 2;
+
+// Invalid if the socket cannot be reached.
+Descriptor Connect(const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (path.size() >= sizeof(name.sun_path)) return Descriptor(-1);
+  std::memcpy(name.sun_path, path.data(), path.size());
+  if (connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0)
+    return Descriptor(-1);
+  return socket;
+}
+
+// The daemon's name for its socket may be invalid here: in another container it lies next to the
+// socket that calls use.
+std::string NextToCalls(const Channels& channels, const std::string& path) {
+  const std::string own = channels.socket_path();
+  return own.substr(0, own.rfind('/') + 1) + path.substr(path.rfind('/') + 1);
+}
+
+ssize_t ReceiveDescriptors(int socket, char* to, size_t size, int flags,
+                           std::vector<Descriptor>* descriptors) {
+  iovec content{to, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t received = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
+  if (received < 0) return received;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = CMSG_LEN(0); at < c->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, reinterpret_cast<const char*>(c) + at, sizeof(fd));
+      descriptors->emplace_back(fd);
+    }
+  }
+  return received;
+}
+
 // Grows the buffer. Keeps existing memory as it is: clearing bytes that are overwritten next costs
 // time.
 void Reserve(std::vector<char>& buffer, size_t size) {
@@ -55,10 +100,23 @@ Result<std::unique_ptr<LocalConnection>> LocalConnection::Open(Channels& channel
   auto stub = v1::LocalService::NewStub(channels.control());
   if (auto status = stub->Connect(call.context(), {}, &ticket); !status.ok())
     return ToError(status);
-  auto socket = FetchDescriptor(channels, ticket.socket_path(), ticket.ticket());
+  Descriptor socket = Connect(ticket.socket_path());
+  if (socket.get() < 0) socket = Connect(NextToCalls(channels, ticket.socket_path()));
+  auto connection = std::make_unique<LocalConnection>(std::move(socket));
+  if (connection->Admit(ticket.ticket()) == Outcome::kDone) return connection;
   // The daemon answers, but this client cannot reach its other socket.
-  if (!socket) return LocalError(Code::kUnimplemented, socket.error().message);
-  return std::make_unique<LocalConnection>(*std::move(socket));
+  return LocalError(Code::kUnimplemented, "The daemon's socket for local connections at " +
+                                              ticket.socket_path() + " admits no connection");
+}
+
+Outcome LocalConnection::Admit(std::string_view ticket) {
+  const auto deadline = LocalDeadlineAfter(kAdmitTimeout);
+  const grpc::Slice slice(ticket.data(), ticket.size());
+  LocalMessage answer;
+  Outcome outcome = Write(v1::LOCAL_FRAME_OPEN, grpc::ByteBuffer(&slice, 1), {}, deadline);
+  if (outcome == Outcome::kDone) outcome = Read(&answer, /*watch=*/true, deadline);
+  if (outcome == Outcome::kDone && answer.kind != v1::LOCAL_FRAME_OPEN) return Outcome::kEnded;
+  return outcome;
 }
 
 LocalConnection::LocalConnection(Descriptor socket)
@@ -110,7 +168,9 @@ Outcome LocalConnection::Send(const void* data, size_t size, LocalDeadline deadl
   return Outcome::kDone;
 }
 
-Outcome LocalConnection::Read(LocalMessage* message, bool watch, LocalDeadline deadline) {
+Outcome LocalConnection::Read(LocalMessage* message, bool watch, LocalDeadline deadline,
+                              std::vector<Descriptor>* descriptors) {
+  descriptors_ = descriptors;
   Header header;
   if (auto outcome = Buffer(sizeof(header), watch, deadline); outcome != Outcome::kDone)
     return outcome;
@@ -160,7 +220,9 @@ Outcome LocalConnection::Receive(char* to, size_t size, bool watch, LocalDeadlin
                                  size_t* received) {
   ssize_t part = -1;
   const auto receive = [&](int flags) {
-    part = recv(socket_.get(), to, size, flags);
+    part = descriptors_ == nullptr
+               ? recv(socket_.get(), to, size, flags)
+               : ReceiveDescriptors(socket_.get(), to, size, flags, descriptors_);
     return part >= 0 || !MayTryAgain();
   };
   bool answered = watch && Watch([&] { return receive(MSG_DONTWAIT); });

@@ -50,8 +50,9 @@ class LocalConnection {
     kTimedOut,
   };
 
-  // Requests a connection from the daemon. UNIMPLEMENTED or RESOURCE_EXHAUSTED: none is available
-  // now; other errors are the call's. `options` apply to the request; blocks for two round trips.
+  // Requests a ticket from the daemon and opens a connection with it. UNIMPLEMENTED or
+  // RESOURCE_EXHAUSTED: none is available now; other errors are the call's. `options` apply to the
+  // request; blocks for two round trips.
   static Result<std::unique_ptr<LocalConnection>> Open(Channels& channels,
                                                        const CallOptions& options);
   // `socket`: a connected stream.
@@ -64,14 +65,18 @@ class LocalConnection {
   // Sends a serialized message in place.
   Outcome Write(v1::LocalFrame kind, const grpc::ByteBuffer& message,
                 std::chrono::nanoseconds timeout = {}, LocalDeadline deadline = {});
-  // `watch`: polls for the frame before it sleeps (see Watch).
-  Outcome Read(LocalMessage* message, bool watch, LocalDeadline deadline = {});
+  // `watch`: polls for the frame before it sleeps (see Watch). `descriptors`: takes those that came
+  // with the frame; null closes them.
+  Outcome Read(LocalMessage* message, bool watch, LocalDeadline deadline = {},
+               std::vector<Descriptor>* descriptors = nullptr);
   // No unread bytes have arrived, and the daemon has not closed it.
   bool Quiet();
   // Both sides read the end of the stream from here on.
   void Cancel();
 
  private:
+  // Sends the ticket; kDone when the daemon has accepted it.
+  Outcome Admit(std::string_view ticket);
   Outcome Send(const void* data, size_t size, LocalDeadline deadline);
   // Reads until `size` bytes, at most the buffer's size, are available from `begin_` on.
   Outcome Buffer(size_t size, bool watch, LocalDeadline deadline);
@@ -84,8 +89,9 @@ class LocalConnection {
   std::vector<char> out_;
   // Several small frames may arrive at once.
   std::vector<char> in_;
-  size_t begin_ = 0, end_ = 0;  // range of unread bytes in in_
-  std::vector<char> large_;     // a message that does not fit in_
+  size_t begin_ = 0, end_ = 0;                      // range of unread bytes in in_
+  std::vector<char> large_;                         // a message that does not fit in_
+  std::vector<Descriptor>* descriptors_ = nullptr;  // of the frame that is being read
 };
 
 }  // namespace stride::internal

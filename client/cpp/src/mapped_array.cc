@@ -13,37 +13,39 @@
 #include "client/cpp/src/call.h"
 #include "client/cpp/src/core.h"
 #include "client/cpp/src/status.h"
-#include "client/cpp/src/ticket.h"
-#include "stride/v1/region_service.grpc.pb.h"
+#include "stride/v1/region_service.pb.h"
 
 namespace stride {
 namespace internal {
 
-// A loan of the daemon: the answer, the descriptor, the connection that keeps the loan, and on the
-// host the mapping.
+constexpr timeval kEndTimeout = {2, 0};
+
+// A loan of the daemon: the answer, the memory's descriptor and pin, and on the host the mapping.
 class Loan {
  public:
-  Loan(v1::MapArrayResponse answer, Ticketed fetched)
+  Loan(v1::MapArrayResponse answer, LocalMemory lent)
       : answer_(std::move(answer)),
-        fetched_(std::move(fetched)),
-        strides_(answer_.strides().begin(), answer_.strides().end()) {}
+        lent_(std::move(lent)),
+        strides_(answer_.strides().begin(), answer_.strides().end()) {
+    setsockopt(lent_.pin.get(), SOL_SOCKET, SO_RCVTIMEO, &kEndTimeout, sizeof(kEndTimeout));
+  }
   ~Loan() {
     if (memory_ != nullptr) munmap(memory_, size());
     if (getpid() != process_) return;  // a forked child has copies; the loan belongs to its parent
     char byte = 0;
     // The daemon closes its side when the loan has ended.
-    if (shutdown(fetched_.connection.get(), SHUT_WR) == 0)
-      (void)!recv(fetched_.connection.get(), &byte, sizeof(byte), 0);
+    if (shutdown(lent_.pin.get(), SHUT_WR) == 0)
+      (void)!recv(lent_.pin.get(), &byte, sizeof(byte), 0);
   }
   Loan(const Loan&) = delete;
 
   Result<void> MapHost(bool hand_over) {
     struct stat info;
     // Otherwise an access could end in SIGBUS.
-    if (fstat(fetched_.descriptor.get(), &info) != 0 || info.st_size < answer_.memory_bytes())
+    if (fstat(lent_.memory.get(), &info) != 0 || info.st_size < answer_.memory_bytes())
       return LocalError(Code::kInternal, "The array's memory is smaller than the daemon says");
     void* data = mmap(nullptr, size(), PROT_READ | PROT_WRITE, hand_over ? MAP_SHARED : MAP_PRIVATE,
-                      fetched_.descriptor.get(), 0);
+                      lent_.memory.get(), 0);
     if (data == MAP_FAILED) {
       return LocalError(Code::kUnavailable, std::string("The array's memory cannot be mapped: ") +
                                                 std::strerror(errno));
@@ -54,14 +56,14 @@ class Loan {
 
   const v1::MapArrayResponse& answer() const { return answer_; }
   const std::vector<int64_t>& strides() const { return strides_; }
-  int descriptor() const { return fetched_.descriptor.get(); }
+  int descriptor() const { return lent_.memory.get(); }
   std::byte* data() const { return memory_ == nullptr ? nullptr : memory_ + answer_.offset(); }
 
  private:
   size_t size() const { return static_cast<size_t>(answer_.memory_bytes()); }
 
   const v1::MapArrayResponse answer_;
-  const Ticketed fetched_;
+  const LocalMemory lent_;
   const std::vector<int64_t> strides_;
   const pid_t process_ = getpid();
   std::byte* memory_ = nullptr;
@@ -80,19 +82,24 @@ Result<MappedArray> MappedArray::Map(const Array& array, const MapOptions& optio
   (*core)->AwaitWrites(options);
   auto name = array.state()->Name();
   if (!name) return name.error();
-  internal::Call call(options, (*core)->default_timeout);
+  if (!(*core)->channels.by_unix_socket()) {
+    auto error = internal::LocalError(
+        Code::kFailedPrecondition,
+        "Memory can be mapped only by a client that is connected by the daemon's Unix socket: "
+        "connect to unix:PATH, or fetch a copy");
+    error.reason = "WRONG_STATE";
+    return error;
+  }
   v1::MapArrayRequest request;
   request.set_name(*name);
   request.set_hand_over(options.hand_over);
   v1::MapArrayResponse answer;
-  auto stub = v1::RegionService::NewStub((*core)->channels.control());
-  if (auto status = stub->MapArray(call.context(), request, &answer); !status.ok())
-    return internal::ToError(status);
-  auto fetched =
-      internal::FetchWithConnection((*core)->channels, answer.socket_path(), answer.ticket());
-  if (!fetched) return fetched.error();
+  const auto timeout = internal::TimeoutOf(options, (*core)->default_timeout);
+  auto lent = (*core)->local.CallForMemory(v1::LOCAL_FRAME_MAP_ARRAY, request, options,
+                                           internal::LocalDeadlineAfter(timeout), &answer);
+  if (!lent) return lent.error();
   const bool on_host = answer.device_kind() == "cpu";
-  auto loan = std::make_shared<internal::Loan>(std::move(answer), *std::move(fetched));
+  auto loan = std::make_shared<internal::Loan>(std::move(answer), *std::move(lent));
   if (on_host) {
     if (auto mapped = loan->MapHost(options.hand_over); !mapped) return mapped.error();
   }

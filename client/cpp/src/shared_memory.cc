@@ -42,7 +42,7 @@ std::optional<SharedMemory::Lease> SharedMemory::TryLease(int64_t size, int64_t 
     // Few sizes, so that it rarely has to grow.
     const auto whole = std::max(kLeastBounceBytes,
                                 static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
-    auto made = SharedRegion::Create(channels_, *session, whole);
+    auto made = SharedRegion::Create(channels_, local_, *session, whole);
     if (!made) {
       Pause();
       return std::nullopt;
@@ -77,7 +77,7 @@ Result<std::shared_ptr<SharedRegion>> SharedMemory::Allocate(int64_t bytes) {
   }
   auto session = session_.Name();
   if (!session) return session.error();
-  auto made = SharedRegion::Create(channels_, *session, bytes);
+  auto made = SharedRegion::Create(channels_, local_, *session, bytes);
   if (!made) return made;
   std::lock_guard lock(mutex_);
   users_[(*made)->data()] = *made;

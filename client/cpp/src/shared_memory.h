@@ -30,9 +30,9 @@ class SharedMemory {
   static constexpr int64_t kLeastBounceBytes = int64_t{32} << 20;
   static constexpr int64_t kMaxBounceBytes = int64_t{128} << 20;
 
-  // Both must outlive it. `by_itself`: use regions also for memory that is not shared.
-  SharedMemory(Channels& channels, Session& session, bool by_itself)
-      : channels_(channels), session_(session), by_itself_(by_itself) {}
+  // All must outlive it. `by_itself`: use regions also for memory that is not shared.
+  SharedMemory(Channels& channels, LocalCalls& local, Session& session, bool by_itself)
+      : channels_(channels), local_(local), session_(session), by_itself_(by_itself) {}
 
   // Moves bytes by `move(region, in_place)`, which returns a Result, if a region helps for `size`
   // bytes at `data`. It is either the user's region that contains them (`in_place` is their
@@ -85,6 +85,7 @@ class SharedMemory {
   bool Trying();
 
   Channels& channels_;
+  LocalCalls& local_;
   Session& session_;
   const bool by_itself_;
   std::mutex bounce_mutex_;               // held by the transfer in flight

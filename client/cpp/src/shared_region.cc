@@ -9,7 +9,6 @@
 
 #include "client/cpp/src/call.h"
 #include "client/cpp/src/status.h"
-#include "client/cpp/src/ticket.h"
 #include "stride/v1/region_service.grpc.pb.h"
 
 namespace stride::internal {
@@ -34,25 +33,22 @@ Result<std::byte*> Map(const Descriptor& fd, int64_t size) {
 
 }  // namespace
 
-Result<std::shared_ptr<SharedRegion>> SharedRegion::Create(Channels& channels,
+Result<std::shared_ptr<SharedRegion>> SharedRegion::Create(Channels& channels, LocalCalls& local,
                                                            const std::string& session,
                                                            int64_t bytes) {
-  Call call({.timeout = kCallTimeout}, {});
   v1::CreateRegionRequest request;
   request.set_parent(session);
   request.set_size_bytes(bytes);
   v1::CreateRegionResponse made;
-  auto stub = v1::RegionService::NewStub(channels.control());
-  if (auto status = stub->CreateRegion(call.context(), request, &made); !status.ok())
-    return ToError(status);
+  auto memory = local.CallForMemory(v1::LOCAL_FRAME_CREATE_REGION, request, {},
+                                    LocalDeadlineAfter(kCallTimeout), &made);
+  if (!memory) return memory.error();
   const int64_t size = made.region().size_bytes();
-  if (size < bytes) return LocalError(Code::kInternal, "The daemon's region is too small");
-  auto fd = FetchDescriptor(channels, made.socket_path(), made.ticket());
-  Result<std::byte*> data = nullptr;
-  if (fd) data = Map(*fd, size);
-  if (fd && data) return std::make_shared<SharedRegion>(made.region().name(), session, *data, size);
+  Result<std::byte*> data = LocalError(Code::kInternal, "The daemon's region is too small");
+  if (size >= bytes) data = Map(memory->memory, size);
+  if (data) return std::make_shared<SharedRegion>(made.region().name(), session, *data, size);
   SharedRegion(made.region().name(), session, nullptr, 0).Delete(channels);
-  return fd ? data.error() : fd.error();
+  return data.error();
 }
 
 SharedRegion::~SharedRegion() {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client/cpp/src/channels.h"
+#include "client/cpp/src/local_calls.h"
 #include "stride/result.h"
 
 namespace stride::internal {
@@ -15,9 +16,9 @@ namespace stride::internal {
 // bytes.
 class SharedRegion {
  public:
-  // `session` is `sessions/{id}`. Blocks for two round trips, and while the daemon allocates the
+  // `session` is `sessions/{id}`. Blocks for a round trip, and while the daemon allocates the
   // memory (up to a second per GiB).
-  static Result<std::shared_ptr<SharedRegion>> Create(Channels& channels,
+  static Result<std::shared_ptr<SharedRegion>> Create(Channels& channels, LocalCalls& local,
                                                       const std::string& session, int64_t bytes);
   SharedRegion(std::string name, std::string session, std::byte* data, int64_t size)
       : name_(std::move(name)), session_(std::move(session)), data_(data), size_(size) {}

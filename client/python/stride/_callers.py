@@ -1,6 +1,7 @@
 """Callers of PutArray and FetchArray for large transfers, one in each thread of a transfer. Bytes lie in a
-region; calls go by local connections or by gRPC."""
+region; calls go by local connections or by gRPC. Calls whose answers carry memory go by local connections alone."""
 
+import array
 import contextlib
 import os
 import socket
@@ -8,7 +9,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from google.protobuf.message import DecodeError
 
@@ -25,6 +26,7 @@ _MAX_GRPC_THREADS = 4
 _MIN_LOCAL_PART_BYTES = 4 << 20
 MAX_THREADS = 8  # per transfer
 _UPLOADS_OF_THREAD, _UPLOAD_UNIT_BYTES = 3, 64 << 10
+_MEMORY_DESCRIPTORS = 2  # the memory and its pin
 # Connections per session, in use or idle: the daemon limits the number per tenant.
 _MAX_CONNECTIONS = 16
 _BUFFER_BYTES = 16 << 10
@@ -138,6 +140,26 @@ class LocalCaller:
 
         return read()
 
+    def share(self, kind: int, request, type_, timeout: Optional[float]):
+        """A call whose answer, of `type_`, carries memory: the answer, the memory's descriptor and its pin. The daemon
+        releases the memory once the pin is closed. The caller stays usable after a status, and is closed by any other
+        exception."""
+        deadline = deadline_of(timeout)
+        message = request.SerializeToString()
+        descriptors: List[int] = []
+        try:
+            self._send(HEADER.pack(len(message), kind, _nanoseconds(timeout)) + message, deadline)
+            come, message = self._frame(deadline, descriptors)
+        except BaseException:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self.close()
+            raise
+        answer = decode(come, message, kind, type_)
+        if len(descriptors) != _MEMORY_DESCRIPTORS:
+            raise _errors.Internal("The daemon's answer came without its memory")
+        return answer, descriptors[0], socket.socket(fileno=descriptors[1])
+
     def _send(self, frame: bytes, deadline: Optional[float]) -> None:
         try:
             self._limit(deadline)
@@ -164,7 +186,7 @@ class LocalCaller:
         come, message = self._frame(deadline)
         return decode(come, message, kind, type_)
 
-    def _frame(self, deadline: Optional[float]) -> Tuple[int, bytes]:
+    def _frame(self, deadline: Optional[float], descriptors: Optional[List[int]] = None) -> Tuple[int, bytes]:
         while True:
             if self._end - self._begin >= HEADER.size:
                 size, kind, _ = HEADER.unpack_from(self._buffer, self._begin)
@@ -184,7 +206,8 @@ class LocalCaller:
                 self._begin, self._end = 0, self._end - self._begin
             try:
                 self._limit(deadline)
-                count = self._socket.recv_into(self._buffer[self._end:])
+                room = self._buffer[self._end:]
+                count = self._socket.recv_into(room) if descriptors is None else self._receive_with(room, descriptors)
             except TimeoutError:
                 raise _late() from None
             except OSError:
@@ -192,6 +215,15 @@ class LocalCaller:
             if not count:
                 raise _ended()
             self._end += count
+
+    def _receive_with(self, room: memoryview, descriptors: List[int]) -> int:
+        count, ancillary, _, _ = self._socket.recvmsg_into(
+            (room,), socket.CMSG_SPACE(_MEMORY_DESCRIPTORS * array.array("i").itemsize), socket.MSG_CMSG_CLOEXEC
+        )
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.extend(array.array("i", data))
+        return count
 
     def _limit(self, deadline: Optional[float]) -> None:
         if deadline is None:
@@ -224,10 +256,11 @@ def _ended() -> _errors.StrideError:
 
 
 class Crew(NamedTuple):
-    """One caller for each range of the bytes."""
+    """One caller for each range of the bytes, and what makes calls for memory (`Callers.share`)."""
 
     callers: list
     ranges: List[Tuple[int, int]]
+    share: Callable
 
     def upload_bytes(self, size: int) -> int:
         """Bytes per call where threads take the remaining parts one by one: small enough that all threads end
@@ -239,10 +272,11 @@ class Crew(NamedTuple):
 
 
 class Callers:
-    """Thread-safe. Belongs to one session; keeps local connections that are idle."""
+    """Thread-safe. Belongs to one session; keeps local connections that are idle. Without `transfers` they serve
+    only `share`."""
 
-    def __init__(self, channels, local: Optional[LocalConnections]):
-        self._channels, self._local = channels, local
+    def __init__(self, channels, local: Optional[LocalConnections], transfers: bool = True):
+        self._channels, self._local, self._transfers = channels, local, transfers
         self._lock = threading.Lock()
         self._idle: List[LocalCaller] = []  # most recently used last
         self._closed = False
@@ -253,14 +287,28 @@ class Callers:
     @property
     def local(self) -> bool:
         """Whether local connections, which make a call cheap, are available."""
-        return self._local is not None
+        return self._local is not None and self._transfers
+
+    def share(self, kind: int, request, type_, timeout: Optional[float]):
+        """As LocalCaller.share, by an idle connection or a new one. Raises Unimplemented without local connections."""
+        if self._local is None:
+            raise _errors.Unimplemented("Memory is shared only with a daemon on this machine, by its Unix socket")
+        taken = self._take(1) if self.local else []
+        caller = taken[0] if taken else LocalCaller(self._local.demand())
+        try:
+            return caller.share(kind, request, type_, timeout)
+        finally:
+            if taken:
+                self._keep(taken)
+            else:
+                caller.close()
 
     @contextlib.contextmanager
     def crew(self, size: int) -> Iterator[Crew]:
         """The callers for a transfer of `size` bytes, for the duration of the block."""
         local = (
             self._take(len(cut_ranges(size, self._num_threads, _MIN_LOCAL_PART_BYTES)))
-            if self._local is not None
+            if self.local
             else []
         )
         if not local:
@@ -271,19 +319,23 @@ class Callers:
                     for i in range(len(ranges))
                 ],
                 ranges,
+                self.share,
             )
             return
         try:
-            yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES))
+            yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES), local[0].share)
         except BaseException:
             self._close(local)
             raise
+        self._keep(local)
+
+    def _keep(self, callers: List[LocalCaller]) -> None:
         with self._lock:
             kept = not self._closed
             if kept:
-                self._idle.extend(local)
+                self._idle.extend(callers)
         if not kept:
-            self._close(local)
+            self._close(callers)
 
     def _take(self, count: int) -> List[LocalCaller]:
         """Up to this many, as far as they are available."""

@@ -10,12 +10,10 @@ import time
 from collections import deque
 from typing import Deque, List, Optional, Tuple, Union
 
-import grpc
 from google.protobuf.message import DecodeError
 
 from stride import _errors
 from stride._rpc import status_pb2
-from stride._ticket import fetch_descriptor
 from stride.v1 import compute_service_pb2, local_service_pb2 as pb, local_service_pb2_grpc
 
 HEADER = struct.Struct("<IIQ")  # size, kind, timeout
@@ -35,6 +33,7 @@ _MIN_PROCESSORS_TO_WATCH = 8
 # Time before a daemon that refused a connection is asked again.
 _PAUSE_SECONDS = 10.0
 _CALL_SECONDS = 5.0
+_OPEN_SECONDS = 2.0
 
 
 class _Buffer:
@@ -243,14 +242,44 @@ class LocalConnections:
         if time.monotonic() < self._next_try:
             return None
         try:
-            reply = self._stub.Connect(pb.ConnectRequest(), timeout=_CALL_SECONDS)
-            descriptor, messenger = fetch_descriptor(self._target, reply.socket_path, reply.ticket)
-        except grpc.RpcError as error:
-            if error.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED):
-                self._next_try = time.monotonic() + _PAUSE_SECONDS
-            return None
-        except OSError:
+            return self.demand()
+        except (_errors.Unimplemented, _errors.ResourceExhausted):
             self._next_try = time.monotonic() + _PAUSE_SECONDS
-            return None
-        messenger.close()
-        return socket.socket(fileno=descriptor)
+        except _errors.StrideError:
+            pass
+        return None
+
+    def demand(self) -> socket.socket:
+        """A connection. Raises the StrideError that prevents it."""
+        reply = _errors.call(self._stub.Connect, pb.ConnectRequest(), timeout=_CALL_SECONDS)
+        try:
+            return self._open(reply.socket_path, reply.ticket)
+        except OSError as error:
+            raise _errors.Unimplemented(f"No local connection to the daemon can be opened: {error}") from None
+
+    def _open(self, path: str, ticket: bytes) -> socket.socket:
+        try:
+            connected = _connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            # The daemon's path of the socket may not exist here: in another container the socket is in the folder
+            # of the one for calls.
+            connected = _connect(os.path.join(os.path.dirname(self._target[len("unix:"):]), os.path.basename(path)))
+        try:
+            connected.sendall(HEADER.pack(len(ticket), pb.LOCAL_FRAME_OPEN, 0) + ticket)
+            if connected.recv(_HEADER_BYTES) != HEADER.pack(0, pb.LOCAL_FRAME_OPEN, 0):
+                raise OSError("the daemon did not accept the ticket")
+        except BaseException:
+            connected.close()
+            raise
+        return connected
+
+
+def _connect(path: str) -> socket.socket:
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connected.settimeout(_OPEN_SECONDS)
+        connected.connect(path)
+    except BaseException:
+        connected.close()
+        raise
+    return connected

@@ -1,8 +1,8 @@
 """The memory of the service's arrays, mapped into this process: no copy, and no byte by a socket.
 
-The daemon lends the memory of one array (RegionService.MapArray) and gives its descriptor for a ticket. On a
-CPU device that is a file of memory; on a GPU it is a handle that the CUDA driver maps. The loan lasts as long
-as the connection that delivered the descriptor, which stays open while this process uses the memory."""
+The daemon lends the memory of one array (RegionService.MapArray) with its descriptor. On a CPU device that is a
+file of memory; on a GPU it is a handle that the CUDA driver maps. The loan lasts as long as the memory's pin, which
+stays open while this process uses the memory."""
 
 import mmap
 import os
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from stride import _cuda_memory, _dlpack, _errors
-from stride._ticket import fetch_descriptor
+from stride._address import is_unix
 from stride.v1 import region_service_pb2 as pb
 
 if TYPE_CHECKING:
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = ["MappedArray"]
 
+_CALL_SECONDS = 60.0  # where the session sets no limit
 _END_SECONDS = 60.0  # for the daemon to end a loan
 
 
 class _Loan:
-    """The connection that keeps it."""
+    """The pin that keeps it."""
 
-    def __init__(self, connection: socket.socket):
-        self._connection, self._process = connection, os.getpid()
+    def __init__(self, pin: socket.socket):
+        self._pin, self._process = pin, os.getpid()
         self.returned = False
 
     def give_back(self) -> None:
@@ -36,21 +37,21 @@ class _Loan:
         if os.getpid() != self._process:
             return  # a forked child has copies; the loan is its parent's
         try:
-            self._connection.shutdown(socket.SHUT_WR)
+            self._pin.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # the daemon has ended
 
     def await_end(self) -> None:
         """Until the daemon has closed its side."""
         try:
-            self._connection.settimeout(_END_SECONDS)
-            self._connection.recv(1)
+            self._pin.settimeout(_END_SECONDS)
+            self._pin.recv(1)
         except OSError:
             pass
-        self._connection.close()
+        self._pin.close()
 
     def __del__(self):
-        self._connection.close()
+        self._pin.close()
 
 
 class _HostMemory:
@@ -236,12 +237,19 @@ def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_m
     session._tell(session._stream.take_failure(node.buffer))
     request = pb.MapArrayRequest(name=f"{session.name}/arrays/{node.handle}", hand_over=hand_over)
     try:
-        reply = session._call(session._shared.stub.MapArray, request)
+        session._check_open()
+        if not is_unix(session._channels.target):
+            raise _errors.FailedPrecondition(
+                "memory can be mapped only by a client that is connected by the daemon's Unix socket: connect to "
+                "unix:PATH, or read the array by to_numpy()",
+                reason="WRONG_STATE",
+            )
+        reply, descriptor, pin = session._shared.map_array(request, session.timeout or _CALL_SECONDS)
     except _errors.StrideError as error:
         if not error.origin:
             error.origin = session._origin_of(node)
         raise
-    memory, loan = _open(session._channels.target, reply, hand_over, driver)
+    memory, loan = _map(reply, descriptor, _Loan(pin), hand_over, driver)
     mapping = MappedArray(memory, reply, node.dtype, node.shape, read_only=not hand_over)
     if hand_over:
         array.delete()
@@ -253,12 +261,9 @@ def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_m
     return mapping
 
 
-def _open(target: str, reply: pb.MapArrayResponse, hand_over: bool, driver: Any) -> Tuple[_Memory, _Loan]:
-    try:
-        descriptor, connection = fetch_descriptor(target, reply.socket_path, reply.ticket)
-    except OSError as error:
-        raise _errors.Unavailable(f"The array's memory cannot be fetched from the daemon: {error}") from None
-    loan = _Loan(connection)
+def _map(
+    reply: pb.MapArrayResponse, descriptor: int, loan: _Loan, hand_over: bool, driver: Any
+) -> Tuple[_Memory, _Loan]:
     try:
         if reply.device_kind == "cpu":
             return _Memory(_HostMemory(descriptor, reply, hand_over), loan), loan

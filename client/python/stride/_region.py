@@ -8,27 +8,24 @@ from typing import Optional
 
 import numpy as np
 
-from stride._ticket import fetch_descriptor
-from stride.v1 import region_service_pb2 as pb
 
 _MREMAP_MAYMOVE_AND_FIXED = 3
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 class Region:
-    """A mapped region, unmapped once neither it nor its `values`, the bytes, are referenced. While
-    `connection` is open the bytes stay, even if the daemon or the session ends; only deletion of the region
-    zeroes them."""
+    """A mapped region, unmapped once neither it nor its `values`, the bytes, are referenced. While `pin` is open
+    the bytes stay, even if the daemon or the session ends; only deletion of the region zeroes them."""
 
-    def __init__(self, name: str, mapping: mmap.mmap, connection: Optional[socket.socket] = None):
+    def __init__(self, name: str, mapping: mmap.mmap, pin: Optional[socket.socket] = None):
         self.name = name
         self.values = np.frombuffer(mapping, np.uint8)
         self.address = address_of(self.values)
-        self._connection = connection
+        self._pin = pin
 
     def __del__(self):
-        if self._connection is not None:
-            self._connection.close()
+        if self._pin is not None:
+            self._pin.close()
 
     @property
     def size(self) -> int:
@@ -49,23 +46,16 @@ class Region:
         ctypes.memmove(own, self.address, self.size)
         if libc.mremap(own, self.size, self.size, _MREMAP_MAYMOVE_AND_FIXED, self.address) != self.address:
             raise OSError(ctypes.get_errno(), "a shared array cannot be moved")
-        if self._connection is not None:
-            self._connection.close()
+        if self._pin is not None:
+            self._pin.close()
 
 
 def address_of(values: np.ndarray) -> int:
     return values.__array_interface__["data"][0]
 
 
-def open_region(target: str, made: pb.CreateRegionResponse, hold: bool) -> Region:
-    """Maps the region that the daemon at `target` has created. `hold`: its bytes outlive the session."""
-    descriptor, connection = fetch_descriptor(target, made.socket_path, made.ticket)
-    if not hold:
-        connection.close()
-    return Region(made.region.name, _map(descriptor, made.region.size_bytes), connection if hold else None)
-
-
-def _map(fd: int, size: int) -> mmap.mmap:
+def map_region(fd: int, size: int) -> mmap.mmap:
+    """Maps the descriptor and closes it."""
     try:
         if os.fstat(fd).st_size < size:  # otherwise an access could raise SIGBUS
             raise OSError("the daemon's region is smaller than it says")

@@ -224,10 +224,10 @@ class Session:
         except BaseException:
             channels.close()
             raise
-        connections = LocalConnections(channels) if local and _address.is_unix(channels.target) else None
-        self._shared = _shared.SharedMemory(channels, self.name, connections)
+        connections = LocalConnections(channels) if _address.is_unix(channels.target) else None
+        self._shared = _shared.SharedMemory(channels, self.name, connections, transfers=local)
         self._stream = CommandStream(
-            compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections
+            compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections if local else None
         )
         threading.Thread(
             target=_renew,

@@ -6,16 +6,15 @@ import threading
 import time
 from typing import Callable, Optional
 
-import grpc
 import numpy as np
 
 from stride import _errors
 from stride._address import is_unix
 from stride._callers import Callers, Crew
 from stride._local_connection import LocalConnections
-from stride._region import Region, address_of, open_region
+from stride._region import Region, address_of, map_region
 from stride._region_pool import Loan, RegionPool
-from stride.v1 import region_service_pb2 as pb, region_service_pb2_grpc
+from stride.v1 import local_service_pb2 as local_pb, region_service_pb2 as pb, region_service_pb2_grpc
 
 # Size from which a copy through a region, and creating the region, pays with gRPC, where a call takes about a
 # millisecond.
@@ -47,16 +46,19 @@ def is_of_region(error: _errors.StrideError) -> bool:
 
 
 class SharedMemory:
-    """Thread-safe. Belongs to one session."""
+    """Thread-safe. Belongs to one session. Without `transfers` bytes move by gRPC calls, through regions all the
+    same."""
 
-    def __init__(self, channels, session: str, local: Optional[LocalConnections] = None):
+    def __init__(self, channels, session: str, local: Optional[LocalConnections] = None, transfers: bool = True):
         self._channels, self._session = channels, session
         self._stub = region_service_pb2_grpc.RegionServiceStub(channels.control)
-        self._callers = Callers(channels, local)
+        self._callers = Callers(channels, local, transfers)
         self._bounce: Optional[Region] = None
         self._bounce_lock = threading.Lock()  # a transfer holds it
         self._next_try = self._next_result = 0.0
-        self.arrays = RegionPool(lambda size: self._make_in_room(size, hold=True), self._delete)
+        self.arrays = RegionPool(
+            lambda size: self._make_in_room(size, self._callers.share, hold=True), self._delete
+        )
 
     # --- transfers ---
 
@@ -86,7 +88,7 @@ class SharedMemory:
                 return False
             with self._callers.crew(values.size) as crew:
                 region = self._bounce_region(
-                    min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD)
+                    min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD), crew.share
                 )
                 if region is None:
                     return False
@@ -127,7 +129,7 @@ class SharedMemory:
             return None
         try:
             return self.arrays.lend(size, reuse=True)
-        except (OSError, grpc.RpcError):
+        except (OSError, _errors.StrideError):
             self._next_result = time.monotonic() + _PAUSE_SECONDS
             return None
 
@@ -139,15 +141,15 @@ class SharedMemory:
     def _may_bounce(self) -> bool:
         return is_unix(self._channels.target) and time.monotonic() >= self._next_try
 
-    def _bounce_region(self, size: int) -> Optional[Region]:
+    def _bounce_region(self, size: int, share: Callable) -> Optional[Region]:
         if self._bounce is None or self._bounce.size < size:
             if self._bounce is not None:
                 self._delete(self._bounce.name)
                 self._bounce = None
             try:
                 least = _SMALL_BOUNCE_BYTES if size <= _SMALL_BOUNCE_BYTES else _LEAST_BOUNCE_BYTES
-                self._bounce = self._make_in_room(max(least, 1 << (size - 1).bit_length()), hold=False)
-            except (OSError, grpc.RpcError):
+                self._bounce = self._make_in_room(max(least, 1 << (size - 1).bit_length()), share, hold=False)
+            except (OSError, _errors.StrideError):
                 self._pause()
         return self._bounce
 
@@ -169,24 +171,29 @@ class SharedMemory:
 
     # --- regions ---
 
-    def _make_in_room(self, size: int, hold: bool) -> Region:
-        """Idle regions give way."""
+    def _make_in_room(self, size: int, share: Callable, hold: bool) -> Region:
+        """Idle regions give way. `share` as Callers.share."""
         try:
-            return self._make(size, hold)
-        except grpc.RpcError as error:
-            if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED or not self.arrays.drop_idle():
+            return self._make(size, share, hold)
+        except _errors.ResourceExhausted:
+            if not self.arrays.drop_idle():
                 raise
-        return self._make(size, hold)
+        return self._make(size, share, hold)
 
-    def _make(self, size: int, hold: bool) -> Region:
-        made = self._stub.CreateRegion(
-            pb.CreateRegionRequest(parent=self._session, size_bytes=size), timeout=_CALL_SECONDS
+    def _make(self, size: int, share: Callable, hold: bool) -> Region:
+        request = pb.CreateRegionRequest(parent=self._session, size_bytes=size)
+        made, descriptor, pin = share(
+            local_pb.LOCAL_FRAME_CREATE_REGION, request, pb.CreateRegionResponse, _CALL_SECONDS
         )
         try:
-            return open_region(self._channels.target, made, hold)
+            mapping = map_region(descriptor, made.region.size_bytes)
         except BaseException:
+            pin.close()
             self._delete(made.region.name)
             raise
+        if not hold:
+            pin.close()
+        return Region(made.region.name, mapping, pin if hold else None)
 
     def _delete(self, name: str, wait: bool = False) -> None:
         """Ignores failure: the region ends with the session."""
@@ -197,16 +204,14 @@ class SharedMemory:
         except Exception:  # also: the channel is closed
             pass
 
-    @property
-    def stub(self) -> region_service_pb2_grpc.RegionServiceStub:
-        return self._stub
+    def map_array(self, request: pb.MapArrayRequest, timeout: Optional[float]):
+        """The answer, the memory's descriptor and its pin."""
+        return self._callers.share(local_pb.LOCAL_FRAME_MAP_ARRAY, request, pb.MapArrayResponse, timeout)
 
     def empty(self, shape, dtype: np.dtype) -> np.ndarray:
         """An array of zeros in its own region."""
-        if not is_unix(self._channels.target):
-            raise _errors.Unimplemented("Memory is shared only with a daemon on this machine, by its Unix socket")
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         try:
-            return _errors.call(self.arrays.lend, math.prod(shape) * dtype.itemsize, reuse=False).array(dtype, shape)
+            return self.arrays.lend(math.prod(shape) * dtype.itemsize, reuse=False).array(dtype, shape)
         except OSError as error:
-            raise _errors.Unavailable(f"No region can be fetched from the daemon: {error}") from None
+            raise _errors.Unavailable(f"The region of the daemon cannot be mapped: {error}") from None

@@ -1,4 +1,4 @@
-#include "server/api/frame_socket.h"
+#include "server/api/local/frame_socket.h"
 
 #include <grpcpp/support/slice.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 // LocalService and its connections, through a real server.
 
-#include "server/api/local_connections.h"
+#include "server/api/local/local_connections.h"
 
 #include <sys/socket.h>
 
@@ -12,12 +12,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/memory_file.h"
 #include "server/base/surroundings.h"
 #include "server/identity/identity.h"
 #include "server/identity/token.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/local_service.grpc.pb.h"
+#include "stride/v1/region_service.grpc.pb.h"
 #include "tests/support/local_client.h"
 #include "tests/support/test_server.h"
 
@@ -27,7 +29,6 @@ namespace {
 using stride::testing::CopyOf;
 using stride::testing::DetailsOf;
 using stride::testing::LocalClient;
-using stride::testing::RedeemTicket;
 using stride::testing::TestServer;
 using ::testing::HasSubstr;
 
@@ -315,9 +316,89 @@ TEST_F(LocalConnectionTest, TicketIsValidOnce) {
   v1::ConnectResponse response;
   ASSERT_TRUE(Invite(&response).ok());
   EXPECT_GT(response.expire_time().seconds(), absl::ToUnixSeconds(absl::Now()));
-  EXPECT_TRUE(RedeemTicket(response.socket_path(), response.ticket()).valid());
-  EXPECT_FALSE(RedeemTicket(response.socket_path(), response.ticket()).valid());
-  EXPECT_FALSE(RedeemTicket(response.socket_path(), std::string(32, '0')).valid());
+  EXPECT_TRUE(LocalClient::Open(response.socket_path(), response.ticket()).open());
+  EXPECT_FALSE(LocalClient::Open(response.socket_path(), response.ticket()).open());
+  EXPECT_FALSE(LocalClient::Open(response.socket_path(), std::string(32, '0')).open());
+}
+
+TEST_F(LocalConnectionTest, RegionAndItsPinComeWithTheAnswer) {
+  LocalClient client = Connect();
+  v1::CreateRegionRequest request;
+  request.set_parent("sessions/s");
+  request.set_size_bytes(8192);
+  client.Send(v1::LOCAL_FRAME_CREATE_REGION, request);
+  auto answer = client.Receive();
+  ASSERT_EQ(answer.kind, v1::LOCAL_FRAME_CREATE_REGION) << answer.status().ShortDebugString();
+  EXPECT_EQ(answer.As<v1::CreateRegionResponse>().region().size_bytes(), 8192);
+  ASSERT_EQ(answer.descriptors.size(), 2u);
+  EXPECT_TRUE(CheckMemoryFile(answer.descriptors[0].get(), 8192).ok());
+  // The connection serves other calls, and its end leaves the region pinned.
+  ExpectHello(client);
+  client.Close();
+  EXPECT_EQ(server_.engine().regions().num_pinned(), 1u);
+  answer.descriptors.clear();
+  EXPECT_TRUE(Becomes([&] { return server_.engine().regions().num_pinned() == 0; }));
+}
+
+TEST_F(LocalConnectionTest, MappedArrayIsReleasedByShutdownOfItsPin) {
+  LocalClient client = Connect();
+  v1::MapArrayRequest request;
+  request.set_name("sessions/s/arrays/1");
+  client.Send(v1::LOCAL_FRAME_MAP_ARRAY, request);
+  auto answer = client.Receive();
+  ASSERT_EQ(answer.kind, v1::LOCAL_FRAME_MAP_ARRAY) << answer.status().ShortDebugString();
+  EXPECT_EQ(answer.As<v1::MapArrayResponse>().memory_bytes(), 4096);
+  ASSERT_EQ(answer.descriptors.size(), 2u);
+  const int pin = answer.descriptors[1].get();
+  char byte = 0;
+  ASSERT_EQ(shutdown(pin, SHUT_WR), 0);
+  EXPECT_EQ(recv(pin, &byte, 1, 0), 0);  // the daemon closes its end after the release
+  EXPECT_EQ(server_.engine().regions().num_pinned(), 0u);
+}
+
+TEST_F(LocalConnectionTest, MemoryOfClientThatIsGoneIsReleased) {
+  v1::CreateRegionRequest request;
+  request.set_parent("sessions/s");
+  request.set_size_bytes(4096);
+  for (int i = 0; i < 5; ++i) {
+    LocalClient client = Connect();
+    client.Send(v1::LOCAL_FRAME_CREATE_REGION, request);
+  }
+  EXPECT_TRUE(Becomes([&] {
+    return server_.front().counters().Snapshot()["RegionService/CreateRegion"].handled[0] == 5 &&
+           server_.engine().regions().num_pinned() == 0;
+  }));
+}
+
+TEST_F(LocalConnectionTest, PinOfDeletedRegionIsClosed) {
+  LocalClient client = Connect();
+  v1::CreateRegionRequest request;
+  request.set_parent("sessions/s");
+  request.set_size_bytes(4096);
+  client.Send(v1::LOCAL_FRAME_CREATE_REGION, request);
+  auto answer = client.Receive();
+  ASSERT_EQ(answer.descriptors.size(), 2u);
+  v1::DeleteRegionRequest deleted;
+  deleted.set_name(answer.As<v1::CreateRegionResponse>().region().name());
+  grpc::ClientContext context;
+  v1::DeleteRegionResponse response;
+  const auto stub = v1::RegionService::NewStub(server_.Connect());
+  ASSERT_TRUE(stub->DeleteRegion(&context, deleted, &response).ok());
+  char byte = 0;
+  EXPECT_EQ(recv(answer.descriptors[1].get(), &byte, 1, 0), 0);
+}
+
+TEST_F(LocalConnectionTest, MemoryIsSharedOverLocalConnectionsOnly) {
+  const auto stub = v1::RegionService::NewStub(server_.Connect());
+  grpc::ClientContext first, second;
+  v1::CreateRegionResponse region;
+  const grpc::Status created = stub->CreateRegion(&first, v1::CreateRegionRequest(), &region);
+  EXPECT_EQ(created.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(created.error_message(), HasSubstr("local connection"));
+  v1::MapArrayResponse mapped;
+  const grpc::Status lent = stub->MapArray(&second, v1::MapArrayRequest(), &mapped);
+  EXPECT_EQ(lent.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(server_.engine().regions().num_pinned(), 0u);
 }
 
 TEST_F(LocalConnectionTest, ConnectionsPerTenantAreBounded) {

@@ -83,23 +83,19 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     if (absl::Status status = (*upload)->Write(content); !status.ok()) return status;
     return (*upload)->Finish().status();
   }
-  absl::StatusOr<v1::MapArrayResponse> Map(int handle, bool hand_over = false,
-                                           const TenantId& tenant = kA) {
+  absl::StatusOr<PinnedMemory> Map(int handle, bool hand_over = false,
+                                   const TenantId& tenant = kA) {
     v1::MapArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
     request.set_hand_over(hand_over);
-    return engine_->regions().Map(tenant, request, Soon());
+    response_.Clear();
+    return engine_->regions().Map(tenant, request, Soon(), &response_);
   }
   Mapped MustMap(int handle, bool hand_over = false) {
-    auto response = Map(handle, hand_over);
-    EXPECT_TRUE(response.ok()) << response.status();
-    Mapped mapped{*response, "", {}};
-    auto redeemed = engine_->regions().Redeem(response->ticket());
-    EXPECT_TRUE(redeemed.ok()) << redeemed.status();
-    mapped.name = redeemed->name;
-    engine_->regions().Hold(mapped.name);
-    mapped.map = *MemoryMap::Map(redeemed->fd, response->memory_bytes(), hand_over);
-    return mapped;
+    auto memory = Map(handle, hand_over);
+    EXPECT_TRUE(memory.ok()) << memory.status();
+    return {response_, memory->name,
+            *MemoryMap::Map(memory->fd, response_.memory_bytes(), hand_over)};
   }
   std::string Fetch(int handle) {
     v1::FetchArrayRequest request;
@@ -131,6 +127,7 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     return Eventually([&] { return Write(handle, content).ok(); });
   }
 
+  v1::MapArrayResponse response_;
   std::unique_ptr<FakeBroker> broker_;
   std::unique_ptr<Engine> engine_;
 };
@@ -151,7 +148,7 @@ TEST_P(ExportsTest, DescriptorExposesNoOtherArray) {
   ASSERT_TRUE(Delete(2).ok());
   ASSERT_TRUE(Put(5, other).ok());
   EXPECT_EQ(mapped.bytes(5000), mine);
-  engine_->regions().LetGo(mapped.name, nullptr);
+  engine_->regions().Release(mapped.name, nullptr);
   EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 4 * 3000; }));
   ASSERT_TRUE(Put(6, other).ok());
   const std::string after(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
@@ -176,13 +173,13 @@ TEST_P(ExportsTest, WriteIsRefusedWhileMapped) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_WRONG_STATE);
   EXPECT_EQ(first.bytes(4096), content);
-  engine_->regions().LetGo(first.name, nullptr);
+  engine_->regions().Release(first.name, nullptr);
   // The other export still maps it.
-  engine_->regions().LetGo(first.name, nullptr);
-  engine_->regions().LetGo("exports/none", nullptr);
+  engine_->regions().Release(first.name, nullptr);
+  engine_->regions().Release("exports/none", nullptr);
   ASSERT_TRUE(engine_->Responds(absl::Seconds(100)));
   EXPECT_TRUE(absl::IsFailedPrecondition(Write(1, changed)));
-  engine_->regions().LetGo(second.name, nullptr);
+  engine_->regions().Release(second.name, nullptr);
   EXPECT_TRUE(WriteSucceedsEventually(1, changed));
   EXPECT_EQ(Fetch(1), changed);
 }
@@ -192,7 +189,7 @@ TEST_P(ExportsTest, ConnectionClosesWhenExportEnds) {
   Mapped mapped = MustMap(1);
   auto connection = std::make_shared<int>(1);
   std::weak_ptr<int> open = connection;
-  engine_->regions().LetGo(mapped.name, std::move(connection));
+  engine_->regions().Release(mapped.name, std::move(connection));
   EXPECT_TRUE(Eventually([&] { return open.expired(); }));
   EXPECT_TRUE(Write(1, Content(100, 1)).ok());
 }
@@ -209,7 +206,7 @@ TEST_P(ExportsTest, HandedOverMemoryStaysCharged) {
   EXPECT_EQ(ArrayBytes(kA), 4096);
   ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_EQ(ArrayBytes(kA), 4096);
-  engine_->regions().LetGo(mapped.name, nullptr);
+  engine_->regions().Release(mapped.name, nullptr);
   EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 0; }));
   EXPECT_TRUE(Eventually([&] { return engine_->devices().Sample()[0].arena_bytes() == before; }));
 }
@@ -224,12 +221,13 @@ TEST_P(ExportsTest, HandOverIsRefusedForSharedMemory) {
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status())) << Map(1, true).status();
   EXPECT_TRUE(Map(2).ok());
-  // Mapped read-only, by the ticket alone.
+  // Mapped read-only.
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status()));
   v1::MapArrayRequest named;
   named.set_name("tenants/a/arrays/x");
   named.set_hand_over(true);
-  EXPECT_TRUE(absl::IsInvalidArgument(engine_->regions().Map(kA, named, Soon()).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(engine_->regions().Map(kA, named, Soon(), &response_).status()));
 }
 
 TEST_P(ExportsTest, NameOfAnotherTenantIsNotFound) {
@@ -253,9 +251,7 @@ TEST_P(ExportsTest, ExportsPerTenantAreBounded) {
   for (int i = 0; i < Exports::kMaxExportsOfTenant; ++i) {
     auto mapped = Map(1);
     ASSERT_TRUE(mapped.ok()) << mapped.status();
-    auto redeemed = engine_->regions().Redeem(mapped->ticket());
-    ASSERT_TRUE(redeemed.ok());
-    names.push_back(redeemed->name);
+    names.push_back(mapped->name);
   }
   for (int i = 0; i < 100; ++i) {
     absl::Status over = Map(1).status();
@@ -263,7 +259,7 @@ TEST_P(ExportsTest, ExportsPerTenantAreBounded) {
     EXPECT_EQ(MetadataOf(over, "quota"), "mapped-arrays");
   }
   EXPECT_TRUE(Map(1, false, kB).ok());
-  engine_->regions().LetGo(names[0], nullptr);
+  engine_->regions().Release(names[0], nullptr);
   EXPECT_TRUE(Eventually([&] { return Map(1).ok(); }));
 }
 
@@ -283,49 +279,14 @@ TEST_P(ExportsTest, BytesAreBoundedByDeviceMemory) {
 TEST_P(ExportsTest, ReadOnlyDescriptorCannotBeMappedForWriting) {
   if (!GetParam()) GTEST_SKIP() << "a GPU's handle has one kind";
   ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
-  auto response = Map(1);
-  ASSERT_TRUE(response.ok());
-  auto redeemed = engine_->regions().Redeem(response->ticket());
-  ASSERT_TRUE(redeemed.ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(response->ticket()).status()));
-  const auto size = static_cast<size_t>(response->memory_bytes());
-  EXPECT_EQ(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, redeemed->fd, 0), MAP_FAILED);
+  auto memory = Map(1);
+  ASSERT_TRUE(memory.ok());
+  const auto size = static_cast<size_t>(response_.memory_bytes());
+  EXPECT_EQ(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0), MAP_FAILED);
   struct stat info;
-  ASSERT_EQ(fstat(redeemed->fd, &info), 0);
+  ASSERT_EQ(fstat(memory->fd, &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  EXPECT_TRUE(CheckMemoryFile(redeemed->fd, size).ok());
-}
-
-TEST(ExportTicketTest, UnusedTicketEndsTheExport) {
-  FakeBroker broker({HostDevice(0)});
-  Core core({}, &broker);
-  Scheduler scheduler(&core);
-  {
-    Exports exports(&core, &scheduler, absl::Milliseconds(1));
-    auto array = std::make_shared<session::Array>();
-    array->info = Contiguous(DType::kUInt8, {4});
-    array->buffer = std::make_shared<store::Buffer>(kA, 4, core.reclaimer);
-    array->buffer->inline_bytes = std::make_shared<const std::string>("abcd");
-    {
-      GlobalTransaction transaction(core);
-      auto session =
-          core.catalogue.CreateSession(transaction, kA, "s", absl::Hours(1), core.Now(), 10);
-      ASSERT_TRUE(session.ok());
-      ASSERT_TRUE(core.catalogue.AddArray(transaction, **session, 1, array).ok());
-    }
-    v1::MapArrayRequest request;
-    request.set_name("sessions/s/arrays/1");
-    auto used = exports.Map(kA, request, Soon()), unused = exports.Map(kA, request, Soon());
-    ASSERT_TRUE(used.ok() && unused.ok()) << used.status() << unused.status();
-    EXPECT_EQ(array->buffer->num_loans, 1);
-    // The expiry may come late: a test must not depend on the clock.
-    GlobalTransaction transaction(core);
-    exports.EndExpired(transaction, core.Now() + absl::Hours(1));
-    EXPECT_EQ(array->buffer->num_loans, 0);
-    EXPECT_EQ(array->buffer->num_holders, 0);
-    EXPECT_TRUE(absl::IsNotFound(exports.Redeem(used->ticket()).status()));
-  }
-  core.Stop();
+  EXPECT_TRUE(CheckMemoryFile(memory->fd, size).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(HostAndStaged, ExportsTest, ::testing::Bool(),

@@ -71,21 +71,26 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     engine_.reset();
   }
 
-  absl::StatusOr<v1::CreateRegionResponse> Create(int64_t size, const TenantId& tenant = kA,
-                                                  const std::string& session = "sessions/s") {
+  absl::StatusOr<PinnedMemory> Create(int64_t size, const TenantId& tenant = kA,
+                                      const std::string& session = "sessions/s") {
     v1::CreateRegionRequest request;
     request.set_parent(session);
     request.set_size_bytes(size);
-    return engine_->regions().Create(tenant, request);
+    return engine_->regions().Create(tenant, request, &response_);
   }
-  Mine MustCreate(int64_t size, const TenantId& tenant = kA,
-                  const std::string& session = "sessions/s") {
+  Mine MustPin(int64_t size, const TenantId& tenant = kA,
+               const std::string& session = "sessions/s") {
     auto made = Create(size, tenant, session);
     EXPECT_TRUE(made.ok()) << made.status();
-    auto redeemed = engine_->regions().Redeem(made->ticket());
-    EXPECT_TRUE(redeemed.ok()) << redeemed.status();
-    Mine mine{made->region().name(), {}};
-    mine.map = *MemoryMap::Map(redeemed->fd, made->region().size_bytes(), /*writable=*/true);
+    EXPECT_EQ(made->name, response_.region().name());
+    return {made->name,
+            *MemoryMap::Map(made->fd, response_.region().size_bytes(), /*writable=*/true)};
+  }
+  // Not pinned.
+  Mine MustCreate(int64_t size, const TenantId& tenant = kA,
+                  const std::string& session = "sessions/s") {
+    Mine mine = MustPin(size, tenant, session);
+    engine_->regions().Release(mine.name, nullptr);
     return mine;
   }
 
@@ -154,6 +159,7 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     EXPECT_EQ(std::string(mine.data() + 6 * kMiB - 9, 9), std::string(9, '\0'));
   }
 
+  v1::CreateRegionResponse response_;
   std::unique_ptr<FakeBroker> broker_;
   std::unique_ptr<Engine> engine_;
 };
@@ -162,58 +168,16 @@ TEST_F(RegionsTest, RegionIsSealedAndFullyAllocated) {
   Start(HostDevice(0));
   auto made = Create(5000);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_THAT(made->region().name(), ::testing::StartsWith("sessions/s/regions/"));
-  EXPECT_EQ(made->region().size_bytes(), 8192);
-  auto redeemed = engine_->regions().Redeem(made->ticket());
-  ASSERT_TRUE(redeemed.ok());
-  EXPECT_TRUE(CheckMemoryFile(redeemed->fd, 8192).ok());
-  EXPECT_NE(ftruncate(redeemed->fd, 0), 0);
-  EXPECT_NE(ftruncate(redeemed->fd, 1 << 20), 0);
+  EXPECT_THAT(made->name, ::testing::StartsWith("sessions/s/regions/"));
+  EXPECT_EQ(response_.region().size_bytes(), 8192);
+  EXPECT_TRUE(CheckMemoryFile(made->fd, 8192).ok());
+  EXPECT_NE(ftruncate(made->fd, 0), 0);
+  EXPECT_NE(ftruncate(made->fd, 1 << 20), 0);
   unsigned char present[2] = {};
-  auto map = MemoryMap::Map(redeemed->fd, 8192, true);
+  auto map = MemoryMap::Map(made->fd, 8192, true);
   ASSERT_TRUE(map.ok());
   ASSERT_EQ(mincore(map->data(), 8192, present), 0);
   EXPECT_TRUE((present[0] & 1) && (present[1] & 1));
-}
-
-TEST_F(RegionsTest, TicketIsValidOnce) {
-  Start(HostDevice(0));
-  auto made = Create(4096);
-  ASSERT_TRUE(made.ok());
-  EXPECT_GE(made->ticket().size(), 26u);  // five bits each
-  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem("").status()));
-  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(made->ticket() + "x").status()));
-  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(made->region().name()).status()));
-  EXPECT_TRUE(engine_->regions().Redeem(made->ticket()).ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(made->ticket()).status()));
-  auto deleted = Create(4096);
-  ASSERT_TRUE(engine_->regions().Delete(kA, deleted->region().name()).ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(deleted->ticket()).status()));
-}
-
-TEST_F(RegionsTest, TicketExpires) {
-  FakeBroker broker({HostDevice(0)});
-  EngineOptions options;
-  options.region_bytes = kMiB;
-  Core core(options, &broker);
-  {
-    Regions regions(&core, absl::Milliseconds(1));
-    {
-      GlobalTransaction transaction(core);
-      ASSERT_TRUE(
-          core.catalogue.CreateSession(transaction, kA, "s", absl::Hours(1), core.Now(), 10).ok());
-    }
-    v1::CreateRegionRequest request;
-    request.set_parent("sessions/s");
-    request.set_size_bytes(1);
-    auto made = regions.Create(kA, request);
-    ASSERT_TRUE(made.ok()) << made.status();
-    absl::SleepFor(absl::Milliseconds(5));
-    EXPECT_TRUE(absl::IsNotFound(regions.Redeem(made->ticket()).status()));
-    // The region exists all the same.
-    EXPECT_TRUE(regions.Find(kA, made->region().name(), "s", "region").ok());
-  }
-  core.Stop();
 }
 
 TEST_F(RegionsTest, RegionSizeAndSessionAreChecked) {
@@ -253,7 +217,7 @@ TEST_F(RegionsTest, TenantIsLimitedToHalfOfAllRegions) {
   absl::Status full = Create(kMiB + 1, kB).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   EXPECT_EQ(MetadataOf(full, "quota"), "");
-  ASSERT_TRUE(engine_->regions().Delete(kA, large->region().name()).ok());
+  ASSERT_TRUE(engine_->regions().Delete(kA, large->name).ok());
   EXPECT_TRUE(BytesComeTo(kMiB));
   EXPECT_TRUE(Create(kMiB + 1, kB).ok());
 }
@@ -284,32 +248,28 @@ TEST_F(RegionsTest, RegionsEndWithTheirSessionAndFreePages) {
 
 TEST_F(RegionsTest, PinnedRegionOutlivesItsSessionAndIsCharged) {
   Start(HostDevice(0));
-  Mine held = MustCreate(kMiB), deleted = MustCreate(kMiB), let_go = MustCreate(kMiB);
-  for (const Mine* one : {&held, &deleted, &let_go}) {
-    engine_->regions().Hold(one->name);
-    std::memset(one->data(), 'x', kMiB);
-  }
-  engine_->regions().Hold("sessions/s/regions/none");
+  Mine held = MustPin(kMiB), deleted = MustPin(kMiB), let_go = MustPin(kMiB);
+  for (const Mine* one : {&held, &deleted, &let_go}) std::memset(one->data(), 'x', kMiB);
+  engine_->regions().Release("sessions/s/regions/none", nullptr);
   EXPECT_TRUE(engine_->regions().Delete(kA, deleted.name).ok());
   EXPECT_TRUE(BytesComeTo(2 * kMiB));
   EXPECT_EQ(deleted.data()[17], '\0');
-  engine_->regions().LetGo(deleted.name, nullptr);
-  engine_->regions().LetGo(let_go.name, nullptr);
+  engine_->regions().Release(deleted.name, nullptr);
+  engine_->regions().Release(let_go.name, nullptr);
   ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(kMiB));
   EXPECT_EQ(let_go.data()[17], '\0');
   EXPECT_EQ(held.data()[17], 'x');
-  engine_->regions().LetGo(held.name, nullptr);
+  engine_->regions().Release(held.name, nullptr);
   EXPECT_TRUE(BytesComeTo(0));
   EXPECT_EQ(held.data()[17], '\0');
 }
 
 TEST_F(RegionsTest, PinnedRegionOutlivesTheDaemon) {
   Start(HostDevice(0));
-  Mine held = MustCreate(kMiB), other = MustCreate(kMiB);
+  Mine held = MustPin(kMiB), other = MustCreate(kMiB);
   std::memset(held.data(), 'x', kMiB);
   std::memset(other.data(), 'x', kMiB);
-  engine_->regions().Hold(held.name);
   TearDown();
   broker_.reset();
   EXPECT_EQ(held.data()[17], 'x');

@@ -1,8 +1,13 @@
 #include "client/cpp/src/local_calls.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <future>
 #include <vector>
+
+#include "stride/v1/region_service.pb.h"
 
 #include "tests/support/await.h"
 #include "tests/unit/client/cpp/local_peer.h"
@@ -71,6 +76,72 @@ class LocalCallsTest : public ::testing::Test {
 
 TEST_F(LocalCallsTest, OneConnectionServesConsecutiveCalls) {
   for (int i = 0; i < 3; ++i) ExpectAnswer();
+  EXPECT_EQ(num_asked_, 1);
+}
+
+// Answers the first call with a region, whose memory and pin are both the writing end of a pipe, and
+// expects that the client has both and no more.
+void SendRegion(LocalPeer& peer, int num_descriptors) {
+  PeerFrame frame;
+  if (!peer.Receive(&frame)) return;
+  EXPECT_EQ(frame.kind, static_cast<uint32_t>(v1::LOCAL_FRAME_CREATE_REGION));
+  v1::CreateRegionResponse response;
+  response.mutable_region()->set_name("sessions/1/regions/1");
+  const std::string answer = Frame(v1::LOCAL_FRAME_CREATE_REGION, response.SerializeAsString());
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const Descriptor in(ends[0]);
+  {
+    const Descriptor out(ends[1]);
+    peer.SendWith(answer, std::vector<int>(num_descriptors, out.get()));
+  }
+  char byte = 0;
+  // The end comes once the client has closed its copies.
+  EXPECT_EQ(read(in.get(), &byte, 1), num_descriptors == 2 ? 1 : 0);
+}
+
+TEST_F(LocalCallsTest, MemoryComesWithItsAnswer) {
+  serve_ = [](LocalPeer& peer) {
+    SendRegion(peer, 2);
+    AnswerAll(peer);
+  };
+  {
+    v1::CreateRegionResponse response;
+    auto memory = calls_.CallForMemory(v1::LOCAL_FRAME_CREATE_REGION, v1::CreateRegionRequest(), {},
+                                       {}, &response);
+    ASSERT_TRUE(memory.ok()) << memory.error().ToString();
+    EXPECT_EQ(response.region().name(), "sessions/1/regions/1");
+    EXPECT_EQ(write(memory->pin.get(), "x", 1), 1);
+  }
+  ExpectAnswer();
+  EXPECT_EQ(num_asked_, 1);
+}
+
+TEST_F(LocalCallsTest, AnswerWithoutItsMemoryIsAnError) {
+  serve_ = [](LocalPeer& peer) { SendRegion(peer, 1); };
+  v1::CreateRegionResponse response;
+  auto memory = calls_.CallForMemory(v1::LOCAL_FRAME_CREATE_REGION, v1::CreateRegionRequest(), {},
+                                     {}, &response);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.error().code, Code::kInternal);
+}
+
+TEST_F(LocalCallsTest, MemoryNeedsAConnection) {
+  v1::CreateRegionResponse response;
+  refusal_ = Code::kResourceExhausted;
+  auto refused = calls_.CallForMemory(v1::LOCAL_FRAME_CREATE_REGION, v1::CreateRegionRequest(), {},
+                                      {}, &response);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  // Without calls a connection is opened for the memory alone.
+  refusal_ = Code::kOk;
+  serve_ = [](LocalPeer& peer) { SendRegion(peer, 1); };
+  LocalCalls memory_only([this](const CallOptions& options) { return Open(options); }, false);
+  num_asked_ = 0;
+  EXPECT_FALSE(memory_only.Run({}, {}, {}).has_value());
+  EXPECT_EQ(num_asked_, 0);
+  auto memory = memory_only.CallForMemory(v1::LOCAL_FRAME_CREATE_REGION, v1::CreateRegionRequest(),
+                                          {}, {}, &response);
   EXPECT_EQ(num_asked_, 1);
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "client/cpp/src/local_connection.h"
 #include "google/rpc/error_details.pb.h"
@@ -53,6 +54,22 @@ class LocalPeer {
       if (sent < 0) return;  // the client has closed the connection
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
+  }
+  // With the descriptors; `bytes` are few.
+  void SendWith(std::string_view bytes, const std::vector<int>& descriptors) {
+    iovec content{const_cast<char*>(bytes.data()), bytes.size()};
+    std::vector<char> control(CMSG_SPACE(descriptors.size() * sizeof(int)));
+    msghdr header{};
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size() * sizeof(int));
+    EXPECT_EQ(sendmsg(socket_.get(), &header, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
   void AwaitThatAllIsRead() {
     for (int unread = 1; unread != 0; std::this_thread::yield())

@@ -8,8 +8,10 @@
 #include "server/api/array_transfer.h"
 #include "server/api/call.h"
 #include "server/api/compute_services.h"
-#include "server/api/frame_socket.h"
+#include "server/api/local/frame_socket.h"
+#include "server/api/local/pins.h"
 #include "server/base/unique_fd.h"
+#include "server/scheduler/service/region_service.h"
 
 namespace stride::api {
 
@@ -21,10 +23,17 @@ class FrameReader;
 // that writes (execute_stream.h).
 class LocalConnection {
  public:
-  // `socket` is connected. The other pointers must outlive this object. `tenant` is charged for
-  // room.
-  LocalConnection(CallEnvironment* environment, const ComputeServices& services,
-                  ArrayTransfer* transfer, const TenantId& tenant,
+  // All must outlive the connections.
+  struct Services {
+    ComputeServices compute;
+    scheduler::RegionService* regions;
+    ArrayTransfer* transfer;
+    Pins* pins;
+  };
+
+  // `socket` is connected, and its OPEN frame was read. `environment` must outlive this object.
+  // `tenant` is charged for room.
+  LocalConnection(CallEnvironment* environment, const Services& services, const TenantId& tenant,
                   Authenticator::Again authenticate, std::string peer, UniqueFd socket);
 
   // Serves until the client closes the connection, sends an invalid frame or begins no call for a
@@ -45,6 +54,11 @@ class LocalConnection {
   bool ServeExecute(const Frame& frame);
   bool ServePut(const Frame& frame);
   bool ServeFetch(const Frame& frame);
+  bool ServeCreateRegion(const Frame& frame);
+  bool ServeMapArray(const Frame& frame);
+  // Serves a call whose answer carries memory. `make(call, request, response)` returns the memory.
+  template <typename Request, typename Response, typename Make>
+  bool ServeMemory(const Frame& frame, const char* method, Make make);
   absl::Status Run(Call& call, const v1::RunRequest& request, v1::RunResponse* response);
   // Writes `shown`, the status of a call that has ended, and reads its remaining frames. False: the
   // last frame does not arrive.
@@ -52,8 +66,7 @@ class LocalConnection {
   bool Refuse(const absl::Status& status);
 
   CallEnvironment& environment_;
-  const ComputeServices services_;
-  ArrayTransfer& transfer_;
+  const Services services_;
   FrameSocket socket_;
   const LocalCaller caller_;
   std::atomic<bool> busy_{false};  // carries a call

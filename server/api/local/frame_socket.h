@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "google/protobuf/message_lite.h"
 #include "server/api/byte_budget.h"
 #include "server/base/unique_fd.h"
@@ -33,6 +34,10 @@ class FrameSocket {
   static constexpr size_t kHeaderBytes = 16;
   static constexpr size_t kMaxMessageBytes = 16 << 20;
   static constexpr size_t kBufferBytes = 64 << 10;
+  static constexpr size_t kMaxDescriptors = 2;
+
+  // A frame's header, without a timeout.
+  static std::string HeaderOf(v1::LocalFrame kind, size_t size);
 
   // `fd`: a connected, blocking stream socket. `idle`: longest wait for a call's first frame.
   // `frame_time`: longest time for the rest of a frame, plus a second for each 64 KiB. Memory for
@@ -50,8 +55,10 @@ class FrameSocket {
   bool Drop(v1::LocalFrame* kind);
   // The kind of the frame that was read or dropped last.
   v1::LocalFrame last_kind() const { return last_kind_; }
-  // Blocks while the client does not read. False: the client is gone.
-  bool Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message);
+  // Blocks while the client does not read. False: the client is gone. `descriptors` travel with the
+  // first byte; at most kMaxDescriptors.
+  bool Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message,
+             absl::Span<const int> descriptors = {});
   // Sends a serialized message in place.
   bool Write(v1::LocalFrame kind, const grpc::ByteBuffer& message);
   // Frees the memory of large messages; invalidates the last frame.
@@ -65,7 +72,7 @@ class FrameSocket {
   void StopReading();
 
  private:
-  bool Send(const void* data, size_t size);
+  bool Send(const void* data, size_t size, absl::Span<const int> descriptors = {});
   // Reads until at least `size` bytes are available from begin_ on. OUT_OF_RANGE at the end,
   // RESOURCE_EXHAUSTED without room.
   absl::Status Fill(size_t size);

@@ -1,4 +1,4 @@
-#include "server/api/front.h"
+#include "server/api/front/front.h"
 
 #include <sys/socket.h>
 
@@ -22,16 +22,16 @@
 #include "server/api/health_service.h"
 #include "server/api/job_service.h"
 #include "server/api/kernel_service.h"
-#include "server/api/local_connections.h"
-#include "server/api/local_service.h"
+#include "server/api/local/local_connections.h"
+#include "server/api/local/local_listener.h"
+#include "server/api/local/local_service.h"
+#include "server/api/local/region_service.h"
 #include "server/api/log.h"
 #include "server/api/program_service.h"
 #include "server/api/reflection_service.h"
-#include "server/api/region_service.h"
 #include "server/api/run_server.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
-#include "server/api/ticket_socket.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
 
@@ -98,17 +98,16 @@ class FrontImpl final : public Front {
         functions_(&environment_, &engine->functions()),
         jobs_(&environment_, &engine->jobs(), &engine->accounts()),
         kernels_(&environment_, &engine->modules()),
-        local_connections_(&environment_, ComputeServicesOf(*engine), &transfer_,
-                           std::max(1, options.max_threads / 8),
+        local_connections_(&environment_, ComputeServicesOf(*engine), &engine->regions(),
+                           &transfer_, std::max(1, options.max_threads / 8),
                            std::max(1, options.max_threads / 4)),
         local_(&environment_, &local_connections_),
         programs_(&environment_, &engine->programs()),
-        regions_(&environment_, &engine->regions()),
+        regions_(&environment_, &engine->regions(), &local_connections_.pins()),
         sessions_(&environment_, &engine->sessions()),
         tenants_(&environment_, &engine->tenants()),
         health_(&environment_, &engine->devices()),
-        reflection_(&environment_, ServiceNames()),
-        shared_memory_(&engine->regions()) {}
+        reflection_(&environment_, ServiceNames()) {}
 
   ~FrontImpl() override { Stop(Now()); }
 
@@ -123,9 +122,7 @@ class FrontImpl final : public Front {
  private:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  void OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions);
-  // Runs on the ticket socket's thread.
-  absl::StatusOr<TicketSocket::Redeemed> Redeem(std::string_view ticket);
+  void ListenLocally(const std::vector<ListeningSocket>& sockets);
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
   static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
   // Without encryption.
@@ -153,9 +150,8 @@ class FrontImpl final : public Front {
   TenantServiceAdapter tenants_;
   HealthService health_;
   ReflectionService reflection_;
-  scheduler::RegionService* const shared_memory_;
-  std::unique_ptr<TicketSocket> ticket_socket_;   // null: no descriptors are handed out
-  std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
+  std::unique_ptr<LocalListener> local_listener_;  // null: no local connections
+  std::shared_ptr<grpc::ServerCredentials> tls_;   // null: no TLS
   std::unique_ptr<Acceptor> plain_acceptor_;
   std::unique_ptr<Acceptor> tls_acceptor_;  // null: no TLS
   std::unique_ptr<grpc::Server> server_;
@@ -212,7 +208,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
     if (!tls.ok()) return tls.status();
     tls_ = *std::move(tls);
   }
-  OpenTicketSocket(sockets, options.share_regions);
+  ListenLocally(sockets);
   grpc::ServerBuilder builder;
   Configure(options, &builder);
   server_ = builder.BuildAndStart();
@@ -238,42 +234,23 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   return absl::OkStatus();
 }
 
-// A daemon that cannot pass descriptors still serves.
-void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions) {
+// A daemon without local connections still serves.
+void FrontImpl::ListenLocally(const std::vector<ListeningSocket>& sockets) {
   auto local = std::find_if(sockets.begin(), sockets.end(), [](const ListeningSocket& socket) {
     return socket.address.kind == Address::Kind::kUnix && !socket.address.path.empty();
   });
   if (local == sockets.end()) return;
-  auto socket = TicketSocket::Start(
-      local->address.path,
-      {.redeem = [this](std::string_view ticket) { return Redeem(ticket); },
-       .hold = [this](const std::string& region) { shared_memory_->Hold(region); },
-       .let_go =
-           [this](const std::string& region, std::shared_ptr<const void> connection) {
-             shared_memory_->LetGo(region, std::move(connection));
-           }});
-  if (!socket.ok()) {
-    LogWarning(
-        absl::StrCat("no memory is shared with clients, and they have no local connections: ",
-                     socket.status().message()));
+  auto listener = LocalListener::Start(
+      local->address.path, [this](std::string_view ticket, UniqueFd connection) {
+        return local_connections_.Admit(ticket, std::move(connection));
+      });
+  if (!listener.ok()) {
+    LogWarning(absl::StrCat("clients have no local connections and share no memory: ",
+                            listener.status().message()));
     return;
   }
-  ticket_socket_ = *std::move(socket);
-  local_.set_socket_path(ticket_socket_->path());
-  regions_.set_socket_path(ticket_socket_->path(), share_regions);
-}
-
-absl::StatusOr<TicketSocket::Redeemed> FrontImpl::Redeem(std::string_view ticket) {
-  auto connection = local_connections_.Redeem(ticket);
-  if (connection.ok()) {
-    auto owner = std::make_shared<const UniqueFd>(*std::move(connection));
-    const int fd = owner->get();
-    return TicketSocket::Redeemed{std::move(owner), fd, ""};
-  }
-  if (!absl::IsNotFound(connection.status())) return connection.status();
-  auto region = shared_memory_->Redeem(ticket);
-  if (!region.ok()) return region.status();
-  return TicketSocket::Redeemed{std::move(region->owner), region->fd, std::move(region->name)};
+  local_listener_ = *std::move(listener);
+  local_.set_socket_path(local_listener_->path());
 }
 
 void FrontImpl::Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd) {
@@ -299,7 +276,7 @@ void FrontImpl::Stop(SteadyTime deadline) {
   health_.BeginDrain();
   if (listener_ != nullptr) listener_->Stop();
   environment_.stopping = true;
-  ticket_socket_.reset();
+  local_listener_.reset();
   if (server_ != nullptr) server_->Shutdown(ToGrpcTime(deadline));
   local_connections_.Stop(deadline);
   runs_.Stop();

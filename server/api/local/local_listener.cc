@@ -1,4 +1,4 @@
-#include "server/api/ticket_socket.h"
+#include "server/api/local/local_listener.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -14,18 +14,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/api/log.h"
-#include "server/base/message_descriptors.h"
 #include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
 
-constexpr char kSuffix[] = ".regions";
+constexpr char kSuffix[] = ".local";
 constexpr int kBacklog = 64;
 constexpr int kAcceptsInTurn = 16;
 constexpr int kExhaustedPauseMs = 20;
-// Longer than any ticket, so that a longer packet is detected.
-constexpr size_t kLongestPacket = 256;
 
 uid_t UserOf(int fd) {
   ucred credentials{};
@@ -35,23 +32,12 @@ uid_t UserOf(int fd) {
   return credentials.uid;
 }
 
-bool SendDescriptor(int socket, int fd) {
-  char byte = 0;
-  iovec content{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &content;
-  header.msg_iovlen = 1;
-  PutDescriptors({fd}, control, &header);
-  return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TicketSocket>> TicketSocket::Start(const std::string& calls_path,
-                                                                  Calls calls) {
-  std::unique_ptr<TicketSocket> self(
-      new TicketSocket(absl::StrCat(calls_path, kSuffix), std::move(calls)));
+absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Start(const std::string& calls_path,
+                                                                    Admit admit) {
+  std::unique_ptr<LocalListener> self(
+      new LocalListener(absl::StrCat(calls_path, kSuffix), std::move(admit)));
   if (absl::Status status = self->Bind(calls_path); !status.ok()) return status;
   self->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!self->stop_.valid()) return absl::ErrnoToStatus(errno, "making an event");
@@ -59,7 +45,7 @@ absl::StatusOr<std::unique_ptr<TicketSocket>> TicketSocket::Start(const std::str
   return self;
 }
 
-absl::Status TicketSocket::Bind(const std::string& calls_path) {
+absl::Status LocalListener::Bind(const std::string& calls_path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (path_.size() >= sizeof(name.sun_path))
@@ -75,7 +61,7 @@ absl::Status TicketSocket::Bind(const std::string& calls_path) {
       return absl::FailedPreconditionError(absl::StrCat("something else is at ", path_));
     unlink(path_.c_str());
   }
-  socket_ = UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  socket_ = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_.valid()) return absl::ErrnoToStatus(errno, "making a socket");
   if (bind(socket_.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("binding ", path_));
@@ -91,7 +77,7 @@ absl::Status TicketSocket::Bind(const std::string& calls_path) {
   return absl::OkStatus();
 }
 
-TicketSocket::~TicketSocket() {
+LocalListener::~LocalListener() {
   if (thread_.joinable()) {
     eventfd_write(stop_.get(), 1);
     thread_.join();
@@ -101,13 +87,12 @@ TicketSocket::~TicketSocket() {
     unlink(path_.c_str());
 }
 
-void TicketSocket::Run() {
+void LocalListener::Run() {
   std::vector<pollfd> polled;
   for (;;) {
     polled.assign({{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}});
     for (const Connection& connection : connections_)
       polled.push_back({connection.fd.get(), POLLIN, 0});
-    for (const Holder& holder : holders_) polled.push_back({holder.fd->get(), POLLIN, 0});
     absl::Duration wait = absl::InfiniteDuration();
     if (!connections_.empty()) wait = connections_.front().deadline - Now();
     const int timeout_ms =
@@ -120,13 +105,7 @@ void TicketSocket::Run() {
     }
     if (polled[0].revents != 0) return;
     const SteadyTime now = Now();
-    size_t i = 2 + connections_.size();
-    // Any event ends the connection: its end, or an unexpected packet.
-    for (auto it = holders_.begin(); it != holders_.end(); ++i) {
-      if (polled[i].revents != 0) calls_.let_go(it->region, std::move(it->fd));
-      it = polled[i].revents != 0 ? holders_.erase(it) : std::next(it);
-    }
-    i = 2;
+    size_t i = 2;
     for (auto it = connections_.begin(); it != connections_.end(); ++i) {
       bool done = polled[i].revents != 0 && Serve(*it);
       if (!done && it->deadline <= now) {
@@ -139,11 +118,10 @@ void TicketSocket::Run() {
   }
 }
 
-void TicketSocket::AcceptSome() {
+void LocalListener::AcceptSome() {
   for (int i = 0; i < kAcceptsInTurn; ++i) {
     Connection connection;
-    connection.fd =
-        UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    connection.fd = UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection.fd.valid()) {
       // Without free descriptors the queue stays full: pause, to avoid a busy loop.
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
@@ -159,7 +137,7 @@ void TicketSocket::AcceptSome() {
   }
 }
 
-void TicketSocket::MakeRoom(uid_t user) {
+void LocalListener::MakeRoom(uid_t user) {
   auto same = [&](const Connection& connection) { return connection.user == user; };
   auto drop = connections_.end();
   if (static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), same)) >=
@@ -173,27 +151,21 @@ void TicketSocket::MakeRoom(uid_t user) {
   connections_.erase(drop);
 }
 
-bool TicketSocket::Serve(Connection& connection) {
-  char packet[kLongestPacket];
-  // The kernel closes received descriptors, since there is no buffer for them.
-  const ssize_t size = recv(connection.fd.get(), packet, sizeof(packet), MSG_DONTWAIT);
+bool LocalListener::Serve(Connection& connection) {
+  auto& opening = connection.opening;
+  // The kernel closes received descriptors, since there is no buffer for them. Bytes after the
+  // frame stay in the socket.
+  const ssize_t size = recv(connection.fd.get(), opening.data() + connection.received,
+                            opening.size() - connection.received, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (size <= 0) return true;
-  auto redeemed = calls_.redeem({packet, static_cast<size_t>(size)});
-  if (!redeemed.ok()) {
-    ++stats_.refused;
-    return true;
-  }
-  const bool holds = !redeemed->region.empty();
-  if (holds) calls_.hold(redeemed->region);
-  const bool sent = SendDescriptor(connection.fd.get(), redeemed->fd);
-  if (sent) ++stats_.handed_out;
-  if (sent && holds) {
-    holders_.push_back(
-        {std::make_shared<const UniqueFd>(std::move(connection.fd)), std::move(redeemed->region)});
-  } else if (holds) {
-    calls_.let_go(redeemed->region, nullptr);
-  }
+  connection.received += static_cast<size_t>(size);
+  if (connection.received < opening.size()) return false;
+  const std::string_view frame(opening.data(), opening.size());
+  const bool admitted =
+      frame.starts_with(FrameSocket::HeaderOf(v1::LOCAL_FRAME_OPEN, kTicketBytes)) &&
+      admit_(frame.substr(FrameSocket::kHeaderBytes), std::move(connection.fd));
+  ++(admitted ? stats_.admitted : stats_.refused);
   return true;
 }
 

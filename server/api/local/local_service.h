@@ -3,7 +3,7 @@
 #include <string>
 
 #include "server/api/call.h"
-#include "server/api/local_connections.h"
+#include "server/api/local/local_connections.h"
 #include "server/api/raw_methods.h"
 #include "stride/v1/local_service.grpc.pb.h"
 
@@ -18,7 +18,7 @@ class LocalServiceAdapter final : public RawService<v1::LocalService::Service> {
     AddMethods();
   }
 
-  // Path of the TicketSocket. Set before the first call; without it there are no connections.
+  // Path of the LocalListener. Set before the first call; without it there are no connections.
   void set_socket_path(std::string path) { socket_path_ = std::move(path); }
 
  private:

@@ -5,9 +5,9 @@
 
 namespace stride::scheduler {
 
-// The region, or the memory of a mapped array, that a ticket was issued for. `fd` stays open while
-// `owner` exists.
-struct RedeemedRegion {
+// A region, or the memory of a mapped array, pinned under `name` until RegionService::Release. `fd`
+// stays open while `owner` exists.
+struct PinnedMemory {
   std::shared_ptr<const void> owner;
   int fd = -1;
   std::string name;

@@ -1,4 +1,4 @@
-#include "server/api/frame_socket.h"
+#include "server/api/local/frame_socket.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
 
 namespace stride::api {
@@ -30,6 +31,17 @@ static_assert(std::endian::native == std::endian::little);
 constexpr size_t kBytesPerSecond = 64 << 10;
 // Smaller slices are sent together with the header.
 constexpr size_t kSmallBytes = 4096;
+
+ssize_t SendDescriptors(int socket, const void* data, size_t size,
+                        absl::Span<const int> descriptors) {
+  iovec content{const_cast<void*>(data), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(FrameSocket::kMaxDescriptors * sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &content;
+  header.msg_iovlen = 1;
+  PutDescriptors(descriptors, control, &header);
+  return sendmsg(socket, &header, MSG_NOSIGNAL);
+}
 
 absl::Duration TimeoutOf(uint64_t nanoseconds) {
   constexpr uint64_t kLongest = std::numeric_limits<int64_t>::max();
@@ -153,13 +165,19 @@ bool FrameSocket::Drop(v1::LocalFrame* kind) {
   return Discard(kHeaderBytes + size);
 }
 
-bool FrameSocket::Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message) {
+std::string FrameSocket::HeaderOf(v1::LocalFrame kind, size_t size) {
+  const Header header{static_cast<uint32_t>(size), static_cast<uint32_t>(kind), 0};
+  return std::string(reinterpret_cast<const char*>(&header), sizeof(header));
+}
+
+bool FrameSocket::Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message,
+                        absl::Span<const int> descriptors) {
   const size_t size = message.ByteSizeLong();
   out_.resize(kHeaderBytes + size);
   const Header header{static_cast<uint32_t>(size), static_cast<uint32_t>(kind), 0};
   std::memcpy(out_.data(), &header, sizeof(header));
   message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out_.data() + kHeaderBytes));
-  const bool sent = Send(out_.data(), out_.size());
+  const bool sent = Send(out_.data(), out_.size(), descriptors);
   if (out_.capacity() > kBufferBytes) out_ = {};
   return sent;
 }
@@ -178,11 +196,13 @@ bool FrameSocket::Write(v1::LocalFrame kind, const grpc::ByteBuffer& message) {
   return sent;
 }
 
-bool FrameSocket::Send(const void* data, size_t size) {
+bool FrameSocket::Send(const void* data, size_t size, absl::Span<const int> descriptors) {
   for (auto* at = static_cast<const char*>(data); size > 0;) {
-    const ssize_t sent = send(fd_.get(), at, size, MSG_NOSIGNAL);
+    const ssize_t sent = descriptors.empty() ? send(fd_.get(), at, size, MSG_NOSIGNAL)
+                                             : SendDescriptors(fd_.get(), at, size, descriptors);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
+    descriptors = {};
     at += sent;
     size -= static_cast<size_t>(sent);
   }

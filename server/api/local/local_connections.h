@@ -13,15 +13,16 @@
 #include "server/api/call.h"
 #include "server/api/call_gate.h"
 #include "server/api/compute_services.h"
-#include "server/api/local_connection.h"
+#include "server/api/local/local_connection.h"
+#include "server/api/local/pins.h"
 #include "server/base/executor.h"
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 
 namespace stride::api {
 
-// The local connections of all clients, and their one-time tickets. Each connection has a thread;
-// their number is bounded per tenant and in total. Thread-safe.
+// The local connections of all clients, their one-time tickets, and the memory that they pin. Each
+// connection has a thread; their number is bounded per tenant and in total. Thread-safe.
 class LocalConnections {
  public:
   static constexpr absl::Duration kTicketLife = absl::Seconds(30);
@@ -33,17 +34,21 @@ class LocalConnections {
 
   // The pointers must outlive this object. A ticket already reserves its connection's place.
   LocalConnections(CallEnvironment* environment, const ComputeServices& services,
-                   ArrayTransfer* transfer, int max_per_tenant, int max);
+                   scheduler::RegionService* regions, ArrayTransfer* transfer, int max_per_tenant,
+                   int max);
   ~LocalConnections();
 
   // RESOURCE_EXHAUSTED at the limit of the caller's tenant or of all; UNAVAILABLE when the daemon
   // stops.
   absl::StatusOr<Ticket> Invite(const Call& call, Authenticator::Again authenticate);
-  // Returns the client's end of a new connection, which is served from now on. Each ticket works
-  // once. Does not block.
-  absl::StatusOr<UniqueFd> Redeem(std::string_view secret);
+  // Serves the connection from now on, for the caller that the ticket was issued to. Each ticket
+  // works once; false: it is not valid. Does not block.
+  bool Admit(std::string_view secret, UniqueFd socket);
 
-  // Ends connections when their calls end, at `deadline` at the latest, and waits for that.
+  Pins& pins() { return pins_; }
+
+  // Ends connections when their calls end, at `deadline` at the latest, and waits for that. Memory
+  // is no longer released.
   void Stop(SteadyTime deadline);
 
  private:
@@ -59,8 +64,8 @@ class LocalConnections {
   void Serve(Connections::iterator connection, const TenantId& tenant);
 
   CallEnvironment& environment_;
-  const ComputeServices services_;
-  ArrayTransfer* const transfer_;
+  Pins pins_;
+  const LocalConnection::Services services_;
   CallGate gate_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

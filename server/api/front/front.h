@@ -41,8 +41,6 @@ struct FrontOptions {
   absl::Duration message_time = absl::Minutes(1);
   ListenerLimits listener;
   int64_t max_descriptors = 0;  // limit of this process, reported to clients
-  // Shares memory with clients of a Unix socket.
-  bool share_regions = false;
 };
 
 // The gRPC server: every service, and the sockets. Thread-safe.

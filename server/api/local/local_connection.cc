@@ -1,6 +1,9 @@
-#include "server/api/local_connection.h"
+#include "server/api/local/local_connection.h"
+
+#include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,6 +16,7 @@
 #include "server/api/status.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/base/system_error.h"
 
 namespace stride::api {
 
@@ -146,19 +150,18 @@ bool FrameReader::Skip() {
   return true;
 }
 
-LocalConnection::LocalConnection(CallEnvironment* environment, const ComputeServices& services,
-                                 ArrayTransfer* transfer, const TenantId& tenant,
-                                 Authenticator::Again authenticate, std::string peer,
-                                 UniqueFd socket)
+LocalConnection::LocalConnection(CallEnvironment* environment, const Services& services,
+                                 const TenantId& tenant, Authenticator::Again authenticate,
+                                 std::string peer, UniqueFd socket)
     : environment_(*environment),
       services_(services),
-      transfer_(*transfer),
       socket_(std::move(socket), absl::Minutes(1), absl::Minutes(1),
               ByteBudget::Charge(environment->bytes, tenant)),
       caller_{std::move(authenticate), std::move(peer), [this] { return socket_.hung_up(); }} {}
 
 void LocalConnection::Serve() {
-  for (;;) {
+  bool more = socket_.Write(v1::LOCAL_FRAME_OPEN, v1::ConnectRequest());
+  while (more) {
     auto frame = socket_.Read(/*first=*/true);
     if (!frame.ok()) {
       if (absl::IsResourceExhausted(frame.status()) && RefuseCall(frame.status())) continue;
@@ -166,7 +169,7 @@ void LocalConnection::Serve() {
       break;
     }
     busy_ = true;
-    bool more = false;
+    more = false;
     try {
       more = ServeOne(*frame);
     } catch (const std::system_error& error) {  // no thread available
@@ -174,8 +177,8 @@ void LocalConnection::Serve() {
                       kRetryDelay));
     }
     busy_ = false;
-    if (!more || ending_) break;
-    socket_.Shrink();
+    more = more && !ending_;
+    if (more) socket_.Shrink();
   }
   socket_.Shutdown();
 }
@@ -199,6 +202,10 @@ bool LocalConnection::ServeOne(const Frame& frame) {
       return ServePut(frame);
     case v1::LOCAL_FRAME_FETCH:
       return ServeFetch(frame);
+    case v1::LOCAL_FRAME_CREATE_REGION:
+      return ServeCreateRegion(frame);
+    case v1::LOCAL_FRAME_MAP_ARRAY:
+      return ServeMapArray(frame);
     default:
       return Refuse(WrongKind("at the beginning of a call"));
   }
@@ -241,9 +248,10 @@ bool LocalConnection::ServeRun(const Frame& frame) {
 
 absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
                                   v1::RunResponse* response) {
-  RunOperation operation(services_.operations, &request, response);
+  RunOperation operation(services_.compute.operations, &request, response);
   absl::Status status = operation.Check();
-  if (status.ok()) status = operation.Submit(call, services_.accounts->UploadDelay(call.tenant()));
+  if (status.ok())
+    status = operation.Submit(call, services_.compute.accounts->UploadDelay(call.tenant()));
   if (status.ok()) status = AwaitEnd(call, *operation.handle());
   bool complete = true;
   if (status.ok()) status = operation.TakeResults(&complete);
@@ -259,7 +267,7 @@ bool LocalConnection::ServeExecute(const Frame& frame) {
   Call call(environment_, &caller_, SteadyTime::InfiniteFuture(), "ComputeService/Execute");
   ExecuteWire wire(&socket_, &frames, ByteBudget::Charge(environment_.bytes, call.tenant()));
   absl::Status status = call.status();
-  if (status.ok()) status = ExecuteStream(&call, services_, &wire).Run();
+  if (status.ok()) status = ExecuteStream(&call, services_.compute, &wire).Run();
   if (absl::IsOutOfRange(frames.status())) {
     if (status.ok()) status = call.EndOfWait();
   } else if (!frames.status().ok()) {
@@ -272,8 +280,8 @@ bool LocalConnection::ServePut(const Frame& frame) {
   FrameReader frames(&socket_, frame, v1::LOCAL_FRAME_PUT, v1::LOCAL_FRAME_PUT_END);
   FramesPutWire wire(&frames);
   Call call(environment_, &caller_, DeadlineOf(frame), "ArrayService/PutArray");
-  auto array =
-      call.status().ok() ? transfer_.Put(call, wire) : absl::StatusOr<v1::Array>(call.status());
+  auto array = call.status().ok() ? services_.transfer->Put(call, wire)
+                                  : absl::StatusOr<v1::Array>(call.status());
   absl::Status status = array.status();
   if (absl::IsOutOfRange(frames.status())) status = call.EndOfWait();
   const google::rpc::Status shown = call.FinishLocal(status);
@@ -290,8 +298,53 @@ bool LocalConnection::ServeFetch(const Frame& frame) {
   absl::Status status = call.status();
   ByteBudget::Charge charge(environment_.bytes, call.tenant());
   if (status.ok()) status = Parse(frame, kControlRequest, &charge, &request);
-  if (status.ok()) status = transfer_.Fetch(call, request, wire);
+  if (status.ok()) status = services_.transfer->Fetch(call, request, wire);
   return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(status));
+}
+
+template <typename Request, typename Response, typename Make>
+bool LocalConnection::ServeMemory(const Frame& frame, const char* method, Make make) {
+  Request request;
+  Response response;
+  Call call(environment_, &caller_, DeadlineOf(frame), method);
+  absl::Status status = call.status();
+  ByteBudget::Charge charge(environment_.bytes, call.tenant());
+  if (status.ok()) status = Parse(frame, kControlRequest, &charge, &request);
+  auto memory = status.ok() ? make(call, request, &response)
+                            : absl::StatusOr<scheduler::PinnedMemory>(status);
+  if (!memory.ok()) return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(memory.status()));
+  // The client may delete the memory while this thread still sends: no reference of it stays here.
+  const UniqueFd fd(fcntl(memory->fd, F_DUPFD_CLOEXEC, 0));
+  memory->owner.reset();
+  // An end that does not reach the client closes here, which releases the memory.
+  auto pin = fd.valid() ? services_.pins->Add(memory->name)
+                        : absl::StatusOr<UniqueFd>(SystemError(errno, "sharing memory"));
+  if (!pin.ok()) services_.regions->Release(memory->name, nullptr);
+  const google::rpc::Status shown = call.FinishLocal(pin.status());
+  return pin.ok() ? socket_.Write(frame.kind, response, {fd.get(), pin->get()})
+                  : socket_.Write(v1::LOCAL_FRAME_STATUS, shown);
+}
+
+bool LocalConnection::ServeCreateRegion(const Frame& frame) {
+  return ServeMemory<v1::CreateRegionRequest, v1::CreateRegionResponse>(
+      frame, "RegionService/CreateRegion", [this](Call& call, const auto& request, auto* response) {
+        audit::Record* record = call.Audit();
+        auto region = services_.regions->Create(call.tenant(), request, response);
+        if (record != nullptr) record->resource = response->region().name();
+        return region;
+      });
+}
+
+bool LocalConnection::ServeMapArray(const Frame& frame) {
+  return ServeMemory<v1::MapArrayRequest, v1::MapArrayResponse>(
+      frame, "RegionService/MapArray", [this](Call& call, const auto& request, auto* response) {
+        audit::Record* record = call.Audit();
+        if (record != nullptr) record->resource = request.name();
+        // In slices, since the client may go away while it waits.
+        return WaitFor(call, call.deadline(), [&](SteadyTime deadline) {
+          return services_.regions->Map(call.tenant(), request, deadline, response);
+        });
+      });
 }
 
 bool LocalConnection::Finish(FrameReader& frames, const google::rpc::Status& shown) {

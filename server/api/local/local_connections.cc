@@ -1,28 +1,22 @@
-#include "server/api/local_connections.h"
+#include "server/api/local/local_connections.h"
 
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <iterator>
 #include <utility>
 
+#include "server/api/local/local_listener.h"
 #include "server/base/random_id.h"
 #include "server/base/surroundings.h"
-#include "server/base/system_error.h"
 
 namespace stride::api {
-namespace {
-
-// 160 bits, as in a region's ticket.
-constexpr int kTicketBytes = 32;
-
-}  // namespace
 
 LocalConnections::LocalConnections(CallEnvironment* environment, const ComputeServices& services,
-                                   ArrayTransfer* transfer, int max_per_tenant, int max)
+                                   scheduler::RegionService* regions, ArrayTransfer* transfer,
+                                   int max_per_tenant, int max)
     : environment_(*environment),
-      services_(services),
-      transfer_(transfer),
+      pins_([regions](const std::string& memory, std::shared_ptr<const void> end) {
+        regions->Release(memory, std::move(end));
+      }),
+      services_{services, regions, transfer, &pins_},
       gate_(max_per_tenant, max),
       threads_(max) {}
 
@@ -34,28 +28,25 @@ absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(
   DropOldTickets(Now());
   if (stopping_) return StoppingError();
   if (absl::Status status = gate_.Enter(call.tenant()); !status.ok()) return status;
-  Ticket ticket{RandomId(kTicketBytes), Now() + kTicketLife};
+  // Five bits a byte.
+  Ticket ticket{RandomId(LocalListener::kTicketBytes), Now() + kTicketLife};
   guests_[ticket.secret] = {call.tenant(), std::move(authenticate), call.peer(),
                             ticket.expire_time};
   return ticket;
 }
 
-absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
+bool LocalConnections::Admit(std::string_view secret, UniqueFd socket) {
   absl::MutexLock lock(&mutex_);
   DropOldTickets(Now());
   const auto it = guests_.find(secret);
-  if (it == guests_.end() || stopping_) return absl::NotFoundError("no such ticket");
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return SystemError(errno, "making a connection");
-  UniqueFd ours(ends[0]), theirs(ends[1]);
+  if (it == guests_.end() || stopping_) return false;
   Guest guest = std::move(it->second);
   guests_.erase(it);
-  connections_.emplace_back(&environment_, services_, transfer_, guest.tenant,
-                            std::move(guest.authenticate), std::move(guest.peer), std::move(ours));
+  connections_.emplace_back(&environment_, services_, guest.tenant, std::move(guest.authenticate),
+                            std::move(guest.peer), std::move(socket));
   threads_.Run([this, tenant = std::move(guest.tenant),
                 connection = std::prev(connections_.end())] { Serve(connection, tenant); });
-  return theirs;
+  return true;
 }
 
 void LocalConnections::Serve(Connections::iterator connection, const TenantId& tenant) {
@@ -87,6 +78,7 @@ void LocalConnections::Stop(SteadyTime deadline) {
     }
   }
   threads_.Stop();
+  pins_.Stop();
 }
 
 }  // namespace stride::api

@@ -1,4 +1,4 @@
-#include "server/api/local_service.h"
+#include "server/api/local/local_service.h"
 
 #include "server/api/serve.h"
 #include "server/base/error.h"
