@@ -31,6 +31,9 @@ inline identity::Quota DefaultQuota(const EngineOptions& options) {
   return {.control_bytes = options.control_bytes,
           .operations = options.max_queued_tasks,
           .sessions = options.max_sessions,
+          .functions = options.max_functions,
+          .modules = options.max_modules,
+          .programs = options.max_programs,
           .region_bytes = options.region_bytes / 2};
 }
 
