@@ -37,7 +37,7 @@ class EngineImpl : public Engine {
         operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
         devices_(&core_, &scheduler_, &operations_),
         regions_(&core_),
-        tenants_(&core_, &scheduler_, &regions_),
+        tenants_(&core_, &scheduler_, &regions_, &functions_, &modules_, &programs_),
         exports_(&core_, &scheduler_),
         shared_memory_(&regions_, &exports_),
         arrays_(&core_, &scheduler_, &operations_, &regions_),
