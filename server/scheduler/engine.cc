@@ -185,7 +185,7 @@ void EngineImpl::ScheduleHousekeeping() {
     jobs_.Retire(core_.Now());
     scheduler_.MeasureWorkers();
     // One transaction for each partition: the work may take long and concerns no other.
-    ForEachBit(core_.used_stripes.load(), [this](int partition) {
+    ForEachBit(core_.partitions.used(), [this](int partition) {
       TenantTransaction transaction(core_, partition);
       scheduler_.memory().Reclaim(transaction);
       core_.recorder->Trim(transaction, partition);
