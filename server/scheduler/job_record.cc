@@ -17,24 +17,21 @@ namespace {
 
 // How far one task brings its job: in its worker's queue it still waits for its
 // turn.
-v1::Job::State StateOf(const Task &task) {
+v1::Job::State StateOf(const Task& task) {
   bool succeeded = task.state == TaskState::kDone && task.result.ok();
-  if (succeeded || task.begin_time != SteadyTime())
-    return v1::Job::STATE_RUNNING;
-  bool placed = task.state == TaskState::kPreparing ||
-                task.state == TaskState::kDispatched;
+  if (succeeded || task.begin_time != SteadyTime()) return v1::Job::STATE_RUNNING;
+  bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
   return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
 }
 
-} // namespace
+}  // namespace
 
-void JobView::Fit(v1::Job *job) {
-  static const OmittedFields kLarge(
-      {"operations", "timelines", "results", "error"});
+void JobView::Fit(v1::Job* job) {
+  static const OmittedFields kLarge({"operations", "timelines", "results", "error"});
   kLarge.Fit(job);
 }
 
-void JobView::WriteTo(v1::Job *job) const {
+void JobView::WriteTo(v1::Job* job) const {
   *job = *asked;
   job->MergeFrom(*now);
   Fit(job);
@@ -48,8 +45,7 @@ v1::Job JobView::Write() const {
 
 int64_t JobRecord::Cost() const {
   int64_t bytes = session::kJobControlBytes + session::ControlBytesOf(*asked);
-  for (const Event &event : events)
-    bytes += session::ControlBytesOf(*event.now);
+  for (const Event& event : events) bytes += session::ControlBytesOf(*event.now);
   return bytes;
 }
 
@@ -71,19 +67,17 @@ bool IsFinal(v1::Job::State state) {
          state == v1::Job::STATE_CANCELLED;
 }
 
-void KeepWhatChanges(v1::Job *job) {
+void KeepWhatChanges(v1::Job* job) {
   v1::Job now;
   now.set_state(job->state());
-  if (job->has_error())
-    now.mutable_error()->Swap(job->mutable_error());
-  if (job->has_end_time())
-    now.mutable_end_time()->Swap(job->mutable_end_time());
+  if (job->has_error()) now.mutable_error()->Swap(job->mutable_error());
+  if (job->has_end_time()) now.mutable_end_time()->Swap(job->mutable_end_time());
   now.mutable_timelines()->Swap(job->mutable_timelines());
   now.mutable_results()->Swap(job->mutable_results());
   job->Swap(&now);
 }
 
-void KeepWhatWasAsked(v1::Job *job) {
+void KeepWhatWasAsked(v1::Job* job) {
   job->clear_state();
   job->clear_error();
   job->clear_end_time();
@@ -92,77 +86,64 @@ void KeepWhatWasAsked(v1::Job *job) {
   job->clear_omitted();
 }
 
-JobProgress ProgressOf(TenantTransaction &transaction, const JobRecord &job) {
+JobProgress ProgressOf(TenantTransaction& transaction, const JobRecord& job) {
   JobProgress seen;
   v1::Job::State state = std::max(job.state(), v1::Job::STATE_QUEUED);
-  for (const auto &helper : job.helpers)
-    state = std::max(state, StateOf(*helper));
+  for (const auto& helper : job.helpers) state = std::max(state, StateOf(*helper));
   for (size_t i = 0; i < job.tasks.size(); ++i) {
-    const auto &task = job.tasks[i];
-    if (task == nullptr)
-      continue;
+    const auto& task = job.tasks[i];
+    if (task == nullptr) continue;
     state = std::max(state, StateOf(*task));
     seen.all_done = seen.all_done && task->state == TaskState::kDone;
-    if (task->state != TaskState::kDone || task->result.ok())
-      continue;
+    if (task->state != TaskState::kDone || task->result.ok()) continue;
     // Reports the first cause. Tasks cancelled because of it may come before
     // it.
-    if (seen.error.ok() ||
-        (absl::IsCancelled(seen.error) && !absl::IsCancelled(task->result)))
+    if (seen.error.ok() || (absl::IsCancelled(seen.error) && !absl::IsCancelled(task->result)))
       seen.error =
-          PrefixField(task->result,
-                      absl::StrCat("job.operations[", job.operations[i], "]."));
+          PrefixField(task->result, absl::StrCat("job.operations[", job.operations[i], "]."));
   }
-  if (seen.all_done)
-    state = seen.error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
+  if (seen.all_done) state = seen.error.ok() ? v1::Job::STATE_SUCCEEDED : v1::Job::STATE_FAILED;
   if (seen.all_done && job.cancel_requested && absl::IsCancelled(seen.error))
     state = v1::Job::STATE_CANCELLED;
   seen.state = state;
   return seen;
 }
 
-v1::Job DescribeWork(TenantTransaction &transaction, const Core &core,
-                     const JobRecord &job) {
+v1::Job DescribeWork(TenantTransaction& transaction, const Core& core, const JobRecord& job) {
   v1::Job work;
   for (size_t i = 0; i < job.tasks.size(); ++i) {
-    const auto &task = job.tasks[i];
+    const auto& task = job.tasks[i];
     if (task != nullptr && task->state == TaskState::kDone && job.IsLast(i))
       *work.add_timelines() = DescribeTimeline(core, *task);
   }
-  for (const auto &array : job.named_results)
-    *work.add_results() = Describe(core, *array);
+  for (const auto& array : job.named_results) *work.add_results() = Describe(core, *array);
   return work;
 }
 
-absl::Duration ToDuration(const google::protobuf::Duration &duration) {
-  return absl::Seconds(duration.seconds()) +
-         absl::Nanoseconds(duration.nanos());
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
-SteadyTime ToSteadyTime(const google::protobuf::Timestamp &time) {
-  return FromWallTime(absl::FromUnixSeconds(time.seconds()) +
-                      absl::Nanoseconds(time.nanos()));
+SteadyTime ToSteadyTime(const google::protobuf::Timestamp& time) {
+  return FromWallTime(absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos()));
 }
 
-void WriteRecord(const JobRecord &job, recovery::JobRecord *out) {
+void WriteRecord(const JobRecord& job, recovery::JobRecord* out) {
   out->set_tenant(job.tenant.value);
   out->set_id(job.id);
   out->set_session(job.session);
   // The concatenation of the two serialized messages parses as one job.
   job.asked->AppendToString(out->mutable_job());
   job.now->AppendToString(out->mutable_job());
-  for (const auto &task : job.tasks)
-    out->add_tasks(task != nullptr ? task->id : 0);
+  for (const auto& task : job.tasks) out->add_tasks(task != nullptr ? task->id : 0);
   out->mutable_operations()->Add(job.operations.begin(), job.operations.end());
-  for (const auto &array : job.named_results)
-    out->add_named_results(array->record);
+  for (const auto& array : job.named_results) out->add_named_results(array->record);
   out->set_request_id(job.request_id);
   out->set_cancel_requested(job.cancel_requested);
   out->set_durable(job.durable);
   out->set_final_time(ToRecord(job.final_time));
   out->set_num_events(job.num_events());
-  if (job.events.empty())
-    return;
+  if (job.events.empty()) return;
   // Its job is the record's.
   v1::WatchJobResponse event;
   event.set_sequence(job.events.back().sequence);
@@ -170,7 +151,7 @@ void WriteRecord(const JobRecord &job, recovery::JobRecord *out) {
   event.SerializeToString(out->mutable_last_event());
 }
 
-JobPtr ReadRecord(const recovery::JobRecord &record) {
+JobPtr ReadRecord(const recovery::JobRecord& record) {
   auto job = std::make_shared<JobRecord>();
   job->tenant = TenantId{record.tenant()};
   job->id = record.id();
@@ -188,13 +169,12 @@ JobPtr ReadRecord(const recovery::JobRecord &record) {
   v1::WatchJobResponse last;
   if (record.num_events() > 0 && last.ParseFromString(record.last_event())) {
     job->num_forgotten_events = record.num_events() - 1;
-    job->events.push_back(
-        {last.sequence(), ToSteadyTime(last.time()), job->now});
+    job->events.push_back({last.sequence(), ToSteadyTime(last.time()), job->now});
   }
   return job;
 }
 
-AcceptedJob AcceptedOf(const JobRecord &job) {
+AcceptedJob AcceptedOf(const JobRecord& job) {
   AcceptedJob accepted{.tenant = job.tenant,
                        .session = job.session,
                        .id = job.id,
@@ -204,16 +184,15 @@ AcceptedJob AcceptedOf(const JobRecord &job) {
   return accepted;
 }
 
-std::string EndOf(const JobRecord &job) {
+std::string EndOf(const JobRecord& job) {
   v1::Job end = *job.now;
-  const v1::Job &asked = *job.asked;
+  const v1::Job& asked = *job.asked;
   end.set_name(asked.name());
   end.set_label(asked.label());
   end.set_priority(asked.priority());
-  if (asked.has_timeout())
-    *end.mutable_timeout() = asked.timeout();
+  if (asked.has_timeout()) *end.mutable_timeout() = asked.timeout();
   *end.mutable_create_time() = asked.create_time();
   return Durability::EndOf(end);
 }
 
-} // namespace stride::scheduler
+}  // namespace stride::scheduler

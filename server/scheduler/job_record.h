@@ -24,18 +24,16 @@ namespace stride::scheduler {
 
 struct AcceptedJob;
 
-inline constexpr ResourceKind kJobs{.noun = "job",
-                                    .collection = "jobs",
-                                    .not_found =
-                                        v1::ERROR_REASON_JOB_NOT_FOUND};
+inline constexpr ResourceKind kJobs{
+    .noun = "job", .collection = "jobs", .not_found = v1::ERROR_REASON_JOB_NOT_FOUND};
 
 // A job for an answer: two messages that never change, read without a lock.
 struct JobView {
   std::shared_ptr<const v1::Job> asked, now;
-  void WriteTo(v1::Job *job) const;
-  v1::Job Write() const; // no larger than an answer may be
+  void WriteTo(v1::Job* job) const;
+  v1::Job Write() const;  // no larger than an answer may be
   // Leaves fields out of a job that is larger.
-  static void Fit(v1::Job *job);
+  static void Fit(v1::Job* job);
 };
 
 // A job and its work. The mutex of its partition of the JobTable guards it, and
@@ -48,41 +46,34 @@ struct JobRecord {
   };
 
   TenantId tenant;
-  std::string session; // `sessions/{id}`, the job's own
+  std::string session;  // `sessions/{id}`, the job's own
   // The job is these two messages together. A message never changes; `now` is
   // replaced.
-  std::shared_ptr<const v1::Job> asked; // fields that never change
-  std::shared_ptr<const v1::Job> now =
-      std::make_shared<v1::Job>(); // the rest, at the last event
+  std::shared_ptr<const v1::Job> asked;                              // fields that never change
+  std::shared_ptr<const v1::Job> now = std::make_shared<v1::Job>();  // the rest, at the last event
   // One task for each operation; null: a view. A program that runs step by step
   // has all of its tasks, its last one last.
   std::vector<std::shared_ptr<Task>> tasks;
-  std::vector<int> operations;                // each task's operation, by index
-  std::vector<std::shared_ptr<Task>> helpers; // copies that operations need
+  std::vector<int> operations;                 // each task's operation, by index
+  std::vector<std::shared_ptr<Task>> helpers;  // copies that operations need
   std::vector<std::shared_ptr<session::Array>> named_results;
-  std::vector<std::shared_ptr<session::Array>>
-      made; // named results that did not exist before
-  std::shared_ptr<Task>
-      gate; // holds the tasks back until all operations are accepted
+  std::vector<std::shared_ptr<session::Array>> made;  // named results that did not exist before
+  std::shared_ptr<Task> gate;  // holds the tasks back until all operations are accepted
   // Whether a look at the tasks is requested and has not begun.
-  const std::shared_ptr<std::atomic<bool>> look_asked =
-      std::make_shared<std::atomic<bool>>();
+  const std::shared_ptr<std::atomic<bool>> look_asked = std::make_shared<std::atomic<bool>>();
   std::vector<Event> events;
-  uint64_t num_forgotten_events =
-      0; // events before `events`, reported by an earlier daemon
+  uint64_t num_forgotten_events = 0;  // events before `events`, reported by an earlier daemon
   std::string id, request_id;
-  uint64_t record =
-      0; // id in the journal; 0: not accepted yet, or nothing is recorded
-  uint64_t durable = 0;        // id of its row on disk; 0: none
-  uint64_t durable_number = 0; // number of the row's write, to wait for
-  std::shared_ptr<const void>
-      place; // place in the tenant's quota, until the job is final
+  uint64_t record = 0;          // id in the journal; 0: not accepted yet, or nothing is recorded
+  uint64_t durable = 0;         // id of its row on disk; 0: none
+  uint64_t durable_number = 0;  // number of the row's write, to wait for
+  std::shared_ptr<const void> place;  // place in the tenant's quota, until the job is final
   session::ControlCharge control;
   bool cancel_requested = false;
   SteadyTime final_time = SteadyTime::InfiniteFuture();
 
   v1::Job::State state() const { return now->state(); }
-  const std::string &name() const { return asked->name(); }
+  const std::string& name() const { return asked->name(); }
   JobView view() const { return {asked, now}; }
   uint64_t num_events() const { return num_forgotten_events + events.size(); }
   // Control bytes of what is kept once it has ended.
@@ -103,8 +94,8 @@ using JobPtr = std::shared_ptr<JobRecord>;
 bool IsFinal(v1::Job::State state);
 
 // Takes out of a whole job all that never changes, or all that changes.
-void KeepWhatChanges(v1::Job *job);
-void KeepWhatWasAsked(v1::Job *job);
+void KeepWhatChanges(v1::Job* job);
+void KeepWhatWasAsked(v1::Job* job);
 
 // The progress of a job's tasks.
 struct JobProgress {
@@ -114,19 +105,18 @@ struct JobProgress {
 };
 // The state never goes back, though work that a worker's death undid may wait
 // again.
-JobProgress ProgressOf(TenantTransaction &transaction, const JobRecord &job);
+JobProgress ProgressOf(TenantTransaction& transaction, const JobRecord& job);
 // The job's current timelines and results.
-v1::Job DescribeWork(TenantTransaction &transaction, const Core &core,
-                     const JobRecord &job);
+v1::Job DescribeWork(TenantTransaction& transaction, const Core& core, const JobRecord& job);
 
-absl::Duration ToDuration(const google::protobuf::Duration &duration);
-SteadyTime ToSteadyTime(const google::protobuf::Timestamp &time);
+absl::Duration ToDuration(const google::protobuf::Duration& duration);
+SteadyTime ToSteadyTime(const google::protobuf::Timestamp& time);
 
 // --- journal and disk ---
-void WriteRecord(const JobRecord &job, recovery::JobRecord *out);
+void WriteRecord(const JobRecord& job, recovery::JobRecord* out);
 // Reads all but tasks, arrays and ids.
-JobPtr ReadRecord(const recovery::JobRecord &record);
-AcceptedJob AcceptedOf(const JobRecord &job);
-std::string EndOf(const JobRecord &job);
+JobPtr ReadRecord(const recovery::JobRecord& record);
+AcceptedJob AcceptedOf(const JobRecord& job);
+std::string EndOf(const JobRecord& job);
 
-} // namespace stride::scheduler
+}  // namespace stride::scheduler

@@ -17,8 +17,7 @@ namespace {
 
 // A task that had ended before this daemon began, as far as its job wants to
 // know.
-std::shared_ptr<Task> FinishedTask(const Core &core,
-                                   const recovery::TaskResultRecord &result) {
+std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultRecord& result) {
   auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = StatusFrom(result.status());
@@ -31,85 +30,70 @@ std::shared_ptr<Task> FinishedTask(const Core &core,
   return task;
 }
 
-} // namespace
+}  // namespace
 
-void Jobs::Restore(uint64_t id, const recovery::JobRecord &record,
-                   const Restored &things) {
+void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things) {
   const JobPtr job = ReadRecord(record);
   job->record = id;
-  if (!IsFinal(job->state()))
-    job->place = core_->accounts->RestoreJob(job->tenant);
+  if (!IsFinal(job->state())) job->place = core_->accounts->RestoreJob(job->tenant);
   for (uint64_t array_id : record.named_results()) {
     auto array = things.arrays.find(array_id);
-    if (array != things.arrays.end())
-      job->named_results.push_back(array->second);
+    if (array != things.arrays.end()) job->named_results.push_back(array->second);
   }
-  JobTable::Partition &mine = table_.Of(job->tenant);
+  JobTable::Partition& mine = table_.Of(job->tenant);
   absl::MutexLock lock(&mine.mutex);
   GlobalTransaction transaction(*core_);
   RestoreTasks(transaction, job, record, things);
-  if (core_->durability != nullptr)
-    RestoreRow(transaction, *job, record.durable());
+  if (core_->durability != nullptr) RestoreRow(transaction, *job, record.durable());
   JobTable::Add(mine, job);
-  job->control = core_->accounts->ControlOf(job->tenant)
-                     ->Hold(job->Cost() + job->WorkCost());
-  if (!IsFinal(job->state()))
-    return;
+  job->control = core_->accounts->ControlOf(job->tenant)->Hold(job->Cost() + job->WorkCost());
+  if (!IsFinal(job->state())) return;
   job->ReleaseWork();
   JobTable::NoteFinished(mine, *job);
 }
 
-void Jobs::RestoreTasks(GlobalTransaction &transaction, const JobPtr &job,
-                        const recovery::JobRecord &record,
-                        const Restored &things) {
+void Jobs::RestoreTasks(GlobalTransaction& transaction, const JobPtr& job,
+                        const recovery::JobRecord& record, const Restored& things) {
   for (uint64_t task_id : record.tasks()) {
     auto unfinished = things.unfinished.find(task_id);
     auto result = things.results.find(task_id);
     std::shared_ptr<Task> task;
     if (unfinished != things.unfinished.end()) {
       task = unfinished->second;
-      task->observer = std::make_unique<const std::function<void(TaskState)>>(
-          tracker_.ObserverOf(job));
+      task->observer =
+          std::make_unique<const std::function<void(TaskState)>>(tracker_.ObserverOf(job));
     } else if (result != things.results.end()) {
       task = FinishedTask(*core_, result->second);
       task->id = task_id;
     }
     job->tasks.push_back(std::move(task));
     const auto place = static_cast<int>(job->tasks.size()) - 1;
-    job->operations.push_back(
-        place < record.operations_size() ? record.operations(place) : place);
+    job->operations.push_back(place < record.operations_size() ? record.operations(place) : place);
   }
-  for (const auto &task : job->tasks) {
-    if (job->cancel_requested && task != nullptr)
-      scheduler_->Cancel(transaction, task);
+  for (const auto& task : job->tasks) {
+    if (job->cancel_requested && task != nullptr) scheduler_->Cancel(transaction, task);
   }
 }
 
-void Jobs::RestoreRow(GlobalTransaction &transaction, JobRecord &job,
-                      uint64_t row) {
-  Durability &durability = *core_->durability;
+void Jobs::RestoreRow(GlobalTransaction& transaction, JobRecord& job, uint64_t row) {
+  Durability& durability = *core_->durability;
   bool begun = job.state() > v1::Job::STATE_QUEUED;
   if (durability.Restored(transaction, job.session, row, begun)) {
     job.durable = row;
   } else {
     job.durable = 0;
-    job.durable =
-        durability.Accepted(transaction, AcceptedOf(job), &job.durable_number);
+    job.durable = durability.Accepted(transaction, AcceptedOf(job), &job.durable_number);
   }
-  if (!IsFinal(job.state()) || durability.HasEnded(transaction, job.durable))
-    return;
-  durability.JobEnded(transaction, job.session, job.durable, EndOf(job),
-                      job.named_results);
+  if (!IsFinal(job.state()) || durability.HasEnded(transaction, job.durable)) return;
+  durability.JobEnded(transaction, job.session, job.durable, EndOf(job), job.named_results);
 }
 
-void Jobs::RestoreFromDisk(const durable::JobRow &row) {
+void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   recovery::DurableJobRecord kept;
   auto job = std::make_shared<JobRecord>();
   auto asked = std::make_shared<v1::Job>();
-  if (!kept.ParseFromString(row.accepted) ||
-      !asked->ParseFromString(kept.job())) {
-    core_->options.log(
-        absl::StrCat("damaged on disk and given up: the row of job ", row.id));
+  if (!kept.ParseFromString(row.accepted) || !asked->ParseFromString(kept.job())) {
+    core_->options.log(absl::StrCat("damaged on disk and given up: the row of job ", row.id));
     return;
   }
   KeepWhatWasAsked(asked.get());
@@ -122,39 +106,34 @@ void Jobs::RestoreFromDisk(const durable::JobRow &row) {
   job->record = core_->recorder->NewId();
   // Above all that a watcher may have seen of it.
   job->num_forgotten_events = absl::ToUnixSeconds(WallNow());
-  JobTable::Partition &mine = table_.Of(job->tenant);
+  JobTable::Partition& mine = table_.Of(job->tenant);
   absl::MutexLock lock(&mine.mutex);
   v1::Job end;
-  if (!row.ended.empty() && end.ParseFromString(row.ended) &&
-      IsFinal(end.state())) {
+  if (!row.ended.empty() && end.ParseFromString(row.ended) && IsFinal(end.state())) {
     KeepWhatChanges(&end);
     job->now = std::make_shared<const v1::Job>(std::move(end));
     job->final_time = ToSteadyTime(job->now->end_time());
     job->session = absl::StrCat("sessions/job-ended-", row.id);
   } else {
     job->place = core_->accounts->RestoreJob(job->tenant);
-    if (absl::Status status = Rerun(job, row); !status.ok())
-      EndUnrun(job, status);
+    if (absl::Status status = Rerun(job, row); !status.ok()) EndUnrun(job, status);
   }
   JobTable::Add(mine, job);
-  job->control = core_->accounts->ControlOf(job->tenant)
-                     ->Hold(job->Cost() + job->WorkCost());
+  job->control = core_->accounts->ControlOf(job->tenant)->Hold(job->Cost() + job->WorkCost());
   if (IsFinal(job->state())) {
     GlobalTransaction transaction(*core_);
-    job->events.push_back(
-        {job->num_forgotten_events + 1, core_->Now(), job->now});
+    job->events.push_back({job->num_forgotten_events + 1, core_->Now(), job->now});
     JobTable::NoteFinished(mine, *job);
     tracker_.Save(transaction, *job);
     return;
   }
   const std::shared_ptr<Task> gate = job->gate;
   tracker_.Update(job);
-  if (gate != nullptr)
-    submission_.Open(job->tenant, gate);
+  if (gate != nullptr) submission_.Open(job->tenant, gate);
 }
 
 // The caller holds the jobs' lock.
-absl::Status Jobs::Rerun(const JobPtr &job, const durable::JobRow &row) {
+absl::Status Jobs::Rerun(const JobPtr& job, const durable::JobRow& row) {
   if (row.cancel_requested)
     return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                      "the job was cancelled before the machine was off");
@@ -168,33 +147,28 @@ absl::Status Jobs::Rerun(const JobPtr &job, const durable::JobRow &row) {
   kept.ParseFromString(row.accepted);
   {
     GlobalTransaction transaction(*core_);
-    absl::Status status =
-        core_->durability->PrepareRerun(transaction, job->tenant, kept);
-    if (!status.ok())
-      return status;
+    absl::Status status = core_->durability->PrepareRerun(transaction, job->tenant, kept);
+    if (!status.ok()) return status;
   }
-  const v1::Job &asked = *job->asked;
-  SteadyTime deadline =
-      asked.has_timeout()
-          ? ToSteadyTime(asked.create_time()) + ToDuration(asked.timeout())
-          : SteadyTime::InfiniteFuture();
+  const v1::Job& asked = *job->asked;
+  SteadyTime deadline = asked.has_timeout()
+                            ? ToSteadyTime(asked.create_time()) + ToDuration(asked.timeout())
+                            : SteadyTime::InfiniteFuture();
   absl::Status status = submission_.SubmitAll(job, asked, deadline);
   if (!status.ok()) {
     submission_.Abandon(job);
     job->ReleaseWork();
     return MakeError(
         absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
-        absl::StrCat("the job cannot run again after the machine was off: ",
-                     status.message()));
+        absl::StrCat("the job cannot run again after the machine was off: ", status.message()));
   }
   Keep(*job);
   return absl::OkStatus();
 }
 
 // As if its one operation had ended so. The caller holds the jobs' lock.
-void Jobs::EndUnrun(const JobPtr &job, const absl::Status &status) {
-  if (job->session.empty())
-    job->session = absl::StrCat("sessions/job-", RandomId(24));
+void Jobs::EndUnrun(const JobPtr& job, const absl::Status& status) {
+  if (job->session.empty()) job->session = absl::StrCat("sessions/job-", RandomId(24));
   auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = status;
@@ -203,4 +177,4 @@ void Jobs::EndUnrun(const JobPtr &job, const absl::Status &status) {
   job->operations = {0};
 }
 
-} // namespace stride::scheduler
+}  // namespace stride::scheduler
