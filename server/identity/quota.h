@@ -15,6 +15,7 @@ struct Quota {
   std::optional<int64_t> operations;     // accepted and not ended
   std::optional<int64_t> jobs;           // accepted and not ended
   std::optional<int64_t> sessions;
+  std::optional<int64_t> functions, modules, programs;  // registered by name
   std::optional<int64_t> upload_bytes_per_second;
   std::optional<int64_t> region_bytes;  // bytes of memory shared with clients on this host
   double weight = 1;                    // share of device time relative to other tenants

@@ -103,7 +103,9 @@ class Reader {
         {"region-bytes", &Quota::region_bytes},
         {"upload-bytes-per-second", &Quota::upload_bytes_per_second}};
     static constexpr std::pair<absl::string_view, std::optional<int64_t> Quota::*> kCounts[] = {
-        {"operations", &Quota::operations}, {"jobs", &Quota::jobs}, {"sessions", &Quota::sessions}};
+        {"operations", &Quota::operations}, {"jobs", &Quota::jobs},
+        {"sessions", &Quota::sessions},     {"functions", &Quota::functions},
+        {"modules", &Quota::modules},       {"programs", &Quota::programs}};
     for (const auto& [name, member] : kBytes) {
       if (name == key) return Set(ParseBytes(value), key, &(quota.*member));
     }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,12 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "server/base/bits.h"
 #include "server/base/block_pool.h"
 #include "server/base/executor.h"
-#include "server/base/fair_mutex.h"
-#include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
@@ -23,6 +18,7 @@
 #include "server/session/tenant_accounts.h"
 #include "server/store/buffer.h"
 #include "server/tenant/device_account.h"
+#include "server/tenant/partitions.h"
 #include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
@@ -31,6 +27,9 @@ inline identity::Quota DefaultQuota(const EngineOptions& options) {
   return {.control_bytes = options.control_bytes,
           .operations = options.max_queued_tasks,
           .sessions = options.max_sessions,
+          .functions = options.max_functions,
+          .modules = options.max_modules,
+          .programs = options.max_programs,
           .region_bytes = options.region_bytes / 2};
 }
 
@@ -70,15 +69,7 @@ struct Core {
         accounts->AddArrayBytes(tenant, bytes, control_bytes);
       });
 
-  // --- locks. Only transactions take them: this one first, then stripes in their order. ---
-  FairMutex mutex;  // for global transactions, and for threads in GlobalTransaction::Await
-  struct alignas(64) Stripe {
-    FairMutex mutex;
-  };
-  std::array<Stripe, kNumStripes> stripes;
-  // Stripes that a transaction has used, one bit each. Others need no locking. One is added under
-  // `mutex`.
-  std::atomic<uint64_t> used_stripes{0};
+  TenantPartitions partitions;  // their locks
 
   // Accounts of devices and of the two other places, by index.
   std::vector<DeviceAccount> device_accounts =

@@ -37,7 +37,7 @@ class EngineImpl : public Engine {
         operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
         devices_(&core_, &scheduler_, &operations_),
         regions_(&core_),
-        tenants_(&core_, &scheduler_, &regions_),
+        tenants_(&core_, &scheduler_, &regions_, &functions_, &modules_, &programs_),
         exports_(&core_, &scheduler_),
         shared_memory_(&regions_, &exports_),
         arrays_(&core_, &scheduler_, &operations_, &regions_),
@@ -185,7 +185,7 @@ void EngineImpl::ScheduleHousekeeping() {
     jobs_.Retire(core_.Now());
     scheduler_.MeasureWorkers();
     // One transaction for each partition: the work may take long and concerns no other.
-    ForEachBit(core_.used_stripes.load(), [this](int partition) {
+    ForEachBit(core_.partitions.used(), [this](int partition) {
       TenantTransaction transaction(core_, partition);
       scheduler_.memory().Reclaim(transaction);
       core_.recorder->Trim(transaction, partition);

@@ -6,22 +6,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
-#include "server/base/page_size.h"
 #include "server/base/steady_time.h"
+#include "server/durable/rows.h"
 #include "server/ops/trial_plans.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
-#include "server/scheduler/durability.h"
-#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
-#include "server/session/resource_name.h"
 
 namespace stride::scheduler {
 namespace {
 
-// Most functions of one tenant. Each of a function's bodies has at most 64 KiB of text.
-constexpr int64_t kMaxFunctions = 1000;
+constexpr ResourceKind kFunctions{.noun = "function",
+                                  .collection = "functions",
+                                  .not_found = v1::ERROR_REASON_FUNCTION_NOT_FOUND};
 
 // The fields that lists leave out.
 const OmittedFields& OmittedInFunctionLists() {
@@ -61,10 +59,6 @@ v1::Function AnswerOf(const v1::Function& function) {
   return answer;
 }
 
-absl::Status Unknown(std::string_view type, const std::string& name) {
-  return NotFound(v1::ERROR_REASON_FUNCTION_NOT_FOUND, type, name);
-}
-
 std::string TextField(const v1::Function& function) {
   switch (function.kind_case()) {
     case v1::Function::kUfunc:
@@ -90,73 +84,57 @@ struct Outcome {
 
 }  // namespace
 
+Functions::Functions(Core* core)
+    : core_(core),
+      table_(core, kFunctions, &identity::Quota::functions, recovery::Kind::kFunction,
+             durable::DefinitionRow::kFunction,
+             [](GlobalTransaction&, const recovery::FunctionRecord& record) {
+               return ReadRecord(record);
+             }) {}
+
+int64_t Functions::Value::Cost() const { return CostOf(*message); }
+
+void Functions::Value::WriteTo(recovery::FunctionRecord* record) const {
+  message->SerializeToString(record->mutable_function());
+  record->set_device_kind(read->device_kind);
+}
+
+std::optional<Functions::Value> Functions::ReadRecord(const recovery::FunctionRecord& record) {
+  auto function = std::make_shared<v1::Function>();
+  if (!function->ParseFromString(record.function())) return std::nullopt;
+  auto read = ops::ReadFunction(*function, record.id());
+  if (!read.ok()) return std::nullopt;
+  read->device_kind = record.device_kind();
+  return Value{.message = std::move(function),
+               .read = std::make_shared<const ops::ClientFunction>(*std::move(read))};
+}
+
 absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
                                                const v1::CreateFunctionRequest& request,
                                                SteadyTime deadline) {
-  auto owner = session::ParseParent(request.parent(), tenant, "parent");
-  if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
+  absl::Status owned = kFunctions.CheckParent(request.parent(), tenant);
+  if (!owned.ok()) return owned;
   absl::Status named = ops::CheckFunctionId(request.function_id(), "function_id");
   if (!named.ok()) return named;
   auto read = ops::ReadFunction(request.function(), request.function_id());
   if (!read.ok()) return PrefixField(read.status(), "function.");
   read->device_kind = request.device_kind();
   if (auto targets = Targets(read->device_kind); !targets.ok()) return targets.status();
-  auto charge = core_->accounts->ControlOf(tenant)->Take(CostOf(request.function()));
-  if (!charge.ok()) return charge.status();
-  const Key key{tenant, request.function_id()};
-  if (absl::Status status = Reserve(key); !status.ok()) return status;
+  auto reservation =
+      table_.Reserve(tenant, request.function_id(), CostOf(request.function()), deadline);
+  if (!reservation.ok()) return reservation.status();
   absl::Status compiled = Compile(tenant, *read, deadline);
+  if (absl::IsInvalidArgument(compiled))
+    return AtField(compiled, TextField(request.function()), "does not compile");
+  if (!compiled.ok()) return compiled;
   auto function = std::make_shared<v1::Function>(request.function());
-  function->set_name(absl::StrCat("tenants/", tenant.value, "/functions/", key.second));
+  function->set_name(kFunctions.NameOf(tenant, request.function_id()));
   function->clear_omitted();
   SetTimestamp(core_->Now(), function->mutable_create_time());
-  uint64_t number = 0;
-  std::shared_ptr<const v1::Function> made;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    auto& [functions, creating] = partitions_.Of(transaction, tenant);
-    creating.erase(key);
-    if (absl::IsInvalidArgument(compiled))
-      return AtField(compiled, TextField(request.function()), "does not compile");
-    if (!compiled.ok()) return compiled;
-    Entry& entry = functions[key];
-    entry.record = core_->recorder->NewId();
-    entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
-    entry.control = *std::move(charge);
-    entry.control.Set(CostOf(*function));
-    entry.function = made = std::move(function);
-    if (core_->durability != nullptr) {
-      entry.durable = core_->durability->Defined(transaction, durable::DefinitionRow::kFunction,
-                                                 RecordOf(key, entry), &number);
-    }
-    Save(transaction, key, entry);
-  }
-  if (number != 0) core_->durability->Await(number);
-  return AnswerOf(*made);
-}
-
-absl::Status Functions::Reserve(const Key& key) {
-  TenantTransaction transaction(*core_, key.first);
-  auto& [functions, creating] = partitions_.Of(transaction, key.first);
-  if (functions.count(key) > 0 || creating.count(key) > 0) {
-    return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                     absl::StrCat("the function exists already: ", key.second),
-                     {{"name", key.second}});
-  }
-  int64_t used = 0;
-  for (auto it = functions.lower_bound({key.first, ""});
-       it != functions.end() && it->first.first == key.first; ++it)
-    ++used;
-  for (const Key& other : creating) used += other.first == key.first;
-  if (used >= kMaxFunctions) {
-    return QuotaExceeded(v1::ERROR_REASON_QUOTA, key.first.value,
-                         "the tenant has as many functions as it may; delete some",
-                         {.quota = "functions", .limit = kMaxFunctions, .used = used, .asked = 1},
-                         absl::Seconds(60));
-  }
-  creating.insert(key);
-  return absl::OkStatus();
+  table_.Add(
+      *std::move(reservation),
+      {.message = function, .read = std::make_shared<const ops::ClientFunction>(*std::move(read))});
+  return AnswerOf(*function);
 }
 
 absl::StatusOr<std::set<std::string>> Functions::Targets(const std::string& device_kind) const {
@@ -192,127 +170,51 @@ absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunctio
                    "the deadline passed during compilation");
 }
 
-void Functions::Save(TenantTransaction& transaction, const Key& key, const Entry& entry) {
-  if (!core_->recorder->on()) return;
-  core_->recorder->Set(transaction, key.first, recovery::Kind::kFunction, entry.record,
-                       RecordOf(key, entry));
-}
-
-recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry) {
-  recovery::FunctionRecord record;
-  record.set_tenant(key.first.value);
-  record.set_id(key.second);
-  entry.function->SerializeToString(record.mutable_function());
-  record.set_device_kind(entry.read->device_kind);
-  record.set_durable(entry.durable);
-  return record;
+void Functions::Restore(GlobalTransaction& transaction, uint64_t id,
+                        const recovery::FunctionRecord& record) {
+  table_.Restore(transaction, id, record);
 }
 
 void Functions::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
-                                const std::string& bytes) {
-  recovery::FunctionRecord record;
-  if (!record.ParseFromString(bytes)) return;
-  record.set_durable(row);
-  Restore(transaction, core_->recorder->NewId(), record);
-  const Key key{TenantId{record.tenant()}, record.id()};
-  auto& functions = partitions_.Of(transaction, key.first).functions;
-  if (auto it = functions.find(key); it != functions.end()) Save(transaction, key, it->second);
-}
-
-void Functions::Restore(GlobalTransaction& transaction, uint64_t id,
-                        const recovery::FunctionRecord& record) {
-  Entry entry;
-  entry.record = id;
-  entry.durable = record.durable();
-  if (core_->durability != nullptr)
-    core_->durability->RestoredDefinition(transaction, entry.durable);
-  auto function = std::make_shared<v1::Function>();
-  if (!function->ParseFromString(record.function())) return;
-  auto read = ops::ReadFunction(*function, record.id());
-  if (!read.ok()) {
-    core_->options.log(
-        absl::StrCat("a function that this version does not know was dropped: ", record.id()));
-    return;
-  }
-  read->device_kind = record.device_kind();
-  entry.control = core_->accounts->ControlOf(TenantId{record.tenant()})->Hold(CostOf(*function));
-  entry.function = std::move(function);
-  entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
-  const TenantId tenant{record.tenant()};
-  partitions_.Of(transaction, tenant).functions[{tenant, record.id()}] = std::move(entry);
+                                const std::string& record) {
+  table_.RestoreFromDisk(transaction, row, record);
 }
 
 absl::StatusOr<v1::Function> Functions::Get(const TenantId& tenant, const std::string& name) {
-  auto parsed = session::ParseTenantResource(name, "functions", "name");
-  if (!parsed.ok()) return parsed.status();
-  std::shared_ptr<const v1::Function> function;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    const auto& functions = partitions_.Of(transaction, tenant).functions;
-    auto it = functions.find({tenant, parsed->id});
-    if (it != functions.end() && parsed->tenant == tenant.value) function = it->second.function;
-  }
-  if (function == nullptr) return Unknown("function", name);
-  return AnswerOf(*function);
+  const auto function = table_.Get(tenant, name);
+  if (!function.ok()) return function.status();
+  return AnswerOf(**function);
 }
 
 absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant,
                                                           const v1::ListFunctionsRequest& request) {
-  auto owner = session::ParseParent(request.parent(), tenant, "parent");
-  if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
-  auto page_size = PageSize(request.page_size());
-  if (!page_size.ok()) return page_size.status();
-  std::vector<std::pair<std::string, std::shared_ptr<const v1::Function>>> found;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    found =
-        EntriesAfter(partitions_.Of(transaction, tenant).functions, tenant, request.page_token(),
-                     *page_size, [](const Entry& entry) { return entry.function; });
-  }
   v1::ListFunctionsResponse response;
-  WritePage(
-      found, *page_size,
-      [](const auto& function, v1::Function* listed) {
-        OmittedInFunctionLists().CopyWithout(*function, listed);
-        OmittedInFunctions().Fit(listed);
-      },
-      response.mutable_functions(), response.mutable_next_page_token());
+  auto write = [](const v1::Function& function, v1::Function* listed) {
+    OmittedInFunctionLists().CopyWithout(function, listed);
+    OmittedInFunctions().Fit(listed);
+  };
+  absl::Status status = table_.List(tenant, request, write, response.mutable_functions(),
+                                    response.mutable_next_page_token());
+  if (!status.ok()) return status;
   return response;
 }
 
 absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) {
-  auto parsed = session::ParseTenantResource(name, "functions", "name");
-  if (!parsed.ok()) return parsed.status();
-  uint64_t number = 0;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    auto& functions = partitions_.Of(transaction, tenant).functions;
-    auto it = functions.find({tenant, parsed->id});
-    if (parsed->tenant != tenant.value || it == functions.end()) return Unknown("function", name);
-    core_->recorder->Erase(transaction, tenant, recovery::Kind::kFunction, it->second.record);
-    if (core_->durability != nullptr)
-      number = core_->durability->Undefined(transaction, it->second.durable);
-    functions.erase(it);
-  }
-  if (number != 0) core_->durability->Await(number);
-  return absl::OkStatus();
+  return table_.Delete(tenant, name);
 }
 
 const ops::ClientFunction* Functions::Find(TenantTransaction& transaction, const TenantId& tenant,
                                            std::string_view id) const {
-  const auto& functions = partitions_.Of(transaction, tenant).functions;
-  auto it = functions.find({tenant, std::string(id)});
-  return it == functions.end() ? nullptr : it->second.read.get();
+  const auto* entry = table_.Find(transaction, tenant, id);
+  return entry != nullptr ? entry->value.read.get() : nullptr;
 }
 
 std::map<std::string, std::shared_ptr<const ops::ClientFunction>> Functions::All(
     TenantTransaction& transaction, const TenantId& tenant) const {
   std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all;
-  const auto& functions = partitions_.Of(transaction, tenant).functions;
-  for (auto it = functions.lower_bound({tenant, ""});
-       it != functions.end() && it->first.first == tenant; ++it)
-    all.emplace(it->first.second, it->second.read);
+  table_.ForEach(transaction, tenant, [&all](const std::string& id, const Value& value) {
+    all.emplace(id, value.read);
+  });
   return all;
 }
 

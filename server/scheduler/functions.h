@@ -11,6 +11,7 @@
 #include "server/base/steady_time.h"
 #include "server/ops/client_function.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/resource_table.h"
 #include "server/scheduler/service/function_service.h"
 
 namespace stride::recovery {
@@ -23,7 +24,7 @@ namespace stride::scheduler {
 // said.
 class Functions : public FunctionService {
  public:
-  explicit Functions(Core* core) : core_(core) {}
+  explicit Functions(Core* core);
 
   absl::StatusOr<v1::Function> Create(const TenantId& tenant,
                                       const v1::CreateFunctionRequest& request,
@@ -38,6 +39,9 @@ class Functions : public FunctionService {
   // Restores a function from its row on disk.
   void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& record);
 
+  int64_t Count(TenantTransaction& transaction, const TenantId& tenant) const {
+    return table_.Count(transaction, tenant);
+  }
   // Null if the tenant has no function of this name. Valid during the transaction.
   const ops::ClientFunction* Find(TenantTransaction& transaction, const TenantId& tenant,
                                   std::string_view id) const;
@@ -46,29 +50,23 @@ class Functions : public FunctionService {
       TenantTransaction& transaction, const TenantId& tenant) const;
 
  private:
-  using Key = std::pair<TenantId, std::string>;
-  struct Entry {
-    std::shared_ptr<const v1::Function> function;  // as its client gave it
+  struct Value {
+    using Message = v1::Function;
+    using Record = recovery::FunctionRecord;
+    std::shared_ptr<const v1::Function> message;  // as its client gave it
     std::shared_ptr<const ops::ClientFunction> read;
-    session::ControlCharge control;
-    uint64_t record = 0;   // id in the journal
-    uint64_t durable = 0;  // its row on disk; 0: it is not kept there
+    int64_t Cost() const;
+    bool is_kept() const { return true; }
+    void WriteTo(Record* record) const;
   };
-  static recovery::FunctionRecord RecordOf(const Key& key, const Entry& entry);
-  // Reserves the name of a function that is being made.
-  absl::Status Reserve(const Key& key);
-  void Save(TenantTransaction& transaction, const Key& key, const Entry& entry);
+  static std::optional<Value> ReadRecord(const recovery::FunctionRecord& record);
   absl::Status Compile(const TenantId& tenant, const ops::ClientFunction& function,
                        SteadyTime deadline);
   // The targets that the function is compiled for: those of its kind of device.
   absl::StatusOr<std::set<std::string>> Targets(const std::string& device_kind) const;
 
   Core* const core_;
-  struct Partition {
-    std::map<Key, Entry> functions;
-    std::set<Key> creating;
-  };
-  PerPartition<Partition> partitions_;
+  ResourceTable<Value> table_;
 };
 
 // The functions that an operation of the tenant can name, during one transaction.

@@ -10,19 +10,18 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
-#include "server/base/page_size.h"
 #include "server/base/steady_time.h"
 #include "server/ops/compiler_options.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
-#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
-#include "server/session/resource_name.h"
 
 namespace stride::scheduler {
 namespace {
 
+constexpr ResourceKind kModules{
+    .noun = "module", .collection = "modules", .not_found = v1::ERROR_REASON_MODULE_NOT_FOUND};
 constexpr size_t kMaxCodeBytes = 8 << 20;
 constexpr int kMaxGlobals = 256;  // as for a launch
 
@@ -169,13 +168,27 @@ void AddGlobals(const wire::ModuleDescription& described, const wire::ModuleLoad
 
 }  // namespace
 
+Modules::Modules(Core* core, Scheduler* scheduler)
+    : core_(core),
+      scheduler_(scheduler),
+      table_(core, kModules, &identity::Quota::modules, recovery::Kind::kModule, /*definition=*/0,
+             [](GlobalTransaction&, const recovery::ModuleRecord& record) -> std::optional<Value> {
+               auto module = std::make_shared<v1::Module>();
+               if (!module->ParseFromString(record.module())) return std::nullopt;
+               return Value{.message = std::move(module)};
+             }) {}
+
+int64_t Modules::Value::Cost() const { return CostOf(*message); }
+
+void Modules::Value::WriteTo(recovery::ModuleRecord* record) const {
+  message->SerializeToString(record->mutable_module());
+}
+
 absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
                                            const v1::CreateModuleRequest& request,
                                            SteadyTime deadline) {
-  auto owner = session::ParseParent(request.parent(), tenant, "parent");
-  if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value)
-    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
+  if (absl::Status status = kModules.CheckParent(request.parent(), tenant); !status.ok())
+    return status;
   auto source = SourceOf(request.module(), "module.");
   if (!source.ok()) return source.status();
   if (absl::Status status = ops::CheckCompilerOptions(source->options(), "module.options");
@@ -187,77 +200,26 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
     // The same code for another kind of device is another module.
     std::string content = absl::StrCat(source->SerializeAsString(), request.device_kind());
     id = absl::StrFormat("m-%016x", absl::Hash<std::string>{}(content));
-  } else if (!session::IsResourceId(id)) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "module_id",
-                        "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
+  } else if (absl::Status status = kModules.CheckId(id); !status.ok()) {
+    return status;
   }
-  // The charge before compilation is the least that the module will cost.
-  auto charge = core_->accounts->ControlOf(tenant)->Take(CostOf(request.module()));
-  if (!charge.ok()) return charge.status();
-  auto existing = Reserve({tenant, id}, /*may_exist=*/request.module_id().empty(), deadline);
-  if (!existing.ok()) return existing.status();
-  if (*existing != nullptr) return AnswerOf(**existing);
+  // A module without an id of its own may exist already. The charge before compilation is the least
+  // that the module will cost.
+  std::shared_ptr<const v1::Module> existing;
+  auto reservation = table_.Reserve(tenant, id, CostOf(request.module()), deadline,
+                                    request.module_id().empty() ? &existing : nullptr);
+  if (!reservation.ok()) return reservation.status();
+  if (existing != nullptr) return AnswerOf(*existing);
   auto built = Build(tenant, request, *source, id, deadline);
-  Entry entry;
-  recovery::ModuleRecord record;
-  if (built.ok()) {
-    entry.record = core_->recorder->NewId();
-    entry.module = std::make_shared<const v1::Module>(*std::move(built));
-    entry.control = *std::move(charge);
-    entry.control.Set(CostOf(*entry.module));
-    record = RecordOf(tenant, id, *entry.module);
-  }
-  const std::shared_ptr<const v1::Module> module = entry.module;
-  {
-    GlobalTransaction transaction(*core_);
-    creating_.erase({tenant, id});
-    if (module != nullptr) {
-      core_->recorder->Set(transaction, tenant, recovery::Kind::kModule, entry.record, record);
-      modules_.Of(transaction, tenant)[{tenant, id}] = std::move(entry);
-    }
-  }
-  if (module == nullptr) return built.status();
+  if (!built.ok()) return built.status();
+  const auto module = std::make_shared<const v1::Module>(*std::move(built));
+  table_.Add(*std::move(reservation), {.message = module});
   return AnswerOf(*module);
 }
 
-recovery::ModuleRecord Modules::RecordOf(const TenantId& tenant, const std::string& id,
-                                         const v1::Module& module) const {
-  recovery::ModuleRecord record;
-  if (!core_->recorder->on()) return record;
-  record.set_tenant(tenant.value);
-  record.set_id(id);
-  module.SerializeToString(record.mutable_module());
-  return record;
-}
-
-void Modules::Restore(TenantTransaction& transaction, uint64_t id,
+void Modules::Restore(GlobalTransaction& transaction, uint64_t id,
                       const recovery::ModuleRecord& record) {
-  auto module = std::make_shared<v1::Module>();
-  module->ParseFromString(record.module());
-  const TenantId tenant{record.tenant()};
-  Entry& entry = modules_.Of(transaction, tenant)[{tenant, record.id()}];
-  entry.record = id;
-  entry.control = core_->accounts->ControlOf(tenant)->Hold(CostOf(*module));
-  entry.module = std::move(module);
-}
-
-absl::StatusOr<std::shared_ptr<const v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
-                                                                   SteadyTime deadline) {
-  GlobalTransaction transaction(*core_);
-  auto free = [&] { return creating_.count(key) == 0; };
-  if (!transaction.Await(absl::Condition(&free), deadline)) {
-    return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                     "the deadline passed while another call created the module");
-  }
-  const auto& modules = modules_.Of(transaction, key.first);
-  auto it = modules.find(key);
-  if (it == modules.end()) {
-    creating_.insert(key);
-    return nullptr;
-  }
-  if (may_exist) return it->second.module;
-  return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                   absl::StrCat("the module exists already: ", key.second), {{"name", key.second}});
+  table_.Restore(transaction, id, record);
 }
 
 absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
@@ -269,7 +231,7 @@ absl::StatusOr<v1::Module> Modules::Build(const TenantId& tenant,
   module.clear_global_infos();
   module.clear_log();
   module.clear_omitted();
-  module.set_name(absl::StrCat("tenants/", tenant.value, "/modules/", id));
+  module.set_name(kModules.NameOf(tenant, id));
   SetTimestamp(core_->Now(), module.mutable_create_time());
   wire::Code code;
   *code.mutable_source() = source;
@@ -382,67 +344,35 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
 }
 
 absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::string& name) {
-  auto parsed = session::ParseTenantResource(name, "modules", "name");
-  if (!parsed.ok()) return parsed.status();
-  std::shared_ptr<const v1::Module> module;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    const auto& modules = modules_.Of(transaction, tenant);
-    auto it = modules.find({tenant, parsed->id});
-    if (it != modules.end() && parsed->tenant == tenant.value) module = it->second.module;
-  }
-  if (module == nullptr) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return AnswerOf(*module);
+  const auto module = table_.Get(tenant, name);
+  if (!module.ok()) return module.status();
+  return AnswerOf(**module);
 }
 
 absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
                                                       const v1::ListModulesRequest& request) {
-  auto owner = session::ParseParent(request.parent(), tenant, "parent");
-  if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value)
-    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "tenant", absl::StrCat("tenants/", *owner));
-  auto page_size = PageSize(request.page_size());
-  if (!page_size.ok()) return page_size.status();
-  std::vector<std::pair<std::string, std::shared_ptr<const v1::Module>>> found;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    found = EntriesAfter(modules_.Of(transaction, tenant), tenant, request.page_token(), *page_size,
-                         [](const Entry& entry) { return entry.module; });
-  }
   v1::ListModulesResponse response;
-  WritePage(
-      found, *page_size,
-      [](const auto& module, v1::Module* listed) {
-        OmittedInModuleLists().CopyWithout(*module, listed);
-        OmittedInModules().Fit(listed);
-      },
-      response.mutable_modules(), response.mutable_next_page_token());
+  auto write = [](const v1::Module& module, v1::Module* listed) {
+    OmittedInModuleLists().CopyWithout(module, listed);
+    OmittedInModules().Fit(listed);
+  };
+  absl::Status status = table_.List(tenant, request, write, response.mutable_modules(),
+                                    response.mutable_next_page_token());
+  if (!status.ok()) return status;
   return response;
 }
 
 absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
-  auto parsed = session::ParseTenantResource(name, "modules", "name");
-  if (!parsed.ok()) return parsed.status();
-  TenantTransaction transaction(*core_, tenant);
-  auto& modules = modules_.Of(transaction, tenant);
-  auto it = modules.find({tenant, parsed->id});
-  if (parsed->tenant != tenant.value || it == modules.end()) {
-    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  }
-  core_->recorder->Erase(transaction, tenant, recovery::Kind::kModule, it->second.record);
-  modules.erase(it);
-  return absl::OkStatus();
+  return table_.Delete(tenant, name);
 }
 
 absl::StatusOr<wire::Source> Modules::Find(TenantTransaction& transaction, const TenantId& tenant,
                                            const std::string& name) const {
-  auto parsed = session::ParseTenantResource(name, "modules", "kernel_launch.module");
-  if (!parsed.ok()) return parsed.status();
-  const auto& modules = modules_.Of(transaction, tenant);
-  auto it = modules.find({tenant, parsed->id});
-  if (it == modules.end() || parsed->tenant != tenant.value)
-    return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
-  return SourceOf(*it->second.module, "");
+  const auto id = kModules.IdOf(name, tenant, "kernel_launch.module");
+  if (!id.ok()) return id.status();
+  const auto* entry = table_.Find(transaction, tenant, *id);
+  if (entry == nullptr) return kModules.NotFound(name);
+  return SourceOf(*entry->value.message, "");
 }
 
 }  // namespace stride::scheduler

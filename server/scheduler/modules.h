@@ -1,14 +1,13 @@
 #pragma once
 
-#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/resource_table.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/service/module_service.h"
 #include "server/wire/plan.pb.h"
@@ -22,7 +21,7 @@ namespace stride::scheduler {
 // Modules that clients registered, by name. Thread-safe, except where said.
 class Modules : public ModuleService {
  public:
-  Modules(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
+  Modules(Core* core, Scheduler* scheduler);
 
   absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request,
                                     SteadyTime deadline) override;
@@ -32,27 +31,25 @@ class Modules : public ModuleService {
   absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
   // Restores a module that an earlier daemon had.
-  void Restore(TenantTransaction& transaction, uint64_t id, const recovery::ModuleRecord& record);
+  void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::ModuleRecord& record);
+
+  int64_t Count(TenantTransaction& transaction, const TenantId& tenant) const {
+    return table_.Count(transaction, tenant);
+  }
 
   // The code of the module of this name.
   absl::StatusOr<wire::Source> Find(TenantTransaction& transaction, const TenantId& tenant,
                                     const std::string& name) const;
 
  private:
-  struct Entry {
-    std::shared_ptr<const v1::Module> module;
-    session::ControlCharge control;
-    uint64_t record = 0;  // id in the journal
+  struct Value {
+    using Message = v1::Module;
+    using Record = recovery::ModuleRecord;
+    std::shared_ptr<const v1::Module> message;
+    int64_t Cost() const;
+    bool is_kept() const { return false; }
+    void WriteTo(Record* record) const;
   };
-  // The module's record for the journal; empty without a journal.
-  recovery::ModuleRecord RecordOf(const TenantId& tenant, const std::string& id,
-                                  const v1::Module& module) const;
-  using Key = std::pair<TenantId, std::string>;
-
-  // Waits until no other call is making a module of this name. Then reserves the name and returns
-  // null, or returns the existing module (ALREADY_EXISTS unless it `may_exist`).
-  absl::StatusOr<std::shared_ptr<const v1::Module>> Reserve(const Key& key, bool may_exist,
-                                                            SteadyTime deadline);
   absl::StatusOr<v1::Module> Build(const TenantId& tenant, const v1::CreateModuleRequest& request,
                                    const wire::Source& source, const std::string& id,
                                    SteadyTime deadline);
@@ -66,8 +63,7 @@ class Modules : public ModuleService {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  PerPartition<std::map<Key, Entry>> modules_;
-  std::set<Key> creating_;  // changes in global transactions
+  ResourceTable<Value> table_;
 };
 
 }  // namespace stride::scheduler

@@ -47,6 +47,10 @@ struct EngineOptions {
   int64_t control_bytes = int64_t{1} << 30;
   int max_queued_tasks = 100000;
   int max_sessions = 10000;
+  // Clients delete functions and programs, and seldom modules, whose names are their content.
+  int max_functions = 1000;
+  int max_programs = 1000;
+  int max_modules = 10000;
   int64_t max_inline_bytes = 4 << 20;
   absl::Duration default_session_ttl = absl::Minutes(10);
   absl::Duration max_session_ttl = absl::Hours(24);

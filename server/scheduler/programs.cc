@@ -5,23 +5,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
-#include "server/base/page_size.h"
+#include "server/durable/rows.h"
 #include "server/ops/shape.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
-#include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
-#include "server/session/resource_name.h"
 
 namespace stride::scheduler {
 namespace {
 
-// Programs of one tenant.
-constexpr int64_t kMaxPrograms = 1000;
+constexpr ResourceKind kPrograms{
+    .noun = "program", .collection = "programs", .not_found = v1::ERROR_REASON_PROGRAM_NOT_FOUND};
 constexpr size_t kMaxProgramBytes = 1 << 20;
 // Plans of one program. A client with more shapes than this plans again now and then.
 constexpr size_t kMaxPlans = 32;
@@ -42,10 +40,6 @@ int64_t CostOf(const v1::Program& program, const v1::Program& whole) {
 int64_t PlanCostOf(const v1::Program& whole) {
   return ops::NumOperations(whole) * session::kPlannedOperationControlBytes +
          3 * static_cast<int64_t>(whole.ByteSizeLong());
-}
-
-absl::Status Unknown(std::string_view type, const std::string& name) {
-  return NotFound(v1::ERROR_REASON_PROGRAM_NOT_FOUND, type, name);
 }
 
 // The key of a plan: the layouts of its inputs.
@@ -87,15 +81,43 @@ void Describe(const Programs::Ready& ready, v1::CreateProgramResponse* response)
 
 }  // namespace
 
+Programs::Programs(Core* core, const Functions* functions, FindModule find_module)
+    : core_(core),
+      functions_(functions),
+      find_module_(std::move(find_module)),
+      table_(core, kPrograms, &identity::Quota::programs, recovery::Kind::kProgram,
+             durable::DefinitionRow::kProgram,
+             [this](GlobalTransaction& transaction, const recovery::ProgramRecord& record) {
+               return ReadRecord(transaction, record);
+             }) {}
+
+int64_t Programs::Value::Cost() const {
+  return CostOf(*message, *whole) + static_cast<int64_t>(plans.size()) * PlanCostOf(*whole);
+}
+
+void Programs::Value::WriteTo(recovery::ProgramRecord* record) const {
+  message->SerializeToString(record->mutable_program());
+  if (whole != message) whole->SerializeToString(record->mutable_whole());
+}
+
+std::optional<Programs::Value> Programs::ReadRecord(GlobalTransaction& transaction,
+                                                    const recovery::ProgramRecord& record) const {
+  v1::Program program, whole;
+  const bool calls = !record.whole().empty();
+  if (!program.ParseFromString(record.program()) || !ops::CheckProgram(program).ok() ||
+      !whole.ParseFromString(calls ? record.whole() : record.program()))
+    return std::nullopt;
+  Value value{.message = std::make_shared<const v1::Program>(std::move(program))};
+  value.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : value.message;
+  value.of_session = IsOfSession(transaction, TenantId{record.tenant()}, record.id());
+  return value;
+}
+
 absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     const TenantId& tenant, const v1::CreateProgramRequest& request) {
-  auto owner = session::ParseParent(request.parent(), tenant, "parent");
-  if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
-  if (!session::IsResourceId(request.program_id())) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "program_id",
-                        "must match [a-zA-Z0-9][a-zA-Z0-9._-]{0,254}");
-  }
+  if (absl::Status status = kPrograms.CheckParent(request.parent(), tenant); !status.ok())
+    return status;
+  if (absl::Status status = kPrograms.CheckId(request.program_id()); !status.ok()) return status;
   if (request.program().ByteSizeLong() > kMaxProgramBytes) {
     return InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "program",
                         absl::StrCat("at most ", kMaxProgramBytes, " bytes, not ",
@@ -109,90 +131,61 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     if (!declared.ok()) return PrefixField(declared.status(), "program.");
     inputs = *std::move(declared);
   }
-  const Key key{tenant, request.program_id()};
-  v1::CreateProgramResponse response;
-  Entry entry;
   v1::Program given = request.program();
   given.clear_omitted();
-  given.set_name(absl::StrCat("tenants/", tenant.value, "/programs/", key.second));
+  given.set_name(kPrograms.NameOf(tenant, request.program_id()));
   SetTimestamp(core_->Now(), given.mutable_create_time());
-  entry.program = std::make_shared<const v1::Program>(std::move(given));
+  Value value{.message = std::make_shared<const v1::Program>(std::move(given))};
+  // Another call that makes this program plans for a moment, without a wait.
+  auto reservation =
+      table_.Reserve(tenant, request.program_id(), CostOf(*value.message, *value.message),
+                     SteadyTime::InfiniteFuture());
+  if (!reservation.ok()) return reservation.status();
   absl::StatusOr<Draft> draft = Draft{};
   {
     TenantTransaction transaction(*core_, tenant);
-    if (absl::Status status = CheckRoom(transaction, key); !status.ok()) return status;
-    auto whole = Inlined(transaction, tenant, entry.program);
+    auto whole = Inlined(transaction, tenant, value.message);
     if (!whole.ok()) return PrefixField(whole.status(), "program.");
-    entry.whole = *std::move(whole);
-    int64_t cost = CostOf(*entry.program, *entry.whole);
-    if (DeclaresInputs(request.program())) cost += PlanCostOf(*entry.whole);
-    auto charge = core_->accounts->ControlOf(tenant)->Take(cost);
-    if (!charge.ok()) return charge.status();
-    entry.control = *std::move(charge);
-    draft = DraftOf(transaction, tenant, entry.whole, std::move(inputs));
+    value.whole = *std::move(whole);
+    int64_t cost = CostOf(*value.message, *value.whole);
+    if (DeclaresInputs(request.program())) cost += PlanCostOf(*value.whole);
+    session::ControlCharge& control = reservation->control();
+    if (absl::Status status = control.Grow(cost - control.bytes()); !status.ok()) return status;
+    draft = DraftOf(transaction, tenant, value.whole, std::move(inputs));
     if (!draft.ok()) return PrefixField(draft.status(), "program.");
   }
+  v1::CreateProgramResponse response;
   if (DeclaresInputs(request.program())) {
     auto ready = MakePlan(*draft);
     if (!ready.ok()) return PrefixField(ready.status(), "program.");
     Describe(*ready, &response);
-    const size_t bytes = response.ByteSizeLong() + entry.program->ByteSizeLong();
+    const size_t bytes = response.ByteSizeLong() + value.message->ByteSizeLong();
     if (bytes > kMaxAnswerBytes) {
       return InvalidField(
           v1::ERROR_REASON_SIZE_LIMIT, "program.outputs",
           absl::StrCat("the description of the results does not fit an answer. Bytes: ", bytes,
                        ", limit: ", kMaxAnswerBytes, "; declare no inputs, or fewer results"));
     }
-    entry.plans[KindOf(draft->inputs)] = *std::move(ready);
+    value.plans[KindOf(draft->inputs)] = *std::move(ready);
   }
-  const std::shared_ptr<const v1::Program> program = entry.program;
-  uint64_t number = 0;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    if (absl::Status status = CheckRoom(transaction, key); !status.ok()) return status;
-    entry.record = core_->recorder->NewId();
-    entry.of_session = IsOfSession(transaction, key);
-    if (core_->durability != nullptr && !entry.of_session) {
-      entry.durable = core_->durability->Defined(transaction, durable::DefinitionRow::kProgram,
-                                                 RecordOf(key, entry), &number);
-    }
-    Save(transaction, key, entry);
-    programs_.Of(transaction, tenant)[key] = std::move(entry);
-  }
-  *response.mutable_program() = *program;
-  if (number != 0) core_->durability->Await(number);
+  *response.mutable_program() = *value.message;
+  table_.Add(*std::move(reservation), std::move(value),
+             [&](TenantTransaction& transaction, Value& made) {
+               made.of_session = IsOfSession(transaction, tenant, request.program_id());
+             });
   return response;
-}
-
-absl::Status Programs::CheckRoom(TenantTransaction& transaction, const Key& key) const {
-  const auto& programs = programs_.Of(transaction, key.first);
-  if (programs.count(key) > 0) {
-    return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                     absl::StrCat("the program exists already: ", key.second),
-                     {{"name", key.second}});
-  }
-  int64_t used = 0;
-  for (auto it = programs.lower_bound({key.first, ""});
-       it != programs.end() && it->first.first == key.first; ++it)
-    ++used;
-  if (used < kMaxPrograms) return absl::OkStatus();
-  return QuotaExceeded(v1::ERROR_REASON_QUOTA, key.first.value,
-                       "the tenant has as many programs as it may; delete some",
-                       {.quota = "programs", .limit = kMaxPrograms, .used = used, .asked = 1},
-                       absl::Seconds(60));
 }
 
 absl::StatusOr<std::shared_ptr<const v1::Program>> Programs::Inlined(
     TenantTransaction& transaction, const TenantId& tenant,
     const std::shared_ptr<const v1::Program>& program) const {
   if (!ops::CallsPrograms(*program)) return program;
-  const auto& programs = programs_.Of(transaction, tenant);
   auto find = [&](const std::string& name) -> absl::StatusOr<const v1::Program*> {
-    auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
-    if (!parsed.ok()) return parsed.status();
-    auto it = programs.find({tenant, parsed->id});
-    if (it == programs.end() || parsed->tenant != tenant.value) return Unknown("program", name);
-    return it->second.whole.get();
+    const auto id = kPrograms.IdOf(name, tenant, "program_call.program");
+    if (!id.ok()) return id.status();
+    const auto* entry = table_.Find(transaction, tenant, *id);
+    if (entry == nullptr) return kPrograms.NotFound(name);
+    return entry->value.whole.get();
   };
   auto whole = ops::InlinePrograms(*program, find);
   if (!whole.ok()) return whole.status();
@@ -263,168 +256,82 @@ absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::Progr
 absl::StatusOr<Programs::Ready> Programs::Find(TenantTransaction& transaction,
                                                const TenantId& tenant, const std::string& name,
                                                const std::vector<ArrayInfo>& inputs, Draft* draft) {
-  auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
-  if (!parsed.ok()) return parsed.status();
-  auto& programs = programs_.Of(transaction, tenant);
-  auto it = programs.find({tenant, parsed->id});
-  if (it == programs.end() || parsed->tenant != tenant.value) return Unknown("program", name);
-  const Entry& entry = it->second;
-  if (inputs.size() != static_cast<size_t>(entry.whole->inputs_size())) {
+  const auto id = kPrograms.IdOf(name, tenant, "program_call.program");
+  if (!id.ok()) return id.status();
+  const auto* entry = table_.Find(transaction, tenant, *id);
+  if (entry == nullptr) return kPrograms.NotFound(name);
+  const Value& program = entry->value;
+  if (inputs.size() != static_cast<size_t>(program.whole->inputs_size())) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "program_call.inputs",
-                        absl::StrCat("the program has ", entry.whole->inputs_size(),
+                        absl::StrCat("the program has ", program.whole->inputs_size(),
                                      " inputs, not ", inputs.size()));
   }
-  auto known = entry.plans.find(KindOf(inputs));
-  if (known != entry.plans.end()) return known->second;
-  auto made = DraftOf(transaction, tenant, entry.whole, inputs);
+  auto known = program.plans.find(KindOf(inputs));
+  if (known != program.plans.end()) return known->second;
+  auto made = DraftOf(transaction, tenant, program.whole, inputs);
   if (!made.ok()) return PrefixField(made.status(), "program_call.program.");
   *draft = *std::move(made);
-  return Ready{.program = entry.whole};
+  return Ready{.program = program.whole};
 }
 
 void Programs::Keep(TenantTransaction& transaction, const TenantId& tenant, const std::string& name,
                     const Draft& draft, const Ready& ready) {
-  auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
-  if (!parsed.ok()) return;
-  auto& programs = programs_.Of(transaction, tenant);
-  auto it = programs.find({tenant, parsed->id});
-  if (it == programs.end() || it->second.whole != draft.program)
-    return;  // deleted or replaced since
-  std::map<std::string, Ready>& plans = it->second.plans;
-  const int64_t cost = PlanCostOf(*it->second.whole);
+  const auto id = kPrograms.IdOf(name, tenant, "program_call.program");
+  auto* entry = id.ok() ? table_.Find(transaction, tenant, *id) : nullptr;
+  if (entry == nullptr || entry->value.whole != draft.program) return;  // deleted or replaced since
+  std::map<std::string, Ready>& plans = entry->value.plans;
   if (plans.size() >= kMaxPlans) {
-    it->second.control.Set(it->second.control.bytes() - cost * static_cast<int64_t>(plans.size()));
     plans.clear();
+    entry->control.Set(entry->value.Cost());
   }
   std::string kind = KindOf(draft.inputs);
   if (plans.count(kind) > 0) return;
   // Without the room the next call plans again.
-  if (it->second.control.Grow(cost).ok()) plans[std::move(kind)] = ready;
+  if (entry->control.Grow(PlanCostOf(*entry->value.whole)).ok()) plans[std::move(kind)] = ready;
 }
 
-bool Programs::IsOfSession(TenantTransaction& transaction, const Key& key) const {
-  const size_t dot = key.second.find('.');
+bool Programs::IsOfSession(TenantTransaction& transaction, const TenantId& tenant,
+                           const std::string& id) const {
+  const size_t dot = id.find('.');
   if (dot == std::string::npos) return false;
-  return core_->catalogue
-      .FindSession(transaction, key.first, key.second.substr(0, dot), core_->Now())
-      .ok();
+  return core_->catalogue.FindSession(transaction, tenant, id.substr(0, dot), core_->Now()).ok();
 }
 
 void Programs::Removed(GlobalTransaction& transaction, session::Session& session) {
-  const std::string prefix = absl::StrCat(session.id, ".");
-  auto& programs = programs_.Of(transaction, session.tenant);
-  auto it = programs.lower_bound({session.tenant, prefix});
-  while (it != programs.end() && it->first.first == session.tenant &&
-         it->first.second.compare(0, prefix.size(), prefix) == 0) {
-    if (it->second.of_session)
-      core_->recorder->Erase(transaction, session.tenant, recovery::Kind::kProgram,
-                             it->second.record);
-    it = it->second.of_session ? programs.erase(it) : std::next(it);
-  }
-}
-
-void Programs::Save(TenantTransaction& transaction, const Key& key, const Entry& entry) {
-  if (!core_->recorder->on()) return;
-  core_->recorder->Set(transaction, key.first, recovery::Kind::kProgram, entry.record,
-                       RecordOf(key, entry));
-}
-
-recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
-  recovery::ProgramRecord record;
-  record.set_tenant(key.first.value);
-  record.set_id(key.second);
-  entry.program->SerializeToString(record.mutable_program());
-  if (entry.whole != entry.program) entry.whole->SerializeToString(record.mutable_whole());
-  record.set_durable(entry.durable);
-  return record;
-}
-
-void Programs::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
-                               const std::string& bytes) {
-  recovery::ProgramRecord record;
-  if (!record.ParseFromString(bytes)) return;
-  record.set_durable(row);
-  Restore(transaction, core_->recorder->NewId(), record);
-  const Key key{TenantId{record.tenant()}, record.id()};
-  auto& programs = programs_.Of(transaction, key.first);
-  if (auto it = programs.find(key); it != programs.end()) Save(transaction, key, it->second);
+  table_.EraseIf(transaction, session.tenant, absl::StrCat(session.id, "."),
+                 [](const Value& value) { return value.of_session; });
 }
 
 void Programs::Restore(GlobalTransaction& transaction, uint64_t id,
                        const recovery::ProgramRecord& record) {
-  v1::Program program, whole;
-  const bool calls = !record.whole().empty();
-  if (!program.ParseFromString(record.program()) || !ops::CheckProgram(program).ok() ||
-      !whole.ParseFromString(calls ? record.whole() : record.program())) {
-    core_->options.log(
-        absl::StrCat("a program that this version does not know was dropped: ", record.id()));
-    return;
-  }
-  const Key key{TenantId{record.tenant()}, record.id()};
-  Entry& entry = programs_.Of(transaction, key.first)[key];
-  entry.record = id;
-  entry.of_session = IsOfSession(transaction, key);
-  entry.durable = record.durable();
-  if (core_->durability != nullptr)
-    core_->durability->RestoredDefinition(transaction, entry.durable);
-  entry.program = std::make_shared<const v1::Program>(std::move(program));
-  entry.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : entry.program;
-  entry.control = core_->accounts->ControlOf(key.first)->Hold(CostOf(*entry.program, *entry.whole));
+  table_.Restore(transaction, id, record);
+}
+
+void Programs::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
+                               const std::string& record) {
+  table_.RestoreFromDisk(transaction, row, record);
 }
 
 absl::StatusOr<v1::Program> Programs::Get(const TenantId& tenant, const std::string& name) {
-  auto parsed = session::ParseTenantResource(name, "programs", "name");
-  if (!parsed.ok()) return parsed.status();
-  std::shared_ptr<const v1::Program> program;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    const auto& programs = programs_.Of(transaction, tenant);
-    auto it = programs.find({tenant, parsed->id});
-    if (it != programs.end() && parsed->tenant == tenant.value) program = it->second.program;
-  }
-  if (program == nullptr) return Unknown("program", name);
-  return *program;
+  const auto program = table_.Get(tenant, name);
+  if (!program.ok()) return program.status();
+  return **program;
 }
 
 absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
                                                         const v1::ListProgramsRequest& request) {
-  auto owner = session::ParseParent(request.parent(), tenant, "parent");
-  if (!owner.ok()) return owner.status();
-  if (*owner != tenant.value) return Unknown("tenant", absl::StrCat("tenants/", *owner));
-  auto page_size = PageSize(request.page_size());
-  if (!page_size.ok()) return page_size.status();
-  std::vector<std::pair<std::string, std::shared_ptr<const v1::Program>>> found;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    found = EntriesAfter(programs_.Of(transaction, tenant), tenant, request.page_token(),
-                         *page_size, [](const Entry& entry) { return entry.program; });
-  }
   v1::ListProgramsResponse response;
-  WritePage(
-      found, *page_size,
-      [](const auto& program, v1::Program* listed) {
-        OmittedInProgramLists().CopyWithout(*program, listed);
-      },
-      response.mutable_programs(), response.mutable_next_page_token());
+  auto write = [](const v1::Program& program, v1::Program* listed) {
+    OmittedInProgramLists().CopyWithout(program, listed);
+  };
+  absl::Status status = table_.List(tenant, request, write, response.mutable_programs(),
+                                    response.mutable_next_page_token());
+  if (!status.ok()) return status;
   return response;
 }
 
 absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
-  auto parsed = session::ParseTenantResource(name, "programs", "name");
-  if (!parsed.ok()) return parsed.status();
-  uint64_t number = 0;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    auto& programs = programs_.Of(transaction, tenant);
-    auto it = programs.find({tenant, parsed->id});
-    if (parsed->tenant != tenant.value || it == programs.end()) return Unknown("program", name);
-    core_->recorder->Erase(transaction, tenant, recovery::Kind::kProgram, it->second.record);
-    if (core_->durability != nullptr)
-      number = core_->durability->Undefined(transaction, it->second.durable);
-    programs.erase(it);
-  }
-  if (number != 0) core_->durability->Await(number);
-  return absl::OkStatus();
+  return table_.Delete(tenant, name);
 }
 
 }  // namespace stride::scheduler

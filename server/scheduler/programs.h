@@ -3,7 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +15,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
+#include "server/scheduler/resource_table.h"
 #include "server/scheduler/service/program_service.h"
 
 namespace stride::recovery {
@@ -34,8 +35,7 @@ class Programs : public ProgramService, public session::Catalogue::Observer {
   using FindModule = std::function<absl::StatusOr<wire::Source>(TenantTransaction&, const TenantId&,
                                                                 const std::string&)>;
 
-  Programs(Core* core, const Functions* functions, FindModule find_module)
-      : core_(core), functions_(functions), find_module_(std::move(find_module)) {}
+  Programs(Core* core, const Functions* functions, FindModule find_module);
 
   absl::StatusOr<v1::CreateProgramResponse> Create(
       const TenantId& tenant, const v1::CreateProgramRequest& request) override;
@@ -49,6 +49,10 @@ class Programs : public ProgramService, public session::Catalogue::Observer {
   void Removed(GlobalTransaction& transaction, session::Session& session) override;
   void Added(TenantTransaction&, const std::shared_ptr<session::Array>&) override {}
   void Removed(TenantTransaction&, session::Array&) override {}
+
+  int64_t Count(TenantTransaction& transaction, const TenantId& tenant) const {
+    return table_.Count(transaction, tenant);
+  }
 
   // Restores a program that an earlier daemon had.
   void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::ProgramRecord& record);
@@ -86,20 +90,23 @@ class Programs : public ProgramService, public session::Catalogue::Observer {
             const Draft& draft, const Ready& ready);
 
  private:
-  using Key = std::pair<TenantId, std::string>;
-  struct Entry {
-    std::shared_ptr<const v1::Program> program;  // as its client gave it
+  struct Value {
+    using Message = v1::Program;
+    using Record = recovery::ProgramRecord;
+    std::shared_ptr<const v1::Program> message;  // as its client gave it
     // Without calls of other programs: what is planned. The same where there are none.
     std::shared_ptr<const v1::Program> whole;
     std::map<std::string, Ready> plans;  // by the inputs' descriptions
-    session::ControlCharge control;      // with its plans
-    uint64_t record = 0;                 // id in the journal
-    uint64_t durable = 0;                // its row on disk; 0: it is not kept there
     bool of_session = false;
+    int64_t Cost() const;
+    bool is_kept() const { return !of_session; }
+    void WriteTo(Record* record) const;
   };
+  std::optional<Value> ReadRecord(GlobalTransaction& transaction,
+                                  const recovery::ProgramRecord& record) const;
   absl::StatusOr<Ready> ReadyOf(const Draft& draft, ops::ProgramPlan plan);
-  static recovery::ProgramRecord RecordOf(const Key& key, const Entry& entry);
-  bool IsOfSession(TenantTransaction& transaction, const Key& key) const;
+  bool IsOfSession(TenantTransaction& transaction, const TenantId& tenant,
+                   const std::string& id) const;
   absl::StatusOr<Draft> DraftOf(TenantTransaction& transaction, const TenantId& tenant,
                                 std::shared_ptr<const v1::Program> program,
                                 std::vector<ArrayInfo> inputs) const;
@@ -107,13 +114,11 @@ class Programs : public ProgramService, public session::Catalogue::Observer {
   absl::StatusOr<std::shared_ptr<const v1::Program>> Inlined(
       TenantTransaction& transaction, const TenantId& tenant,
       const std::shared_ptr<const v1::Program>& program) const;
-  absl::Status CheckRoom(TenantTransaction& transaction, const Key& key) const;
-  void Save(TenantTransaction& transaction, const Key& key, const Entry& entry);
 
   Core* const core_;
   const Functions* const functions_;
   const FindModule find_module_;
-  PerPartition<std::map<Key, Entry>> programs_;
+  ResourceTable<Value> table_;
 };
 
 }  // namespace stride::scheduler

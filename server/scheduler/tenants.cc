@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "server/scheduler/functions.h"
+#include "server/scheduler/modules.h"
+#include "server/scheduler/programs.h"
+
 namespace stride::scheduler {
 
 v1::Usage Tenants::GetUsage(const TenantId& tenant) {
@@ -20,6 +24,9 @@ v1::Usage Tenants::GetUsage(const TenantId& tenant) {
   int64_t sessions =
       core_->catalogue.NumSessions(transaction, tenant) - core_->accounts->live_jobs(tenant);
   add("sessions", std::max<int64_t>(0, sessions), quota.sessions);
+  add("functions", functions_->Count(transaction, tenant), quota.functions);
+  add("modules", modules_->Count(transaction, tenant), quota.modules);
+  add("programs", programs_->Count(transaction, tenant), quota.programs);
   add("region-bytes", regions_->bytes(tenant), quota.region_bytes);
   return usage;
 }

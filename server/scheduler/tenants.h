@@ -8,12 +8,22 @@
 
 namespace stride::scheduler {
 
-// The usage of each tenant, from its accounts, the scheduler and the regions. Thread-safe.
+class Functions;
+class Modules;
+class Programs;
+
+// The usage of each tenant, from its accounts, the scheduler and its resources. Thread-safe.
 class Tenants : public TenantService {
  public:
-  // All must outlive it.
-  Tenants(Core* core, Scheduler* scheduler, const Regions* regions)
-      : core_(core), scheduler_(scheduler), regions_(regions) {}
+  // All must outlive it, and may be constructed after it.
+  Tenants(Core* core, Scheduler* scheduler, const Regions* regions, const Functions* functions,
+          const Modules* modules, const Programs* programs)
+      : core_(core),
+        scheduler_(scheduler),
+        regions_(regions),
+        functions_(functions),
+        modules_(modules),
+        programs_(programs) {}
 
   v1::Usage GetUsage(const TenantId& tenant) override;
 
@@ -21,6 +31,9 @@ class Tenants : public TenantService {
   Core* const core_;
   Scheduler* const scheduler_;
   const Regions* const regions_;
+  const Functions* const functions_;
+  const Modules* const modules_;
+  const Programs* const programs_;
 };
 
 }  // namespace stride::scheduler

@@ -8,10 +8,6 @@
 namespace stride::scheduler {
 namespace {
 
-bool IsUsed(const Core& core, int partition) {
-  return (core.used_stripes.load(std::memory_order_acquire) & StripeBit(partition)) != 0;
-}
-
 #ifndef NDEBUG
 thread_local bool has_transaction = false;
 #endif
@@ -31,18 +27,10 @@ void NoteEnd() {
 
 }  // namespace
 
-TenantTransaction::TenantTransaction(Core& core, int partition) ABSL_NO_THREAD_SAFETY_ANALYSIS
-    : core_(core),
-      partition_(partition),
-      taken_(StripeBit(partition)) {
+TenantTransaction::TenantTransaction(Core& core, int partition)
+    : core_(core), partition_(partition), taken_(StripeBit(partition)) {
   NoteBegin();
-  if (!IsUsed(core, partition)) {
-    // A global transaction has the partitions that were in use when it began.
-    core.mutex.Lock();
-    core.used_stripes.fetch_or(StripeBit(partition), std::memory_order_release);
-    core.mutex.Unlock();
-  }
-  core.stripes[partition].mutex.Lock();
+  core.partitions.Lock(partition);
 }
 
 TenantTransaction::TenantTransaction(Core& core, int partition, std::adopt_lock_t)
@@ -50,11 +38,9 @@ TenantTransaction::TenantTransaction(Core& core, int partition, std::adopt_lock_
   NoteBegin();
 }
 
-std::optional<TenantTransaction> TenantTransaction::IfFree(Core& core, const TenantId& tenant)
-    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+std::optional<TenantTransaction> TenantTransaction::IfFree(Core& core, const TenantId& tenant) {
   const int partition = StripeOf(tenant);
-  // A partition that is not in use yet, as after a restart, would have to be added, which may wait.
-  if (!IsUsed(core, partition) || !core.stripes[partition].mutex.TryLock()) return std::nullopt;
+  if (!core.partitions.TryLock(partition)) return std::nullopt;
   return std::optional<TenantTransaction>(std::in_place, core, partition, std::adopt_lock);
 }
 
@@ -67,20 +53,17 @@ uint64_t TenantTransaction::buffer_partitions() const {
   return is_global() ? core_.reclaimer->used_stripes() : taken_;
 }
 
-// All partitions that are in use, and so all that can be.
-void TenantTransaction::TakeAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+void TenantTransaction::TakeAll() {
   NoteBegin();
-  taken_ = core_.used_stripes.load(std::memory_order_relaxed);
-  ForEachBit(taken_, [&](int partition)
-                         ABSL_NO_THREAD_SAFETY_ANALYSIS { core_.stripes[partition].mutex.Lock(); });
+  taken_ = core_.partitions.LockUsed();
   core_.reclaimer->LevelUses();
 }
 
-void TenantTransaction::End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+void TenantTransaction::End() {
   if (!work_.empty()) core_.settle(*this);
   core_.recorder->Commit(*this);
   // Or a global transaction would not wait for this one.
-  assert((taken_ & ~core_.used_stripes.load(std::memory_order_relaxed)) == 0);
+  assert((taken_ & ~core_.partitions.used()) == 0);
   for (const DeviceChange& change : device_changes_)
     change.AddTo(core_.device_accounts[change.device]);
   device_changes_.clear();
@@ -89,10 +72,8 @@ void TenantTransaction::End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   } else {
     core_.reclaimer->EndUses(partition_);
   }
-  ForEachBit(std::exchange(taken_, 0), [&](int partition) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    core_.stripes[partition].mutex.Unlock();
-  });
-  if (is_global()) core_.mutex.Unlock();
+  core_.partitions.Unlock(std::exchange(taken_, 0));
+  if (is_global()) core_.partitions.UnlockCommon();
   NoteEnd();
 }
 
@@ -105,19 +86,16 @@ void TenantTransaction::RunDeferred() {
   for (auto& function : deferred) function();
 }
 
-GlobalTransaction::GlobalTransaction(Core& core) ABSL_NO_THREAD_SAFETY_ANALYSIS
-    : TenantTransaction(core) {
-  core.mutex.Lock();
+GlobalTransaction::GlobalTransaction(Core& core) : TenantTransaction(core) {
+  core.partitions.LockCommon();
   TakeAll();
 }
 
-bool GlobalTransaction::Await(const absl::Condition& condition,
-                              SteadyTime deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+bool GlobalTransaction::Await(const absl::Condition& condition, SteadyTime deadline) {
   if (condition.Eval()) return true;
   End();
   RunDeferred();
-  core_.mutex.Lock();
-  const bool holds = stride::Await(core_.mutex.base(), condition, deadline);
+  const bool holds = core_.partitions.AwaitCommon(condition, deadline);
   TakeAll();
   return holds;
 }

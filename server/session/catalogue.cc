@@ -34,9 +34,9 @@ absl::Status Taken(const std::string& name) {
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(
     scheduler::GlobalTransaction& transaction, const TenantId& tenant, const std::string& id,
     absl::Duration ttl, SteadyTime now, int max_sessions) {
-  auto key = std::make_pair(tenant, id);
-  if (sessions_.count(key) > 0) return Taken(SessionName(id));
-  int count = NumSessions(transaction, tenant);
+  auto& sessions = partitions_.Of(transaction, tenant).sessions;
+  if (sessions.Find(tenant, id) != nullptr) return Taken(SessionName(id));
+  const int64_t count = sessions.Count(tenant);
   if (count >= max_sessions) {
     return QuotaExceeded(
         v1::ERROR_REASON_QUOTA, tenant.value, "too many open sessions; delete some",
@@ -52,7 +52,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(
   session->create_time = now;
   session->ttl = ttl;
   session->expire_time = now + ttl;
-  sessions_[key] = session;
+  sessions.Set(tenant, id, session);
   for (Observer* observer : observers_) observer->Added(transaction, *session);
   return session;
 }
@@ -62,13 +62,12 @@ void Catalogue::Restore(scheduler::GlobalTransaction& transaction,
   session->name = std::make_shared<const std::string>(SessionName(session->id));
   session->control = accounts_->ControlOf(session->tenant)->Hold(kSessionControlBytes);
   for (Observer* observer : observers_) observer->Added(transaction, *session);
-  std::pair<TenantId, std::string> key(session->tenant, session->id);
-  sessions_[key] = std::move(session);
+  partitions_.Of(transaction, session->tenant).sessions.Set(session->tenant, session->id, session);
 }
 
 void Catalogue::Close(scheduler::TenantTransaction& transaction, Session& session) {
   session.closed = true;
-  std::shared_ptr<Session>& latest = latest_[StripeOf(session.tenant)];
+  std::shared_ptr<Session>& latest = partitions_.Of(transaction, session.tenant).latest;
   if (latest.get() == &session) latest = nullptr;
 }
 
@@ -91,11 +90,7 @@ void Catalogue::TellRemoved(scheduler::TenantTransaction& transaction, Array& ar
 
 int Catalogue::NumSessions(scheduler::TenantTransaction& transaction,
                            const TenantId& tenant) const {
-  int count = 0;
-  for (auto it = sessions_.lower_bound({tenant, ""});
-       it != sessions_.end() && it->first.first == tenant; ++it)
-    ++count;
-  return count;
+  return static_cast<int>(partitions_.Of(transaction, tenant).sessions.Count(tenant));
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(
@@ -121,23 +116,25 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(
 
 const std::shared_ptr<Session>& Catalogue::Lookup(scheduler::TenantTransaction& transaction,
                                                   const TenantId& tenant, std::string_view id) {
-  std::shared_ptr<Session>& latest = latest_[StripeOf(tenant)];
+  auto& [sessions, latest] = partitions_.Of(transaction, tenant);
   const bool again = latest != nullptr && latest->id == id && latest->tenant == tenant;
   if (!again) {
-    auto it = sessions_.find(KeyView(tenant, id));
-    latest = it != sessions_.end() && !it->second->closed ? it->second : nullptr;
+    const std::shared_ptr<Session>* const found = sessions.Find(tenant, id);
+    latest = found != nullptr && !(*found)->closed ? *found : nullptr;
   }
   return latest;
 }
 
 void Catalogue::DeleteSession(scheduler::GlobalTransaction& transaction, const TenantId& tenant,
                               const std::string& id) {
-  auto it = sessions_.find(KeyView(tenant, id));
-  if (it == sessions_.end()) return;
-  Close(transaction, *it->second);
-  for (auto& [handle, array] : it->second->arrays) TellRemoved(transaction, *array);
-  for (Observer* observer : observers_) observer->Removed(transaction, *it->second);
-  sessions_.erase(it);
+  auto& sessions = partitions_.Of(transaction, tenant).sessions;
+  const std::shared_ptr<Session>* const found = sessions.Find(tenant, id);
+  if (found == nullptr) return;
+  const std::shared_ptr<Session> session = *found;
+  Close(transaction, *session);
+  for (auto& [handle, array] : session->arrays) TellRemoved(transaction, *array);
+  for (Observer* observer : observers_) observer->Removed(transaction, *session);
+  sessions.Erase(tenant, id);
 }
 
 void Catalogue::ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session,
@@ -151,10 +148,12 @@ void Catalogue::ReleaseHandle(scheduler::TenantTransaction& transaction, Session
 std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(
     scheduler::GlobalTransaction& transaction, SteadyTime now) {
   std::vector<std::shared_ptr<Session>> expired;
-  for (const auto& [key, session] : sessions_) {
-    if (session->num_pins > 0 || session->expire_time > now || session->closed) continue;
-    Close(transaction, *session);
-    expired.push_back(session);
+  for (const Partition& partition : partitions_.All(transaction)) {
+    partition.sessions.ForEach([&](const std::string&, const std::shared_ptr<Session>& session) {
+      if (session->num_pins > 0 || session->expire_time > now || session->closed) return;
+      Close(transaction, *session);
+      expired.push_back(session);
+    });
   }
   return expired;
 }
@@ -183,8 +182,8 @@ bool Catalogue::Has(scheduler::TenantTransaction& transaction, const TenantId& t
                     const ArrayName& name) const {
   if (name.session.empty())
     return name.tenant == tenant.value && named_.count(KeyView(tenant, name.id)) > 0;
-  auto session = sessions_.find(KeyView(tenant, name.session));
-  return session != sessions_.end() && session->second->arrays.count(name.handle) > 0;
+  const auto* session = partitions_.Of(transaction, tenant).sessions.Find(tenant, name.session);
+  return session != nullptr && (*session)->arrays.count(name.handle) > 0;
 }
 
 void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
@@ -253,7 +252,8 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(
   if (!array.ok()) return array.status();
   TellRemoved(transaction, **array);
   if (!name.session.empty()) {
-    sessions_.find(KeyView(tenant, name.session))->second->arrays.erase(name.handle);
+    (*partitions_.Of(transaction, tenant).sessions.Find(tenant, name.session))
+        ->arrays.erase(name.handle);
   } else {
     named_.erase({tenant, name.id});
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,17 +15,13 @@
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/base/stripe.h"
 #include "server/session/array.h"
 #include "server/session/control_account.h"
 #include "server/session/printed_output.h"
 #include "server/session/resource_name.h"
 #include "server/session/tenant_accounts.h"
-
-namespace stride::scheduler {
-class GlobalTransaction;
-class TenantTransaction;
-}  // namespace stride::scheduler
+#include "server/tenant/resource_map.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::session {
 
@@ -151,7 +146,6 @@ class Catalogue {
   using KeyView = std::pair<const TenantId&, std::string_view>;
   template <typename T>
   using ByKey = std::map<Key, std::shared_ptr<T>, KeyLess>;
-  using SessionMap = ByKey<Session>;
   void Close(scheduler::TenantTransaction& transaction, Session& session);
   // Null: there is none, or it is closed.
   const std::shared_ptr<Session>& Lookup(scheduler::TenantTransaction& transaction,
@@ -161,11 +155,13 @@ class Catalogue {
 
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
-  SessionMap sessions_;
-  // The session found last, by partition, since most lookups repeat it. Null: none, or it was
-  // removed.
-  std::array<std::shared_ptr<Session>, kNumStripes> latest_;
-  ByKey<Array> named_;
+  struct Partition {
+    scheduler::ResourceMap<std::shared_ptr<Session>> sessions;
+    // The session found last, since most lookups repeat it. Null: none, or it was removed.
+    std::shared_ptr<Session> latest;
+  };
+  scheduler::PerPartition<Partition> partitions_;
+  ByKey<Array> named_;  // changes in global transactions
   Key next_looked_at_;  // named array from which the next TakeExpiredArrays resumes
 };
 

@@ -104,10 +104,12 @@ TenantAccounts::Account& TenantAccounts::AccountOf(Part& part, const TenantId& t
 identity::Quota TenantAccounts::Effective(const Part& part, const TenantId& tenant) const {
   auto it = part.quotas->own.find(tenant);
   identity::Quota quota = it == part.quotas->own.end() ? part.quotas->others : it->second;
-  for (auto member : {&identity::Quota::array_bytes, &identity::Quota::inline_bytes,
-                      &identity::Quota::control_bytes, &identity::Quota::operations,
-                      &identity::Quota::jobs, &identity::Quota::sessions,
-                      &identity::Quota::upload_bytes_per_second, &identity::Quota::region_bytes}) {
+  for (auto member :
+       {&identity::Quota::array_bytes, &identity::Quota::inline_bytes,
+        &identity::Quota::control_bytes, &identity::Quota::operations, &identity::Quota::jobs,
+        &identity::Quota::sessions, &identity::Quota::functions, &identity::Quota::modules,
+        &identity::Quota::programs, &identity::Quota::upload_bytes_per_second,
+        &identity::Quota::region_bytes}) {
     if (!(quota.*member).has_value()) quota.*member = defaults_.*member;
   }
   return quota;

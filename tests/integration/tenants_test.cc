@@ -274,6 +274,43 @@ TEST_F(TokenTest, QuotasHoldAndChangeAtOnce) {
   EXPECT_TRUE(Eventually([&] { return client.Put(big, {500000}).ok(); }));
 }
 
+TEST_F(TokenTest, NumberOfModulesIsBoundedAcrossRestarts) {
+  auto tenants = [&](const std::string& quotas) {
+    return "[tenant a]\n" + HashLine(a_) + quotas + "[tenant b]\n" + HashLine(b_);
+  };
+  Start(tenants("modules = 2\n"), {"--supervise"});
+  auto create = [&](const std::string& token, const std::string& id) {
+    auto client = Must(Connect(token));
+    return client.CreateModule({.code = "extern \"C\" __global__ void nothing() {}", .id = id});
+  };
+  auto used = [&] {
+    for (const QuotaUsage& quota : Must(Must(Connect(a_)).GetUsage()).quotas) {
+      if (quota.name == "modules") return quota.used;
+    }
+    return int64_t{-1};
+  };
+  Must(create(a_, "one"));
+  Must(create(a_, "two"));
+  const Error error = MustFail(create(a_, "three"));
+  EXPECT_TRUE(IsError(error, Code::kResourceExhausted, "QUOTA"));
+  EXPECT_EQ(error.metadata.at("quota"), "modules");
+  EXPECT_THAT(error.message, HasSubstr("delete some"));
+  EXPECT_THAT(error.message, HasSubstr("limit 2, used 2, asked for 1"));
+  Must(create(b_, "three"));
+  EXPECT_EQ(used(), 2);
+  // A lower limit and another daemon lose nothing that was accepted.
+  folder_.Put("tenants.conf", tenants("modules = 1\n"));
+  const int times = daemon_->TimesReady();
+  kill(daemon_->ServingPid(), SIGKILL);
+  ASSERT_TRUE(daemon_->WaitReady(times + 1, std::chrono::seconds(100))) << daemon_->Log();
+  EXPECT_EQ(used(), 2);
+  Must(Must(Connect(a_)).GetModule("tenants/a/modules/two"));
+  Must(Must(Connect(a_)).DeleteModule("tenants/a/modules/two"));
+  EXPECT_EQ(MustFail(create(a_, "three")).metadata.at("limit"), "1");
+  Must(Must(Connect(a_)).DeleteModule("tenants/a/modules/one"));
+  Must(create(a_, "three"));
+}
+
 TEST_F(TokenTest, UploadsKeepTheirTenantsRate) {
   Start("[tenant a]\n" + HashLine(a_) + "upload-bytes-per-second = 4MiB\n" + "[tenant b]\n" +
         HashLine(b_));

@@ -26,6 +26,7 @@ TEST(TenantsFileTest, ReadsEverything) {
                                              "array-bytes = 64GiB\ninline-bytes=1000\n"
                                              "control-bytes = 256MiB\n"
                                              "operations = 10\njobs = 3\n"
+                                             "functions = 4\nmodules = 5\nprograms = 6\n"
                                              "upload-bytes-per-second = 2 MiB\nweight = 2.5\n",
                                              Line(laptop), " name=laptop\n",  //
                                              "certificate = uri:spiffe://lab/physics\n",
@@ -40,6 +41,9 @@ TEST(TenantsFileTest, ReadsEverything) {
                             .operations = 10,
                             .jobs = 3,
                             .sessions = 7,
+                            .functions = 4,
+                            .modules = 5,
+                            .programs = 6,
                             .upload_bytes_per_second = 2 << 20,
                             .weight = 2.5}));
   EXPECT_EQ((*table)->quotas().at({"biology"}), (Quota{.sessions = 9}));

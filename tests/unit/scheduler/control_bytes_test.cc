@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -637,6 +639,29 @@ TEST_F(ControlBytesTest, SingleResourceResponsesFitAMessage) {
   ASSERT_TRUE(events.ok());
   for (const v1::WatchJobResponse& event : *events)
     EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
+}
+
+// Each kind that clients register by name has a limit on its number too.
+TEST_F(ControlBytesTest, RegisteredResourcesAreCounted) {
+  Start(1 << 30);
+  engine_->accounts().SetQuotas({{kA, {.functions = 1, .modules = 2, .programs = 3}}}, {});
+  auto used = [&] {
+    std::map<std::string, std::pair<int64_t, int64_t>> lines;
+    const v1::Usage usage = engine_->tenants().GetUsage(kA);
+    for (const auto& quota : usage.quotas()) lines[quota.name()] = {quota.used(), quota.limit()};
+    return lines;
+  };
+  const std::vector<std::tuple<std::string, int, std::function<absl::Status(std::string)>>> kinds =
+      {{"functions", 1, [&](const std::string& id) { return Function(id); }},
+       {"modules", 2, [&](const std::string& id) { return Module(id, 10); }},
+       {"programs", 3, [&](const std::string& id) { return Program(id); }}};
+  for (const auto& [name, limit, create] : kinds) {
+    for (int i = 0; i < limit; ++i) ASSERT_TRUE(create(absl::StrCat("f", i)).ok()) << name;
+    const absl::Status full = create("full");
+    EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+    EXPECT_EQ(MetadataOf(full, "quota"), name);
+    EXPECT_EQ(used()[name], std::make_pair(int64_t{limit}, int64_t{limit})) << name;
+  }
 }
 
 // A list takes only its tenant's lock. Neither this call nor those of other tenants wait.
