@@ -10,9 +10,7 @@
 #include "server/base/surroundings.h"
 #include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
-#include "server/scheduler/arrays.h"
-#include "server/scheduler/describe.h"
-#include "server/scheduler/record_convert.h"
+#include "server/scheduler/array_codec.h"
 #include "server/scheduler/transfers.h"
 
 namespace stride::scheduler {
@@ -408,12 +406,7 @@ void Durability::Write(const ContentPtr& content) {
 
 durable::ArrayRow Durability::RowOf(const session::Array& array, uint64_t content) const {
   recovery::ArrayRecord record;
-  record.set_tenant(array.tenant.value);
-  record.set_name(array.name.ToString());
-  ToRecord(array.info, record.mutable_info());
-  if (!array.status().ok()) SetStatus(array.status(), record.mutable_error());
-  record.set_create_time(DateToRecord(array.create_time));
-  record.set_expire_time(DateToRecord(array.expire_time));
+  ToRecord(array, core_->spaces, Outlives::kMachine, &record);
   return {array.durable, content, record.SerializeAsString()};
 }
 

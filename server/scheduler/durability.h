@@ -61,22 +61,19 @@ class Durability : public session::Catalogue::Observer {
   Durability(Core* core, Scheduler* scheduler, durable::DurableStore* store);
   ~Durability() override;
 
-  // --- at the start: RestoreArrays or Reconcile, then Start ---
-  // Restores arrays and jobs from disk alone, when no journal is left. A thread reads the arrays'
-  // bytes after Start. Returns the jobs, oldest first.
-  std::vector<durable::JobRow> RestoreArrays(GlobalTransaction& transaction);
-  // Erases rows that are not in use, after everything was restored from a journal with the rows'
-  // ids.
-  void Reconcile(GlobalTransaction& transaction);
-  // Starts to write changes, and to read the bytes for RestoreArrays and RestoreLoads. The caller
-  // has no transaction.
+  // --- at the start, while everything is restored (recovery.h); then Reconcile, then Start ---
+  // Rows as found on disk. Only before Start.
+  const durable::Rows& rows() const { return rows_; }
+  int64_t used_bytes() const { return store_->used_bytes(); }
+  // Reads the files of restored arrays whose bytes were being read from disk, or are only there. A
+  // thread does it after Start. Call before any task that uses them is restored.
+  void RestoreLoads(GlobalTransaction& transaction);
+  // Erases rows that nothing restored refers to. `with_jobs`: also those of jobs.
+  void Reconcile(GlobalTransaction& transaction, bool with_jobs);
+  // Starts to write changes, and to read the bytes for RestoreLoads. The caller has no transaction.
   void Start();
   // Stops writing, and closes the store. Later changes are not kept. The caller has no transaction.
   void Stop();
-
-  // Reads arrays again that a journal has and whose bytes were being read from disk. Call before
-  // any task that uses them is restored.
-  void RestoreLoads(GlobalTransaction& transaction);
 
   // --- session::Catalogue::Observer ---
   void Added(GlobalTransaction&, session::Session&) override {}
@@ -123,11 +120,6 @@ class Durability : public session::Catalogue::Observer {
   void RestoredDefinition(GlobalTransaction& transaction, uint64_t row) {
     definition_rows_.insert(row);
   }
-  // Functions and programs found on disk, in the order of their creation. Only before Start.
-  const std::map<uint64_t, durable::DefinitionRow>& definitions() const {
-    return rows_.definitions;
-  }
-
   // Blocks until the change of this number is on disk, for a bounded time. The caller has no
   // transaction.
   void Await(uint64_t number) const;
@@ -177,8 +169,6 @@ class Durability : public session::Catalogue::Observer {
   ContentPtr Find(const store::Buffer* buffer) const;
   void BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
                  const std::shared_ptr<store::Buffer>& buffer, const durable::ContentRow& row);
-  bool RestoreArray(GlobalTransaction& transaction, const durable::ArrayRow& row,
-                    std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers);
   void Due(const ContentPtr& content, SteadyTime when);
   durable::ArrayRow RowOf(const session::Array& array, uint64_t content) const;
   void AddRows(Content& content, uint64_t file, durable::Change* change) const;

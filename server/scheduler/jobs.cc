@@ -21,6 +21,7 @@
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/recorder.h"
 #include "server/scheduler/session_end.h"
+#include "server/scheduler/task_codec.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -90,20 +91,6 @@ absl::Status CheckJob(const v1::CreateJobRequest& request) {
     }
   }
   return absl::OkStatus();
-}
-
-// A task that had ended before this daemon began, as far as its job wants to know.
-std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultRecord& result) {
-  auto task = MakePooled<Task>();
-  task->state = TaskState::kDone;
-  task->result = StatusFrom(result.status());
-  task->submit_time = TimeFrom(result.submit_time(), SteadyTime());
-  task->dispatch_time = TimeFrom(result.dispatch_time(), SteadyTime());
-  task->begin_time = TimeFrom(result.begin_time(), SteadyTime());
-  task->end_time = TimeFrom(result.end_time(), SteadyTime());
-  task->run_seconds = result.run_seconds();
-  task->ran_on_device = core.DeviceIndex(result.device());
-  return task;
 }
 
 absl::Duration ToDuration(const google::protobuf::Duration& duration) {
@@ -368,8 +355,7 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
       task = unfinished->second;
       task->observer = std::make_unique<const std::function<void(TaskState)>>(ObserverOf(restored));
     } else if (result != things.results.end()) {
-      task = FinishedTask(*core_, result->second);
-      task->id = task_id;
+      task = FinishedTask(task_id, result->second, core_->spaces);
     }
     restored->tasks.push_back(std::move(task));
     const auto place = static_cast<int>(restored->tasks.size()) - 1;

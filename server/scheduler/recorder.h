@@ -22,10 +22,6 @@ namespace stride::broker {
 class Worker;
 }
 
-namespace stride::recovery {
-class DispatchRecord;
-}
-
 namespace stride::scheduler {
 
 struct Core;
@@ -136,9 +132,6 @@ class Recorder : public session::Catalogue::Observer {
   void Write(const session::Array& array, Part& part);
   static void Write(store::Buffer& buffer, Part& part);
   void Write(Task& task, Part& part);
-  void WriteBody(const Task& task, Part& part);
-  static void FillDispatch(const Task& task, recovery::DispatchRecord* record);
-  void WriteResult(const Task& task, Part& part);
   void Broken(const absl::Status& status);
 
   Core* const core_;
