@@ -18,7 +18,6 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/catalogue.h"
-#include "stride/v1/job_service.pb.h"
 
 namespace google::protobuf {
 class MessageLite;
@@ -29,18 +28,6 @@ class DurableJobRecord;
 }
 
 namespace stride::scheduler {
-
-// A job to be written to disk.
-struct AcceptedJob {
-  TenantId tenant;
-  std::string session;
-  std::string id, request_id;
-  uint64_t row = 0;  // row of a job that is accepted again after a reboot; 0: none
-  // Set by SetJob, which takes long for many operations and needs no lock.
-  std::string job;                                   // serialized request
-  std::vector<std::pair<std::string, bool>> arrays;  // named arrays, and whether the job makes each
-  void SetJob(const v1::Job& asked);
-};
 
 // Keeps named arrays and jobs on disk (durable/store.h), for the case that the machine was off and
 // no journal is left.
@@ -91,8 +78,10 @@ class Durability : public session::Catalogue::Observer {
   void Ended(TenantTransaction& transaction, const Task& task, bool begun);
 
   // --- jobs; `session`, the job's own, identifies it ---
+  // `row`: of a job that is accepted again after a reboot; 0: none. `record`: from job_codec.h.
   // Returns the id of the job's row, and the number to wait for in `number`. 0: it is not kept.
-  uint64_t Accepted(GlobalTransaction& transaction, const AcceptedJob& job, uint64_t* number);
+  uint64_t Accepted(GlobalTransaction& transaction, const std::string& session, uint64_t row,
+                    recovery::DurableJobRecord record, uint64_t* number);
   // Notes a job that a journal had. False: it is not on disk. `begun`: it may have used arrays.
   bool Restored(GlobalTransaction& transaction, const std::string& session, uint64_t row,
                 bool begun);
@@ -100,10 +89,9 @@ class Durability : public session::Catalogue::Observer {
   bool HasEnded(GlobalTransaction& transaction, uint64_t row) const;
   // The number to wait for; 0: none.
   uint64_t CancelRequested(GlobalTransaction& transaction, uint64_t row);
-  // `end`: from EndOf.
+  // `end`: a serialized v1::Job without its operations, which the job's record has.
   void JobEnded(GlobalTransaction& transaction, const std::string& session, uint64_t row,
                 std::string end, const std::vector<std::shared_ptr<session::Array>>& named_results);
-  static std::string EndOf(const v1::Job& job);  // serialized; needs no lock
   void Forgotten(GlobalTransaction& transaction, const std::string& session, uint64_t row);
   // Checks that an accepted job's inputs are unchanged, then removes its earlier results, which it
   // makes again. DATA_LOSS: an input has changed or is gone.

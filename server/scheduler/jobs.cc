@@ -18,6 +18,7 @@
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/job_codec.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/recorder.h"
 #include "server/scheduler/session_end.h"
@@ -294,21 +295,21 @@ void Jobs::Save(TenantTransaction& transaction, const Record& record) {
   }
 }
 
-AcceptedJob Jobs::AcceptedOf(const Record& record) {
-  AcceptedJob accepted{.tenant = record.tenant,
-                       .session = record.session,
-                       .id = record.id,
-                       .request_id = record.request_id,
-                       .row = record.durable};
-  accepted.SetJob(*record.asked);
+recovery::DurableJobRecord Jobs::AcceptedOf(const Record& record) {
+  recovery::DurableJobRecord accepted;
+  ToRecord(*record.asked, &accepted);
+  accepted.set_tenant(record.tenant.value);
+  accepted.set_id(record.id);
+  accepted.set_request_id(record.request_id);
   return accepted;
 }
 
 void Jobs::Keep(Record& record) {
   if (core_->durability == nullptr) return;
-  const AcceptedJob accepted = AcceptedOf(record);
+  recovery::DurableJobRecord accepted = AcceptedOf(record);
   GlobalTransaction transaction(*core_);
-  record.durable = core_->durability->Accepted(transaction, accepted, &record.durable_number);
+  record.durable = core_->durability->Accepted(transaction, record.session, record.durable,
+                                               std::move(accepted), &record.durable_number);
 }
 
 void Jobs::Forget(GlobalTransaction& transaction, const Record& record) {
@@ -386,8 +387,8 @@ void Jobs::RestoreRow(GlobalTransaction& transaction, Record& record, uint64_t r
   if (durability.Restored(transaction, record.session, row, begun)) {
     record.durable = row;
   } else {
-    record.durable = 0;
-    record.durable = durability.Accepted(transaction, AcceptedOf(record), &record.durable_number);
+    record.durable = durability.Accepted(transaction, record.session, 0, AcceptedOf(record),
+                                         &record.durable_number);
   }
   if (!IsFinal(record.state()) || durability.HasEnded(transaction, record.durable)) return;
   durability.JobEnded(transaction, record.session, record.durable, EndOf(record),
@@ -688,7 +689,7 @@ std::string Jobs::EndOf(const Record& record) {
   end.set_priority(asked.priority());
   if (asked.has_timeout()) *end.mutable_timeout() = asked.timeout();
   *end.mutable_create_time() = asked.create_time();
-  return Durability::EndOf(end);
+  return end.SerializeAsString();
 }
 
 // The tasks of an operation are adjacent.

@@ -20,6 +20,7 @@
 #include "server/scheduler/service/job_service.h"
 
 namespace stride::recovery {
+class DurableJobRecord;
 class JobRecord;
 class TaskResultRecord;
 }  // namespace stride::recovery
@@ -29,8 +30,6 @@ struct JobRow;
 }
 
 namespace stride::scheduler {
-
-struct AcceptedJob;
 
 // Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
 // Thread-safe; its own lock is taken before a transaction begins.
@@ -137,7 +136,7 @@ class Jobs : public JobService {
   absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
   void EndUnrun(const RecordPtr& record, const absl::Status& status);
   void RestoreRow(GlobalTransaction& transaction, Record& record, uint64_t row);
-  static AcceptedJob AcceptedOf(const Record& record);
+  static recovery::DurableJobRecord AcceptedOf(const Record& record);
   // Writes the job to disk, where jobs are kept there. Caller holds our lock and has no
   // transaction: one begins after the long part.
   void Keep(Record& record);

@@ -13,17 +13,6 @@ namespace stride::scheduler {
 
 using recovery::Kind;
 
-namespace {
-
-template <typename Record>
-absl::Status ParseInto(std::string_view bytes, uint64_t id, std::map<uint64_t, Record>* records) {
-  if ((*records)[id].ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return absl::OkStatus();
-  return absl::DataLossError("the journal is damaged: a record cannot be read");
-}
-
-}  // namespace
-
 absl::StatusOr<RecordSet> RecordSet::FromJournals(const recovery::Journals& journals) {
   RecordSet records;
   absl::Status status;
@@ -31,64 +20,51 @@ absl::StatusOr<RecordSet> RecordSet::FromJournals(const recovery::Journals& jour
     if (status.ok()) status = records.Add(key, bytes);
   });
   if (!status.ok()) return status;
-  records.MergeDispatches();
+  records.Finish();
   return records;
+}
+
+// Calls `visit(map)` with the map of records of this kind. False: there is no such kind.
+template <typename Visit>
+bool RecordSet::Find(Kind kind, Visit visit) {
+  auto is = [&](Kind other, auto& map) { return kind == other && (visit(map), true); };
+  return is(Kind::kSession, sessions) || is(Kind::kArray, arrays) || is(Kind::kBuffer, buffers) ||
+         is(Kind::kArena, arenas) || is(Kind::kWorker, workers) || is(Kind::kTask, tasks) ||
+         is(Kind::kDispatch, dispatches) || is(Kind::kTaskResult, results) ||
+         is(Kind::kJob, jobs) || is(Kind::kModule, modules) || is(Kind::kFunction, functions) ||
+         is(Kind::kProgram, programs) || is(Kind::kReplay, replays);
 }
 
 absl::Status RecordSet::Add(uint64_t key, std::string_view bytes) {
   const uint64_t id = recovery::IdOf(key);
   const Kind kind = recovery::KindOf(key);
+  // The disk still has all, and no client has observed a change.
+  if (kind == Kind::kReadingDisk) return absl::NotFoundError("");
   // Arenas have a count of their own, and tasks another, which their other records share.
-  const bool of_task = kind == Kind::kTask || kind == Kind::kDispatch || kind == Kind::kTaskResult;
-  if (of_task) {
+  if (kind == Kind::kTask || kind == Kind::kDispatch || kind == Kind::kTaskResult) {
     last_task = std::max(last_task, id);
-  } else if (kind != Kind::kArena && kind != Kind::kReadingDisk) {
+  } else if (kind != Kind::kArena) {
     last_id = std::max(last_id, id);
   }
-  switch (kind) {
-    case Kind::kSession:
-      return ParseInto(bytes, id, &sessions);
-    case Kind::kArray:
-      return ParseInto(bytes, id, &arrays);
-    case Kind::kBuffer:
-      return ParseInto(bytes, id, &buffers);
-    case Kind::kInlineBytes:
-      inline_bytes[id] = std::string(bytes);
-      return absl::OkStatus();
-    case Kind::kArena:
-      return ParseInto(bytes, id, &arenas);
-    case Kind::kWorker:
-      return ParseInto(bytes, id, &workers);
-    case Kind::kTask:
-      return ParseInto(bytes, id, &tasks);
-    case Kind::kDispatch:
-      return ParseInto(bytes, id, &dispatches);
-    case Kind::kTaskResult:
-      return ParseInto(bytes, id, &results);
-    case Kind::kJob: {
-      const absl::Status status = ParseInto(bytes, id, &jobs);
-      // Ended tasks have no record, but no later task may get the id of one.
-      for (uint64_t task : jobs[id].tasks()) last_task = std::max(last_task, task);
-      return status;
-    }
-    case Kind::kModule:
-      return ParseInto(bytes, id, &modules);
-    case Kind::kFunction:
-      return ParseInto(bytes, id, &functions);
-    case Kind::kProgram:
-      return ParseInto(bytes, id, &programs);
-    case Kind::kReplay:
-      return ParseInto(bytes, id, &replays);
-    case Kind::kReadingDisk:  // the disk still has all, and no client has observed a change
-      return absl::NotFoundError("");
-    default:
-      return absl::DataLossError("the journal is of a later version");
+  if (kind == Kind::kInlineBytes) {
+    inline_bytes[id] = std::string(bytes);
+    return absl::OkStatus();
   }
+  bool parsed = false;
+  const bool known = Find(kind, [&](auto& map) {
+    parsed = map[id].ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  });
+  if (!known) return absl::DataLossError("the journal is of a later version");
+  if (!parsed) return absl::DataLossError("the journal is damaged: a record cannot be read");
+  return absl::OkStatus();
 }
 
-// Merges the dispatches in tasks' bodies with the others. An empty dispatch means that the task was
-// taken back.
-void RecordSet::MergeDispatches() {
+void RecordSet::Finish() {
+  // Ended tasks have no record, but no later task may get the id of one.
+  for (const auto& [id, job] : jobs) {
+    for (uint64_t task : job.tasks()) last_task = std::max(last_task, task);
+  }
+  // An empty dispatch means that the task was taken back.
   for (auto& [id, task] : tasks) {
     if (task.has_dispatch()) dispatches.try_emplace(id, task.dispatch());
     auto dispatch = dispatches.find(id);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/durable/rows.h"
 #include "server/recovery/journals.h"
+#include "server/recovery/key.h"
 #include "server/recovery/records.pb.h"
 
 namespace stride::scheduler {
@@ -45,7 +46,9 @@ struct RecordSet {
 
  private:
   absl::Status Add(uint64_t key, std::string_view bytes);
-  void MergeDispatches();
+  template <typename Visit>
+  bool Find(recovery::Kind kind, Visit visit);
+  void Finish();
   bool AddArray(const durable::ArrayRow& row, const durable::Rows& rows);
 };
 

@@ -7,13 +7,10 @@
 #include "server/base/crash_point.h"
 #include "server/broker/worker.h"
 #include "server/recovery/records.pb.h"
-#include "server/scheduler/array_codec.h"
-#include "server/scheduler/buffer_codec.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/replay.h"
-#include "server/scheduler/replay_codec.h"
-#include "server/scheduler/session_codec.h"
+#include "server/scheduler/state_codec.h"
 #include "server/scheduler/task_codec.h"
 
 namespace stride::scheduler {
@@ -70,10 +67,10 @@ void Recorder::Recovered(GlobalTransaction& transaction) {
   if (on()) journals_->common().ResetAttempts();
 }
 
-void Recorder::ReadingDisk(GlobalTransaction& transaction) {
+void Recorder::Complete(GlobalTransaction& transaction) {
+  Commit(transaction);
   if (!on()) return;
-  journals_->common().Set(Key(Kind::kReadingDisk, 0), "");
-  WriteCommon(transaction);
+  if (absl::Status status = journals_->Complete(); !status.ok()) Broken(status);
 }
 
 void Recorder::Trim(TenantTransaction& transaction, int partition) {
@@ -94,23 +91,14 @@ Recorder::Part& Recorder::PartOf(TenantTransaction& transaction, const TenantId&
 }
 
 void Recorder::WriteChanges(TenantTransaction& transaction) {
-  GlobalTransaction* const global = transaction.global();
-  if (global == nullptr) {
+  if (!transaction.is_global()) {
     WriteChanges(transaction, transaction.partition());
     return;
   }
   ForEachBit(std::exchange(touched_, 0) | core_->reclaimer->used_stripes(),
              [&](int partition) { WriteChanges(transaction, partition); });
   if (!on()) return;
-  if (std::exchange(disk_read_, false)) {  // and all of it is in the partitions' journals
-    journals_->common().Erase(Key(Kind::kReadingDisk, 0));
-    WriteCommon(*global);
-  }
   for (const std::string& name : std::exchange(removals_, {})) keeper_->Remove(name);
-}
-
-void Recorder::WriteCommon(GlobalTransaction& transaction) {
-  if (absl::Status status = journals_->common().Commit(); !status.ok()) Broken(status);
 }
 
 void Recorder::WriteChanges(TenantTransaction& transaction, int partition) {

@@ -17,8 +17,6 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/recorder.h"
-#include "server/scheduler/replay_codec.h"
-#include "server/scheduler/session_codec.h"
 #include "server/scheduler/task_codec.h"
 #include "server/session/resource_name.h"
 #include "server/store/spill_file.h"
@@ -68,11 +66,11 @@ bool EndProcess(int pidfd) {
 void Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   const bool keeps = keeper != nullptr && keeper->keeps();
   const bool from_journals = keeps && FromJournals(keeper, std::move(kept));
-  if (core_.durability == nullptr) return;
-  if (!from_journals) FromDisk();
+  if (core_.durability != nullptr && !from_journals) FromDisk();
   GlobalTransaction transaction(core_);
-  core_.durability->Reconcile(transaction, /*with_jobs=*/from_journals);
-  core_.recorder->DiskRead(transaction);
+  if (core_.durability != nullptr)
+    core_.durability->Reconcile(transaction, /*with_jobs=*/from_journals);
+  core_.recorder->Complete(transaction);
 }
 
 bool Recovery::FromJournals(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
@@ -110,7 +108,6 @@ void Recovery::FromDisk() {
   const durable::Rows& rows = core_.durability->rows();
   {
     GlobalTransaction transaction(core_);
-    core_.recorder->ReadingDisk(transaction);
     std::vector<std::string> damage;
     records_ = RecordSet::FromRows(rows, &damage);
     for (const std::string& line : damage)

@@ -9,9 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
-#include "server/scheduler/array_codec.h"
 #include "server/scheduler/arrays.h"
-#include "server/scheduler/buffer_codec.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/jobs.h"
@@ -21,6 +19,7 @@
 #include "server/scheduler/record_set.h"
 #include "server/scheduler/restored_fates.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/state_codec.h"
 
 namespace stride::scheduler {
 

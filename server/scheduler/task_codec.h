@@ -6,11 +6,14 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "server/ops/program_graph.h"
 #include "server/recovery/records.pb.h"
-#include "server/scheduler/buffer_codec.h"
 #include "server/scheduler/space_names.h"
+#include "server/scheduler/state_codec.h"
 #include "server/scheduler/task.h"
 
+// Tasks, their dispatches and results, and programs that run as one task, to and from their
+// records. Each ToRecord takes an empty record.
 namespace stride::scheduler {
 
 // Bits of UseRecord.flags and DispatchRecord.flags.
@@ -34,13 +37,17 @@ struct TaskReferences {
 absl::StatusOr<std::shared_ptr<Task>> TaskFrom(uint64_t id, const recovery::TaskRecord& record,
                                                const TaskReferences& references);
 
-// A task that was sent. `record` is empty.
+// A task that was sent.
 void ToRecord(const Task& task, recovery::DispatchRecord* record);
 
-// How a task of a job ended. `record` is empty.
+// How a task of a job ended.
 void ToRecord(const Task& task, const SpaceNames& spaces, recovery::TaskResultRecord* record);
 // A task that has ended so.
 std::shared_ptr<Task> FinishedTask(uint64_t id, const recovery::TaskResultRecord& record,
                                    const SpaceNames& spaces);
+
+void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record);
+// Restores only what tasks need: neither the outputs nor the estimated costs.
+ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record);
 
 }  // namespace stride::scheduler
