@@ -52,8 +52,9 @@ class Durability : public session::Catalogue::Observer {
   // Rows as found on disk. Only before Start.
   const durable::Rows& rows() const { return rows_; }
   int64_t used_bytes() const { return store_->used_bytes(); }
-  // Reads the files of restored arrays whose bytes were being read from disk, or are only there. A
-  // thread does it after Start. Call before any task that uses them is restored.
+  // Reads the files of restored arrays whose current content is only there: the machine was off, or
+  // their memory is gone. A thread does it after Start. Call before any task that uses them is
+  // restored.
   void RestoreLoads(GlobalTransaction& transaction);
   // Erases rows that nothing restored refers to. `with_jobs`: also those of jobs.
   void Reconcile(GlobalTransaction& transaction, bool with_jobs);

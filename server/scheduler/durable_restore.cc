@@ -40,7 +40,6 @@ absl::Status InputLost(const std::string& name) {
 void Durability::BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
                            const std::shared_ptr<store::Buffer>& buffer,
                            const durable::ContentRow& row) {
-  if (content == nullptr) return;
   buffer->SetLoading(true);
   auto task = MakePooled<Task>();
   task->tenant = buffer->tenant;
@@ -56,16 +55,15 @@ void Durability::RestoreLoads(GlobalTransaction& transaction) {
   std::map<uint64_t, std::pair<ContentPtr, std::shared_ptr<store::Buffer>>> unread;  // by file
   for (const auto& [key, content] : contents_) {
     auto buffer = content->buffer.lock();
-    if (buffer != nullptr && buffer->loading) unread[buffer->kept] = {content, buffer};
+    if (buffer == nullptr || buffer->kept == 0 || !buffer->error.ok()) continue;
+    if (buffer->replicas.empty() && buffer->inline_bytes == nullptr)
+      unread[buffer->kept] = {content, buffer};
   }
   for (const auto& [file, loaded] : unread) {
     const auto& [content, buffer] = loaded;
     auto row = rows_.contents.find(file);
-    if (row != rows_.contents.end() && row->second.size == buffer->size) {
+    if (row != rows_.contents.end() && row->second.size == buffer->size)
       BeginLoad(transaction, content, buffer, row->second);
-    } else {
-      buffer->SetLoading(false);
-    }
   }
 }
 

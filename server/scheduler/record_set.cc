@@ -111,7 +111,6 @@ bool RecordSet::AddArray(const durable::ArrayRow& row, const durable::Rows& rows
     if (extent.begin < 0 || extent.end > content->second.size) return false;
     buffer.set_size(content->second.size);
     buffer.set_kept(row.content);
-    buffer.set_loading(true);
   } else {
     buffer.set_size(info->size_bytes());
     *buffer.mutable_error() = record.error();

@@ -25,7 +25,7 @@ struct RecordSet {
   std::map<uint64_t, recovery::ArenaRecord> arenas;
   std::map<uint64_t, recovery::WorkerRecord> workers;
   std::map<uint64_t, recovery::TaskRecord> tasks;
-  std::map<uint64_t, recovery::DispatchRecord> dispatches;  // of the tasks that a worker has
+  std::map<uint64_t, recovery::DispatchRecord> dispatches;  // tasks that a worker has
   std::map<uint64_t, recovery::TaskResultRecord> results;
   std::map<uint64_t, recovery::JobRecord> jobs;
   std::map<uint64_t, recovery::ModuleRecord> modules;
@@ -39,9 +39,9 @@ struct RecordSet {
   // it read the disk: the disk has everything then.
   static absl::StatusOr<RecordSet> FromJournals(const recovery::Journals& journals);
 
-  // Arrays, the buffers that their files are read into, functions and programs; jobs are not among
-  // them, since they run again from their requests. The ids are those of the rows. Damaged rows are
-  // left out; `damage` gets a line for each.
+  // Arrays, their buffers, which have files and no blocks, functions and programs. Jobs are not
+  // among them, since they run again from their requests. The ids are those of the rows. Damaged
+  // rows are left out; `damage` gets a line for each.
   static RecordSet FromRows(const durable::Rows& rows, std::vector<std::string>* damage);
 
  private:

@@ -11,8 +11,10 @@ namespace stride::scheduler {
 // host memory, then disk. Constant, so any thread.
 class SpaceNames {
  public:
-  // `ids` has at least two: the last are host memory and disk.
-  explicit SpaceNames(std::vector<std::string> ids) : ids_(std::move(ids)) {}
+  SpaceNames(std::vector<std::string> ids, const std::string& memory, const std::string& disk)
+      : ids_(std::move(ids)) {
+    ids_.insert(ids_.end(), {memory, disk});
+  }
 
   const std::string& IdOf(int space) const { return ids_[space]; }
   // The index of the space, or of the device, of this id; -1: there is none.
@@ -26,7 +28,7 @@ class SpaceNames {
     }
     return -1;
   }
-  const std::vector<std::string> ids_;
+  std::vector<std::string> ids_;
 };
 
 }  // namespace stride::scheduler

@@ -84,7 +84,6 @@ void ToRecord(const store::Buffer& buffer, recovery::BufferRecord* record) {
     SetStatus(lost.status, one->mutable_status());
   }
   record->set_kept(buffer.kept);
-  record->set_loading(buffer.loading);
   record->set_incoming(buffer.incoming);
 }
 
@@ -97,9 +96,7 @@ std::shared_ptr<store::Buffer> BufferFrom(uint64_t id, const recovery::BufferRec
   for (const recovery::LostWriteRecord& lost : record.lost_writes())
     buffer->RestoreLostWrite({lost.session(), StatusFrom(lost.status())});
   buffer->kept = record.kept();
-  buffer->loading = record.loading();
   for (const recovery::ReplicaRecord& replica : record.replicas()) {
-    if (buffer->loading) break;
     auto found = arenas.find(replica.arena());
     if (found == arenas.end()) continue;
     const auto& [arena, space] = found->second;

@@ -32,8 +32,7 @@ using RestoredArrays = std::map<uint64_t, std::shared_ptr<session::Array>>;  // 
 // Everything but inline bytes, which have a record of their own.
 void ToRecord(const store::Buffer& buffer, recovery::BufferRecord* record);
 // The buffer of the record `id` (0: it has none yet). Reserves its blocks in `arenas`; a block that
-// is not there, or belongs to another buffer, is left out. A buffer that was being read from disk
-// has no block.
+// is not there, or belongs to another buffer, is left out.
 std::shared_ptr<store::Buffer> BufferFrom(uint64_t id, const recovery::BufferRecord& record,
                                           const RestoredArenas& arenas,
                                           const std::shared_ptr<store::Reclaimer>& reclaimer);

@@ -66,7 +66,7 @@ class CodecTest : public ::testing::Test {
   }
 
   const TenantId kTenant{"t"};
-  const SpaceNames spaces_{{"cpu0", "cuda0", "spill:memory", "spill:disk"}};
+  const SpaceNames spaces_{{"cpu0", "cuda0"}, "spill:memory", "spill:disk"};
   std::shared_ptr<store::Reclaimer> reclaimer_ = std::make_shared<store::Reclaimer>();
   RestoredBuffers buffers_;
 };
@@ -147,17 +147,6 @@ TEST_F(CodecTest, BlockOfTwoBuffersGoesToOne) {
   EXPECT_THAT(second->replicas, IsEmpty());
 }
 
-TEST_F(CodecTest, BufferThatWasBeingReadHasNoBlock) {
-  recovery::BufferRecord record;
-  record.set_size(64);
-  record.set_kept(11);
-  record.set_loading(true);
-  record.add_replicas()->set_arena(9);
-  auto restored = BufferFrom(5, record, {{9, {NewArena(9), 0}}}, reclaimer_);
-  EXPECT_TRUE(restored->loading);
-  EXPECT_THAT(restored->replicas, IsEmpty());
-}
-
 TEST_F(CodecTest, ArrayRoundTrip) {
   session::Array array;
   array.tenant = kTenant;
@@ -210,7 +199,7 @@ TEST_F(CodecTest, ArrayWithoutItsBufferIsLost) {
   array.buffer = NewBuffer(5);
   recovery::ArrayRecord record = RecordOf(array, Outlives::kProcess);
   EXPECT_EQ(ArrayFrom(4, record, spaces_, {}, {})->status(), ContentLost());
-  record.mutable_info()->set_dtype(9999);  // of a later version
+  record.mutable_info()->set_dtype(9999);  // a later version has it
   EXPECT_EQ(ArrayFrom(4, record, spaces_, buffers_, {})->status(), ContentLost());
   SetStatus(Lost(), record.mutable_error());
   EXPECT_EQ(ArrayFrom(4, record, spaces_, buffers_, {})->status(), Lost());
@@ -238,7 +227,7 @@ TEST_F(CodecTest, ShardedArrayNeedsAllOfItsParts) {
   EXPECT_THAT(restored->shards->parts, ElementsAre(parts[21], parts[22]));
 
   EXPECT_EQ(ArrayFrom(4, record, spaces_, buffers_, {{21, parts[21]}})->status(), ContentLost());
-  const SpaceNames other({"cpu0", "spill:memory", "spill:disk"});
+  const SpaceNames other({"cpu0"}, "spill:memory", "spill:disk");
   EXPECT_EQ(ArrayFrom(4, record, other, buffers_, parts)->status(), ContentLost());
   record.mutable_shards()->set_axis(1);
   EXPECT_EQ(ArrayFrom(4, record, spaces_, buffers_, parts)->status(), ContentLost());

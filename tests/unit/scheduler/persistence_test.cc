@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -162,6 +163,28 @@ TEST_F(PersistenceTest, JournalWithoutItsDiskKeepsEverything) {
   Die();
   Start(&keeper, /*disk=*/false);
   ExpectEverything();
+}
+
+// A device went with the daemon, and the arrays' memory with it. The disk has a current version.
+TEST_F(PersistenceTest, ArrayWhoseMemoryIsGoneIsReadFromDisk) {
+  MemoryKeeper keeper;
+  Start(&keeper);
+  Put("a", "the bytes of a");
+  Define();
+  Flush();
+  Die();
+  for (const auto& [name, fd] : keeper.Copy()) {
+    if (absl::StartsWith(name, "arena-")) keeper.Remove(name);
+  }
+  Start(&keeper);
+  EXPECT_THAT(log_, Contains(HasSubstr("recovered: 0 sessions, 1 arrays")));
+  ExpectEverything();
+  Die();
+  for (const auto& [name, fd] : keeper.Copy()) {
+    if (absl::StartsWith(name, "arena-")) keeper.Remove(name);
+  }
+  Start(&keeper, /*disk=*/false);
+  EXPECT_TRUE(absl::IsDataLoss(Fetch("a").status())) << Fetch("a").status();
 }
 
 TEST_F(PersistenceTest, DeletionsReachBothSinks) {

@@ -146,7 +146,6 @@ TEST_F(RowsTest, ArraysShareTheBufferOfTheirFile) {
   ASSERT_THAT(records.buffers, ElementsAre(Key(50)));
   EXPECT_EQ(records.buffers.at(50).size(), 16);
   EXPECT_EQ(records.buffers.at(50).kept(), 50u);
-  EXPECT_TRUE(records.buffers.at(50).loading());
   EXPECT_EQ(records.buffers.at(50).tenant(), "t");
 }
 
@@ -158,7 +157,7 @@ TEST_F(RowsTest, ArrayWithoutAFileKeepsItsError) {
   const RecordSet records = Read();
   EXPECT_THAT(damage_, IsEmpty());
   EXPECT_EQ(StatusFrom(records.buffers.at(1).error()), absl::AbortedError("the operation failed"));
-  EXPECT_FALSE(records.buffers.at(1).loading());
+  EXPECT_EQ(records.buffers.at(1).kept(), 0u);
   EXPECT_FALSE(records.arrays.at(1).has_error());
   const absl::Status lost = StatusFrom(records.buffers.at(2).error());
   EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);
