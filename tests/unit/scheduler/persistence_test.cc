@@ -14,6 +14,7 @@
 #include "server/recovery/key.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/record_set.h"
 #include "server/scheduler/service/array_service.h"
 #include "server/scheduler/service/device_service.h"
 #include "server/scheduler/service/function_service.h"
@@ -112,6 +113,15 @@ class PersistenceTest : public ::testing::Test {
   }
   // Waits until the array's content is on disk.
   void Flush() { ASSERT_TRUE(engine_->Drain(Now() + kPatience)); }
+  // Whether the journals note which file has the present content of the one buffer.
+  static bool IsKept(MemoryKeeper& keeper) {
+    auto files = keeper.Copy();
+    auto journals = recovery::Journals::Open(&keeper, &files);
+    if (!journals.ok()) return false;
+    auto records = RecordSet::FromJournals(**journals);
+    return records.ok() && records->buffers.size() == 1 &&
+           records->buffers.begin()->second.kept() != 0;
+  }
   void ExpectEverything() {
     auto bytes = Fetch("a");
     ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -172,6 +182,7 @@ TEST_F(PersistenceTest, ArrayWhoseMemoryIsGoneIsReadFromDisk) {
   Put("a", "the bytes of a");
   Define();
   Flush();
+  AWAIT(IsKept(keeper));
   Die();
   for (const auto& [name, fd] : keeper.Copy()) {
     if (absl::StartsWith(name, "arena-")) keeper.Remove(name);
