@@ -58,7 +58,7 @@ class RecorderTest : public ::testing::Test {
   }
   absl::Status Add(GlobalTransaction& transaction, const std::shared_ptr<session::Array>& array,
                    const std::string& id = "a") {
-    return core_.catalogue.AddArray(transaction, kTenant, {.session = "", .id = id}, array,
+    return core_.catalogue.AddArray(transaction, kTenant, {.tenant = "t", .id = id}, array,
                                     core_.Now());
   }
   std::shared_ptr<Task> NewTask(Uses uses) {
@@ -108,7 +108,7 @@ TEST_F(RecorderTest, RemovedThingsLeaveNoRecord) {
     GlobalTransaction transaction(core_);
     core_.catalogue.DeleteSession(transaction, kTenant, "s");
     ASSERT_TRUE(
-        core_.catalogue.RemoveArray(transaction, kTenant, {.session = "", .id = "a"}, core_.Now())
+        core_.catalogue.RemoveArray(transaction, kTenant, {.tenant = "t", .id = "a"}, core_.Now())
             .ok());
   }
   EXPECT_THAT(Records().sessions, IsEmpty());
