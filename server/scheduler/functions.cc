@@ -208,17 +208,6 @@ recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry)
   return record;
 }
 
-void Functions::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
-                                const std::string& bytes) {
-  recovery::FunctionRecord record;
-  if (!record.ParseFromString(bytes)) return;
-  record.set_durable(row);
-  Restore(transaction, core_->recorder->NewId(), record);
-  const Key key{TenantId{record.tenant()}, record.id()};
-  auto& functions = partitions_.Of(transaction, key.first).functions;
-  if (auto it = functions.find(key); it != functions.end()) Save(transaction, key, it->second);
-}
-
 void Functions::Restore(GlobalTransaction& transaction, uint64_t id,
                         const recovery::FunctionRecord& record) {
   Entry entry;

@@ -35,8 +35,6 @@ class Functions : public FunctionService {
 
   // Restores a function that an earlier daemon had.
   void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::FunctionRecord& record);
-  // Restores a function from its row on disk.
-  void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& record);
 
   // Null if the tenant has no function of this name. Valid during the transaction.
   const ops::ClientFunction* Find(TenantTransaction& transaction, const TenantId& tenant,

@@ -339,17 +339,6 @@ recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
   return record;
 }
 
-void Programs::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
-                               const std::string& bytes) {
-  recovery::ProgramRecord record;
-  if (!record.ParseFromString(bytes)) return;
-  record.set_durable(row);
-  Restore(transaction, core_->recorder->NewId(), record);
-  const Key key{TenantId{record.tenant()}, record.id()};
-  auto& programs = programs_.Of(transaction, key.first);
-  if (auto it = programs.find(key); it != programs.end()) Save(transaction, key, it->second);
-}
-
 void Programs::Restore(GlobalTransaction& transaction, uint64_t id,
                        const recovery::ProgramRecord& record) {
   v1::Program program, whole;
