@@ -13,7 +13,7 @@ constexpr char kCommonName[] = "journal";
 
 std::string NameOf(int stripe) { return absl::StrCat(kCommonName, "-s", stripe); }
 
-// A record of the common journal, set once all journals are stored. Its id is their number.
+// A record of the common journal, set by Complete. Its id is the number of the others.
 constexpr uint64_t kStripesKey = Key(Kind::kStripes, kNumStripes);
 
 absl::StatusOr<std::unique_ptr<Journal>> OpenNamed(keeper::Keeper* keeper, const std::string& name,
@@ -43,9 +43,12 @@ absl::StatusOr<std::unique_ptr<Journals>> Journals::Create(keeper::Keeper* keepe
     if (!journal.ok()) return journal.status();
     journals->stripes_[stripe] = *std::move(journal);
   }
-  journals->common_->Set(kStripesKey, "");
-  if (absl::Status status = journals->common_->Commit(); !status.ok()) return status;
   return journals;
+}
+
+absl::Status Journals::Complete() {
+  if (!common_->Has(kStripesKey)) common_->Set(kStripesKey, "");
+  return common_->Commit();
 }
 
 absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
@@ -57,19 +60,16 @@ absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
   auto common = OpenNamed(keeper, kCommonName, kept);
   if (!common.ok()) return common.status();
   journals->common_ = *std::move(common);
-  bool complete = false, empty = true;
+  bool complete = false;
   absl::Status status;
   journals->common_->ForEach([&](uint64_t key, std::string_view) {
-    empty = false;
     complete = complete || key == kStripesKey;
     if (KindOf(key) == Kind::kStripes && key != kStripesKey)
       status = absl::DataLossError(
           absl::StrCat("the journal is of a version with ", IdOf(key), " stripes"));
   });
   if (!status.ok()) return status;
-  // Create writes kStripesKey before any other record.
-  if (empty) return absl::NotFoundError("");
-  if (!complete) return absl::DataLossError("the journal does not name the number of its stripes");
+  if (!complete) return absl::NotFoundError("");
   for (int stripe = 0; stripe < kNumStripes; ++stripe) {
     auto journal = OpenNamed(keeper, NameOf(stripe), kept);
     if (!journal.ok()) return journal.status();

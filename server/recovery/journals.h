@@ -23,15 +23,20 @@ namespace stride::recovery {
 // thread.
 class Journals {
  public:
-  // Empty ones, stored with the keeper, which must outlive them.
+  // Empty ones, stored with the keeper, which must outlive them. A later process finds none until
+  // Complete.
   static absl::StatusOr<std::unique_ptr<Journals>> Create(keeper::Keeper* keeper);
   // Opens the journals that an earlier process left among these descriptors, by name. NOT_FOUND: it
-  // left none, or died before Create returned. DATA_LOSS: one is damaged or missing, so none is
+  // left none, or died before Complete returned. DATA_LOSS: one is damaged or missing, so none is
   // used.
   static absl::StatusOr<std::unique_ptr<Journals>> Open(keeper::Keeper* keeper,
                                                         std::map<std::string, UniqueFd>* kept);
   // A descriptor of this name is a journal's.
   static bool IsFileName(std::string_view name);
+
+  // Every journal has what the process began with: from now on a later one reads them. The caller
+  // has committed all of them.
+  absl::Status Complete();
 
   Journal& common() { return *common_; }
   Journal& of(int stripe) { return *stripes_[stripe]; }

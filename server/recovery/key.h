@@ -20,11 +20,11 @@ enum class Kind : uint8_t {
   kTaskResult = 9,
   kJob = 10,
   kModule = 11,
-  kReadingDisk = 12,  // no id: the saved state on disk has not been read completely
+  kReadingDisk = 12,  // no id, of earlier daemons: the disk was not read completely
   kFunction = 13,
   kProgram = 14,
   kReplay = 15,
-  kStripes = 16,  // the id is the number of partitions whose journals exist
+  kStripes = 16,  // the id is the number of partitions whose journals are complete
 };
 
 constexpr uint64_t Key(Kind kind, uint64_t id) { return static_cast<uint64_t>(kind) << 56 | id; }

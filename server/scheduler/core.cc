@@ -9,6 +9,7 @@ Core::Core(EngineOptions options, broker::Broker* broker)
       broker(broker),
       memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
       disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)),
+      spaces(DeviceIds(*broker), memory_description.id(), disk_description.id()),
       recorder(std::make_unique<Recorder>(this)) {}
 
 Core::~Core() = default;

@@ -14,6 +14,7 @@
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
 #include "server/scheduler/options.h"
+#include "server/scheduler/space_names.h"
 #include "server/session/catalogue.h"
 #include "server/session/tenant_accounts.h"
 #include "server/store/buffer.h"
@@ -61,6 +62,7 @@ struct Core {
   const EngineOptions options;
   broker::Broker* const broker;
   const wire::DeviceDescription memory_description, disk_description;
+  const SpaceNames spaces;
   // Shared, since buffers may outlive the engine.
   const std::shared_ptr<session::TenantAccounts> accounts =
       std::make_shared<session::TenantAccounts>(DefaultQuota(options), DeviceIds(*broker));
@@ -98,15 +100,6 @@ struct Core {
     turns.Stop();
   }
 
-  // The index of the device of this id; -1: there is none.
-  int DeviceIndex(const std::string& id) const {
-    const auto& devices = broker->devices();
-    for (size_t i = 0; i < devices.size(); ++i) {
-      if (devices[i].id() == id) return static_cast<int>(i);
-    }
-    return -1;
-  }
-
   // Two more places hold buffers in arenas, as devices do: host memory and files. Their indices
   // follow the devices' indices. No task runs there.
   int memory_place() const { return static_cast<int>(broker->devices().size()); }
@@ -117,11 +110,6 @@ struct Core {
     if (place == memory_place()) return memory_description;
     if (place == disk_place()) return disk_description;
     return broker->devices()[place];
-  }
-  int PlaceIndex(const std::string& id) const {
-    if (id == memory_description.id()) return memory_place();
-    if (id == disk_description.id()) return disk_place();
-    return DeviceIndex(id);
   }
 
   SteadyTime Now() const { return stride::Now(); }

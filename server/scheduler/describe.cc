@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
+#include "server/scheduler/record_convert.h"
 
 namespace stride::scheduler {
 namespace {
@@ -94,16 +95,6 @@ void DescribeShards(const Core& core, const session::Array& array, v1::Array* ou
 }
 
 }  // namespace
-
-void SetStatus(const absl::Status& status, google::rpc::Status* out) {
-  out->set_code(static_cast<int>(status.code()));
-  out->set_message(std::string(status.message()));
-  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    google::protobuf::Any* detail = out->add_details();
-    detail->set_type_url(std::string(url));
-    detail->set_value(std::string(payload));
-  });
-}
 
 v1::Array Describe(const Core& core, const session::Array& array) {
   v1::Array description;

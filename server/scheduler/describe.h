@@ -18,6 +18,5 @@ v1::Session Describe(const session::Session& session);
 v1::Timeline DescribeTimeline(const Core& core, const Task& task);
 
 using session::SetTimestamp;
-void SetStatus(const absl::Status& status, google::rpc::Status* out);
 
 }  // namespace stride::scheduler

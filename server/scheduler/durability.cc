@@ -8,11 +8,8 @@
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
-#include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
-#include "server/scheduler/arrays.h"
-#include "server/scheduler/describe.h"
-#include "server/scheduler/record_convert.h"
+#include "server/scheduler/state_codec.h"
 #include "server/scheduler/transfers.h"
 
 namespace stride::scheduler {
@@ -171,64 +168,28 @@ void Durability::Ended(TenantTransaction& transaction, const Task& task, bool be
   }
 }
 
-void AcceptedJob::SetJob(const v1::Job& asked) {
-  v1::Job accepted = asked;
-  accepted.clear_state();
-  accepted.clear_error();
-  accepted.clear_timelines();
-  accepted.clear_results();
-  accepted.SerializeToString(&job);
-  std::set<std::string> told;
-  auto add = [&](const std::string& name, bool made) {
-    if (session::ParseArrayName(name, "name").ok() && told.insert(name).second)
-      arrays.emplace_back(name, made);
-  };
-  // An array that it makes is not one that it finds, though it uses it too.
-  for (const v1::Operation& operation : asked.operations()) {
-    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-      if (field.output->target_case() == v1::Output::kName && !field.output->existing())
-        add(field.output->name(), /*made=*/true);
-    }
-  }
-  for (const v1::Operation& operation : asked.operations()) {
-    for (const ops::OperandField& field : ops::CollectOperands(operation)) {
-      if (field.operand->source_case() == v1::Operand::kName)
-        add(field.operand->name(), /*made=*/false);
-    }
-    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-      if (field.output->target_case() == v1::Output::kName && field.output->existing())
-        add(field.output->name(), /*made=*/false);
-    }
-  }
-}
-
-uint64_t Durability::Accepted(GlobalTransaction& transaction, const AcceptedJob& job,
-                              uint64_t* number) {
+uint64_t Durability::Accepted(GlobalTransaction& transaction, const std::string& session,
+                              uint64_t row, recovery::DurableJobRecord record, uint64_t* number) {
   *number = 0;
   if (stopped_) return 0;
-  uint64_t row = job.row != 0 ? job.row : store_->NewId();
+  const uint64_t before = row;  // of a job that runs again
+  if (row == 0) row = store_->NewId();
   if (row == 0) return 0;
   job_rows_.insert(row);
-  recovery::DurableJobRecord record;
-  record.set_tenant(job.tenant.value);
-  record.set_id(job.id);
-  record.set_request_id(job.request_id);
-  record.set_job(job.job);
-  for (const auto& [name, made] : job.arrays) {
-    auto array = core_->catalogue.FindArray(transaction, job.tenant,
-                                            *session::ParseArrayName(name, "name"), core_->Now());
-    recovery::NamedArrayRecord* out = record.add_arrays();
-    out->set_name(name);
-    out->set_made(made);
-    out->set_row(array.ok() ? (*array)->durable : 0);
+  KeptJob& job = jobs_[SessionId(session)];
+  job.row = row;
+  for (recovery::NamedArrayRecord& entry : *record.mutable_arrays()) {
+    auto array =
+        core_->catalogue.FindArray(transaction, TenantId{record.tenant()},
+                                   *session::ParseArrayName(entry.name(), "name"), core_->Now());
+    entry.set_row(array.ok() ? (*array)->durable : 0);
     ContentPtr content = array.ok() ? Find((*array)->buffer.get()) : nullptr;
     bool fresh = content != nullptr && content->names.size() == 1 && content->num_kept == 0;
-    if (!made || !fresh) continue;
-    content->made_by = SessionId(job.session);
-    jobs_[content->made_by].used.push_back(content);
+    if (!entry.made() || !fresh) continue;
+    content->made_by = SessionId(session);
+    job.used.push_back(content);
   }
-  NoteRenamed(job.row, record);
-  jobs_[SessionId(job.session)].row = row;
+  NoteRenamed(before, record);
   durable::Change change;
   change.jobs.push_back({.id = row, .accepted = record.SerializeAsString()});
   *number = store_->Queue(std::move(change));
@@ -240,12 +201,6 @@ uint64_t Durability::CancelRequested(GlobalTransaction& transaction, uint64_t ro
   durable::Change change;
   change.cancelled_jobs.push_back(row);
   return store_->Queue(std::move(change));
-}
-
-std::string Durability::EndOf(const v1::Job& job) {
-  v1::Job end = job;
-  end.clear_operations();  // the row has them
-  return end.SerializeAsString();
 }
 
 void Durability::JobEnded(GlobalTransaction& transaction, const std::string& session, uint64_t row,
@@ -408,12 +363,7 @@ void Durability::Write(const ContentPtr& content) {
 
 durable::ArrayRow Durability::RowOf(const session::Array& array, uint64_t content) const {
   recovery::ArrayRecord record;
-  record.set_tenant(array.tenant.value);
-  record.set_name(array.name.ToString());
-  ToRecord(array.info, record.mutable_info());
-  if (!array.status().ok()) SetStatus(array.status(), record.mutable_error());
-  record.set_create_time(DateToRecord(array.create_time));
-  record.set_expire_time(DateToRecord(array.expire_time));
+  ToRecord(array, core_->spaces, Outlives::kMachine, &record);
   return {array.durable, content, record.SerializeAsString()};
 }
 

@@ -18,7 +18,6 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/catalogue.h"
-#include "stride/v1/job_service.pb.h"
 
 namespace google::protobuf {
 class MessageLite;
@@ -29,18 +28,6 @@ class DurableJobRecord;
 }
 
 namespace stride::scheduler {
-
-// A job to be written to disk.
-struct AcceptedJob {
-  TenantId tenant;
-  std::string session;
-  std::string id, request_id;
-  uint64_t row = 0;  // row of a job that is accepted again after a reboot; 0: none
-  // Set by SetJob, which takes long for many operations and needs no lock.
-  std::string job;                                   // serialized request
-  std::vector<std::pair<std::string, bool>> arrays;  // named arrays, and whether the job makes each
-  void SetJob(const v1::Job& asked);
-};
 
 // Keeps named arrays and jobs on disk (durable/store.h), for the case that the machine was off and
 // no journal is left.
@@ -61,22 +48,20 @@ class Durability : public session::Catalogue::Observer {
   Durability(Core* core, Scheduler* scheduler, durable::DurableStore* store);
   ~Durability() override;
 
-  // --- at the start: RestoreArrays or Reconcile, then Start ---
-  // Restores arrays and jobs from disk alone, when no journal is left. A thread reads the arrays'
-  // bytes after Start. Returns the jobs, oldest first.
-  std::vector<durable::JobRow> RestoreArrays(GlobalTransaction& transaction);
-  // Erases rows that are not in use, after everything was restored from a journal with the rows'
-  // ids.
-  void Reconcile(GlobalTransaction& transaction);
-  // Starts to write changes, and to read the bytes for RestoreArrays and RestoreLoads. The caller
-  // has no transaction.
+  // --- at the start, while everything is restored (recovery.h); then Reconcile, then Start ---
+  // Rows as found on disk. Only before Start.
+  const durable::Rows& rows() const { return rows_; }
+  int64_t used_bytes() const { return store_->used_bytes(); }
+  // Reads the files of restored arrays whose current content is only there: the machine was off, or
+  // their memory is gone. A thread does it after Start. Call before any task that uses them is
+  // restored.
+  void RestoreLoads(GlobalTransaction& transaction);
+  // Erases rows that nothing restored refers to. `with_jobs`: also those of jobs.
+  void Reconcile(GlobalTransaction& transaction, bool with_jobs);
+  // Starts to write changes, and to read the bytes for RestoreLoads. The caller has no transaction.
   void Start();
   // Stops writing, and closes the store. Later changes are not kept. The caller has no transaction.
   void Stop();
-
-  // Reads arrays again that a journal has and whose bytes were being read from disk. Call before
-  // any task that uses them is restored.
-  void RestoreLoads(GlobalTransaction& transaction);
 
   // --- session::Catalogue::Observer ---
   void Added(GlobalTransaction&, session::Session&) override {}
@@ -94,8 +79,10 @@ class Durability : public session::Catalogue::Observer {
   void Ended(TenantTransaction& transaction, const Task& task, bool begun);
 
   // --- jobs; `session`, the job's own, identifies it ---
+  // `row`: of a job that is accepted again after a reboot; 0: none. `record`: from job_codec.h.
   // Returns the id of the job's row, and the number to wait for in `number`. 0: it is not kept.
-  uint64_t Accepted(GlobalTransaction& transaction, const AcceptedJob& job, uint64_t* number);
+  uint64_t Accepted(GlobalTransaction& transaction, const std::string& session, uint64_t row,
+                    recovery::DurableJobRecord record, uint64_t* number);
   // Notes a job that a journal had. False: it is not on disk. `begun`: it may have used arrays.
   bool Restored(GlobalTransaction& transaction, const std::string& session, uint64_t row,
                 bool begun);
@@ -103,10 +90,9 @@ class Durability : public session::Catalogue::Observer {
   bool HasEnded(GlobalTransaction& transaction, uint64_t row) const;
   // The number to wait for; 0: none.
   uint64_t CancelRequested(GlobalTransaction& transaction, uint64_t row);
-  // `end`: from EndOf.
+  // `end`: a serialized v1::Job without its operations, which the job's record has.
   void JobEnded(GlobalTransaction& transaction, const std::string& session, uint64_t row,
                 std::string end, const std::vector<std::shared_ptr<session::Array>>& named_results);
-  static std::string EndOf(const v1::Job& job);  // serialized; needs no lock
   void Forgotten(GlobalTransaction& transaction, const std::string& session, uint64_t row);
   // Checks that an accepted job's inputs are unchanged, then removes its earlier results, which it
   // makes again. DATA_LOSS: an input has changed or is gone.
@@ -123,11 +109,6 @@ class Durability : public session::Catalogue::Observer {
   void RestoredDefinition(GlobalTransaction& transaction, uint64_t row) {
     definition_rows_.insert(row);
   }
-  // Functions and programs found on disk, in the order of their creation. Only before Start.
-  const std::map<uint64_t, durable::DefinitionRow>& definitions() const {
-    return rows_.definitions;
-  }
-
   // Blocks until the change of this number is on disk, for a bounded time. The caller has no
   // transaction.
   void Await(uint64_t number) const;
@@ -177,8 +158,6 @@ class Durability : public session::Catalogue::Observer {
   ContentPtr Find(const store::Buffer* buffer) const;
   void BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
                  const std::shared_ptr<store::Buffer>& buffer, const durable::ContentRow& row);
-  bool RestoreArray(GlobalTransaction& transaction, const durable::ArrayRow& row,
-                    std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers);
   void Due(const ContentPtr& content, SteadyTime when);
   durable::ArrayRow RowOf(const session::Array& array, uint64_t content) const;
   void AddRows(Content& content, uint64_t file, durable::Change* change) const;

@@ -37,74 +37,9 @@ absl::Status InputLost(const std::string& name) {
 
 }  // namespace
 
-std::vector<durable::JobRow> Durability::RestoreArrays(GlobalTransaction& transaction) {
-  std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers;
-  int restored = 0;
-  for (const auto& [id, row] : rows_.arrays) {
-    if (RestoreArray(transaction, row, &buffers)) {
-      ++restored;
-      continue;
-    }
-    core_->options.log(absl::StrCat("damaged on disk and given up: the row of array ", id));
-    durable::Change change;
-    change.erased_arrays.push_back(id);
-    store_->Queue(std::move(change));
-  }
-  std::vector<durable::JobRow> jobs;
-  for (const auto& [id, row] : rows_.jobs) jobs.push_back(row);
-  if (restored > 0 || !jobs.empty()) {
-    core_->options.log(absl::StrCat("found on disk: ", restored, " arrays (", store_->used_bytes(),
-                                    " bytes), ", jobs.size(), " jobs"));
-  }
-  return jobs;
-}
-
-bool Durability::RestoreArray(GlobalTransaction& transaction, const durable::ArrayRow& row,
-                              std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers) {
-  recovery::ArrayRecord record;
-  if (!record.ParseFromString(row.record)) return false;
-  auto name = session::ParseArrayName(record.name(), "name");
-  auto info = InfoFrom(record.info());
-  if (!name.ok() || !name->session.empty() || !info.ok()) return false;
-  TenantId tenant{record.tenant()};
-  auto array = MakePooled<session::Array>();
-  array->durable = row.id;
-  array->info = *std::move(info);
-  array->create_time = TimeFrom(record.create_time(), SteadyTime());
-  array->expire_time = TimeFrom(record.expire_time(), SteadyTime::InfiniteFuture());
-  ContentPtr unread;
-  auto content = rows_.contents.find(row.content);
-  std::shared_ptr<store::Buffer>& buffer = (*buffers)[row.content];
-  bool is_new = buffer == nullptr || row.content == 0;
-  if (row.content == 0 || content == rows_.contents.end()) {
-    absl::Status error = StatusFrom(record.error());
-    buffer = MakePooled<store::Buffer>(tenant, array->info->size_bytes(), core_->reclaimer);
-    buffer->Spoil(error.ok() ? DataLost("its file is not known") : error);
-  } else if (is_new) {
-    buffer = MakePooled<store::Buffer>(tenant, content->second.size, core_->reclaimer);
-    buffer->SetKept(content->first);
-  }
-  ByteExtent extent = Extent(array->info);
-  if (buffer->error.ok() && (extent.begin < 0 || extent.end > buffer->size)) return false;
-  array->buffer = buffer;
-  absl::Status added = core_->catalogue.AddArray(transaction, tenant, *name, array, core_->Now(),
-                                                 session::Catalogue::Quota::kExempt);
-  if (!added.ok()) return false;
-  if (is_new && buffer->error.ok())
-    BeginLoad(transaction, Find(buffer.get()), buffer, content->second);
-  if (!buffer->error.ok()) {
-    // The row on disk is current already.
-    ContentPtr known = Find(buffer.get());
-    known->num_kept = known->num_changes;
-    known->rows_changed = false;
-  }
-  return true;
-}
-
 void Durability::BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
                            const std::shared_ptr<store::Buffer>& buffer,
                            const durable::ContentRow& row) {
-  if (content == nullptr) return;
   buffer->SetLoading(true);
   auto task = MakePooled<Task>();
   task->tenant = buffer->tenant;
@@ -117,22 +52,22 @@ void Durability::BeginLoad(GlobalTransaction& transaction, const ContentPtr& con
 }
 
 void Durability::RestoreLoads(GlobalTransaction& transaction) {
-  std::vector<std::pair<ContentPtr, std::shared_ptr<store::Buffer>>> unread;
+  std::map<uint64_t, std::pair<ContentPtr, std::shared_ptr<store::Buffer>>> unread;  // by file
   for (const auto& [key, content] : contents_) {
     auto buffer = content->buffer.lock();
-    if (buffer != nullptr && buffer->loading) unread.emplace_back(content, buffer);
+    if (buffer == nullptr || buffer->kept == 0 || !buffer->error.ok()) continue;
+    if (buffer->replicas.empty() && buffer->inline_bytes == nullptr)
+      unread[buffer->kept] = {content, buffer};
   }
-  for (const auto& [content, buffer] : unread) {
-    auto row = rows_.contents.find(buffer->kept);
-    if (row != rows_.contents.end() && row->second.size == buffer->size) {
+  for (const auto& [file, loaded] : unread) {
+    const auto& [content, buffer] = loaded;
+    auto row = rows_.contents.find(file);
+    if (row != rows_.contents.end() && row->second.size == buffer->size)
       BeginLoad(transaction, content, buffer, row->second);
-    } else {
-      buffer->SetLoading(false);
-    }
   }
 }
 
-void Durability::Reconcile(GlobalTransaction& transaction) {
+void Durability::Reconcile(GlobalTransaction& transaction, bool with_jobs) {
   std::set<uint64_t> arrays;
   for (const auto& [buffer, content] : contents_) {
     for (const auto& [id, name] : content->names) arrays.insert(id);
@@ -142,10 +77,12 @@ void Durability::Reconcile(GlobalTransaction& transaction) {
     if (arrays.count(id) == 0) change.erased_arrays.push_back(id);
   }
   for (const auto& [id, row] : rows_.jobs) {
-    if (job_rows_.count(id) == 0) change.erased_jobs.push_back(id);
+    if (with_jobs && job_rows_.count(id) == 0) change.erased_jobs.push_back(id);
   }
   for (const auto& [id, row] : rows_.definitions) {
-    if (definition_rows_.count(id) == 0) change.erased_definitions.push_back(id);
+    const bool known = row.kind == durable::DefinitionRow::kFunction ||
+                       row.kind == durable::DefinitionRow::kProgram;
+    if (known && definition_rows_.count(id) == 0) change.erased_definitions.push_back(id);
   }
   if (!change.erased_arrays.empty() || !change.erased_jobs.empty() ||
       !change.erased_definitions.empty())
@@ -268,7 +205,7 @@ void Durability::ReadLoop() {
 }
 
 int Durability::DeviceFor(GlobalTransaction& transaction, const std::string& wanted) {
-  int device = core_->DeviceIndex(wanted);
+  int device = core_->spaces.FindDevice(wanted);
   if (device >= 0) return device;
   Memory& memory = scheduler_->memory();
   auto room = [&](int index) {

@@ -57,13 +57,10 @@ class EngineImpl : public Engine {
       core_.catalogue.add_observer(durability_.get());
       core_.durability = durability_.get();
     }
-    bool recovered = false;
-    if (keeper != nullptr && keeper->keeps()) {
-      recovered = Recovery({&core_, &scheduler_, &operations_, &arrays_, &modules_, &functions_,
-                            &programs_, &jobs_})
-                      .Run(keeper, std::move(kept));
-    }
-    if (durability_ != nullptr) BeginDurability(recovered);
+    Recovery(
+        {&core_, &scheduler_, &operations_, &arrays_, &modules_, &functions_, &programs_, &jobs_})
+        .Run(keeper, std::move(kept));
+    if (durability_ != nullptr) durability_->Start();
     ScheduleHousekeeping();
     scheduler_.MeasureWorkers();
     GlobalTransaction transaction(core_);
@@ -104,7 +101,6 @@ class EngineImpl : public Engine {
   }
 
  private:
-  void BeginDurability(bool recovered);
   void ScheduleHousekeeping();
 
   // The code of modules, for those made before `modules_`.
@@ -130,34 +126,6 @@ class EngineImpl : public Engine {
   Jobs jobs_;
   std::unique_ptr<Durability> durability_;  // null: nothing is kept on disk
 };
-
-// A journal is newer than what is on disk; without one the disk is all there is.
-void EngineImpl::BeginDurability(bool recovered) {
-  std::vector<durable::JobRow> jobs;
-  {
-    GlobalTransaction transaction(core_);
-    if (recovered) {
-      durability_->Reconcile(transaction);
-    } else {
-      core_.recorder->ReadingDisk(transaction);
-      jobs = durability_->RestoreArrays(transaction);
-      for (const auto& [id, row] : durability_->definitions()) {
-        if (row.kind == durable::DefinitionRow::kFunction)
-          functions_.RestoreFromDisk(transaction, id, row.record);
-        if (row.kind == durable::DefinitionRow::kProgram)
-          programs_.RestoreFromDisk(transaction, id, row.record);
-      }
-    }
-  }
-  STRIDE_CRASH_POINT("durable.arrays_restored");
-  for (const durable::JobRow& job : jobs) jobs_.RestoreFromDisk(job);
-  STRIDE_CRASH_POINT("durable.jobs_restored");
-  {
-    GlobalTransaction transaction(core_);
-    core_.recorder->DiskRead(transaction);
-  }
-  durability_->Start();
-}
 
 bool EngineImpl::Responds(absl::Duration patience) {
   auto answered = std::make_shared<absl::Notification>();

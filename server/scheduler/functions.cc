@@ -175,11 +175,6 @@ void Functions::Restore(GlobalTransaction& transaction, uint64_t id,
   table_.Restore(transaction, id, record);
 }
 
-void Functions::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
-                                const std::string& record) {
-  table_.RestoreFromDisk(transaction, row, record);
-}
-
 absl::StatusOr<v1::Function> Functions::Get(const TenantId& tenant, const std::string& name) {
   const auto function = table_.Get(tenant, name);
   if (!function.ok()) return function.status();

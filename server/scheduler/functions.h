@@ -36,8 +36,6 @@ class Functions : public FunctionService {
 
   // Restores a function that an earlier daemon had.
   void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::FunctionRecord& record);
-  // Restores a function from its row on disk.
-  void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& record);
 
   int64_t Count(TenantTransaction& transaction, const TenantId& tenant) const {
     return table_.Count(transaction, tenant);

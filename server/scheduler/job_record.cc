@@ -8,7 +8,7 @@
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
-#include "server/scheduler/durability.h"
+#include "server/scheduler/job_codec.h"
 #include "server/scheduler/record_convert.h"
 #include "server/session/control_cost.h"
 
@@ -174,13 +174,12 @@ JobPtr ReadRecord(const recovery::JobRecord& record) {
   return job;
 }
 
-AcceptedJob AcceptedOf(const JobRecord& job) {
-  AcceptedJob accepted{.tenant = job.tenant,
-                       .session = job.session,
-                       .id = job.id,
-                       .request_id = job.request_id,
-                       .row = job.durable};
-  accepted.SetJob(*job.asked);
+recovery::DurableJobRecord AcceptedOf(const JobRecord& job) {
+  recovery::DurableJobRecord accepted;
+  ToRecord(*job.asked, &accepted);
+  accepted.set_tenant(job.tenant.value);
+  accepted.set_id(job.id);
+  accepted.set_request_id(job.request_id);
   return accepted;
 }
 
@@ -192,7 +191,7 @@ std::string EndOf(const JobRecord& job) {
   end.set_priority(asked.priority());
   if (asked.has_timeout()) *end.mutable_timeout() = asked.timeout();
   *end.mutable_create_time() = asked.create_time();
-  return Durability::EndOf(end);
+  return end.SerializeAsString();
 }
 
 }  // namespace stride::scheduler

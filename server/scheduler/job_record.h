@@ -17,12 +17,11 @@
 #include "stride/v1/job_service.pb.h"
 
 namespace stride::recovery {
+class DurableJobRecord;
 class JobRecord;
-}
+}  // namespace stride::recovery
 
 namespace stride::scheduler {
-
-struct AcceptedJob;
 
 inline constexpr ResourceKind kJobs{
     .noun = "job", .collection = "jobs", .not_found = v1::ERROR_REASON_JOB_NOT_FOUND};
@@ -116,7 +115,7 @@ SteadyTime ToSteadyTime(const google::protobuf::Timestamp& time);
 void WriteRecord(const JobRecord& job, recovery::JobRecord* out);
 // Reads all but tasks, arrays and ids.
 JobPtr ReadRecord(const recovery::JobRecord& record);
-AcceptedJob AcceptedOf(const JobRecord& job);
+recovery::DurableJobRecord AcceptedOf(const JobRecord& job);
 std::string EndOf(const JobRecord& job);
 
 }  // namespace stride::scheduler

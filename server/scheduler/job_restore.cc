@@ -11,26 +11,9 @@
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/recorder.h"
+#include "server/scheduler/task_codec.h"
 
 namespace stride::scheduler {
-namespace {
-
-// A task that had ended before this daemon began, as far as its job wants to
-// know.
-std::shared_ptr<Task> FinishedTask(const Core& core, const recovery::TaskResultRecord& result) {
-  auto task = MakePooled<Task>();
-  task->state = TaskState::kDone;
-  task->result = StatusFrom(result.status());
-  task->submit_time = TimeFrom(result.submit_time(), SteadyTime());
-  task->dispatch_time = TimeFrom(result.dispatch_time(), SteadyTime());
-  task->begin_time = TimeFrom(result.begin_time(), SteadyTime());
-  task->end_time = TimeFrom(result.end_time(), SteadyTime());
-  task->run_seconds = result.run_seconds();
-  task->ran_on_device = core.DeviceIndex(result.device());
-  return task;
-}
-
-}  // namespace
 
 void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things) {
   const JobPtr job = ReadRecord(record);
@@ -63,8 +46,7 @@ void Jobs::RestoreTasks(GlobalTransaction& transaction, const JobPtr& job,
       task->observer =
           std::make_unique<const std::function<void(TaskState)>>(tracker_.ObserverOf(job));
     } else if (result != things.results.end()) {
-      task = FinishedTask(*core_, result->second);
-      task->id = task_id;
+      task = FinishedTask(task_id, result->second, core_->spaces);
     }
     job->tasks.push_back(std::move(task));
     const auto place = static_cast<int>(job->tasks.size()) - 1;
@@ -81,8 +63,8 @@ void Jobs::RestoreRow(GlobalTransaction& transaction, JobRecord& job, uint64_t r
   if (durability.Restored(transaction, job.session, row, begun)) {
     job.durable = row;
   } else {
-    job.durable = 0;
-    job.durable = durability.Accepted(transaction, AcceptedOf(job), &job.durable_number);
+    job.durable =
+        durability.Accepted(transaction, job.session, 0, AcceptedOf(job), &job.durable_number);
   }
   if (!IsFinal(job.state()) || durability.HasEnded(transaction, job.durable)) return;
   durability.JobEnded(transaction, job.session, job.durable, EndOf(job), job.named_results);

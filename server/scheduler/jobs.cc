@@ -119,9 +119,10 @@ absl::StatusOr<JobView> Jobs::Accept(const TenantId& tenant, const v1::CreateJob
 
 void Jobs::Keep(JobRecord& job) {
   if (core_->durability == nullptr) return;
-  const AcceptedJob accepted = AcceptedOf(job);
+  recovery::DurableJobRecord accepted = AcceptedOf(job);
   GlobalTransaction transaction(*core_);
-  job.durable = core_->durability->Accepted(transaction, accepted, &job.durable_number);
+  job.durable = core_->durability->Accepted(transaction, job.session, job.durable,
+                                            std::move(accepted), &job.durable_number);
 }
 
 void Jobs::UpdateAll() {

@@ -307,11 +307,6 @@ void Programs::Restore(GlobalTransaction& transaction, uint64_t id,
   table_.Restore(transaction, id, record);
 }
 
-void Programs::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
-                               const std::string& record) {
-  table_.RestoreFromDisk(transaction, row, record);
-}
-
 absl::StatusOr<v1::Program> Programs::Get(const TenantId& tenant, const std::string& name) {
   const auto program = table_.Get(tenant, name);
   if (!program.ok()) return program.status();

@@ -56,8 +56,6 @@ class Programs : public ProgramService, public session::Catalogue::Observer {
 
   // Restores a program that an earlier daemon had.
   void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::ProgramRecord& record);
-  // Restores a program from its row on disk.
-  void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& record);
 
   // The program as it runs for these inputs: made once for each kind of them. `program` has its
   // handles. `replay`: as one task, where it can be one.

@@ -1,5 +1,9 @@
 #include "server/scheduler/record_convert.h"
 
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "absl/strings/cord.h"
 
 namespace stride::scheduler {
@@ -21,6 +25,34 @@ absl::StatusOr<ArrayInfo> InfoFrom(const recovery::ArrayInfoRecord& record) {
   info.strides.assign(record.strides().begin(), record.strides().end());
   info.offset = record.offset();
   return info;
+}
+
+void ToRecord(const std::vector<ops::Input>& inputs,
+              google::protobuf::RepeatedPtrField<recovery::InputRecord>* out) {
+  for (const ops::Input& input : inputs) {
+    recovery::InputRecord* record = out->Add();
+    if (input.has_value()) ToRecord(*input, record->mutable_info());
+  }
+}
+
+std::vector<ops::Input> InputsFrom(
+    const google::protobuf::RepeatedPtrField<recovery::InputRecord>& records) {
+  std::vector<ops::Input> inputs;
+  for (const recovery::InputRecord& record : records) {
+    auto info = InfoFrom(record.info());
+    inputs.push_back(record.has_info() && info.ok() ? ops::Input(*std::move(info)) : std::nullopt);
+  }
+  return inputs;
+}
+
+void SetStatus(const absl::Status& status, google::rpc::Status* out) {
+  out->set_code(static_cast<int>(status.code()));
+  out->set_message(std::string(status.message()));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    google::protobuf::Any* detail = out->add_details();
+    detail->set_type_url(std::string(url));
+    detail->set_value(std::string(payload));
+  });
 }
 
 absl::Status StatusFrom(const google::rpc::Status& status) {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
 #include "server/base/surroundings.h"
+#include "server/ops/plan.h"
 #include "server/recovery/records.pb.h"
 #include "server/store/array_info.h"
 
@@ -29,13 +32,18 @@ inline SteadyTime TimeFrom(int64_t nanos, SteadyTime none) {
                              : SteadyTime::SinceBoot(absl::Nanoseconds(nanos));
 }
 
-// Bits of UseRecord.flags and DispatchRecord.flags.
-inline constexpr uint32_t kUseRead = 1, kUseWrite = 2, kUseFresh = 4;
-
 void ToRecord(const ArrayInfo& info, recovery::ArrayInfoRecord* out);
 // DATA_LOSS if the record describes no valid array.
 absl::StatusOr<ArrayInfo> InfoFrom(const recovery::ArrayInfoRecord& record);
 
+// Scalars have no description.
+void ToRecord(const std::vector<ops::Input>& inputs,
+              google::protobuf::RepeatedPtrField<recovery::InputRecord>* out);
+std::vector<ops::Input> InputsFrom(
+    const google::protobuf::RepeatedPtrField<recovery::InputRecord>& records);
+
+// `out` is empty.
+void SetStatus(const absl::Status& status, google::rpc::Status* out);
 absl::Status StatusFrom(const google::rpc::Status& status);
 
 }  // namespace stride::scheduler

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
 #include "server/broker/worker.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/describe.h"
 #include "server/scheduler/lane.h"
-#include "server/scheduler/record_convert.h"
 #include "server/scheduler/replay.h"
-#include "server/scheduler/task.h"
+#include "server/scheduler/state_codec.h"
+#include "server/scheduler/task_codec.h"
 
 namespace stride::scheduler {
 
@@ -21,10 +19,6 @@ using recovery::Key;
 using recovery::Kind;
 
 namespace {
-
-uint32_t FlagsOf(const Use& use) {
-  return (use.read ? kUseRead : 0) | (use.write ? kUseWrite : 0) | (use.fresh ? kUseFresh : 0);
-}
 
 // Serializes the record into the journal's memory. `begin`: fields that are serialized already.
 void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::MessageLite& record,
@@ -34,36 +28,6 @@ void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::Messa
   if (room == nullptr) return;
   room = std::copy(begin.begin(), begin.end(), room);
   record.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(room));
-}
-
-// A task's record contains a part that all tasks of its plan share. The plan caches this part up to
-// this size in bytes; with the code of kernels it is larger.
-constexpr size_t kMostKeptOfPlan = 4096;
-
-// Calls `use` while the record contains the plan's part. Task and code are lent, not copied.
-template <typename Use>
-void WithPlan(const ops::Plan& plan, recovery::TaskRecord& record, Use use) {
-  record.set_num_outputs(static_cast<uint32_t>(plan.outputs.size()));
-  record.mutable_zeroed_outputs()->Add(plan.zeroed_outputs.begin(), plan.zeroed_outputs.end());
-  record.set_bytes(plan.bytes);
-  record.set_flops(plan.flops);
-  record.set_required_kind(plan.required_kind);
-  record.unsafe_arena_set_allocated_task(const_cast<wire::Task*>(&plan.task));
-  if (plan.code.has_value())
-    record.unsafe_arena_set_allocated_code(const_cast<wire::Code*>(&*plan.code));
-  use();
-  record.unsafe_arena_release_task();
-  if (plan.code.has_value()) record.unsafe_arena_release_code();
-}
-
-const std::string& RecordOf(const Planned& planned) {
-  absl::call_once(planned.record_made, [&planned] {
-    recovery::TaskRecord record;
-    WithPlan(planned.plan, record, [&] {
-      if (record.ByteSizeLong() <= kMostKeptOfPlan) record.SerializeToString(&planned.record);
-    });
-  });
-  return planned.record;
 }
 
 }  // namespace
@@ -103,10 +67,10 @@ void Recorder::Recovered(GlobalTransaction& transaction) {
   if (on()) journals_->common().ResetAttempts();
 }
 
-void Recorder::ReadingDisk(GlobalTransaction& transaction) {
+void Recorder::Complete(GlobalTransaction& transaction) {
+  Commit(transaction);
   if (!on()) return;
-  journals_->common().Set(Key(Kind::kReadingDisk, 0), "");
-  WriteCommon(transaction);
+  if (absl::Status status = journals_->Complete(); !status.ok()) Broken(status);
 }
 
 void Recorder::Trim(TenantTransaction& transaction, int partition) {
@@ -127,23 +91,14 @@ Recorder::Part& Recorder::PartOf(TenantTransaction& transaction, const TenantId&
 }
 
 void Recorder::WriteChanges(TenantTransaction& transaction) {
-  GlobalTransaction* const global = transaction.global();
-  if (global == nullptr) {
+  if (!transaction.is_global()) {
     WriteChanges(transaction, transaction.partition());
     return;
   }
   ForEachBit(std::exchange(touched_, 0) | core_->reclaimer->used_stripes(),
              [&](int partition) { WriteChanges(transaction, partition); });
   if (!on()) return;
-  if (std::exchange(disk_read_, false)) {  // and all of it is in the partitions' journals
-    journals_->common().Erase(Key(Kind::kReadingDisk, 0));
-    WriteCommon(*global);
-  }
   for (const std::string& name : std::exchange(removals_, {})) keeper_->Remove(name);
-}
-
-void Recorder::WriteCommon(GlobalTransaction& transaction) {
-  if (absl::Status status = journals_->common().Commit(); !status.ok()) Broken(status);
 }
 
 void Recorder::WriteChanges(TenantTransaction& transaction, int partition) {
@@ -195,11 +150,7 @@ void Recorder::Added(GlobalTransaction& transaction, session::Session& session) 
   if (!on()) return;
   if (session.record == 0) session.record = NewId();
   recovery::SessionRecord record;
-  record.set_tenant(session.tenant.value);
-  record.set_id(session.id);
-  record.set_create_time(DateToRecord(session.create_time));
-  record.set_ttl(absl::ToInt64Nanoseconds(session.ttl));
-  record.set_of_job(session.num_pins > 0);
+  ToRecord(session, &record);
   Set(transaction, session.tenant, Kind::kSession, session.record, record);
 }
 
@@ -275,32 +226,7 @@ void Recorder::Changed(TenantTransaction& transaction, Task& task) {
 void Recorder::Write(const session::Array& array, Part& part) {
   recovery::ArrayRecord& record = part.scratch->array;
   record.Clear();
-  record.set_tenant(array.tenant.value);
-  if (array.buffer != nullptr) {
-    record.set_buffer(array.buffer->record);
-    ToRecord(array.info, record.mutable_info());
-  }
-  if (array.shards != nullptr) {
-    ToRecord(array.info, record.mutable_info());
-    recovery::ShardsRecord* shards = record.mutable_shards();
-    shards->set_axis(array.shards->axis);
-    shards->set_replicated(array.shards->replicated);
-    for (int device : array.shards->devices) shards->add_devices(core_->Place(device).id());
-    for (const auto& part : array.shards->parts) shards->add_parts(part->record);
-  }
-  record.set_durable(array.durable);
-  record.set_name(array.name.ToString());
-  if (!array.error.ok()) SetStatus(array.error, record.mutable_error());
-  record.set_create_time(DateToRecord(array.create_time));
-  record.set_expire_time(ToRecord(array.expire_time));
-  if (array.receiving != nullptr) {
-    recovery::ReceivingRecord* receiving = record.mutable_receiving();
-    receiving->set_device(core_->Place(array.receiving->device).id());
-    for (const auto& [begin, end] : array.receiving->ranges.ranges()) {
-      receiving->add_begin(begin);
-      receiving->add_end(end);
-    }
-  }
+  ToRecord(array, core_->spaces, Outlives::kProcess, &record);
   Put(*part.journal, Key(Kind::kArray, array.record), record);
 }
 
@@ -308,23 +234,7 @@ void Recorder::Write(store::Buffer& buffer, Part& part) {
   recovery::Journal& journal = *part.journal;
   recovery::BufferRecord& record = part.scratch->buffer;
   record.Clear();
-  record.set_tenant(buffer.tenant.value);
-  record.set_size(buffer.size);
-  for (const auto& [device, block] : buffer.replicas) {
-    recovery::ReplicaRecord* replica = record.add_replicas();
-    replica->set_arena(block.arena->id);
-    replica->set_offset(block.offset);
-    replica->set_size(block.size);
-  }
-  if (!buffer.error.ok()) SetStatus(buffer.error, record.mutable_error());
-  for (const store::Buffer::LostWrite& lost : buffer.lost_writes) {
-    recovery::LostWriteRecord* one = record.add_lost_writes();
-    one->set_session(lost.session);
-    SetStatus(lost.status, one->mutable_status());
-  }
-  record.set_kept(buffer.kept);
-  record.set_loading(buffer.loading);
-  record.set_incoming(buffer.incoming);
+  ToRecord(buffer, &record);
   Put(journal, Key(Kind::kBuffer, buffer.record), record);
   // The bytes are written once, and only while no replica has them.
   uint64_t key = Key(Kind::kInlineBytes, buffer.record);
@@ -343,86 +253,33 @@ void Recorder::Write(Task& task, Part& part) {
   if (task.state == TaskState::kDone) {
     journal.Erase(body);
     journal.Erase(dispatch);
-    if (task.of_job) WriteResult(task, part);
+    if (task.of_job) {
+      recovery::TaskResultRecord result;
+      ToRecord(task, core_->spaces, &result);
+      Put(journal, Key(Kind::kTaskResult, task.id), result);
+    }
     task.recorded = false;  // later changes write no record
     return;
   }
   if (!journal.Has(body)) {
-    WriteBody(task, part);  // with its dispatch, if the task was dispatched
+    // With its dispatch, if the task was dispatched.
+    EncodeTask(task, core_->spaces, &part.scratch->task,
+               [&](const recovery::TaskRecord& record, std::string_view begin) {
+                 Put(journal, body, record, begin);
+               });
     return;
   }
   // A task that was taken back gets an empty record, which overrides the dispatch in its body.
   recovery::DispatchRecord& record = part.scratch->dispatch;
   record.Clear();
-  if (task.state == TaskState::kDispatched) FillDispatch(task, &record);
+  if (task.state == TaskState::kDispatched) ToRecord(task, &record);
   Put(journal, dispatch, record);
-}
-
-void Recorder::WriteBody(const Task& task, Part& part) {
-  recovery::TaskRecord& record = part.scratch->task;
-  record.Clear();
-  record.set_tenant(task.tenant.value);
-  if (task.session != nullptr) record.set_session(task.session->id);
-  record.set_label(task.label);
-  if (task.kernel != nullptr) {
-    task.kernel->operation->SerializeToString(record.mutable_operation());
-    for (const ops::Input& input : task.kernel->inputs) {
-      recovery::InputRecord* out = record.add_inputs();
-      if (input.has_value()) ToRecord(*input, out->mutable_info());
-    }
-    record.set_arguments_bound(task.kernel->bound);
-  }
-  for (const Use& use : task.uses) {
-    recovery::UseRecord* out = record.add_uses();
-    if (use.buffer == nullptr) continue;
-    out->set_buffer(use.buffer->record);
-    out->set_flags(FlagsOf(use));
-  }
-  if (task.pinned_device >= 0)
-    record.set_pinned_device(core_->broker->devices()[task.pinned_device].id());
-  record.set_priority(task.priority);
-  record.set_drop_other_replicas(task.drop_other_replicas);
-  record.set_deadline(ToRecord(task.deadline));
-  record.set_submit_time(ToRecord(task.submit_time));
-  record.set_of_job(task.of_job);
-  record.set_bodies(task.bodies != nullptr);
-  if (task.replay != nullptr) record.set_replay(task.replay->record);
-  if (task.state == TaskState::kDispatched) FillDispatch(task, record.mutable_dispatch());
-  const uint64_t key = Key(Kind::kTask, task.id);
-  if (const std::string& of_plan = RecordOf(*task.planned); !of_plan.empty()) {
-    Put(*part.journal, key, record, of_plan);
-  } else {
-    WithPlan(task.plan(), record, [&] { Put(*part.journal, key, record); });
-  }
 }
 
 void Recorder::Adopt(TenantTransaction& transaction, const TenantId& tenant, Replay& replay,
                      uint64_t record) {
   replay.record = record;
   replay.dead = PartOf(transaction, tenant).dead_replays;
-}
-
-void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) {
-  record->set_worker(task.worker_record);
-  record->set_first_sequence(task.first_sequence);
-  record->set_last_sequence(task.last_sequence);
-  record->set_num_deaths(task.num_deaths);
-  for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
-  record->set_dispatch_time(ToRecord(task.dispatch_time));
-  if (!task.recall.ok()) SetStatus(task.recall, record->mutable_recall());
-  if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
-}
-
-void Recorder::WriteResult(const Task& task, Part& part) {
-  recovery::TaskResultRecord record;
-  if (!task.result.ok()) SetStatus(task.result, record.mutable_status());
-  if (task.ran_on_device >= 0) record.set_device(core_->broker->devices()[task.ran_on_device].id());
-  record.set_submit_time(ToRecord(task.submit_time));
-  record.set_dispatch_time(ToRecord(task.dispatch_time));
-  record.set_end_time(ToRecord(task.end_time));
-  record.set_begin_time(ToRecord(task.begin_time));
-  record.set_run_seconds(task.run_seconds);
-  Put(*part.journal, Key(Kind::kTaskResult, task.id), record);
 }
 
 void Recorder::TakenBack(GlobalTransaction& transaction, const Task& task) {

@@ -22,10 +22,6 @@ namespace stride::broker {
 class Worker;
 }
 
-namespace stride::recovery {
-class DispatchRecord;
-}
-
 namespace stride::scheduler {
 
 struct Core;
@@ -62,10 +58,9 @@ class Recorder : public session::Catalogue::Observer {
   bool on() const { return on_.load(std::memory_order_relaxed); }  // any thread
   // This daemon survived the recovery from the journals.
   void Recovered(GlobalTransaction& transaction);
-  // If the daemon ends between ReadingDisk and the commit of DiskRead, the next one reads the disk
-  // again and ignores the journals.
-  void ReadingDisk(GlobalTransaction& transaction);
-  void DiskRead(GlobalTransaction& transaction) { disk_read_ = true; }
+  // Everything is restored. If the daemon ends before, the next one finds no journals that this
+  // daemon began, and reads the disk again.
+  void Complete(GlobalTransaction& transaction);
 
   void Commit(TenantTransaction& transaction) {
     if (started_) WriteChanges(transaction);
@@ -131,14 +126,10 @@ class Recorder : public session::Catalogue::Observer {
   void WriteChanges(TenantTransaction& transaction);
   void WriteChanges(TenantTransaction& transaction, int partition);
   void WriteBuffers(int partition, Part& part);
-  void WriteCommon(GlobalTransaction& transaction);
   void RecordTask(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void Write(const session::Array& array, Part& part);
   static void Write(store::Buffer& buffer, Part& part);
   void Write(Task& task, Part& part);
-  void WriteBody(const Task& task, Part& part);
-  static void FillDispatch(const Task& task, recovery::DispatchRecord* record);
-  void WriteResult(const Task& task, Part& part);
   void Broken(const absl::Status& status);
 
   Core* const core_;
@@ -151,7 +142,6 @@ class Recorder : public session::Catalogue::Observer {
   // Changes of a global transaction.
   uint64_t touched_ = 0;               // partitions that it changed, one bit each
   std::vector<std::string> removals_;  // descriptors to remove after the commit
-  bool disk_read_ = false;
 };
 
 }  // namespace stride::scheduler

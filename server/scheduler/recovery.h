@@ -2,28 +2,31 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/recovery/journals.h"
-#include "server/recovery/records.pb.h"
+#include "server/recovery/key.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/fates.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/jobs.h"
 #include "server/scheduler/modules.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/programs.h"
+#include "server/scheduler/record_set.h"
+#include "server/scheduler/restored_fates.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/state_codec.h"
 
 namespace stride::scheduler {
 
-// Restores the state of an earlier daemon's engine from the journals and descriptors in the
-// FdStore, and resumes its tasks. Runs once, before the daemon accepts calls.
+// Restores the state of an earlier daemon's engine and resumes its tasks: from the journals and
+// descriptors in the FdStore or, without journals, from the disk. Both become one RecordSet, which
+// is restored in one way; jobs on disk run again from their requests. Runs once, before the daemon
+// accepts calls.
 //
 // Lost content is reported: arrays on a device that is gone carry DATA_LOST, and arrays that a task
 // was changing in place when the daemon died carry WORKER_LOST. If one journal is damaged, or
@@ -42,35 +45,25 @@ class Recovery {
   };
   explicit Recovery(Parts parts) : parts_(parts), core_(*parts.core) {}
 
-  // Afterwards the engine records into the journals, old or new. `keeper`, the FdStore, must store
-  // descriptors, and outlive the engine. True when it restored an earlier state.
-  bool Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
+  // `keeper` is the FdStore, or null, and must outlive the engine. If it stores descriptors, the
+  // engine records into the journals afterwards, old or new.
+  void Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
 
  private:
-  // The records of all journals, parsed.
-  struct Books {
-    std::map<uint64_t, recovery::SessionRecord> sessions;
-    std::map<uint64_t, recovery::ArrayRecord> arrays;
-    std::map<uint64_t, recovery::BufferRecord> buffers;
-    std::map<uint64_t, std::string> inline_bytes;
-    std::map<uint64_t, recovery::ArenaRecord> arenas;
-    std::map<uint64_t, recovery::WorkerRecord> workers;
-    std::map<uint64_t, recovery::TaskRecord> tasks;
-    std::map<uint64_t, recovery::DispatchRecord> dispatches;
-    std::map<uint64_t, recovery::TaskResultRecord> results;
-    std::map<uint64_t, recovery::JobRecord> jobs;
-    std::map<uint64_t, recovery::ModuleRecord> modules;
-    std::map<uint64_t, recovery::FunctionRecord> functions;
-    std::map<uint64_t, recovery::ProgramRecord> programs;
-    std::map<uint64_t, recovery::ReplayRecord> replays;
-    uint64_t last_id = 0, last_task = 0;
-  };
-
+  // False: there is no state in the journals, and new ones have begun.
+  bool FromJournals(keeper::Keeper* keeper, std::vector<NamedFd> kept);
+  void FromDisk();
   absl::StatusOr<std::unique_ptr<recovery::Journals>> OpenJournals();
-  absl::Status Read(const recovery::Journals& journals);
   void StartAnew(const absl::Status& why);
   void EndOldWorkers();
   void ForgetDescriptors();
+
+  // The id of the record in the journals; 0: it is on disk only, so a journal gets a new one.
+  uint64_t IdOf(uint64_t record) const { return from_disk_ ? 0 : record; }
+  // The id of a definition's record in the journals, which gets it now if it was on disk only.
+  template <typename Record>
+  uint64_t Recorded(GlobalTransaction& transaction, recovery::Kind kind, uint64_t id,
+                    const Record& record);
 
   void RestoreThings(GlobalTransaction& transaction);
   void RestoreArenas(GlobalTransaction& transaction);
@@ -81,17 +74,12 @@ class Recovery {
                     const recovery::ArrayRecord& record);
   void RestoreUpload(GlobalTransaction& transaction, const recovery::ArrayRecord& record,
                      const std::shared_ptr<session::Array>& array);
-  void RestoreShards(const recovery::ShardsRecord& record, session::Array& array);
   void AbandonUnacceptedJobs(GlobalTransaction& transaction);
-  void JudgeTasks();
-  QueuedTask AsQueued(uint64_t id) const;
-  bool Repeatable(const recovery::DispatchRecord& dispatch) const;
-  bool WasRunning(const recovery::DispatchRecord& dispatch) const;
   void RestoreTasks(GlobalTransaction& transaction);
   std::shared_ptr<Replay> FindReplay(GlobalTransaction& transaction, const TenantId& tenant,
                                      uint64_t record);
-  std::shared_ptr<Task> MakeTask(GlobalTransaction& transaction, uint64_t id,
-                                 const recovery::TaskRecord& record, absl::Status* error);
+  absl::StatusOr<std::shared_ptr<Task>> MakeTask(GlobalTransaction& transaction, uint64_t id,
+                                                 const recovery::TaskRecord& record);
   absl::Status InputError(uint64_t id) const;
   void End(GlobalTransaction& transaction, uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();
@@ -102,15 +90,15 @@ class Recovery {
   Core& core_;
   keeper::Keeper* keeper_ = nullptr;
   std::map<std::string, UniqueFd> fds_;
-  Books books_;
-  std::map<uint64_t, std::optional<QueueProgress>> progress_;  // by worker; absent: not known
-  std::map<uint64_t, Fate> fates_;                             // by task
-  std::map<uint64_t, std::shared_ptr<store::Arena>> arenas_;
-  std::map<uint64_t, int> arena_device_;
-  std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;
+  bool from_disk_ = false;
+  RecordSet records_;
+  WorkerProgress progress_;
+  std::map<uint64_t, Fate> fates_;  // by task
+  RestoredArenas arenas_;
+  RestoredBuffers buffers_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Session>> sessions_;
-  std::map<uint64_t, std::shared_ptr<session::Array>> arrays_;
-  std::map<uint64_t, std::shared_ptr<session::Array>> array_parts_;  // parts of sharded arrays
+  RestoredArrays arrays_;
+  RestoredArrays array_parts_;  // parts of sharded arrays
   std::map<uint64_t, std::shared_ptr<Replay>> replays_;
   std::map<uint64_t, std::shared_ptr<Task>> tasks_;  // unfinished
   std::vector<std::shared_ptr<Task>> resumed_;       // in their old order of acceptance

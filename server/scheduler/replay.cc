@@ -10,9 +10,7 @@
 #include "server/base/system_error.h"
 #include "server/ops/bind.h"
 #include "server/ops/reduce_by_blocks.h"
-#include "server/recovery/records.pb.h"
 #include "server/scheduler/hazards.h"
-#include "server/scheduler/record_convert.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/task.h"
 
@@ -143,57 +141,6 @@ const std::string& CodeKeyOf(const Task& task) {
   if (task.replay != nullptr) return task.replay->code_key;
   // Block loops run every expression, each at its own rate, so the label identifies it.
   return task.module != nullptr && task.block_loops == nullptr ? task.module->key : task.label;
-}
-
-void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record) {
-  for (const ops::GraphStep& step : graph.steps) {
-    recovery::ReplayStepRecord* out = record->add_steps();
-    *out->mutable_task() = step.task;
-    for (const ops::Location& place : step.places) {
-      out->add_slots(place.arena);
-      out->add_offsets(place.offset);
-    }
-    out->set_code(step.code + 1);
-    if (step.kernel == nullptr) continue;
-    step.kernel->SerializeToString(out->mutable_kernel());
-    for (const ops::Input& input : step.inputs) {
-      recovery::InputRecord* info = out->add_inputs();
-      if (input.has_value()) ToRecord(*input, info->mutable_info());
-    }
-  }
-  for (const wire::Code& code : graph.codes) *record->add_codes() = code;
-  record->set_num_inputs(graph.num_inputs);
-  record->mutable_result_bytes()->Add(graph.result_bytes.begin(), graph.result_bytes.end());
-  record->set_scratch_bytes(graph.scratch_bytes);
-  record->mutable_written()->Add(graph.written.begin(), graph.written.end());
-}
-
-ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record) {
-  ops::ProgramGraph graph;
-  for (const recovery::ReplayStepRecord& in : record.steps()) {
-    ops::GraphStep step;
-    step.task = in.task();
-    for (int i = 0; i < in.slots_size(); ++i) step.places.push_back({in.slots(i), in.offsets(i)});
-    step.code = static_cast<int>(in.code()) - 1;
-    if (!in.kernel().empty()) {
-      auto kernel = std::make_shared<v1::Operation>();
-      kernel->ParseFromString(in.kernel());
-      step.kernel = std::move(kernel);
-      for (const recovery::InputRecord& input : in.inputs()) {
-        auto info = InfoFrom(input.info());
-        step.inputs.push_back(input.has_info() && info.ok() ? ops::Input(*std::move(info))
-                                                            : std::nullopt);
-      }
-    }
-    graph.steps.push_back(std::move(step));
-  }
-  graph.codes.assign(record.codes().begin(), record.codes().end());
-  graph.num_inputs = record.num_inputs();
-  graph.result_bytes.assign(record.result_bytes().begin(), record.result_bytes().end());
-  graph.scratch_bytes = record.scratch_bytes();
-  graph.written.assign(record.written().begin(), record.written().end());
-  graph.written.resize(graph.num_inputs);
-  return graph;
 }
 
 // Loads the modules and the graph of the task that the worker does not have yet.

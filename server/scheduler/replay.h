@@ -16,10 +16,6 @@
 #include "server/scheduler/first_tier.h"
 #include "server/wire/worker.pb.h"
 
-namespace stride::recovery {
-class ReplayRecord;
-}
-
 namespace stride::scheduler {
 
 struct Task;
@@ -89,10 +85,6 @@ struct ReplayTier {
 absl::StatusOr<Replay::Ready> MakeReady(
     const ops::ProgramGraph& graph,
     std::vector<std::shared_ptr<const broker::CompiledModule>> modules, const ReplayTier& tier);
-
-void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record);
-// Restores only what tasks need: neither the outputs nor the estimated costs.
-ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record);
 
 // Makes the launch run by blocks or, if `loops` is null, with the module's own code. `code` is the
 // code of its plan.

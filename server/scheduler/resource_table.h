@@ -233,16 +233,6 @@ class ResourceTable {
     entry.control = core_->accounts->ControlOf(tenant)->Hold(entry.value.Cost());
     partitions_.Of(transaction, tenant).entries.Set(tenant, record.id(), std::move(entry));
   }
-  // Restores a resource from its row on disk.
-  void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& bytes) {
-    Record record;
-    if (!record.ParseFromString(bytes)) return;
-    SetRow(row, &record);
-    Restore(transaction, log_.NewId(), record);
-    const TenantId tenant{record.tenant()};
-    if (const Entry* entry = Find(transaction, tenant, record.id()))
-      log_.Save(transaction, tenant, entry->place, record);
-  }
 
  private:
   struct Partition {

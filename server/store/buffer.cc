@@ -231,7 +231,7 @@ void Buffer::SetKept(uint64_t file) {
 }
 
 void Buffer::SetLoading(bool now) {
-  if (std::exchange(loading, now) != now) Changed();
+  loading = now;
 }
 
 void Buffer::SetIncoming(bool is) {

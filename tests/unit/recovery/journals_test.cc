@@ -22,6 +22,7 @@ class JournalsTest : public ::testing::Test {
   std::unique_ptr<Journals> Create() {
     auto journals = Journals::Create(&keeper_);
     EXPECT_TRUE(journals.ok()) << journals.status();
+    EXPECT_TRUE((*journals)->Complete().ok());
     return *std::move(journals);
   }
   absl::StatusOr<std::unique_ptr<Journals>> Open() {
@@ -101,11 +102,16 @@ TEST_F(JournalsTest, OpenAfterPartOfCreate_ReturnsNotFound) {
   EXPECT_TRUE(Open().ok());
 }
 
-TEST_F(JournalsTest, OpenOfRecordsWithoutTheNumberOfStripes_ReturnsDataLoss) {
-  auto common = *Journal::Create(&keeper_, "journal");
-  common->Set(1, "a record");
-  ASSERT_TRUE(common->Commit().ok());
-  EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
+// A process that died while it read the state on disk: the disk still has everything.
+TEST_F(JournalsTest, OpenBeforeComplete_ReturnsNotFound) {
+  auto journals = *Journals::Create(&keeper_);
+  journals->of(3).Set(1, "a record");
+  ASSERT_TRUE(journals->of(3).Commit().ok());
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(journals->Complete().ok());
+  auto opened = Open();
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(Content(**opened), (Records{{1, "a record"}}));
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+#include "server/scheduler/job_codec.h"
+
+#include <set>
+
+#include "server/ops/plan.h"
+#include "server/session/resource_name.h"
+
+namespace stride::scheduler {
+
+void ToRecord(const v1::Job& asked, recovery::DurableJobRecord* record) {
+  v1::Job accepted = asked;
+  accepted.clear_state();
+  accepted.clear_error();
+  accepted.clear_timelines();
+  accepted.clear_results();
+  accepted.SerializeToString(record->mutable_job());
+  std::set<std::string> known;
+  auto add = [&](const std::string& name, bool made) {
+    if (!session::ParseArrayName(name, "name").ok() || !known.insert(name).second) return;
+    recovery::NamedArrayRecord* array = record->add_arrays();
+    array->set_name(name);
+    array->set_made(made);
+  };
+  // An array that it makes is not one that it finds, though it uses it too.
+  for (const v1::Operation& operation : asked.operations()) {
+    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+      if (field.output->target_case() == v1::Output::kName && !field.output->existing())
+        add(field.output->name(), /*made=*/true);
+    }
+  }
+  for (const v1::Operation& operation : asked.operations()) {
+    for (const ops::OperandField& field : ops::CollectOperands(operation)) {
+      if (field.operand->source_case() == v1::Operand::kName)
+        add(field.operand->name(), /*made=*/false);
+    }
+    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
+      if (field.output->target_case() == v1::Output::kName && field.output->existing())
+        add(field.output->name(), /*made=*/false);
+    }
+  }
+}
+
+}  // namespace stride::scheduler
