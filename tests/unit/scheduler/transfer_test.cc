@@ -286,8 +286,8 @@ TEST(DownloadTest, ChunksAreBoundedByTheCallerAndTheSource) {
 }
 
 TEST(DownloadTest, ReadWaitsForTheArray) {
-  Download download(5, std::make_unique<FakeSource>("abcde", std::vector<absl::Status>{
-                                                                 absl::DeadlineExceededError("")}));
+  Download download(5, std::make_unique<FakeSource>(
+                           "abcde", std::vector<absl::Status>{absl::DeadlineExceededError("")}));
   EXPECT_TRUE(absl::IsDeadlineExceeded(download.Read(kEver).status()));
   auto array = download.Read(kEver);
   ASSERT_TRUE(array.ok()) << array.status();
