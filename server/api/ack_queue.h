@@ -32,8 +32,8 @@ struct PendingAck {
   std::shared_ptr<scheduler::OperationHandle> handle;
   std::vector<bool> wanted;  // WantedInline
   bool timeline = false;
-  std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch
-  uint64_t before = 0;                            // kSynchronize: operations up to this number
+  std::unique_ptr<scheduler::Download> fetch;  // kFetch
+  uint64_t before = 0;                         // kSynchronize: operations up to this number
 };
 
 // Bounded queue of commands, in order, between the reader and the writer of one Execute stream. One

@@ -12,7 +12,7 @@ struct ComputeServices {
   scheduler::SessionService* sessions;
   scheduler::ArrayService* arrays;  // for fetches
   scheduler::OperationService* operations;
-  session::TenantAccounts* accounts;  // for the upload rate
+  session::TenantAccounts* accounts;  // for the upload rate and fetched bytes
 };
 
 }  // namespace stride::api

@@ -373,6 +373,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
       auto array = Await(writer, [&](SteadyTime deadline) { return ack.fetch->Read(deadline); });
       if (!array.ok()) return array.status();
       int64_t size = static_cast<int64_t>(array->ByteSizeLong());
+      services_.accounts->AddDownload(call_.tenant(), static_cast<int64_t>(array->data().size()));
       if (size > AckWriter::kMaxResultBytes) return InlineTooLarge("fetch.handle", size);
       *result->add_results()->mutable_inline_array() = *std::move(array);
       return absl::OkStatus();

@@ -41,4 +41,27 @@ absl::StatusOr<ArrayInfo> CheckSpec(const v1::ArraySpec& spec, int64_t max_bytes
   return Contiguous(*dtype, {spec.shape().begin(), spec.shape().end()});
 }
 
+absl::StatusOr<Bytes> CheckRange(const v1::ByteRange* range, int64_t array_bytes) {
+  if (range == nullptr) return Bytes{0, array_bytes};
+  if (0 <= range->begin() && range->begin() <= range->end() && range->end() <= array_bytes)
+    return Bytes{range->begin(), range->end()};
+  return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "range",
+                      absl::StrCat("a range lies within the array's bytes. Array: ", array_bytes,
+                                   ", range: [", range->begin(), ", ", range->end(), ")"));
+}
+
+absl::StatusOr<SteadyTime> ExpireTime(bool has_ttl, const google::protobuf::Duration& ttl,
+                                      bool in_session, SteadyTime now) {
+  if (!has_ttl) return SteadyTime::InfiniteFuture();
+  if (in_session) {
+    return InvalidField(
+        v1::ERROR_REASON_INVALID_FIELD, "ttl",
+        "a session's array lives as long as its session; only named arrays have a ttl");
+  }
+  const absl::Duration duration = absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
+  if (duration <= absl::ZeroDuration())
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "ttl", "a lifetime is more than 0");
+  return now + duration;
+}
+
 }  // namespace stride::scheduler

@@ -10,7 +10,9 @@
 #include "server/base/surroundings.h"
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/state_codec.h"
-#include "server/scheduler/transfers.h"
+#include "server/scheduler/buffer_source.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/record_convert.h"
 
 namespace stride::scheduler {
 namespace {
@@ -479,20 +481,20 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
 
 absl::Status Durability::CopyToFile(Writing* writing) {
   SteadyTime deadline = Now() + kReadPatience;
-  std::shared_ptr<ReadAccess> access = std::move(writing->access);
-  if (absl::Status status = access->Await(deadline); !status.ok()) return status;
+  // Dropped before the file is synchronized, so that a change waits only for the copy.
+  auto download = std::make_unique<Download>(
+      writing->row.size, std::make_unique<BufferSource>(
+                             core_, scheduler_, std::move(writing->access), 0, writing->row.size));
+  if (absl::Status status = download->Await(deadline); !status.ok()) return status;
   auto file = store_->Write(writing->row.id);
   if (!file.ok()) return file.status();
-  {
-    ArrayDownload download(core_, scheduler_, std::move(access), {}, 0, writing->row.size,
-                           deadline);
-    for (;;) {
-      auto chunk = download.Next(kChunk);
-      if (!chunk.ok()) return chunk.status();
-      if (chunk->bytes.empty()) break;
-      if (absl::Status status = (*file)->Write(chunk->bytes); !status.ok()) return status;
-    }
+  for (;;) {
+    auto chunk = download->Next(kChunk);
+    if (!chunk.ok()) return chunk.status();
+    if (chunk->bytes.empty()) break;
+    if (absl::Status status = (*file)->Write(chunk->bytes); !status.ok()) return status;
   }
+  download.reset();
   writing->row.crc = (*file)->crc();
   return (*file)->Finish();
 }

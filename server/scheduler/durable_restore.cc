@@ -9,9 +9,9 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/recovery/records.pb.h"
+#include "server/scheduler/array_writer.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
-#include "server/scheduler/transfers.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {

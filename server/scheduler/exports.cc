@@ -12,9 +12,10 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/base/random_id.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/arrays.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/host_access.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -29,50 +30,6 @@ constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 absl::Status WrongState(std::string_view text) {
   return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_WRONG_STATE, text);
 }
-
-// Access to a whole buffer, after all earlier accesses and before all later ones: nothing else uses
-// the buffer while it lives.
-class WholeAccess {
- public:
-  WholeAccess(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
-  ~WholeAccess() {
-    if (task_ == nullptr) return;
-    TenantTransaction transaction(*core_, task_->tenant);
-    End(transaction);
-  }
-  absl::Status Begin(const TenantId& tenant, const ArrayPtr& array, SteadyTime deadline) {
-    auto granted = std::make_shared<absl::Notification>();
-    {
-      auto task = MakePooled<Task>();
-      task->tenant = tenant;
-      task->label = "map";
-      task->host_access = true;
-      task->drop_other_replicas = true;  // a move: the content stays as it is
-      task->uses.push_back({.buffer = array->buffer, .read = true, .write = true});
-      NotifyOnce(*task, granted);
-      TenantTransaction transaction(*core_, tenant);
-      if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;
-      task_ = std::move(task);
-    }
-    if (!stride::Await(*granted, deadline)) {
-      TenantTransaction transaction(*core_, tenant);
-      scheduler_->Cancel(transaction, std::exchange(task_, nullptr));
-      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                       "the deadline passed while earlier work used the array");
-    }
-    TenantTransaction transaction(*core_, tenant);
-    return task_->state == TaskState::kDone ? task_->result : array->status();
-  }
-  bool begun() const { return task_ != nullptr; }
-  void End(TenantTransaction& transaction) {
-    scheduler_->Finish(transaction, std::exchange(task_, nullptr), absl::OkStatus());
-  }
-
- private:
-  Core* const core_;
-  Scheduler* const scheduler_;
-  std::shared_ptr<Task> task_;
-};
 
 // The descriptor for the client. A descriptor for reading alone cannot be opened again for more by
 // another user. Memory of a GPU has one kind: what its importer may do is its own choice there.
@@ -206,10 +163,17 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
     absl::MutexLock mine(&mutex_);
     if (absl::Status status = Take(tenant, device, 1, reserved); !status.ok()) return status;
   }
-  WholeAccess access(core_, scheduler_);
+  auto task = HostTask(tenant, "map", {.buffer = array->buffer, .read = true, .write = true});
+  task->drop_other_replicas = true;  // a move: the content stays as it is
+  HostAccess access(core_, scheduler_, std::move(task));
   absl::StatusOr<std::shared_ptr<const UniqueFd>> fd = nullptr;
   absl::StatusOr<store::Allocation> block = store::Allocation();
-  absl::Status status = access.Begin(tenant, array, deadline);
+  absl::Status status;
+  {
+    TenantTransaction transaction(*core_, tenant);
+    status = access.Enqueue(transaction);
+  }
+  if (status.ok()) status = access.Await(deadline, kInUse, *array);
   if (status.ok()) {
     block = scheduler_->PutAlone(array->buffer, device, deadline);
     status = block.status();
@@ -224,7 +188,7 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
                                                         device, hand_over, &reserved, response)
                                                  : absl::StatusOr<std::string>(status);
   Return(tenant, device, lent.ok() ? 0 : 1, reserved);
-  if (access.begun()) access.End(transaction);
+  access.End(transaction);
   if (!lent.ok()) return lent.status();
   const int number = (*fd)->get();
   return PinnedMemory{*std::move(fd), number, *std::move(lent)};

@@ -8,6 +8,7 @@
 #include "server/base/error.h"
 #include "server/base/random_id.h"
 #include "server/base/surroundings.h"
+#include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"

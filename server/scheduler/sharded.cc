@@ -85,7 +85,7 @@ class Launch {
     const ops::Spread& spread = *request_.wanted[0];
     const ArrayInfo& info = whole_[0];
     const auto begin = spread.replicated
-                           ? std::vector<int64_t>()
+                           ? std::vector<int64_t>(spread.devices.size())
                            : ops::SplitAxis(info.shape[spread.axis], spread.devices.size());
     int64_t outer = 1;
     for (int i = 0; i < spread.axis; ++i) outer *= info.shape[i];
@@ -93,15 +93,10 @@ class Launch {
     std::vector<PartRunner::Part> parts;
     for (size_t i = 0; i < spread.devices.size(); ++i) {
       PartRunner::Part part{&operation_, {}, {{}}, spread.devices[i]};
-      ArrayInfo own = info;
-      int64_t first = 0;
-      if (!spread.replicated) {
-        own = Contiguous(info.dtype,
-                         ops::PartShape(info.shape, spread.axis, begin[i + 1] - begin[i]));
-        first = begin[i];
-        for (size_t a = static_cast<size_t>(spread.axis) + 1; a < info.shape.size(); ++a)
-          first *= info.shape[a];
-      }
+      const ArrayInfo own = PartInfo(info, spread, i);
+      int64_t first = begin[i];
+      for (size_t a = static_cast<size_t>(spread.axis) + 1; a < info.shape.size(); ++a)
+        first *= info.shape[a];
       // The values of a fill do not depend on their places.
       const bool is_placeless =
           operation_.creation().has_fill() || operation_.creation().has_empty();
@@ -467,6 +462,12 @@ ArrayPtr WholeOf(const ArrayInfo& info, const ops::Spread& spread, ArrayList par
 
 ops::Spread SpreadOf(const session::Shards& shards) {
   return {shards.axis, shards.replicated, shards.devices};
+}
+
+ArrayInfo PartInfo(const ArrayInfo& whole, const ops::Spread& spread, size_t i) {
+  if (spread.replicated) return whole;
+  const auto begin = ops::SplitAxis(whole.shape[spread.axis], spread.devices.size());
+  return Contiguous(whole.dtype, ops::PartShape(whole.shape, spread.axis, begin[i + 1] - begin[i]));
 }
 
 }  // namespace stride::scheduler

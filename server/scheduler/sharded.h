@@ -71,5 +71,7 @@ absl::StatusOr<ArrayList> RunSharded(const ShardedOperation& operation, PartRunn
 std::shared_ptr<session::Array> WholeOf(const ArrayInfo& info, const ops::Spread& spread,
                                         ArrayList parts);
 ops::Spread SpreadOf(const session::Shards& shards);
+// Layout of part `i` of an array that is to be spread.
+ArrayInfo PartInfo(const ArrayInfo& whole, const ops::Spread& spread, size_t i);
 
 }  // namespace stride::scheduler

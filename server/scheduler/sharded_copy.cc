@@ -54,16 +54,13 @@ class Resharding {
     ArrayList parts;
     for (size_t i = 0; i < num_parts; ++i) {
       Piece target{nullptr, spread.devices[i]};
-      ArrayInfo own = info;
       if (!spread.replicated) {
         const auto begin = ops::SplitAxis(info.shape[spread.axis], num_parts);
         target.axis = spread.axis;
         target.begin = begin[i];
         target.end = begin[i + 1];
-        own = Contiguous(info.dtype,
-                         ops::PartShape(info.shape, spread.axis, target.end - target.begin));
       }
-      auto part = Assemble(input, target, own);
+      auto part = Assemble(input, target, PartInfo(info, spread, i));
       if (!part.ok()) return part.status();
       parts.push_back(*std::move(part));
     }

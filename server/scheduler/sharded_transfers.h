@@ -1,17 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
-#include "server/scheduler/arrays.h"
 #include "server/scheduler/service/download.h"
 #include "server/scheduler/service/upload.h"
-#include "server/scheduler/transfers.h"
+#include "server/session/array.h"
 
 namespace stride::scheduler {
 
@@ -38,61 +39,51 @@ class PartRanges {
   int64_t end_;
 };
 
-// An upload of a range of a sharded array: splits the bytes among its parts' uploads.
-class ShardedUpload : public Upload {
+// Writes a range of a sharded array: splits the bytes among its parts' uploads.
+class ShardSink : public ByteSink {
  public:
-  // `parts[i]`: the upload of part i; null if the range has none of its bytes.
-  ShardedUpload(Core* core, std::shared_ptr<session::Array> array, PartRanges ranges,
-                std::vector<std::unique_ptr<RangedUpload>> parts, int64_t begin, int64_t end)
-      : core_(core),
-        array_(std::move(array)),
+  // `parts[i]`: the upload of part i; null if it takes none of the bytes.
+  ShardSink(PartRanges ranges, std::vector<std::unique_ptr<Upload>> parts, int64_t begin)
+      : ranges_(std::move(ranges)), parts_(std::move(parts)), position_(begin) {}
+
+  absl::Status Write(std::string_view bytes) override;
+  // Completes the parts' uploads.
+  absl::Status Finish() override;
+
+ private:
+  const PartRanges ranges_;
+  const std::vector<std::unique_ptr<Upload>> parts_;
+  int64_t position_;
+};
+
+// Reads a range of a sharded array from its parts.
+class ShardSource : public ByteSource {
+ public:
+  // `parts[i]`: reads the range of part i; null if the range has none of its bytes. `status`
+  // returns the error of the whole array.
+  ShardSource(SharedInfo whole, PartRanges ranges, std::vector<std::unique_ptr<ByteSource>> parts,
+              int64_t begin, int64_t end, std::function<absl::Status()> status)
+      : whole_(std::move(whole)),
         ranges_(std::move(ranges)),
         parts_(std::move(parts)),
         begin_(begin),
         end_(end),
+        status_(std::move(status)),
         position_(begin) {}
 
-  int64_t remaining() const override { return end_ - position_; }
-  absl::Status Write(std::string_view bytes) override;
-  absl::StatusOr<v1::Array> Finish() override;
+  const ArrayInfo& info() const override { return whole_; }
+  absl::Status Await(SteadyTime deadline) override;
+  absl::StatusOr<Chunk> Next(int64_t max_bytes) override;
 
  private:
-  Core* const core_;
-  const std::shared_ptr<session::Array> array_;
+  absl::StatusOr<Chunk> NextOfRun(int64_t max_bytes);
+
+  const SharedInfo whole_;
   const PartRanges ranges_;
-  const std::vector<std::unique_ptr<RangedUpload>> parts_;
+  const std::vector<std::unique_ptr<ByteSource>> parts_;
   const int64_t begin_, end_;
+  const std::function<absl::Status()> status_;
   int64_t position_;
-};
-
-// Reads a range of a sharded array. Writers of the parts in the range wait until it ends.
-class ShardedRead {
- public:
-  // The last owner releases it without a transaction: the destructor begins one.
-  static absl::StatusOr<std::shared_ptr<ShardedRead>> Enqueue(
-      TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
-      const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
-  ShardedRead(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
-              PartRanges ranges, int64_t begin, int64_t end)
-      : core_(core),
-        scheduler_(scheduler),
-        array_(std::move(array)),
-        ranges_(std::move(ranges)),
-        begin_(begin),
-        end_(end) {}
-
-  absl::Status Await(SteadyTime deadline);
-  const session::Array& array() const { return *array_; }
-  // Call after Await.
-  std::unique_ptr<Download> MakeDownload(v1::Array description, SteadyTime deadline) const;
-
- private:
-  Core* const core_;
-  Scheduler* const scheduler_;
-  const std::shared_ptr<session::Array> array_;
-  const PartRanges ranges_;
-  const int64_t begin_, end_;
-  std::vector<std::shared_ptr<ReadAccess>> accesses_;  // by part; null: none of its bytes
 };
 
 }  // namespace stride::scheduler

@@ -160,12 +160,12 @@ bool StagedReader::Request(bool wait) {
   return true;
 }
 
-absl::StatusOr<Download::Chunk> StagedReader::Next(uint64_t max_bytes) {
+absl::StatusOr<ByteSource::Chunk> StagedReader::Next(uint64_t max_bytes) {
   while (remaining_ > 0 && ahead_.size() < kPiecesAhead) {
     if (!Request(/*wait=*/ahead_.empty())) break;
   }
   if (ahead_.empty()) {
-    if (remaining_ == 0) return Download::Chunk{};
+    if (remaining_ == 0) return ByteSource::Chunk{};
     return NoSlot(*worker_);
   }
   std::shared_ptr<Piece> piece = ahead_.front();
@@ -175,7 +175,7 @@ absl::StatusOr<Download::Chunk> StagedReader::Next(uint64_t max_bytes) {
     if (!piece->status.ok()) return piece->status;
   }
   uint64_t count = std::min<uint64_t>(max_bytes, piece->size - consumed_);
-  Download::Chunk chunk;
+  ByteSource::Chunk chunk;
   chunk.bytes = {reinterpret_cast<const char*>(piece->slot.data) + consumed_, count};
   consumed_ += count;
   if (consumed_ == piece->size) {

@@ -98,7 +98,7 @@ class StagedReader {
 
   // The next bytes, at most max_bytes; empty at the end. The chunk holds its slot until its lease
   // is dropped.
-  absl::StatusOr<Download::Chunk> Next(uint64_t max_bytes);
+  absl::StatusOr<ByteSource::Chunk> Next(uint64_t max_bytes);
 
  private:
   struct Piece {

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
 #include "server/session/control_account.h"
@@ -43,8 +44,9 @@ struct Receiving {
 };
 
 struct Array;
+using ArrayPtr = std::shared_ptr<Array>;
 // Most operations have at most three.
-using ArrayList = absl::InlinedVector<std::shared_ptr<Array>, 3>;
+using ArrayList = absl::InlinedVector<ArrayPtr, 3>;
 
 // The parts of a sharded array: one array per device, each with its own buffer. Parts have no names
 // and are in no catalogue; only the whole array, and views of it, own them.
@@ -93,5 +95,12 @@ struct Array {
     return error;
   }
 };
+
+// The arrays that have the bytes: the parts of a sharded array, else the array itself, which must
+// outlive the result.
+inline absl::Span<const ArrayPtr> PartsOf(const ArrayPtr& array) {
+  if (array->shards != nullptr) return array->shards->parts;
+  return {&array, 1};
+}
 
 }  // namespace stride::session

@@ -50,7 +50,7 @@ class Simulation : private Watcher {
     std::map<uint64_t, Array> arrays;
   };
   struct Fetch {
-    std::unique_ptr<scheduler::InlineFetch> fetch;
+    std::unique_ptr<scheduler::Download> fetch;
     std::string what;
     VersionPtr version;
     View view;

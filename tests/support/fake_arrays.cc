@@ -45,80 +45,77 @@ absl::Status FakeArrays::NotThere(const std::string& name) {
   return NotFound(v1::ERROR_REASON_ARRAY_NOT_FOUND, "array", name);
 }
 
-class FakeUpload : public scheduler::Upload {
+using Bytes = std::shared_ptr<std::string>;
+
+class FakeSink : public scheduler::ByteSink {
  public:
-  FakeUpload(std::shared_ptr<FakeArrays::State> state, std::string name, int64_t size)
-      : state_(std::move(state)), name_(std::move(name)), size_(size) {}
-  ~FakeUpload() override {
+  explicit FakeSink(Bytes bytes) : bytes_(std::move(bytes)) {}
+  absl::Status Write(std::string_view bytes) override {
+    bytes_->append(bytes);
+    return absl::OkStatus();
+  }
+  absl::Status Finish() override { return absl::OkStatus(); }
+
+ private:
+  const Bytes bytes_;
+};
+
+// Stores the bytes under the name once they are complete.
+class FakeAccess : public scheduler::WriteAccess {
+ public:
+  FakeAccess(std::shared_ptr<FakeArrays::State> state, std::string name, Bytes bytes)
+      : state_(std::move(state)), name_(std::move(name)), bytes_(std::move(bytes)) {}
+  ~FakeAccess() override {
     std::lock_guard lock(state_->mutex);
     --state_->uploads;
   }
-  int64_t remaining() const override { return size_ - static_cast<int64_t>(bytes_.size()); }
-  absl::Status Write(std::string_view bytes) override {
-    if (static_cast<int64_t>(bytes.size()) > remaining()) {
-      return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data", "more bytes than declared");
-    }
-    bytes_.append(bytes);
-    return absl::OkStatus();
-  }
-  absl::StatusOr<v1::Array> Finish() override {
-    if (remaining() > 0)
-      return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "data", "fewer bytes than declared");
+  absl::StatusOr<v1::Array> Complete() override {
     std::lock_guard lock(state_->mutex);
-    state_->arrays[name_] = FakeArrays::Entry{bytes_};
+    state_->arrays[name_] = FakeArrays::Entry{*bytes_};
     state_->changed.notify_all();
     return FakeArrays::Describe(name_, state_->arrays[name_]);
   }
 
  private:
-  std::shared_ptr<FakeArrays::State> state_;
-  std::string name_;
-  int64_t size_;
-  std::string bytes_;
+  const std::shared_ptr<FakeArrays::State> state_;
+  const std::string name_;
+  const Bytes bytes_;
 };
 
-class FakeDownload : public scheduler::Download {
+// An array as it was when the download or the fetch was accepted.
+class FakeSource : public scheduler::ByteSource {
  public:
-  FakeDownload(std::shared_ptr<FakeArrays::State> state, v1::Array array, std::string bytes)
+  FakeSource(std::shared_ptr<FakeArrays::State> state, FakeArrays::Entry array)
       : state_(std::move(state)),
+        generation_(state_->generation),
         array_(std::move(array)),
-        bytes_(std::make_shared<std::string>(std::move(bytes))) {}
-  const v1::Array& array() const override { return array_; }
-  absl::StatusOr<Chunk> Next(int64_t max_bytes) override {
-    std::string_view left = std::string_view(*bytes_).substr(offset_);
-    if (left.empty()) return Chunk{};
-    left = left.substr(0, max_bytes);
-    offset_ += left.size();
-    ++state_->leases;
-    std::shared_ptr<const void> lease(
-        bytes_.get(), [state = state_, bytes = bytes_](const void*) { --state->leases; });
-    return Chunk{left, std::move(lease)};
-  }
+        bytes_(std::make_shared<std::string>(array_.bytes)),
+        info_(Contiguous(DType::kUInt8, {static_cast<int64_t>(bytes_->size())})) {}
 
- private:
-  std::shared_ptr<FakeArrays::State> state_;
-  v1::Array array_;
-  std::shared_ptr<std::string> bytes_;
-  size_t offset_ = 0;
-};
-
-class FakeFetch : public scheduler::InlineFetch {
- public:
-  FakeFetch(std::shared_ptr<FakeArrays::State> state, FakeArrays::Entry array, int64_t generation)
-      : state_(std::move(state)), array_(std::move(array)), generation_(generation) {}
-
-  absl::StatusOr<v1::InlineArray> Read(SteadyTime deadline) override {
+  const ArrayInfo& info() const override { return info_; }
+  absl::Status Await(SteadyTime deadline) override {
     std::unique_lock lock(state_->mutex);
     auto ended = [&] { return array_.ready || state_->generation != generation_; };
     if (!state_->WaitUntil(deadline, lock, ended)) return absl::DeadlineExceededError("");
-    if (!array_.error.ok()) return array_.error;
-    return FakeArrays::Inline(array_.bytes);
+    offset_ = 0;
+    return array_.error;
+  }
+  absl::StatusOr<Chunk> Next(int64_t max_bytes) override {
+    const std::string_view next = std::string_view(*bytes_).substr(offset_, max_bytes);
+    offset_ += next.size();
+    ++state_->leases;
+    std::shared_ptr<const void> lease(
+        bytes_.get(), [state = state_, bytes = bytes_](const void*) { --state->leases; });
+    return Chunk{next, std::move(lease)};
   }
 
  private:
-  std::shared_ptr<FakeArrays::State> state_;
-  const FakeArrays::Entry array_;  // as it was when the fetch was taken
+  const std::shared_ptr<FakeArrays::State> state_;
   const int64_t generation_;
+  const FakeArrays::Entry array_;
+  const Bytes bytes_;
+  const ArrayInfo info_;
+  size_t offset_ = 0;
 };
 
 FakeArrays::FakeArrays() : state_(std::make_shared<State>()) {}
@@ -181,8 +178,12 @@ absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeArrays::BeginUpload(
   }
   std::lock_guard lock(state_->mutex);
   ++state_->uploads;
-  return std::make_unique<FakeUpload>(
-      state_, absl::StrCat(header.parent(), "/arrays/", header.array_id()), header.spec().shape(0));
+  auto bytes = std::make_shared<std::string>();
+  return std::make_unique<scheduler::Upload>(
+      header.spec().shape(0),
+      std::make_unique<FakeAccess>(
+          state_, absl::StrCat(header.parent(), "/arrays/", header.array_id()), bytes),
+      std::make_unique<FakeSink>(bytes));
 }
 
 absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeArrays::BeginDownload(
@@ -193,17 +194,20 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeArrays::BeginDownload(
   if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; }))
     return absl::DeadlineExceededError("");
   if (!it->second.error.ok()) return it->second.error;
-  return std::make_unique<FakeDownload>(state_, Describe(request.name(), it->second),
-                                        it->second.bytes);
+  auto download = std::make_unique<scheduler::Download>(
+      it->second.bytes.size(), std::make_unique<FakeSource>(state_, it->second));
+  download->set_array(Describe(request.name(), it->second));
+  return download;
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> FakeArrays::BeginFetch(
+absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeArrays::BeginFetch(
     const TenantId& tenant, const std::string& session, uint64_t handle) {
   std::unique_lock lock(state_->mutex);
   std::string name = HandleName(session, handle);
   auto it = state_->arrays.find(name);
   if (it == state_->arrays.end()) return NotThere(name);
-  return std::make_unique<FakeFetch>(state_, it->second, state_->generation);
+  return std::make_unique<scheduler::Download>(it->second.bytes.size(),
+                                               std::make_unique<FakeSource>(state_, it->second));
 }
 
 }  // namespace stride::testing

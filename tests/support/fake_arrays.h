@@ -40,16 +40,15 @@ class FakeArrays : public scheduler::ArrayService {
       SteadyTime deadline) override;
   absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginDownload(
       const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) override;
-  absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> BeginFetch(const TenantId& tenant,
-                                                                     const std::string& session,
-                                                                     uint64_t handle) override;
+  absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginFetch(const TenantId& tenant,
+                                                                  const std::string& session,
+                                                                  uint64_t handle) override;
 
  private:
   friend class FakeOperations;
   friend class FakeHandle;
-  friend class FakeUpload;
-  friend class FakeDownload;
-  friend class FakeFetch;
+  friend class FakeAccess;
+  friend class FakeSource;
   struct Entry {
     std::string bytes;
     bool ready = true;

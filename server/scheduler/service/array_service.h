@@ -38,11 +38,12 @@ class ArrayService {
   // Blocks until the array is ready or `deadline`, which also limits the waits of the download.
   virtual absl::StatusOr<std::unique_ptr<Download>> BeginDownload(
       const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) = 0;
-  // Accepts a read of a handle's array in the order of operations. `session` is `sessions/{id}`.
-  // Does not block. SIZE_LIMIT above EngineOptions::max_inline_bytes.
-  virtual absl::StatusOr<std::unique_ptr<InlineFetch>> BeginFetch(const TenantId& tenant,
-                                                                  const std::string& session,
-                                                                  uint64_t handle) = 0;
+  // Accepts a read of a handle's array in the order of operations: the download, whose Read waits
+  // for the array, returns the bytes that the operations accepted before leave. `session` is
+  // `sessions/{id}`. Does not block. SIZE_LIMIT above EngineOptions::max_inline_bytes.
+  virtual absl::StatusOr<std::unique_ptr<Download>> BeginFetch(const TenantId& tenant,
+                                                               const std::string& session,
+                                                               uint64_t handle) = 0;
 };
 
 }  // namespace stride::scheduler

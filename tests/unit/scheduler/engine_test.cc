@@ -482,6 +482,50 @@ TEST_F(EngineTest, UnorderedRangesReportMissingRanges) {
   EXPECT_EQ((*download)->Next(100)->bytes, "234567");
 }
 
+TEST_F(EngineTest, ErrorOfAnEndedLeaseSaysWhatWorks) {
+  EngineOptions options;
+  options.upload_lease = absl::Milliseconds(1);
+  Start({HostDevice(0)}, /*hold=*/false, options);
+  v1::PutArrayRequest::Header header = HeaderOf(1, 2);
+  {
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
+    ASSERT_TRUE(upload.ok()) << upload.status();
+    ASSERT_TRUE((*upload)->Write("half").ok());
+  }
+  const std::string name = "sessions/s/arrays/1";
+  ASSERT_TRUE(Eventually(
+      [&] { return engine_->arrays().Get(kTenant, name)->state() == v1::Array::STATE_FAILED; }));
+  absl::Status fetched = Fetch(1).status();
+  EXPECT_EQ(ReasonOf(fetched), v1::ERROR_REASON_ARRAY_NOT_READY);
+  EXPECT_THAT(fetched.message(), ::testing::HasSubstr("delete the array, then upload it again"));
+  // What the errors do not suggest does not work.
+  absl::Status again = Put(1, {1, 2}).status();
+  EXPECT_EQ(ReasonOf(again), v1::ERROR_REASON_ALREADY_EXISTS);
+  EXPECT_THAT(again.message(), ::testing::HasSubstr("has failed; delete it first"));
+  header.set_overwrite(true);
+  EXPECT_EQ(engine_->arrays().BeginUpload(kTenant, header, Soon()).status(), fetched);
+  // What they suggest does.
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, name).ok());
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+}
+
+TEST_F(EngineTest, OverwriteThatWaitsTooLongLeavesTheArray) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  ASSERT_TRUE(Put(1, {1, 2}).ok());
+  auto reader = Submit(Add(1, 1, 2));
+  ASSERT_TRUE(reader.ok());
+  auto worker = broker_->WaitForWorker(1);
+  AWAIT(worker->num_held() >= 1);
+  v1::PutArrayRequest::Header header = HeaderOf(1, 2);
+  header.set_overwrite(true);
+  absl::Status late = engine_->arrays().BeginUpload(kTenant, header, Now()).status();
+  EXPECT_EQ(ReasonOf(late), v1::ERROR_REASON_DEADLINE);
+  EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
+  worker->EndNext();
+  EXPECT_TRUE((*reader)->Wait(Soon()).ok());
+}
+
 TEST_F(EngineTest, DependentTaskIsQueuedBeforeItsInputIsDone) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,9 +23,6 @@ class Linalg {
   // ended.
   absl::Status Lower(const Lowering& lowering, const wire::LinalgLaunch& launch,
                      codegen::RoutineFault* fault);
-
-  // The text of all kernels; for tests.
-  static std::string Ptx();
 
  private:
   struct Job;

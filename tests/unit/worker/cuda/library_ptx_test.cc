@@ -2,8 +2,8 @@
 
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/lower/fft.h"
-#include "server/worker/cuda/lower/linalg.h"
 #include "server/worker/cuda/lower/linalg_batch.h"
+#include "server/worker/cuda/lower/linalg_kernels.h"
 
 namespace stride::cuda {
 namespace {
@@ -21,7 +21,7 @@ TEST(LibraryPtxTest, FftDeclaresCopyAndScaleKernels) {
 }
 
 TEST(LibraryPtxTest, LinalgDeclaresErrorAndEigenvectorKernels) {
-  auto kernels = ReadPtx(Linalg::Ptx());
+  auto kernels = ReadPtx(LinalgPtx());
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   ASSERT_EQ(kernels->size(), 5u);
   EXPECT_EQ((*kernels)[0].symbol, "stride_note_info");

@@ -1,0 +1,160 @@
+#include "server/scheduler/write_access.h"
+
+#include <utility>
+
+#include "server/base/error.h"
+#include "server/scheduler/array_writer.h"
+#include "server/scheduler/describe.h"
+#include "server/scheduler/lent_for_reading.h"
+#include "server/scheduler/recorder.h"
+
+namespace stride::scheduler {
+
+void RangeAccess::Hold() {
+  if (!std::exchange(holding_, true)) ++array_->buffer->num_holders;
+}
+
+void RangeAccess::LetGo(TenantTransaction& transaction) {
+  if (std::exchange(holding_, false)) scheduler_->LetGo(transaction, *array_->buffer);
+}
+
+absl::StatusOr<v1::Array> RangeAccess::Complete() {
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  // The array was deleted during the upload; views of it carry the error.
+  if (!array_->buffer->error.ok()) return array_->buffer->error;
+  Completed(transaction);
+  return Describe(*core_, *array_);
+}
+
+ReceiveAccess::ReceiveAccess(TenantTransaction& transaction, Core* core, Scheduler* scheduler,
+                             std::shared_ptr<session::Array> array, int64_t begin, int64_t end)
+    : RangeAccess(core, scheduler, std::move(array), begin, end), receiving_(array_->receiving) {
+  ++receiving_->num_calls;
+  receiving_->lease_end = SteadyTime::InfiniteFuture();
+}
+
+absl::StatusOr<RangeAccess::Target> ReceiveAccess::Open() {
+  // One call allocates the memory, and concurrent ones then find it.
+  absl::MutexLock allocation_lock(&receiving_->allocation);
+  Lane* lane;
+  {
+    TenantTransaction transaction(*core_, array_->buffer->tenant);
+    if (!array_->buffer->error.ok()) return array_->buffer->error;
+    Hold();
+    lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, receiving_->device);
+    auto it = array_->buffer->replicas.find(receiving_->device);
+    if (it != array_->buffer->replicas.end()) return Target{lane, it->second};
+  }
+  auto target = Allocate(lane);
+  if (!target.ok()) return target;
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  if (receiving_->device != target->lane->device) {
+    receiving_->device = target->lane->device;
+    core_->recorder->Changed(transaction, array_);
+  }
+  array_->buffer->AddReplica(receiving_->device, target->block);
+  return target;
+}
+
+absl::StatusOr<RangeAccess::Target> ReceiveAccess::Allocate(Lane* lane) {
+  auto block = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+  if (absl::IsResourceExhausted(block.status()) && lane->device == core_->memory_place()) {
+    // An array larger than the device may lie in a file too.
+    {
+      TenantTransaction transaction(*core_, array_->buffer->tenant);
+      lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, core_->disk_place());
+    }
+    auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+    if (in_file.ok()) block = std::move(in_file);
+  }
+  if (!block.ok()) return block.status();
+  return Target{lane, *block};
+}
+
+void ReceiveAccess::Completed(TenantTransaction& transaction) {
+  receiving_->AddRange(begin_, end_);
+  core_->recorder->Changed(transaction, array_);
+  scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
+  if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
+  array_->receiving.reset();
+  array_->buffer->SetIncoming(false);
+  scheduler_->Finish(transaction, std::static_pointer_cast<Task>(receiving_->access),
+                     absl::OkStatus());
+}
+
+// The bytes written so far stay, so that the client can continue after them.
+void ReceiveAccess::Keep(int64_t size) {
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  if (array_->receiving == nullptr) return;
+  receiving_->AddRange(begin_, begin_ + size);
+  core_->recorder->Changed(transaction, array_);
+}
+
+ReceiveAccess::~ReceiveAccess() {
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  LetGo(transaction);
+  --receiving_->num_calls;
+  receiving_->lease_end = core_->Now() + core_->options.upload_lease;
+}
+
+absl::StatusOr<std::unique_ptr<OverwriteAccess>> OverwriteAccess::Enqueue(
+    TenantTransaction& transaction, Core* core, Scheduler* scheduler, const TenantId& tenant,
+    std::shared_ptr<session::Array> array, int64_t begin, int64_t end) {
+  if (!array->info->IsContiguous()) {
+    return InvalidField(
+        v1::ERROR_REASON_WRONG_STATE, "array_id",
+        "a view with gaps cannot be overwritten from the wire; copy into it instead");
+  }
+  auto task = HostTask(tenant, "overwrite", {.buffer = array->buffer, .read = true, .write = true});
+  auto access = std::make_unique<OverwriteAccess>(core, scheduler, std::move(task),
+                                                  std::move(array), begin, end);
+  absl::Status status = access->access_.Enqueue(transaction);
+  if (!status.ok()) return status;
+  return access;
+}
+
+absl::Status OverwriteAccess::Await(SteadyTime deadline) {
+  return access_.Await(deadline, kInUse, *array_);
+}
+
+absl::StatusOr<RangeAccess::Target> OverwriteAccess::Open() {
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  if (!array_->buffer->error.ok()) return array_->buffer->error;
+  if (array_->buffer->num_loans > 0) return LentForReading();
+  auto& replicas = array_->buffer->replicas;
+  if (replicas.empty()) {
+    return MakeError(absl::StatusCode::kDataLoss, v1::ERROR_REASON_DATA_LOST,
+                     "the array's only copy is gone");
+  }
+  Hold();
+  const auto [device, block] = *replicas.begin();
+  array_->buffer->KeepOnly(device);
+  ++array_->buffer->num_writes;
+  return Target{&scheduler_->LaneFor(transaction, array_->buffer->tenant, device), block};
+}
+
+OverwriteAccess::~OverwriteAccess() {
+  if (!holding_) return;
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  LetGo(transaction);
+  access_.End(transaction);
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> OpenUpload(Core* core, Scheduler* scheduler,
+                                                   std::unique_ptr<RangeAccess> access,
+                                                   SteadyTime deadline,
+                                                   std::shared_ptr<Region> region) {
+  auto target = access->Open();
+  if (!target.ok()) return target.status();
+  auto writer = std::make_unique<ArrayWriter>(core, scheduler);
+  const int64_t size = access->end() - access->begin();
+  absl::Status status =
+      writer->Open(*target->lane, target->block, access->array().info->offset + access->begin(),
+                   deadline, region);
+  auto upload =
+      std::make_unique<Upload>(size, std::move(access), std::move(writer), std::move(region));
+  if (!status.ok()) return status;
+  return upload;
+}
+
+}  // namespace stride::scheduler

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/base/steady_time.h"
+#include "server/scheduler/core.h"
+#include "server/scheduler/host_access.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/upload.h"
+
+namespace stride::scheduler {
+
+// Write access to bytes [begin, end) of an array that has one buffer. The caller has no transaction
+// except to make it. One thread at a time.
+class RangeAccess : public WriteAccess {
+ public:
+  // The memory that an upload fills.
+  struct Target {
+    Lane* lane = nullptr;
+    store::Allocation block;
+  };
+
+  // Blocks until earlier work has released the array, or `deadline`.
+  virtual absl::Status Await(SteadyTime deadline) { return absl::OkStatus(); }
+  // After Await: pins the buffer until the access ends, also if the array is deleted. Blocks while
+  // memory is short.
+  virtual absl::StatusOr<Target> Open() = 0;
+  absl::StatusOr<v1::Array> Complete() override;
+
+  const session::Array& array() const { return *array_; }
+  int64_t begin() const { return begin_; }
+  int64_t end() const { return end_; }
+
+ protected:
+  RangeAccess(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
+              int64_t begin, int64_t end)
+      : core_(core), scheduler_(scheduler), array_(std::move(array)), begin_(begin), end_(end) {}
+  // All bytes are in the array.
+  virtual void Completed(TenantTransaction& transaction) {}
+  void Hold();
+  void LetGo(TenantTransaction& transaction);
+
+  Core* const core_;
+  Scheduler* const scheduler_;
+  const std::shared_ptr<session::Array> array_;
+  const int64_t begin_, end_;
+  bool holding_ = false;
+};
+
+// Write access to a range of a new array, or of one whose upload is resumed.
+class ReceiveAccess : public RangeAccess {
+ public:
+  // The array receives an upload.
+  ReceiveAccess(TenantTransaction& transaction, Core* core, Scheduler* scheduler,
+                std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
+  ~ReceiveAccess() override;
+  // Allocates the array's memory if no other range has done so.
+  absl::StatusOr<Target> Open() override;
+  void Keep(int64_t size) override;
+
+ private:
+  absl::StatusOr<Target> Allocate(Lane* lane);
+  void Completed(TenantTransaction& transaction) override;
+
+  const std::shared_ptr<session::Receiving> receiving_;
+};
+
+// Write access to a range of an existing array: a host access that excludes all other accesses.
+class OverwriteAccess : public RangeAccess {
+ public:
+  // Enqueues the access after all earlier accesses. WRONG_STATE for a view with gaps.
+  static absl::StatusOr<std::unique_ptr<OverwriteAccess>> Enqueue(
+      TenantTransaction& transaction, Core* core, Scheduler* scheduler, const TenantId& tenant,
+      std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
+  OverwriteAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task,
+                  session::ArrayPtr array, int64_t begin, int64_t end)
+      : RangeAccess(core, scheduler, std::move(array), begin, end),
+        access_(core, scheduler, std::move(task)) {}
+  ~OverwriteAccess() override;
+  absl::Status Await(SteadyTime deadline) override;
+  absl::StatusOr<Target> Open() override;
+
+ private:
+  HostAccess access_;
+};
+
+// Opens the accesses' memory and writes to it: an upload of the access's range. `region`: null for
+// bytes that the call sends.
+absl::StatusOr<std::unique_ptr<Upload>> OpenUpload(Core* core, Scheduler* scheduler,
+                                                   std::unique_ptr<RangeAccess> access,
+                                                   SteadyTime deadline,
+                                                   std::shared_ptr<Region> region = nullptr);
+
+}  // namespace stride::scheduler
