@@ -245,8 +245,8 @@ int Arrays::HomeDevice(TenantTransaction& transaction, const TenantId& tenant,
   }
   auto room = [&](int device) {
     if (!scheduler_->health().Serves(device)) return INT64_MIN;
-    return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) -
-           static_cast<int64_t>(scheduler_->memory().arena_bytes(transaction, device));
+    return static_cast<int64_t>(scheduler_->memory().arenas().limit_bytes(device)) -
+           static_cast<int64_t>(scheduler_->memory().arenas().arena_bytes(transaction, device));
   };
   if (session != nullptr && session->home_device >= 0 && room(session->home_device) >= bytes)
     return session->home_device;
@@ -311,7 +311,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(TenantTransaction& transac
     if (!asked.ok()) return asked.status();
     device = *asked;
   }
-  device = scheduler_->HomeOf(info.size_bytes(), device);
+  device = scheduler_->memory().HomeOf(info.size_bytes(), device);
   if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, info.size_bytes());
       !status.ok())
     return status;
@@ -467,7 +467,8 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(TenantTransaction& transact
     part->create_time = core_->Now();
     part->buffer = MakePooled<store::Buffer>(tenant, part->info->size_bytes(), core_->reclaimer);
     part->receiving = std::make_shared<session::Receiving>();
-    part->receiving->device = scheduler_->HomeOf(part->info->size_bytes(), spread->devices[i]);
+    part->receiving->device =
+        scheduler_->memory().HomeOf(part->info->size_bytes(), spread->devices[i]);
     part->receiving->lease_end = core_->Now() + core_->options.upload_lease;
     part->buffer->SetIncoming(true);
     std::shared_ptr<Task> task = MakeReceiver(*part);
@@ -690,7 +691,8 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(TenantTransaction& transaction
                                                   const session::Array& array) {
   if (array.shards != nullptr || array.buffer == nullptr || !array.status().ok() ||
       array.receiving != nullptr || array.buffer->writer != nullptr || array.buffer->loading ||
-      array.buffer->num_holders > 0 || scheduler_->IsMoving(transaction, array.buffer.get()) ||
+      array.buffer->num_holders > 0 ||
+      scheduler_->memory().copies().IsCopied(transaction, *array.buffer) ||
       !array.info->IsContiguous()) {
     return std::nullopt;
   }

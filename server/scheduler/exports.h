@@ -15,6 +15,7 @@
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/lent_blocks.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/service/redeemed_region.h"
 #include "server/session/array.h"
@@ -22,8 +23,8 @@
 
 namespace stride::scheduler {
 
-// Arrays whose memory a client of this host maps. Each lies in an arena of its own (Scheduler::
-// PutAlone), so that the descriptor shows nothing else. While it is exported it is not moved, freed
+// Arrays whose memory a client of this host maps. Each lies in an arena of its own (LentBlocks),
+// so that the descriptor shows nothing else. While it is exported it is not moved, freed
 // or written, and counts as its tenant's; what an export is for ends when its ticket expires unused
 // or when the client closes the connection that the descriptor came by. None is recorded: they end
 // with the daemon. Thread-safe, except where said.
@@ -39,7 +40,10 @@ class Exports {
   static constexpr double kMaxShareOfTenant = 0.5;
 
   Exports(Core* core, Scheduler* scheduler, absl::Duration ticket_life = kTicketLife)
-      : core_(core), scheduler_(scheduler), ticket_life_(ticket_life) {}
+      : core_(core),
+        scheduler_(scheduler),
+        lent_blocks_(core, &scheduler->lanes(), &scheduler->memory(), scheduler),
+        ticket_life_(ticket_life) {}
 
   // All but `socket_path`. Waits for what was accepted before and writes the array. The lock must
   // not be held.
@@ -97,6 +101,7 @@ class Exports {
 
   Core* const core_;
   Scheduler* const scheduler_;
+  LentBlocks lent_blocks_;
   const absl::Duration ticket_life_;
   // Taken inside a transaction, never around one.
   absl::Mutex mutex_;

@@ -17,6 +17,7 @@
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/recorder.h"
+#include "server/scheduler/staged_copy.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -377,8 +378,7 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
                      "the deadline passed while the device loaded the module");
   }
   if (lane.worker == worker) return lane.attributes[id];
-  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
-                  "the device process was lost; try again", absl::Milliseconds(200));
+  return LostWorker();
 }
 
 absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::string& name) {

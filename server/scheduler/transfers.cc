@@ -189,7 +189,7 @@ void RangedUpload::Hold() {
 }
 
 void RangedUpload::LetGo(TenantTransaction& transaction) {
-  if (std::exchange(holding_, false)) scheduler_->LetGo(transaction, *array_->buffer);
+  if (std::exchange(holding_, false)) scheduler_->memory().Unpin(transaction, *array_->buffer);
 }
 
 absl::StatusOr<v1::Array> RangedUpload::Finish() {
@@ -224,14 +224,14 @@ absl::Status ReceivingUpload::Open(SteadyTime deadline) {
     if (have) target = it->second;
   }
   if (!have) {
-    auto allocated = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+    auto allocated = scheduler_->memory().BlockingAllocate(*lane, array_->buffer->size);
     if (absl::IsResourceExhausted(allocated.status()) && lane->device == core_->memory_place()) {
       // An array larger than the device may lie in a file too.
       {
         TenantTransaction transaction(*core_, array_->buffer->tenant);
         lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, core_->disk_place());
       }
-      auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+      auto in_file = scheduler_->memory().BlockingAllocate(*lane, array_->buffer->size);
       if (in_file.ok()) allocated = std::move(in_file);
     }
     if (!allocated.ok()) return allocated.status();
