@@ -21,8 +21,8 @@ class EvictionTest : public MemoryPartsTest {
  protected:
   static constexpr int64_t kQuarter = kMiB / 4;
   // A device of 1 MiB that four buffers fill, `a` used least recently.
-  void MakeFull(wire::DeviceDescription device, Spaces spaces) {
-    Make({std::move(device)}, spaces);
+  void MakeFull(wire::DeviceDescription device, Limits limits) {
+    Make({std::move(device)}, limits);
     lane_ = &LaneOf(0);
     for (char content : {'a', 'b', 'c', 'd'}) buffers_.push_back(Filled(*lane_, kQuarter, content));
   }
@@ -161,8 +161,7 @@ TEST_F(EvictionTest, FileThatCannotBeWrittenKeepsTheBuffer) {
 }
 
 TEST_F(EvictionTest, FileThatCannotBeMadeIsFull) {
-  MakeFull(HostDevice(0, kMiB), {.memory = 0, .disk = 16 * kMiB});
-  const_cast<EngineOptions&>(core_->options).spill_folder = "/nonexistent";
+  MakeFull(HostDevice(0, kMiB), {.memory = 0, .disk = 16 * kMiB, .folder = "/dev/null/none"});
   EXPECT_EQ(AllocateOne(), Outcome::kLater);  // the file is being made
   EXPECT_TRUE(Eventually([&] { return AllocateOne() == Outcome::kFull; }));
   EXPECT_THAT(log_, HasSubstr("idle arrays cannot leave for the disk"));

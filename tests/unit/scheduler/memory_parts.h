@@ -1,6 +1,9 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/memory_manager.h"
+#include "server/store/spill_file.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_broker.h"
 
@@ -33,7 +37,7 @@ struct FakeWaitingTasks : public WaitingTasks {
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> failed;
 };
 
-// Starts a fake worker for each device queue that needs one.
+// Starts a fake worker for each device queue that has none, or a dead one.
 struct FakeWorkerSource : public WorkerSource {
   explicit FakeWorkerSource(Core* core) : core(core) {}
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
@@ -45,7 +49,8 @@ struct FakeWorkerSource : public WorkerSource {
     return lane.worker;
   }
   absl::Status AwaitWorker(GlobalTransaction&, Lane& lane, SteadyTime) override {
-    if (lane.worker != nullptr) return absl::OkStatus();
+    if (lane.worker != nullptr && lane.worker->alive()) return absl::OkStatus();
+    lane.mapped.clear();
     auto worker = core->broker->StartWorker(lane.device);
     if (worker.ok()) lane.worker = *std::move(worker);
     return worker.status();
@@ -58,20 +63,24 @@ class MemoryPartsTest : public ::testing::Test {
  protected:
   static constexpr int64_t kMiB = int64_t{1} << 20;
 
-  struct Spaces {
+  struct Limits {
     int64_t memory = 64 * kMiB;
     int64_t disk = 0;
+    std::string folder = absl::StrCat(::testing::TempDir(), "/memory-parts-", getpid());
+    absl::Duration patience = absl::Seconds(100);
   };
-  void Make(std::vector<wire::DeviceDescription> devices, Spaces spaces,
+  void Make(std::vector<wire::DeviceDescription> devices, Limits limits,
             std::vector<wire::Link> links = {}) {
     broker_ = std::make_unique<testing::FakeBroker>(std::move(devices));
     broker_->set_links(std::move(links));
     EngineOptions options;
     options.device_memory_share = 1;
-    options.spill_memory_bytes = spaces.memory;
-    options.spill_disk_bytes = spaces.disk;
-    options.spill_folder = ::testing::TempDir();
-    options.memory_patience = absl::Milliseconds(200);
+    options.spill_memory_bytes = limits.memory;
+    options.spill_disk_bytes = limits.disk;
+    options.spill_folder = limits.folder;
+    if (limits.disk > 0) store::PrepareSpillFolder(limits.folder).IgnoreError();
+    folder_ = limits.folder;
+    options.memory_patience = limits.patience;
     options.log = [this](const std::string& line) { log_ += line + "\n"; };
     core_ = std::make_unique<Core>(std::move(options), broker_.get());
     lanes_ = std::make_unique<Lanes>(core_.get());
@@ -80,7 +89,11 @@ class MemoryPartsTest : public ::testing::Test {
         core_.get(), lanes_.get(), workers_.get(), &tasks_,
         [](GlobalTransaction&, const Lane&, std::optional<int>) { return false; });
   }
-  void TearDown() override { core_->Stop(); }
+  void TearDown() override {
+    core_->Stop();
+    std::error_code ignored;  // only a test with files has a folder
+    std::filesystem::remove(folder_, ignored);
+  }
 
   Lane& LaneOf(int place, const char* tenant = "t") {
     GlobalTransaction transaction(*core_);
@@ -138,6 +151,7 @@ class MemoryPartsTest : public ::testing::Test {
     return memory_->arenas().used_bytes(transaction, place);
   }
 
+  std::string folder_;
   std::string log_;  // written in global transactions
   FakeWaitingTasks tasks_;
   std::unique_ptr<testing::FakeBroker> broker_;

@@ -1,8 +1,6 @@
 // Copies of inputs to a device: waits, outdated copies, links that fail, and reads on a peer.
 #include "server/scheduler/migration.h"
 
-#include <thread>
-
 #include "gmock/gmock.h"
 #include "server/base/error.h"
 #include "tests/unit/scheduler/memory_parts.h"
@@ -141,17 +139,8 @@ TEST_F(MigrationTest, SourceThatChangedMakesTheCopyStale) {
 TEST_F(MigrationTest, WorkerThatDiesDuringTheCopyIsReplaced) {
   MakeDevices();
   auto buffer = Filled(LaneOf(core_->memory_place()), kSize, 'w');
-  auto worker = WorkerOf(*to_);
-  worker->DieAtCopy(1);
-  // As the scheduler does when the broker reports the death.
-  std::thread death([&] {
-    EXPECT_TRUE(testing::Eventually([&] { return !worker->alive(); }));
-    GlobalTransaction transaction(*core_);
-    to_->worker = nullptr;
-    to_->mapped.clear();
-  });
+  WorkerOf(*to_)->DieAtCopy(1);
   auto task = Start(buffer);
-  death.join();
   ASSERT_TRUE(AwaitCopies());
   EXPECT_THAT(tasks_.retried, ElementsAre(task));
   EXPECT_EQ(ContentAt(*to_, *buffer), std::string(kSize, 'w'));

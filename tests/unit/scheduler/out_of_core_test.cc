@@ -55,8 +55,8 @@ struct FakeTasks : public OutOfCoreExecutor::Tasks {
 class OutOfCoreTest : public MemoryPartsTest {
  protected:
   static constexpr int64_t kLarge = 5 * kMiB;
-  void MakeExecutor(Spaces spaces = {}) {
-    Make({HostDevice(0, kMiB)}, spaces);
+  void MakeExecutor(Limits limits = {}) {
+    Make({HostDevice(0, kMiB)}, limits);
     executor_ = std::make_unique<OutOfCoreExecutor>(core_.get(), lanes_.get(), memory_.get(),
                                                     workers_.get(), &tasks_, &pieces_);
   }
