@@ -343,7 +343,8 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(TenantTransaction& transaction
                                                   const session::Array& array) {
   if (array.shards != nullptr || array.buffer == nullptr || !array.status().ok() ||
       array.receiving != nullptr || array.buffer->writer != nullptr || array.buffer->loading ||
-      array.buffer->num_holders > 0 || scheduler_->IsMoving(transaction, array.buffer.get()) ||
+      array.buffer->num_holders > 0 ||
+      scheduler_->memory().copies().IsCopied(transaction, *array.buffer) ||
       !array.info->IsContiguous()) {
     return std::nullopt;
   }

@@ -51,9 +51,9 @@ std::vector<v1::DeviceSample> Devices::Sample() {
     sample.set_device(absl::StrCat("devices/", core_->broker->devices()[i].id()));
     SetTimestamp(core_->Now(), sample.mutable_time());
     sample.set_arena_bytes(
-        static_cast<int64_t>(scheduler_->memory().arena_bytes(transaction, device)));
+        static_cast<int64_t>(scheduler_->memory().arenas().arena_bytes(transaction, device)));
     sample.set_array_bytes(
-        static_cast<int64_t>(scheduler_->memory().used_bytes(transaction, device)));
+        static_cast<int64_t>(scheduler_->memory().arenas().used_bytes(transaction, device)));
     sample.set_queue_depth(account.queue_depth);
     sample.set_queue_seconds(account.queue_seconds());
     sample.set_busy_seconds(account.busy_seconds);
@@ -82,7 +82,7 @@ void Devices::ReportBroken(const std::string& device, const std::string& reason)
 
 SpillSample Devices::SampleSpill() {
   GlobalTransaction transaction(*core_);
-  return scheduler_->SampleSpill(transaction);
+  return scheduler_->memory().Sample(transaction);
 }
 
 int Devices::MostWorkers() {

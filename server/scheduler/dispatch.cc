@@ -110,14 +110,14 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
       SetState(transaction, *task, TaskState::kWaiting);
       continue;
     }
-    if (task->reads_peers && !HasBlocks(*task, lane)) {
+    if (task->reads_peers && !memory_.peers().HasBlocks(*task, lane)) {
       Unplace(transaction, *task);
       SetState(transaction, *task, TaskState::kWaiting);
       Evaluate(transaction, task);
       continue;
     }
     if (task->plan().task.kind_case() == wire::Task::KIND_NOT_SET) {
-      ContentChanges(transaction, *task);
+      memory_.copies().ContentChanges(transaction, *task);
       for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
       Complete(transaction, task, absl::OkStatus());
       continue;
@@ -191,7 +191,7 @@ const wire::Task& Scheduler::BoundTask(const Task& task, Lane& lane) const {
       slots.push_back({});
       continue;
     }
-    const store::Allocation& replica = *BlockFor(task, use, lane);
+    const store::Allocation& replica = *memory_.peers().BlockFor(task, use, lane);
     slots.push_back({replica.arena->id, replica.offset});
   }
   wire::Task* bound = RebinderFor(task.planned, lane).Bind(slots);
@@ -228,7 +228,7 @@ void Scheduler::AddToPacket(TenantTransaction& transaction, const std::shared_pt
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;
-  ContentChanges(transaction, *task);
+  memory_.copies().ContentChanges(transaction, *task);
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write) continue;
     use.buffer->KeepOnly(lane.device);
@@ -253,10 +253,10 @@ absl::Status Scheduler::MapForTask(const Task& task, Lane& lane) {
   const store::Arena* last = nullptr;
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr) continue;
-    const std::shared_ptr<store::Arena>& arena = BlockFor(task, use, lane)->arena;
+    const std::shared_ptr<store::Arena>& arena = memory_.peers().BlockFor(task, use, lane)->arena;
     if (std::exchange(last, arena.get()) == arena.get()) continue;
     const bool peer = use.buffer->replicas.count(lane.device) == 0;
-    if (absl::Status status = MapFor(lane, arena, peer); !status.ok()) return status;
+    if (absl::Status status = MapArena(lane, arena, peer); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -338,7 +338,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
       entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
     }
   }
-  MemoryChanged(transaction);
+  memory_.Changed(transaction);
   NoteStart(transaction, lane);
   Pump(transaction, lane);
   Settle(transaction);  // here rather than at the end, so that `moment` saves readings of the clock
@@ -470,7 +470,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
   for (const auto& task : again) Evaluate(transaction, task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(transaction, lane);
-  MemoryChanged(transaction);  // waiters for its arena ask again
+  memory_.Changed(transaction);  // waiters for its arena ask again
   if (!lane.ready.empty()) StartWorker(transaction, lane);
   lane.killed = false;
   NoteDemand(lane);
@@ -496,7 +496,7 @@ void Scheduler::ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight
     if (use.buffer != nullptr) --use.buffer->num_holders;
   }
   DropFresh(entry.held);
-  MemoryChanged(transaction);
+  memory_.Changed(transaction);
 }
 
 // The task is not in its worker's queue any more, and nothing of it runs there.

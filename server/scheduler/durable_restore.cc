@@ -207,7 +207,7 @@ void Durability::ReadLoop() {
 int Durability::DeviceFor(GlobalTransaction& transaction, const std::string& wanted) {
   int device = core_->spaces.FindDevice(wanted);
   if (device >= 0) return device;
-  Memory& memory = scheduler_->memory();
+  Memory& memory = scheduler_->memory().arenas();
   auto room = [&](int index) {
     return static_cast<int64_t>(memory.limit_bytes(index)) -
            static_cast<int64_t>(memory.arena_bytes(transaction, index));
@@ -226,10 +226,11 @@ absl::Status Durability::ReadFile(const Load& load) {
   int device = 0;
   {
     GlobalTransaction transaction(*core_);
-    device = scheduler_->HomeOf(load.buffer->size, DeviceFor(transaction, load.row.device));
+    device =
+        scheduler_->memory().HomeOf(load.buffer->size, DeviceFor(transaction, load.row.device));
     lane = &scheduler_->LaneFor(transaction, load.buffer->tenant, device);
   }
-  auto target = scheduler_->BlockingAllocate(*lane, load.row.size);
+  auto target = scheduler_->memory().BlockingAllocate(*lane, load.row.size);
   if (!target.ok()) return target.status();
   absl::Status status;
   {

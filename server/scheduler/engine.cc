@@ -155,7 +155,7 @@ void EngineImpl::ScheduleHousekeeping() {
     // One transaction for each partition: the work may take long and concerns no other.
     ForEachBit(core_.partitions.used(), [this](int partition) {
       TenantTransaction transaction(core_, partition);
-      scheduler_.memory().Reclaim(transaction);
+      scheduler_.memory().arenas().Reclaim(transaction);
       core_.recorder->Trim(transaction, partition);
     });
     {

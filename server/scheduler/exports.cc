@@ -86,7 +86,7 @@ int Exports::DeviceFor(TenantTransaction& transaction, const TenantId& tenant,
 }
 
 absl::Status Exports::Take(const TenantId& tenant, int device, int64_t exports, int64_t bytes) {
-  const auto limit = static_cast<double>(scheduler_->memory().limit_bytes(device));
+  const auto limit = static_cast<double>(scheduler_->memory().arenas().limit_bytes(device));
   const auto most = static_cast<int64_t>(limit * kMaxShare);
   const auto most_of_tenant = static_cast<int64_t>(limit * kMaxShareOfTenant);
   auto found = tenants_.find(tenant);
@@ -175,7 +175,7 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
   }
   if (status.ok()) status = access.Await(deadline, kInUse, *array);
   if (status.ok()) {
-    block = scheduler_->PutAlone(array->buffer, device, deadline);
+    block = lent_blocks_.PutAlone(array->buffer, device, deadline);
     status = block.status();
   }
   if (status.ok()) {
@@ -268,13 +268,13 @@ void Exports::End(GlobalTransaction& transaction, const Export& ended) {
   }
   --loan.block.arena->num_loans;
   --loan.buffer->num_loans;
-  scheduler_->LetGo(transaction, *loan.buffer);
+  scheduler_->memory().Unpin(transaction, *loan.buffer);
   loan.buffer.reset();
   // The memory of one that was handed over, or whose array has gone, is free from now on.
   loan.block = {};
-  scheduler_->memory().Reclaim(transaction);
-  scheduler_->memory().Trim(transaction, scheduler_->LaneFor(transaction, loan.tenant, loan.device),
-                            UINT64_MAX);
+  scheduler_->memory().arenas().Reclaim(transaction);
+  scheduler_->memory().arenas().Trim(
+      transaction, scheduler_->LaneFor(transaction, loan.tenant, loan.device), UINT64_MAX);
 }
 
 }  // namespace stride::scheduler

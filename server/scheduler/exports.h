@@ -15,6 +15,7 @@
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/lent_blocks.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/service/pinned_memory.h"
 #include "server/session/array.h"
@@ -22,8 +23,8 @@
 
 namespace stride::scheduler {
 
-// Arrays whose memory a client of this host maps. Each lies in an arena of its own (Scheduler::
-// PutAlone), so that the descriptor shows nothing else. While it is exported it is not moved, freed
+// Arrays whose memory a client of this host maps. Each lies in an arena of its own (LentBlocks),
+// so that the descriptor shows nothing else. While it is exported it is not moved, freed
 // or written, and counts as its tenant's; an export ends with Release. None is recorded: they end
 // with the daemon. Thread-safe, except where said.
 class Exports {
@@ -35,7 +36,10 @@ class Exports {
   static constexpr double kMaxShare = 0.75;
   static constexpr double kMaxShareOfTenant = 0.5;
 
-  Exports(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
+  Exports(Core* core, Scheduler* scheduler)
+      : core_(core),
+        scheduler_(scheduler),
+        lent_blocks_(core, &scheduler->lanes(), &scheduler->memory(), scheduler) {}
 
   // Waits for accepted work that writes the array. The caller has no transaction.
   absl::StatusOr<PinnedMemory> Map(const TenantId& tenant, const v1::MapArrayRequest& request,
@@ -84,6 +88,7 @@ class Exports {
 
   Core* const core_;
   Scheduler* const scheduler_;
+  LentBlocks lent_blocks_;
   // Taken inside a transaction, never around one.
   absl::Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);

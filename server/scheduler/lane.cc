@@ -26,4 +26,20 @@ std::vector<std::shared_ptr<Task>> Lane::Preparing::All() const {
   return tasks;
 }
 
+absl::Status MapArena(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer) {
+  if (!lane.mapped.emplace(arena->id, false).second) return absl::OkStatus();
+  const int fd = arena->fd.get();
+  const bool in_place = arena->map.data() != nullptr && !lane.description.host_memory();
+  absl::Status mapped = peer       ? lane.worker->MapPeerArena(arena->id, arena->size, fd)
+                        : in_place ? lane.worker->MapHostArena(arena->id, arena->size, fd)
+                                   : lane.worker->MapArena(arena->id, arena->size, fd);
+  if (!mapped.ok()) lane.mapped.erase(arena->id);
+  return mapped;
+}
+
+void UnmapArena(Lane& lane, const store::Arena& arena) {
+  if (lane.mapped.erase(arena.id) > 0 && lane.worker != nullptr)
+    lane.worker->UnmapArena(arena.id).IgnoreError();
+}
+
 }  // namespace stride::scheduler

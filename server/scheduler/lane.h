@@ -136,9 +136,13 @@ struct Lane {
   int num_copies = 0;    // transfers that use the worker now
   int num_holding = 0;   // tasks here that have their memory
   SteadyTime last_used;
-  // Operations in pieces: one at a time. Those that wait for it are still being prepared.
-  bool streaming = false;
-  std::deque<std::shared_ptr<Task>> streams;
+  bool streaming = false;  // an operation runs in pieces (out_of_core.h)
 };
+
+// Maps an arena into the queue's worker: of its own device, or of a peer that it reads.
+absl::Status MapArena(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
+// Unmaps it where it is mapped. A worker that is dying answers UNAVAILABLE; its mappings go with
+// it.
+void UnmapArena(Lane& lane, const store::Arena& arena);
 
 }  // namespace stride::scheduler

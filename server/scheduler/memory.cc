@@ -102,13 +102,8 @@ bool Memory::AllocateZeroCopy(TenantTransaction& transaction, Lane& lane, uint64
 }
 
 void Memory::Trim(GlobalTransaction& transaction, Lane& lane, uint64_t keep_bytes) {
-  // A worker that is dying answers UNAVAILABLE; its mappings go with it.
-  auto unmap = [](Lane& user, const store::Arena& arena) {
-    if (user.mapped.erase(arena.id) > 0 && user.worker != nullptr)
-      user.worker->UnmapArena(arena.id).IgnoreError();
-  };
   if (keep_bytes == 0) {
-    for (const auto& arena : lane.zero_copy.TakeEmpty(0)) unmap(lane, *arena);
+    for (const auto& arena : lane.zero_copy.TakeEmpty(0)) UnmapArena(lane, *arena);
   }
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
@@ -119,7 +114,7 @@ void Memory::Trim(GlobalTransaction& transaction, Lane& lane, uint64_t keep_byte
       core_->starter.Run([arena = arena] { DropPages(arena->fd.get(), arena->size); });
     // Other devices' workers of the tenant may have it mapped too, for copies.
     for (int place = 0; place < core_->num_places(); ++place) {
-      if (Lane* user = lanes_->Find(transaction, lane.tenant, place)) unmap(*user, *arena);
+      if (Lane* user = lanes_->Find(transaction, lane.tenant, place)) UnmapArena(*user, *arena);
     }
   }
 }

@@ -22,7 +22,7 @@ namespace stride::scheduler {
 
 // Allocates memory on devices, and in the places to which arrays are evicted: blocks from a device
 // queue's arenas, new arenas within the place's limit, empty arenas taken back when memory is
-// short. Evicts nothing (spill.cc).
+// short. Evicts nothing (eviction.h).
 class Memory {
  public:
   struct Hooks {

@@ -728,7 +728,7 @@ bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) con
     const int device = static_cast<int>(i);
     if (resolved.device >= 0 && resolved.device != device) continue;
     // The scheduler may choose any of them.
-    if (bytes > scheduler_->memory().limit_bytes(device)) return false;
+    if (bytes > scheduler_->memory().arenas().limit_bytes(device)) return false;
   }
   return true;
 }

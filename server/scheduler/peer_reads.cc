@@ -1,7 +1,9 @@
-// Scheduler: inputs that a launch reads in the memory of another device.
+#include "server/scheduler/peer_reads.h"
+
 #include <algorithm>
 
-#include "server/scheduler/scheduler.h"
+#include "absl/strings/str_cat.h"
+#include "server/scheduler/links.h"
 
 namespace stride::scheduler {
 namespace {
@@ -12,7 +14,31 @@ constexpr int64_t kMaxPeerReadBytes = 64 << 10;
 
 }  // namespace
 
-const store::Allocation* Scheduler::BlockFor(const Task& task, const Use& use,
+bool PeerReads::IsPeer(int from, int to) const {
+  if (core_->broker->links().empty() || !core_->IsDevice(from) || !core_->IsDevice(to))
+    return false;
+  const wire::Link* link =
+      FindLink(core_->broker->links(), core_->Place(from).id(), core_->Place(to).id());
+  return link != nullptr && link->peer() && broken_.count({from, to}) == 0;
+}
+
+void PeerReads::Break(GlobalTransaction&, int from, int to, const absl::Status& why) {
+  if (!broken_.insert({from, to}).second) return;
+  core_->options.log(absl::StrCat("copies from devices/", core_->Place(from).id(), " to devices/",
+                                  core_->Place(to).id(),
+                                  " go through the host from now on, since one between the "
+                                  "devices failed: ",
+                                  why.message()));
+}
+
+void PeerReads::NoteCopy(TenantTransaction&, Lane& lane,
+                         const std::weak_ptr<broker::Worker>& worker, const store::Arena& arena) {
+  if (lane.worker == nullptr || lane.worker != worker.lock()) return;
+  auto mapped = lane.mapped.find(arena.id);
+  if (mapped != lane.mapped.end()) mapped->second = true;
+}
+
+const store::Allocation* PeerReads::BlockFor(const Task& task, const Use& use,
                                              const Lane& lane) const {
   const store::Replicas& replicas = use.buffer->replicas;
   auto found = replicas.find(lane.device);
@@ -31,7 +57,7 @@ const store::Allocation* Scheduler::BlockFor(const Task& task, const Use& use,
 // A worker maps host memory as it maps its own arenas. A peer's mapping may fail, and a launch
 // cannot report that. So a device reads a peer's arena in place only after a copy from it has
 // succeeded.
-bool Scheduler::ReadsInPlace(const Lane& lane, int place, const store::Allocation& block) const {
+bool PeerReads::ReadsInPlace(const Lane& lane, int place, const store::Allocation& block) const {
   if (lane.description.host_memory())
     return core_->IsDevice(place) && core_->Place(place).host_memory();
   auto mapped = lane.mapped.find(block.arena->id);
@@ -40,7 +66,7 @@ bool Scheduler::ReadsInPlace(const Lane& lane, int place, const store::Allocatio
 
 // A task may have been prepared for a worker that has died since. The next worker has mapped no
 // peer's arena yet.
-bool Scheduler::HasBlocks(const Task& task, const Lane& lane) const {
+bool PeerReads::HasBlocks(const Task& task, const Lane& lane) const {
   return std::all_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
     return use.buffer == nullptr || BlockFor(task, use, lane) != nullptr;
   });

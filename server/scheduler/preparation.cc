@@ -261,8 +261,8 @@ bool Scheduler::HaveMemory(TenantTransaction& transaction, const std::shared_ptr
   Lane& lane = *task->lane;
   Buffers lacking;
   for (const Use& use : task->uses) {
-    if (use.buffer == nullptr || BlockFor(*task, use, lane) != nullptr) continue;
-    if (!use.fresh && moves_.count({use.buffer.get(), lane.device}) > 0) continue;
+    if (use.buffer == nullptr || memory_.peers().BlockFor(*task, use, lane) != nullptr) continue;
+    if (!use.fresh && memory_.copies().Has(transaction, *use.buffer, lane.device)) continue;
     if (std::find(lacking.begin(), lacking.end(), use.buffer) == lacking.end())
       lacking.push_back(use.buffer);
   }
@@ -277,7 +277,7 @@ bool Scheduler::HaveMemory(TenantTransaction& transaction, const std::shared_ptr
     }
     if (!TakeMemory(*global, task, lacking)) return false;
   }
-  LeaveMemoryQueue(transaction, *task);
+  memory_.waiters().Leave(transaction, *task);
   Hold(transaction, *task);
   HaveInputs(transaction, task);
   return task->num_moves == 0;
@@ -296,14 +296,15 @@ bool Scheduler::TakeMemoryAtHand(TenantTransaction& transaction, const std::shar
                                  const Buffers& lacking) {
   Lane& lane = *task->lane;
   if (task->holding || task->waits_memory || !lane.memory_queue.empty()) return false;
-  if (BytesOf(*task) > memory_.limit_bytes(lane.device)) return false;
+  if (BytesOf(*task) > memory_.arenas().limit_bytes(lane.device)) return false;
   absl::InlinedVector<store::Allocation, 3> blocks;
   for (const auto& buffer : lacking) {
     store::Allocation& block = blocks.emplace_back();
-    const bool found =
-        AllocateInPlace(transaction, *task, *buffer, &block) ||
-        memory_.AllocateAtHand(transaction, lane, static_cast<uint64_t>(buffer->size), &block);
-    if (found && (MakesWhole(*task, *buffer) || BytesAtHand(*buffer, block) != nullptr)) continue;
+    const bool found = AllocateInPlace(transaction, *task, *buffer, &block) ||
+                       memory_.arenas().AllocateAtHand(transaction, lane,
+                                                       static_cast<uint64_t>(buffer->size), &block);
+    if (found && (MakesWhole(*task, *buffer) || Migration::BytesAtHand(*buffer, block) != nullptr))
+      continue;
     if (!found) blocks.pop_back();
     for (const store::Allocation& taken : blocks) Memory::Free(transaction, lane, taken);
     return false;
@@ -317,7 +318,7 @@ bool Scheduler::AllocateInPlace(TenantTransaction& transaction, const Task& task
                                 const store::Buffer& buffer, store::Allocation* block) {
   const auto size = static_cast<uint64_t>(buffer.size);
   return buffer.passing && size <= kMaxInPlaceBytes && ReadsOnce(task) &&
-         memory_.AllocateZeroCopy(transaction, *task.lane, size, block);
+         memory_.arenas().AllocateZeroCopy(transaction, *task.lane, size, block);
 }
 
 bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block) {
@@ -325,7 +326,7 @@ bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Alloc
     buffer.AddReplica(task.lane->device, block);
     return true;
   }
-  const void* const bytes = BytesAtHand(buffer, block);
+  const void* const bytes = Migration::BytesAtHand(buffer, block);
   if (bytes == nullptr) return false;
   if (task.move_start == SteadyTime()) task.move_start = core_->Now();
   std::memcpy(block.data(), bytes, static_cast<size_t>(buffer.size));
@@ -338,70 +339,65 @@ bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Alloc
 bool Scheduler::TakeMemory(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
                            const Buffers& lacking) {
   Lane& lane = *task->lane;
-  uint64_t limit = memory_.limit_bytes(lane.device);
+  uint64_t limit = memory_.arenas().limit_bytes(lane.device);
   const uint64_t scratch = CountedScratch(*task);
   uint64_t all = BytesOf(*task) + scratch;
   if (all > limit) {
-    BeginStream(transaction, task, NoMemoryFor(lane, all, scratch, limit));
+    out_of_core_.Begin(transaction, task, NoMemoryFor(lane, all, scratch, limit));
     return false;
   }
   LetGo(transaction,
         *task);  // a task that waits pins nothing, since others would wait for it
   if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {
-    EnterMemoryQueue(transaction, task);
+    memory_.waiters().Enter(transaction, task);
     if (lane.memory_queue.front() == task)
-      MemoryChanged(transaction);  // its priority is the highest
+      memory_.Changed(transaction);  // its priority is the highest
     return false;
   }
   uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
   Hold(transaction, *task);  // its own buffers must not be evicted for it
   absl::InlinedVector<store::Allocation, 2> blocks(lacking.size());
-  Memory::Outcome outcome = scratch == 0 ? Memory::Outcome::kAllocated
-                                         : AllocateScratch(transaction, lane, scratch, turn);
+  Memory::Outcome outcome =
+      scratch == 0 ? Memory::Outcome::kAllocated
+                   : memory_.eviction().AllocateScratch(transaction, lane, scratch, turn);
   if (outcome == Memory::Outcome::kAllocated) task->scratch_bytes = scratch;
   size_t count = 0;
   while (outcome == Memory::Outcome::kAllocated && count < lacking.size()) {
     outcome = AllocateInPlace(transaction, *task, *lacking[count], &blocks[count])
                   ? Memory::Outcome::kAllocated
-                  : Allocate(transaction, lane, static_cast<uint64_t>(lacking[count]->size), turn,
-                             &blocks[count]);
+                  : memory_.eviction().Allocate(transaction, lane,
+                                                static_cast<uint64_t>(lacking[count]->size), turn,
+                                                &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;
     ++count;
   }
   if (outcome != Memory::Outcome::kAllocated) {
     while (count > 0) Memory::Free(transaction, lane, blocks[--count]);
     Unhold(transaction, *task);
-    if (outcome == Memory::Outcome::kFull && !MayComeFree(transaction, lane.device)) {
+    if (outcome == Memory::Outcome::kFull && !memory_.MayComeFree(transaction, lane.device)) {
       EndUnrun(transaction, task, NoMemoryFor(lane, all, scratch, limit));
     } else {
-      EnterMemoryQueue(transaction, task);
+      memory_.waiters().Enter(transaction, task);
     }
     return false;
   }
   for (size_t i = 0; i < lacking.size(); ++i) {
     if (FillAtHand(*task, *lacking[i], blocks[i])) continue;
-    ++task->num_moves;
-    moves_[{lacking[i].get(), lane.device}].waiters.push_back(task);
-    StartMove(transaction, task, lacking[i], blocks[i]);
+    memory_.migration().Start(transaction, task, lacking[i], blocks[i]);
   }
   return true;
 }
 
 uint64_t Scheduler::CountedScratch(const Task& task) const {
   const uint64_t bytes = ops::ScratchBytes(task.plan().task);
-  return bytes > memory_.uncounted_scratch_bytes(task.lane->device) ? bytes : 0;
+  return bytes > memory_.arenas().uncounted_scratch_bytes(task.lane->device) ? bytes : 0;
 }
 
 // Waits for inputs whose copy to this device is already in flight for another task.
 void Scheduler::HaveInputs(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || use.fresh) continue;
-    auto move = moves_.find({use.buffer.get(), task->lane->device});
-    if (move == moves_.end()) continue;
-    std::vector<std::shared_ptr<Task>>& waiters = move->second.waiters;
-    if (std::find(waiters.begin(), waiters.end(), task) != waiters.end()) continue;
-    ++task->num_moves;
-    waiters.push_back(task);
+    memory_.copies().AwaitInput(transaction, task, *use.buffer, task->lane->device);
   }
 }
 
@@ -420,75 +416,12 @@ bool Scheduler::Unhold(TenantTransaction& transaction, Task& task) {
   }
   if (task.lane != nullptr) --task.lane->num_holding;
   if (task.scratch_bytes > 0)
-    memory_.GiveBackScratch(transaction, *task.lane, std::exchange(task.scratch_bytes, 0));
+    memory_.arenas().GiveBackScratch(transaction, *task.lane, std::exchange(task.scratch_bytes, 0));
   return true;
 }
 
 void Scheduler::LetGo(TenantTransaction& transaction, Task& task) {
-  if (Unhold(transaction, task)) MemoryChanged(transaction);
-}
-
-void Scheduler::LetGo(TenantTransaction& transaction, store::Buffer& buffer) {
-  --buffer.num_holders;
-  MemoryChanged(transaction);
-}
-
-// Whether copies, arena growth or tasks in flight may release memory, without a call of a client.
-bool Scheduler::MayComeFree(GlobalTransaction& transaction, int device) const {
-  bool may = !moves_.empty();
-  lanes_.ForEach(transaction, [&](const Lane& lane) {
-    if (lane.device != device && core_->IsDevice(lane.device)) return;
-    may = may || lane.growing || lane.num_holding > 0 || !lane.in_flight.empty();
-  });
-  return may;
-}
-
-void Scheduler::EnterMemoryQueue(GlobalTransaction& transaction,
-                                 const std::shared_ptr<Task>& task) {
-  if (std::exchange(task->waits_memory, true)) return;
-  task->memory_turn = ++last_memory_turn_;
-  ++num_memory_waiters_;
-  auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
-  auto& queue = task->lane->memory_queue;
-  queue.insert(std::upper_bound(queue.begin(), queue.end(), task, less), task);
-}
-
-void Scheduler::LeaveMemoryQueue(TenantTransaction& transaction, Task& task) {
-  if (!std::exchange(task.waits_memory, false)) return;
-  --num_memory_waiters_;
-  task.lane->memory_queue.remove_if([&](const auto& other) { return other.get() == &task; });
-  if (!task.lane->memory_queue.empty()) MemoryChanged(transaction);  // for the next in the queue
-}
-
-void Scheduler::MemoryChanged(TenantTransaction& transaction) {
-  if (num_memory_waiters_.load(std::memory_order_relaxed) == 0) return;
-  ++memory_changes_;
-  if (retry_memory_soon_.exchange(true)) return;
-  transaction.Defer([this] {
-    GlobalTransaction transaction(*core_);
-    RetryMemory(transaction);
-  });
-}
-
-// The task that has waited longest is tried first. Others get free memory only if it is too little
-// for that task.
-void Scheduler::RetryMemory(GlobalTransaction& transaction) {
-  retry_memory_soon_ = false;
-  if (num_memory_waiters_ == 0) return;
-  std::vector<Lane*> lanes;
-  lanes_.ForEach(transaction, [&](Lane& lane) {
-    if (!lane.memory_queue.empty()) lanes.push_back(&lane);
-  });
-  std::sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
-    return a->memory_queue.front()->memory_turn < b->memory_queue.front()->memory_turn;
-  });
-  for (Lane* lane : lanes) {
-    while (!lane->memory_queue.empty()) {
-      std::shared_ptr<Task> first = lane->memory_queue.front();
-      Prepare(transaction, first);
-      if (!lane->memory_queue.empty() && lane->memory_queue.front() == first) break;
-    }
-  }
+  if (Unhold(transaction, task)) memory_.Changed(transaction);
 }
 
 }  // namespace stride::scheduler

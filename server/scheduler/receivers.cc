@@ -67,8 +67,8 @@ int Receivers::HomeDevice(TenantTransaction& transaction, const TenantId& tenant
   }
   auto room = [&](int device) {
     if (!scheduler_->health().Serves(device)) return INT64_MIN;
-    return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) -
-           static_cast<int64_t>(scheduler_->memory().arena_bytes(transaction, device));
+    return static_cast<int64_t>(scheduler_->memory().arenas().limit_bytes(device)) -
+           static_cast<int64_t>(scheduler_->memory().arenas().arena_bytes(transaction, device));
   };
   if (session != nullptr && session->home_device >= 0 && room(session->home_device) >= bytes)
     return session->home_device;
@@ -189,7 +189,7 @@ absl::Status Receivers::AddParts(TenantTransaction& transaction, const TenantId&
     part->info = PartInfo(info, spread, i);
     part->create_time = core_->Now();
     part->buffer = MakePooled<store::Buffer>(tenant, part->info->size_bytes(), core_->reclaimer);
-    Begin(*part, scheduler_->HomeOf(part->info->size_bytes(), spread.devices[i]));
+    Begin(*part, scheduler_->memory().HomeOf(part->info->size_bytes(), spread.devices[i]));
     std::shared_ptr<Task> task = MakeTask(*part);
     parts->push_back(part);
     if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;

@@ -240,9 +240,9 @@ void Recovery::RestoreArenas(GlobalTransaction& transaction) {
     auto arena =
         std::make_shared<store::Arena>(id, record.size(), std::move(fd->second), std::move(map));
     arena->alone = record.alone();
-    arena->num_blocks = UINT64_MAX;  // the count is lost; lend.cc asks whether it is 1
+    arena->num_blocks = UINT64_MAX;  // the count is lost; lent_blocks.cc asks whether it is 1
     Lane& lane = parts_.scheduler->LaneFor(transaction, TenantId{record.tenant()}, device);
-    parts_.scheduler->memory().Restore(transaction, lane, arena);
+    parts_.scheduler->memory().arenas().Restore(transaction, lane, arena);
     arenas_[id] = {arena, device};
   }
 }

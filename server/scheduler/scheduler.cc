@@ -35,13 +35,11 @@ absl::Status CancelledStatus(std::string_view text) {
 Scheduler::Scheduler(Core* core)
     : core_(core),
       lanes_(core),
-      memory_(
-          core, &lanes_,
-          {.changed = [this](GlobalTransaction& transaction, Lane&) { MemoryChanged(transaction); },
-           .give_way =
-               [this](GlobalTransaction& transaction, const Lane& lane, std::optional<int> device) {
-                 return GiveWay(transaction, device, &lane);
-               }}),
+      memory_(core, &lanes_, this, this,
+              [this](GlobalTransaction& transaction, const Lane& lane, std::optional<int> device) {
+                return GiveWay(transaction, device, &lane);
+              }),
+      out_of_core_(core, &lanes_, &memory_, this, this, this),
       health_(core, {.changed = [this](GlobalTransaction& transaction,
                                        int device) { HealthChanged(transaction, device); },
                      .give_way = [this](GlobalTransaction& transaction,
@@ -51,8 +49,7 @@ Scheduler::Scheduler(Core* core)
       seats_(static_cast<int>(core->broker->devices().size()),
              {.at_once = core->options.max_starts}),
       costs_(static_cast<int>(core->broker->devices().size())),
-      device_used_before_(core->broker->devices().size()),
-      spilling_(core->num_places()) {
+      device_used_before_(core->broker->devices().size()) {
   core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
   for (size_t i = 0; i < core->broker->devices().size(); ++i) {
     turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
@@ -115,10 +112,10 @@ void Scheduler::Evaluate(TenantTransaction& transaction, const std::shared_ptr<T
   }
   if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
-    if (!task->pending.empty() || WaitsForCopy(transaction, task)) return;
+    if (!task->pending.empty() || memory_.copies().AwaitBeforeWrite(transaction, task)) return;
     SetState(transaction, *task, TaskState::kDispatched);
     Hold(transaction, *task);
-    ContentChanges(transaction, *task);
+    memory_.copies().ContentChanges(transaction, *task);
     if (task->granted != nullptr)
       transaction.Defer([granted = std::move(task->granted)] { (*granted)(); });
     return;
@@ -227,7 +224,7 @@ void Scheduler::Place(TenantTransaction& transaction, const std::shared_ptr<Task
 void Scheduler::Unplace(TenantTransaction& transaction, Task& task) {
   LetGo(transaction, task);
   if (task.lane == nullptr) return;
-  LeaveMemoryQueue(transaction, task);
+  memory_.waiters().Leave(transaction, task);
   DeviceChange& account = transaction.ChangeOf(task.lane->device);
   account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
   --account.queue_depth;
@@ -298,7 +295,7 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
-  if (task->piece && !task->of_body) WakeWaiters(transaction);  // Stream::Await
+  if (task->piece && !task->of_body) WakeWaiters(transaction);  // OutOfCoreExecutor waits
   auto& freed = transaction.work().freed;
   std::move(dependents.begin(), dependents.end(), std::back_inserter(freed));
 }
@@ -340,6 +337,13 @@ void Scheduler::BeginBodies(TenantTransaction& transaction, const std::shared_pt
   core_->streams.Run([conductor = task->stream] { conductor->Run(); });
 }
 
+void Scheduler::StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                           absl::Status status) {
+  if (!task->stop.ok()) return;
+  task->stop = std::move(status);
+  task->stream->Stop(transaction);
+}
+
 void Scheduler::BodiesEnded(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                             absl::Status status) {
   if (!task->stop.ok() && !status.ok()) status = task->stop;
@@ -356,13 +360,6 @@ void Scheduler::SetState(TenantTransaction& transaction, Task& task, TaskState s
   if (state != TaskState::kPreparing) core_->recorder->Changed(transaction, task);
   if (task.observer != nullptr)
     transaction.Defer([observer = *task.observer, state] { observer(state); });
-}
-
-int Scheduler::HomeOf(int64_t bytes, int device) const {
-  for (int place : {device, core_->memory_place(), core_->disk_place()}) {
-    if (bytes <= static_cast<int64_t>(memory_.limit_bytes(place))) return place;
-  }
-  return device;
 }
 
 int Scheduler::num_unfinished(TenantTransaction& transaction, const TenantId& tenant) const {
@@ -405,7 +402,7 @@ int Scheduler::num_unfinished() const {
 }
 
 // Threads that wait evaluate their conditions when the transaction ends.
-void Scheduler::BeginEnd(GlobalTransaction& transaction) { ending_ = true; }
+void Scheduler::BeginEnd(GlobalTransaction& transaction) { core_->ending = true; }
 
 void Scheduler::DropUnfinished() {
   std::vector<std::shared_ptr<Task>> tasks;
@@ -441,15 +438,13 @@ int Scheduler::num_workers(GlobalTransaction& transaction, int device) const {
 }
 
 void Scheduler::Housekeep(GlobalTransaction& transaction) {
-  memory_.Reclaim(transaction);
-  RetryMemory(transaction);  // arrays may have been deleted
-  LogSpill(transaction);
+  memory_.Housekeep(transaction);
   lanes_.ForEach(transaction, [&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
     if (lane.worker != nullptr) Charge(transaction, lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
-    memory_.Trim(transaction, lane, keep ? kKeepEmptyBytes : 0);
+    memory_.arenas().Trim(transaction, lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);
   });
   TendWorkers(transaction);

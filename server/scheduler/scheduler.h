@@ -8,14 +8,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
@@ -24,13 +22,15 @@
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
-#include "server/scheduler/memory.h"
+#include "server/scheduler/memory_manager.h"
+#include "server/scheduler/out_of_core.h"
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
-#include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/waiting_tasks.h"
 #include "server/scheduler/worker_measure.h"
 #include "server/scheduler/worker_seats.h"
+#include "server/scheduler/worker_source.h"
 
 namespace stride::scheduler {
 
@@ -41,7 +41,7 @@ namespace stride::scheduler {
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
 // dispatched. A function without a transaction says whether its caller may have one.
-class Scheduler {
+class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreExecutor::Tasks {
  public:
   explicit Scheduler(Core* core);
 
@@ -66,33 +66,15 @@ class Scheduler {
   // has none.
   void CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks);
 
-  // Releases a pin of the buffer: the caller had raised num_holders.
-  void LetGo(TenantTransaction& transaction, store::Buffer& buffer);
-
   Lane& LaneFor(TenantTransaction& transaction, const TenantId& tenant, int device) {
     return lanes_.Get(transaction, tenant, device);
   }
-  Memory& memory() { return memory_; }
+  Lanes& lanes() { return lanes_; }
+  MemoryManager& memory() { return memory_; }
 
-  // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
-  // caller has no transaction.
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
       Lane& lane, const std::shared_ptr<store::Arena>& arena,
-      SteadyTime deadline = SteadyTime::InfiniteFuture());
-  // A block on a device, waiting for memory where it must. The caller has no transaction.
-  absl::StatusOr<store::Allocation> BlockingAllocate(
-      Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
-
-  // lend.cc
-  // Has the buffer's content on the device lie in an arena where nothing else does, nor did: where
-  // it lies now if that is so, else after one copy on the device. Caller has a host access that
-  // writes the buffer, and no transaction.
-  absl::StatusOr<store::Allocation> PutAlone(const std::shared_ptr<store::Buffer>& buffer,
-                                             int device, SteadyTime deadline);
-
-  // Where an array of this size begins that is to be on `device`: there, or, when it is larger than
-  // the device, where idle arrays go.
-  int HomeOf(int64_t bytes, int device) const;
+      SteadyTime deadline = SteadyTime::InfiniteFuture()) override;
 
   int num_unfinished(TenantTransaction& transaction, const TenantId& tenant) const;
   // Charges the tenant for what its workers have used since their last tasks ended.
@@ -117,8 +99,6 @@ class Scheduler {
   }
   HealthWatch& health() { return health_; }
 
-  SpillSample SampleSpill(GlobalTransaction& transaction) const;
-
   // The engine ends: waits for a worker, for memory or for a piece of an operation are over. Their
   // tasks stop without a result, since the next daemon may run them.
   void BeginEnd(GlobalTransaction& transaction);
@@ -136,16 +116,13 @@ class Scheduler {
   // Called before a SubmitBatch ends: sends what became ready in it for workers that have work.
   void SendHeld(TenantTransaction& transaction);
 
-  bool IsMoving(TenantTransaction& transaction, const store::Buffer* buffer) const;
-
   // A loop or a branch has ended.
   void BodiesEnded(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                    absl::Status status);
   // The engine ends. In any transaction.
-  bool ending() const { return ending_; }
+  bool ending() const { return core_->ending; }
 
  private:
-  friend class Stream;
   void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   int Choose(TenantTransaction& transaction, const Task& task);
   // Whether it is the task's device, if it has one, and of the kind that it needs.
@@ -192,86 +169,40 @@ class Scheduler {
   void Hold(TenantTransaction& transaction, Task& task);
   void LetGo(TenantTransaction& transaction, Task& task);
   bool Unhold(TenantTransaction& transaction, Task& task);
-  bool MayComeFree(GlobalTransaction& transaction, int device) const;
-  void EnterMemoryQueue(GlobalTransaction& transaction, const std::shared_ptr<Task>& task);
-  void LeaveMemoryQueue(TenantTransaction& transaction, Task& task);
-  // Those who wait for memory are to look again, soon or now.
-  void MemoryChanged(TenantTransaction& transaction);
-  void RetryMemory(GlobalTransaction& transaction);
 
-  // spill.cc. Like Memory::Allocate, and makes idle buffers leave a full place; kLater: some are on
-  // their way.
-  Memory::Outcome Allocate(GlobalTransaction& transaction, Lane& lane, uint64_t size, uint64_t turn,
-                           store::Allocation* allocation);
-  struct Spill {
-    std::shared_ptr<store::Buffer> buffer;
-    Lane* from;
-    Lane* to;  // null: there is another copy
-    store::Allocation source, target;
-  };
-  // The same for work memory, which lies in no arena.
-  Memory::Outcome AllocateScratch(GlobalTransaction& transaction, Lane& lane, uint64_t bytes,
-                                  uint64_t turn);
-  // For a block in an arena of the lane, or `outside` them all.
-  Memory::Outcome MakeRoom(GlobalTransaction& transaction, Lane& lane, uint64_t size, uint64_t turn,
-                           bool outside = false);
-  class Leavers;
-  Memory::Outcome FindTarget(GlobalTransaction& transaction, Spill* spill, uint64_t turn);
-  Memory::Outcome Evict(GlobalTransaction& transaction, int place, std::vector<Spill> spills);
-  absl::Status CopySpill(const Spill& spill);
-  void SpillDone(GlobalTransaction& transaction, const Spill& spill, const absl::Status& status);
-  void SpillFailed(GlobalTransaction& transaction, const Spill& spill, const absl::Status& status);
-  // The task is about to write: copies of its outputs that are in flight become stale.
-  void ContentChanges(TenantTransaction& transaction, const Task& task);
-  // Whether an upload is to write what is being copied: it is looked at again afterwards.
-  bool WaitsForCopy(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  void LogSpill(GlobalTransaction& transaction);
-
-  void StartMove(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
-                 const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target);
-  void MoveDone(GlobalTransaction& transaction, int device,
-                const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
-                uint64_t num_writes, absl::Status status);
-  absl::Status RunMove(Lane& to, const store::Allocation& target,
-                       const std::shared_ptr<store::Buffer>& buffer);
-  // Copies a whole block, or `bytes` when `from` is null. Blocks; the caller has no transaction.
-  static const void* BytesAtHand(const store::Buffer& buffer, const store::Allocation& to);
-  bool StartPeerMove(TenantTransaction& transaction, Lane& to,
-                     const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
-                     std::function<void()> otherwise);
-  absl::Status MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
-  // Whether `to` reads the memory of `from` by itself.
-  bool IsPeer(int from, int to) const;
-  // The lane's `worker` has copied from the arena of a peer: its mapping is good.
-  static void NotePeerCopy(Lane& lane, const std::weak_ptr<broker::Worker>& worker,
-                           const store::Arena& arena);
-  absl::Status CopyFromPeer(Lane& from, const store::Allocation& source, Lane& to,
-                            const store::Allocation& target, uint64_t size);
-  // peer_reads.cc
-  // Where a task on the lane finds the buffer: there, or, of some inputs, on a peer. Null: it has
-  // to be brought first. Good as long as the replicas are as they are.
-  const store::Allocation* BlockFor(const Task& task, const Use& use, const Lane& lane) const;
-  bool ReadsInPlace(const Lane& lane, int place, const store::Allocation& block) const;
-  bool HasBlocks(const Task& task, const Lane& lane) const;
-
-  // lend.cc
-  absl::StatusOr<std::shared_ptr<store::Arena>> MakeArenaAlone(Lane& lane, uint64_t size,
-                                                               SteadyTime deadline);
-  absl::Status FillAlone(Lane& lane, const std::shared_ptr<store::Buffer>& buffer,
-                         const store::Allocation& target);
-  absl::Status CopyWithin(Lane& lane, const store::Allocation& source,
-                          const store::Allocation& target, uint64_t size, SteadyTime deadline);
-
-  absl::Status CopyBlock(Lane* from, const store::Allocation& source, std::string_view bytes,
-                         Lane& to, const store::Allocation& target, uint64_t size);
-
-  // stream.cc
-  void BeginStream(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
-                   const absl::Status& too_large);
+  // WaitingTasks and OutOfCoreExecutor::Tasks, for the parts that place memory.
+  void Retry(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) override {
+    Prepare(transaction, task);
+  }
+  void Fail(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+            absl::Status status) override {
+    EndUnrun(transaction, task, std::move(status));
+  }
+  void CopyEnded(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) override {
+    Evaluate(transaction, task);
+  }
+  void Postpone(GlobalTransaction& transaction, Task& task) override {
+    Unplace(transaction, task);
+    SetState(transaction, task, TaskState::kWaiting);
+  }
+  void Begun(GlobalTransaction& transaction, Task& task) override {
+    Unplace(transaction, task);
+    SetState(transaction, task, TaskState::kDispatched);
+  }
+  void Ended(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+             absl::Status status) override {
+    Complete(transaction, task, std::move(status));
+  }
+  absl::Status EnqueuePiece(GlobalTransaction& transaction,
+                            const std::shared_ptr<Task>& piece) override {
+    return Enqueue(transaction, piece);
+  }
+  void CancelPiece(TenantTransaction& transaction, const std::shared_ptr<Task>& piece) override {
+    Cancel(transaction, piece);
+  }
+  // Ends a task that a conductor runs: its tasks in flight are cancelled.
   void StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                   absl::Status status);
-  // The caller has no transaction.
-  void StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status);
 
   // turns.cc
   void NoteDemand(Lane& lane);
@@ -408,14 +339,8 @@ class Scheduler {
   void StopYielding(GlobalTransaction& transaction);
   bool StartsSlowDown(int device) const;
   void TendWorkers(GlobalTransaction& transaction);
-  // Calls `take` with a turn until its outcome is not kLater, while other tasks may release memory.
-  // Afterwards the lane of a device without host memory has a worker. The transaction ends while it
-  // waits.
-  absl::Status AwaitMemory(GlobalTransaction& transaction, Lane& lane, uint64_t size,
-                           SteadyTime deadline,
-                           absl::FunctionRef<Memory::Outcome(uint64_t turn)> take);
-  // Until the lane has a worker, or none can be started, or the deadline.
-  absl::Status AwaitWorker(GlobalTransaction& transaction, Lane& lane, SteadyTime deadline);
+  absl::Status AwaitWorker(GlobalTransaction& transaction, Lane& lane,
+                           SteadyTime deadline) override;
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
@@ -444,7 +369,8 @@ class Scheduler {
   const Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) const {
     return partitions_.Of(transaction, tenant);
   }
-  Memory memory_;
+  MemoryManager memory_;
+  OutOfCoreExecutor out_of_core_;
   HealthWatch health_;
   WorkerSeats seats_;
   WorkerCosts costs_;
@@ -466,52 +392,6 @@ class Scheduler {
   void RemoveUnfinished(TenantTransaction& transaction, Task& task);
   static void NoteUnfinished(Partition& partition);
   std::atomic<unsigned> rotation_{0};  // spreads equal choices over the devices
-
-  // State of no tenant: it changes in global transactions and is read in any. A tenant's
-  // transaction changes what is atomic, and what a Move has of its buffer's tenant.
-  struct Move {
-    std::vector<std::shared_ptr<Task>> waiters;
-    bool stale = false;                          // the content changed since the copy began
-    std::vector<std::shared_ptr<Task>> writers;  // uploads that wait until it is over
-  };
-  // Copies in flight, by buffer and target: moves to a device for tasks that wait, and evictions.
-  std::map<std::pair<store::Buffer*, int>, Move> moves_;
-  // Evictions, by the place that the buffers leave.
-  struct Spilling {
-    int under_way = 0;
-    bool failed = false;      // the last ones did; reported once, by the next MakeRoom
-    SteadyTime closed_until;  // writing there failed: nothing is sent there before this
-  };
-  std::vector<Spilling> spilling_;
-  SpillSample spilled_;
-  int64_t logged_spilled_bytes_ = 0;
-  SteadyTime next_spill_log_;
-  std::atomic<uint64_t> memory_changes_{0};  // calls of MemoryChanged with waiters
-  uint64_t last_memory_turn_ = 0;            // the latest Task::memory_turn
-  std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads
-  std::atomic<bool> retry_memory_soon_{false};
-  bool ending_ = false;
-  std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
-};
-
-// While it lives the lane's worker does not end for another's. No transaction is open when it
-// is made or destroyed.
-class WorkerInUse {
- public:
-  WorkerInUse(Core* core, Lane* lane) : core_(core), lane_(lane) {
-    TenantTransaction transaction(*core_, lane_->tenant);
-    ++lane_->num_copies;
-  }
-  ~WorkerInUse() {
-    TenantTransaction transaction(*core_, lane_->tenant);
-    --lane_->num_copies;
-  }
-  WorkerInUse(const WorkerInUse&) = delete;
-  WorkerInUse& operator=(const WorkerInUse&) = delete;
-
- private:
-  Core* const core_;
-  Lane* const lane_;
 };
 
 }  // namespace stride::scheduler

@@ -31,6 +31,11 @@ bool IsLostWorker(const absl::Status& status) {
          ReasonOf(status) == v1::ERROR_REASON_KERNEL_FAULT;
 }
 
+absl::Status LostWorker() {
+  return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
+                  "the device process was lost; try again", absl::Milliseconds(200));
+}
+
 bool MayGoOn(const absl::Status& status) {
   return absl::IsUnavailable(status) || IsLostWorker(status);
 }

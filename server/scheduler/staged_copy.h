@@ -25,6 +25,9 @@ bool IsLostWorker(const absl::Status& status);
 // Whether another attempt may succeed: the worker has ended, or none is available now.
 bool MayGoOn(const absl::Status& status);
 
+// UNAVAILABLE: the worker has ended, and another attempt may succeed.
+absl::Status LostWorker();
+
 // Calls `copy()`, and again from the start if the worker's death interrupted it.
 template <typename Copy>
 absl::Status CopyWithSuccessors(Copy copy) {

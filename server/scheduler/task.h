@@ -101,7 +101,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   int pinned_device = -1;                   // -1: the scheduler's choice
   int priority = 0;                         // -10 to 10, among the tenant's tasks
   bool drop_other_replicas = false;         // a move: only the chosen device keeps the inputs
-  bool reads_peers = false;  // small inputs may be read on their device: Scheduler::BlockFor
+  bool reads_peers = false;  // small inputs may be read on their device: PeerReads::BlockFor
   SteadyTime deadline = SteadyTime::InfiniteFuture();
   bool of_job = false;   // the journal keeps its result until the job has ended
   bool piece = false;    // a part of another task, not counted in quotas and meters

@@ -90,14 +90,15 @@ void Scheduler::MeasureWorkers() {
   }
   GlobalTransaction transaction(*core_);
   costs_.Measured(uses);
-  double host_arenas = static_cast<double>(memory_.arena_bytes(transaction, core_->memory_place()));
+  double host_arenas =
+      static_cast<double>(memory_.arenas().arena_bytes(transaction, core_->memory_place()));
   const EngineOptions& options = core_->options;
   const int allowed = options.max_workers_of_device > 0 ? options.max_workers_of_device : INT_MAX;
   for (int device = 0; device < num_devices; ++device) {
     const wire::DeviceDescription& description = core_->broker->devices()[device];
-    const auto arenas = static_cast<int64_t>(memory_.arena_bytes(transaction, device));
+    const auto arenas = static_cast<int64_t>(memory_.arenas().arena_bytes(transaction, device));
     if (description.host_memory()) {
-      host_arenas += static_cast<double>(memory_.used_bytes(transaction, device));
+      host_arenas += static_cast<double>(memory_.arenas().used_bytes(transaction, device));
       seats_.set_most(device, allowed);
       continue;
     }

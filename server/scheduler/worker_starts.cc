@@ -59,7 +59,7 @@ void Scheduler::WaitForWorker(GlobalTransaction& transaction, Lane& lane) {
 
 // Starts the workers that may start now, and ends idle ones for those that wait only for room.
 void Scheduler::BeginStarts(GlobalTransaction& transaction) {
-  if (ending_) return;
+  if (core_->ending) return;
   const SteadyTime now = core_->Now();
   for (;;) {
     while (WorkerSeats::Seat* seat = seats_.Begin(now)) TryStart(transaction, *seat->lane);
@@ -144,7 +144,7 @@ void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane,
                seats_.Free(lane->seat);
                WorkerDied(transaction, *lane, identity, death);
              } else {
-               MemoryChanged(transaction);  // its device memory is free now
+               memory_.Changed(transaction);  // its device memory is free now
              }
              BeginStarts(transaction);
            }});
@@ -164,7 +164,7 @@ void Scheduler::ForgetWorker(Lane& lane) {
 void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
                                  const absl::Status& why) {
   seats_.Failed(lane.seat);
-  if (ending_) return EndStart(transaction, lane, why);
+  if (core_->ending) return EndStart(transaction, lane, why);
   if (IsLack(why)) return StartLacked(transaction, lane, why);
   // A worker that dies while it starts is replaced like any other.
   std::optional<absl::Duration> pause;
@@ -245,7 +245,7 @@ void Scheduler::EndStart(GlobalTransaction& transaction, Lane& lane, const absl:
   ++lane.num_start_tries;
   lane.start_error = status;
   WakeWaiters(transaction);
-  if (ending_) return;  // the next daemon may run these tasks
+  if (core_->ending) return;  // the next daemon may run these tasks
   const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   for (const auto& task : tasks) {
     if (task->state == TaskState::kPreparing) EndUnrun(transaction, task, status);
@@ -294,7 +294,7 @@ bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> devic
 // released.
 void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   Charge(transaction, lane, 0);
-  memory_.Trim(transaction, lane, 0);
+  memory_.arenas().Trim(transaction, lane, 0);
   std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
   core_->recorder->WorkerGone(transaction, lane.tenant, std::exchange(lane.worker_record, 0));
   ForgetWorker(lane);

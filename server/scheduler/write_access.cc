@@ -15,7 +15,7 @@ void RangeAccess::Hold() {
 }
 
 void RangeAccess::LetGo(TenantTransaction& transaction) {
-  if (std::exchange(holding_, false)) scheduler_->LetGo(transaction, *array_->buffer);
+  if (std::exchange(holding_, false)) scheduler_->memory().Unpin(transaction, *array_->buffer);
 }
 
 absl::StatusOr<v1::Array> RangeAccess::Complete() {
@@ -57,14 +57,14 @@ absl::StatusOr<RangeAccess::Target> ReceiveAccess::Open() {
 }
 
 absl::StatusOr<RangeAccess::Target> ReceiveAccess::Allocate(Lane* lane) {
-  auto block = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+  auto block = scheduler_->memory().BlockingAllocate(*lane, array_->buffer->size);
   if (absl::IsResourceExhausted(block.status()) && lane->device == core_->memory_place()) {
     // An array larger than the device may lie in a file too.
     {
       TenantTransaction transaction(*core_, array_->buffer->tenant);
       lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, core_->disk_place());
     }
-    auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
+    auto in_file = scheduler_->memory().BlockingAllocate(*lane, array_->buffer->size);
     if (in_file.ok()) block = std::move(in_file);
   }
   if (!block.ok()) return block.status();

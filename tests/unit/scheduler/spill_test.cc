@@ -623,23 +623,6 @@ TEST_P(SpillKindTest, UploadKeepsMemoryOfDeletedArray) {
   EXPECT_TRUE(OnDevice(3)) << "now it is the first to go";
 }
 
-TEST_F(SpillTest, SecondCopyIsEvictedBeforeOnlyCopy) {
-  Start({HostDevice(0, kMiB), StagedDevice(0, kMiB)}, {});
-  ASSERT_TRUE(Put(1, kQuarter, kTenant, "devices/cpu:0").ok());
-  ASSERT_TRUE(Put(2, kQuarter, kTenant, "devices/cpu:0").ok());
-  ASSERT_TRUE(Run(Negate(2, 3, "devices/cuda:0")).ok());  // the later one has a copy there
-  ASSERT_TRUE(Put(4, kQuarter, kTenant, "devices/cpu:0").ok());
-  ASSERT_TRUE(Put(5, kQuarter, kTenant, "devices/cpu:0").ok());
-  ASSERT_TRUE(Put(6, kQuarter, kTenant, "devices/cpu:0").ok());
-  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
-  EXPECT_EQ(engine_->devices().SampleSpill().dropped_bytes, kQuarter);
-  auto array = engine_->arrays().Get(kTenant, Name(2));
-  ASSERT_TRUE(array.ok());
-  EXPECT_THAT(array->devices(), ::testing::ElementsAre("devices/cuda:0"));
-  EXPECT_TRUE(OnDevice(1));
-  for (uint64_t i : {1, 2, 4, 5, 6}) ExpectWhole(i);
-}
-
 TEST_F(SpillTest, PartialWriteChangesSpilledArrayInPlace) {
   Start({HostDevice(0, kMiB)}, {.memory = kMiB / 2, .disk = 4 * kMiB});
   for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
@@ -794,21 +777,6 @@ TEST_P(StreamKindTest, TheDeadlineHolds) {
   ExpectWhole(1, kLarge);
 }
 
-TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
-  std::shared_ptr<OperationHandle> ticket;
-  auto worker = BeginHeld(&ticket);
-  ASSERT_TRUE(worker->EndNext());
-  // Either order: the second piece may have been sent before the first.
-  ASSERT_TRUE(Eventually([&] { return worker->EndNext(absl::InternalError("it broke")); }));
-  ASSERT_TRUE(Eventually([&] {
-    worker->EndNext();
-    return ticket->done();
-  }));
-  EXPECT_EQ(ticket->Wait(Soon()).code(), absl::StatusCode::kInternal);
-  EXPECT_FALSE(Fetch(2).ok());
-  ExpectWhole(1, kLarge);
-}
-
 TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
   std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
@@ -821,16 +789,6 @@ TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
                      /*fault=*/false);
   EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
   EXPECT_TRUE(Fetch(2).ok());
-}
-
-TEST_P(StreamKindTest, NoRoomForTheResultIsAnError) {
-  Start({Device(GetParam(), kMiB)}, {.memory = 6 * kMiB});
-  ASSERT_TRUE(Put(1, kLarge).ok());
-  absl::Status status = Run(Negate(1, 2));
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
-  EXPECT_TRUE(HasRetryDelay(status));
-  ExpectWhole(1, kLarge);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StreamKindTest, ::testing::Values("cpu", "cuda"),

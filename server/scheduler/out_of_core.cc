@@ -1,13 +1,18 @@
-#include "server/scheduler/stream.h"
+#include "server/scheduler/out_of_core.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/ops/pieces.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
 
@@ -45,52 +50,101 @@ absl::Status ForEachRun(const ops::Region& region, Run run) {
 
 }  // namespace
 
-Stream::Stream(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, Lane* lane,
-               ops::Pieces pieces)
-    : core_(core),
-      scheduler_(scheduler),
-      task_(std::move(task)),
-      lane_(lane),
-      pieces_(std::move(pieces)),
-      uses_(task_->uses.begin(), task_->uses.end()),
-      output_(uses_.back().buffer) {}
+// One operation. Two pieces are in flight at once, so that one is computed while the bytes of the
+// other are copied. Runs on its own thread, which begins transactions.
+class OutOfCoreExecutor::Execution : public Conductor {
+ public:
+  // All accesses before `task` have ended.
+  Execution(OutOfCoreExecutor* executor, std::shared_ptr<Task> task, Lane* lane, ops::Pieces pieces)
+      : executor_(executor),
+        core_(executor->core_),
+        task_(std::move(task)),
+        lane_(lane),
+        pieces_(std::move(pieces)),
+        uses_(task_->uses.begin(), task_->uses.end()),
+        output_(uses_.back().buffer) {}
 
-void Stream::Run() {
+  void Run() override;
+  void Stop(TenantTransaction& transaction) override;
+
+ private:
+  struct InFlight {
+    ops::Piece piece;
+    std::shared_ptr<Task> task;
+    std::shared_ptr<store::Buffer> output;
+  };
+
+  absl::Status Execute();
+  absl::Status PlaceOutput();
+  absl::Status Start(int64_t index);
+  absl::Status EndFirst();
+  absl::Status Await(const Task& task);
+  absl::StatusOr<std::shared_ptr<store::Buffer>> InputOf(size_t slot,
+                                                         const ops::Piece::Source& source);
+  std::shared_ptr<store::Buffer> BufferWith(std::string bytes);
+  absl::Status ReadRegion(const std::shared_ptr<store::Buffer>& buffer, const ops::Region& region,
+                          std::string* bytes);
+  absl::Status ReadRuns(const store::Buffer& buffer, const ops::Region& region, std::string* bytes);
+  absl::Status WriteRegion(const ops::Region& region, const std::string& bytes);
+  absl::Status WriteCloseRuns(const ops::Region& region, const std::string& bytes);
+  void EndAll();
+
+  OutOfCoreExecutor* const executor_;
+  Core* const core_;
+  const std::shared_ptr<Task> task_;
+  Lane* const lane_;
+  const ops::Pieces pieces_;
+  const std::vector<Use> uses_;  // the task's
+  const std::shared_ptr<store::Buffer> output_;
+
+  store::Allocation home_;  // the output's block
+  int home_place_ = -1;
+  std::deque<InFlight> in_flight_;  // only Run changes it, in a transaction
+  // The part of an input that the last piece used, by slot. Operands that are not cut are reused.
+  struct Known {
+    ops::Piece::Source source;
+    std::shared_ptr<store::Buffer> buffer;
+  };
+  std::map<size_t, Known> known_;
+  std::string partials_;
+};
+
+void OutOfCoreExecutor::Execution::Run() {
   absl::Status status = Execute();
   EndAll();
   known_.clear();
-  scheduler_->StreamEnded(task_, *lane_, std::move(status));
+  executor_->RunEnded(task_, *lane_, std::move(status));
 }
 
-absl::Status Stream::Execute() {
+absl::Status OutOfCoreExecutor::Execution::Execute() {
   absl::Status status = PlaceOutput();
   int64_t next = 0;
-  while (status.ok() && (next < pieces_.size() || !flying_.empty())) {
-    bool room = flying_.size() < kPiecesAtOnce && next < pieces_.size();
+  while (status.ok() && (next < pieces_.size() || !in_flight_.empty())) {
+    bool room = in_flight_.size() < kPiecesAtOnce && next < pieces_.size();
     status = room ? Start(next) : EndFirst();
     if (room) ++next;
   }
   return status;
 }
 
-void Stream::Stop(TenantTransaction& transaction) {
-  for (const Flying& flying : flying_) scheduler_->Cancel(transaction, flying.task);
+void OutOfCoreExecutor::Execution::Stop(TenantTransaction& transaction) {
+  for (const InFlight& piece : in_flight_) executor_->tasks_->CancelPiece(transaction, piece.task);
 }
 
 // After an error: cancels the pieces in flight and waits for them, so that none outlives the task.
-void Stream::EndAll() {
+void OutOfCoreExecutor::Execution::EndAll() {
   {
     GlobalTransaction transaction(*core_);
     Stop(transaction);
   }
-  for (const Flying& flying : flying_) Await(*flying.task).IgnoreError();
+  for (const InFlight& piece : in_flight_) Await(*piece.task).IgnoreError();
   GlobalTransaction transaction(*core_);
-  flying_.clear();
+  in_flight_.clear();
 }
 
 // Moves or allocates the output's only block in host memory or a file. It stays there until the
 // end.
-absl::Status Stream::PlaceOutput() {
+absl::Status OutOfCoreExecutor::Execution::PlaceOutput() {
   bool fresh = uses_.back().fresh;
   {
     GlobalTransaction transaction(*core_);
@@ -109,8 +163,8 @@ absl::Status Stream::PlaceOutput() {
       size, " bytes");
   const ErrorMetadata metadata = {{"bytes", absl::StrCat(size)}};
   // A result larger than both limits never fits, so a retry is of no use.
-  const bool fits = std::max(scheduler_->memory_.limit_bytes(core_->memory_place()),
-                             scheduler_->memory_.limit_bytes(core_->disk_place())) >= size;
+  const bool fits = std::max(executor_->memory_->arenas().limit_bytes(core_->memory_place()),
+                             executor_->memory_->arenas().limit_bytes(core_->disk_place())) >= size;
   absl::StatusOr<store::Allocation> block =
       fits ? TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_DEVICE_MEMORY, text,
                       absl::Seconds(1), metadata)
@@ -118,18 +172,19 @@ absl::Status Stream::PlaceOutput() {
                        metadata);
   Lane* home = nullptr;
   for (int place : {core_->memory_place(), core_->disk_place()}) {
-    if (block.ok() || size > scheduler_->memory_.limit_bytes(place)) continue;
+    if (block.ok() || size > executor_->memory_->arenas().limit_bytes(place)) continue;
     {
       GlobalTransaction transaction(*core_);
-      home = &scheduler_->LaneFor(transaction, task_->tenant, place);
+      home = &executor_->lanes_->Get(transaction, task_->tenant, place);
     }
-    auto allocated = scheduler_->BlockingAllocate(*home, size);
+    auto allocated = executor_->memory_->BlockingAllocate(*home, size);
     if (allocated.ok()) block = std::move(allocated);
   }
   if (!block.ok()) return block.status();
   absl::Status status;
   if (!fresh)
-    status = CopyWithSuccessors([&] { return scheduler_->RunMove(*home, *block, output_); });
+    status = CopyWithSuccessors(
+        [&] { return executor_->memory_->migration().Bring(output_, *home, *block); });
   GlobalTransaction transaction(*core_);
   if (!status.ok()) {
     core_->reclaimer->Add({output_->tenant, home->device, *block});
@@ -142,15 +197,15 @@ absl::Status Stream::PlaceOutput() {
   return absl::OkStatus();
 }
 
-std::shared_ptr<store::Buffer> Stream::BufferWith(std::string bytes) {
+std::shared_ptr<store::Buffer> OutOfCoreExecutor::Execution::BufferWith(std::string bytes) {
   auto buffer = MakePooled<store::Buffer>(task_->tenant, static_cast<int64_t>(bytes.size()),
                                           core_->reclaimer);
   buffer->inline_bytes = std::make_shared<const std::string>(std::move(bytes));
   return buffer;
 }
 
-absl::StatusOr<std::shared_ptr<store::Buffer>> Stream::InputOf(size_t slot,
-                                                               const ops::Piece::Source& source) {
+absl::StatusOr<std::shared_ptr<store::Buffer>> OutOfCoreExecutor::Execution::InputOf(
+    size_t slot, const ops::Piece::Source& source) {
   Known& known = known_[slot];
   bool same = known.buffer != nullptr && known.source.input == source.input &&
               known.source.region == source.region;
@@ -163,11 +218,11 @@ absl::StatusOr<std::shared_ptr<store::Buffer>> Stream::InputOf(size_t slot,
   return known.buffer;
 }
 
-absl::Status Stream::Start(int64_t index) {
+absl::Status OutOfCoreExecutor::Execution::Start(int64_t index) {
   ops::Piece piece = pieces_.At(index);
   // These pieces read results of earlier ones: all partial results, or bytes between their own
   // elements.
-  while (!flying_.empty() && (piece.role == ops::Piece::Role::kCombine || piece.keeps_rest)) {
+  while (!in_flight_.empty() && (piece.role == ops::Piece::Role::kCombine || piece.keeps_rest)) {
     if (absl::Status status = EndFirst(); !status.ok()) return status;
   }
   auto task = MakePooled<Task>();
@@ -198,21 +253,22 @@ absl::Status Stream::Start(int64_t index) {
 
   GlobalTransaction transaction(*core_);
   if (!task_->stop.ok()) return task_->stop;
-  if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;
-  flying_.push_back({std::move(piece), std::move(task), std::move(output)});
+  if (absl::Status status = executor_->tasks_->EnqueuePiece(transaction, task); !status.ok())
+    return status;
+  in_flight_.push_back({std::move(piece), std::move(task), std::move(output)});
   return absl::OkStatus();
 }
 
-absl::Status Stream::Await(const Task& task) {
+absl::Status OutOfCoreExecutor::Execution::Await(const Task& task) {
   GlobalTransaction transaction(*core_);
-  auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending_; };
+  auto ended = [&] { return task.finished.HasBeenNotified() || core_->ending; };
   transaction.Await(absl::Condition(&ended), SteadyTime::InfiniteFuture());
   if (task.finished.HasBeenNotified()) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
 }
 
-absl::Status Stream::EndFirst() {
-  const Flying& first = flying_.front();
+absl::Status OutOfCoreExecutor::Execution::EndFirst() {
+  const InFlight& first = in_flight_.front();
   if (absl::Status status = Await(*first.task); !status.ok()) return status;
   {
     GlobalTransaction transaction(*core_);
@@ -232,12 +288,13 @@ absl::Status Stream::EndFirst() {
     status = WriteRegion(first.piece.output, bytes);
   }
   GlobalTransaction transaction(*core_);
-  flying_.pop_front();
+  in_flight_.pop_front();
   return task_->stop.ok() ? status : task_->stop;
 }
 
-absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
-                                const ops::Region& region, std::string* bytes) {
+absl::Status OutOfCoreExecutor::Execution::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
+                                                      const ops::Region& region,
+                                                      std::string* bytes) {
   {
     GlobalTransaction transaction(*core_);
     ++buffer->num_holders;
@@ -247,14 +304,14 @@ absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
     return ReadRuns(*buffer, region, bytes);
   });
   GlobalTransaction transaction(*core_);
-  scheduler_->LetGo(transaction, *buffer);
+  executor_->memory_->Unpin(transaction, *buffer);
   return status;
 }
 
 // Copies without a transaction. The buffer is pinned, and its content does not change, since this
 // operation's task stands first in its order.
-absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& region,
-                              std::string* bytes) {
+absl::Status OutOfCoreExecutor::Execution::ReadRuns(const store::Buffer& buffer,
+                                                    const ops::Region& region, std::string* bytes) {
   auto run = static_cast<size_t>(region.run_bytes);
   if (region.num_bytes() == 0) return absl::OkStatus();
   std::shared_ptr<const std::string> inline_bytes;
@@ -266,7 +323,7 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
     for (const auto& [place, replica] : buffer.replicas) {
       if (from != nullptr && !core_->Place(place).host_memory()) continue;
       source = replica;
-      from = &scheduler_->LaneFor(transaction, buffer.tenant, place);
+      from = &executor_->lanes_->Get(transaction, buffer.tenant, place);
     }
     if (from != nullptr) from->last_used = core_->Now();
   }
@@ -290,7 +347,7 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
   std::shared_ptr<broker::Worker> worker;
   if (from->device != core_->disk_place()) {
     in_use.emplace(core_, from);
-    auto there = scheduler_->BlockingWorker(*from, source.arena);
+    auto there = executor_->workers_->BlockingWorker(*from, source.arena);
     if (!there.ok()) return there.status();
     worker = *std::move(there);
   }
@@ -331,7 +388,8 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
   });
 }
 
-absl::Status Stream::WriteRegion(const ops::Region& region, const std::string& bytes) {
+absl::Status OutOfCoreExecutor::Execution::WriteRegion(const ops::Region& region,
+                                                       const std::string& bytes) {
   auto run = static_cast<size_t>(region.run_bytes);
   const char* next = bytes.data();
   bool in_file = home_place_ == core_->disk_place();
@@ -350,7 +408,8 @@ absl::Status Stream::WriteRegion(const ops::Region& region, const std::string& b
 
 // Writes close runs to a file together with the bytes between them. No other thread writes the
 // block.
-absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string& bytes) {
+absl::Status OutOfCoreExecutor::Execution::WriteCloseRuns(const ops::Region& region,
+                                                          const std::string& bytes) {
   auto run = static_cast<size_t>(region.run_bytes);
   const char* next = bytes.data();
   std::vector<std::byte> window;
@@ -373,59 +432,48 @@ absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string
   return status.ok() ? flush() : status;
 }
 
-// --- Scheduler's part ---
-
-// Begins to compute the task in pieces if all earlier accesses have ended. Ends the task with an
-// error if it cannot be cut.
-void Scheduler::BeginStream(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
-                            const absl::Status& too_large) {
+void OutOfCoreExecutor::Begin(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+                              const absl::Status& too_large) {
   Lane& lane = *task->lane;
-  uint64_t limit = std::min(memory_.limit_bytes(lane.device) / kPiecesOfDevice, kMaxPieceBytes);
+  const uint64_t limit =
+      std::min(memory_->arenas().limit_bytes(lane.device) / kPiecesOfDevice, kMaxPieceBytes);
   int output = static_cast<int>(task->uses.size()) - 1;
   auto pieces = ops::Pieces::Cut(task->plan(), output, static_cast<int64_t>(limit));
   if (!pieces.ok()) {
-    EndUnrun(
+    waiting_->Fail(
         transaction, task,
         WithText(too_large, absl::StrCat("the operation is too large for the device, and ",
                                          pieces.status().message(), ": ", too_large.message())));
     return;
   }
   // Pieces read and write outside the worker's queue, so all earlier accesses must have ended.
-  if (!task->pending.empty() || WaitsForCopy(transaction, task)) {
-    Unplace(transaction, *task);
-    SetState(transaction, *task, TaskState::kWaiting);
+  if (!task->pending.empty() || memory_->copies().AwaitBeforeWrite(transaction, task)) {
+    tasks_->Postpone(transaction, *task);
     return;
   }
   if (lane.streaming) {
-    bool known = std::find(lane.streams.begin(), lane.streams.end(), task) != lane.streams.end();
-    if (!known) lane.streams.push_back(task);
+    auto& queued = queued_[&lane];
+    if (std::find(queued.begin(), queued.end(), task) == queued.end()) queued.push_back(task);
     return;
   }
   lane.streaming = true;
-  Unplace(transaction, *task);
   task->ran_on_device = lane.device;
   task->dispatch_time = core_->Now();
   // The next daemon sees a task that has begun, in an unknown worker.
   task->worker_record = 0;
   task->first_sequence = task->last_sequence = 1;
-  ContentChanges(transaction, *task);
+  memory_->copies().ContentChanges(transaction, *task);
   ++task->uses.back().buffer->num_writes;
   ++task->uses.back().buffer->num_holders;  // pinned: no eviction begins from here on
-  task->stream = std::make_shared<Stream>(core_, this, task, &lane, *std::move(pieces));
-  SetState(transaction, *task, TaskState::kDispatched);
-  core_->streams.Run([stream = task->stream] { stream->Run(); });
+  task->stream = std::make_shared<Execution>(this, task, &lane, *std::move(pieces));
+  tasks_->Begun(transaction, *task);
+  core_->streams.Run([run = task->stream] { run->Run(); });
 }
 
-void Scheduler::StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                           absl::Status status) {
-  if (!task->stop.ok()) return;
-  task->stop = std::move(status);
-  task->stream->Stop(transaction);
-}
-
-void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status) {
+void OutOfCoreExecutor::RunEnded(const std::shared_ptr<Task>& task, Lane& lane,
+                                 absl::Status status) {
   GlobalTransaction transaction(*core_);
-  if (ending_) {
+  if (core_->ending) {
     task->stream = nullptr;
     return;
   }
@@ -435,12 +483,14 @@ void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl:
   ++(status.ok() ? account.succeeded : account.failed);
   lane.streaming = false;
   task->stream = nullptr;
-  Complete(transaction, task, std::move(status));
-  MemoryChanged(transaction);
-  while (!lane.streaming && !lane.streams.empty()) {
-    std::shared_ptr<Task> next = std::move(lane.streams.front());
-    lane.streams.pop_front();
-    if (next->state == TaskState::kPreparing && next->lane == &lane) Prepare(transaction, next);
+  tasks_->Ended(transaction, task, std::move(status));
+  memory_->Changed(transaction);
+  auto& queued = queued_[&lane];
+  while (!lane.streaming && !queued.empty()) {
+    std::shared_ptr<Task> next = std::move(queued.front());
+    queued.pop_front();
+    if (next->state == TaskState::kPreparing && next->lane == &lane)
+      waiting_->Retry(transaction, next);
   }
 }
 

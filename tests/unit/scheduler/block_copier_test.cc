@@ -1,0 +1,100 @@
+// Bytes from block to block, between all memory spaces, and blocks in arenas of their own.
+#include "server/scheduler/block_copier.h"
+
+#include "gmock/gmock.h"
+#include "server/scheduler/lent_blocks.h"
+#include "tests/unit/scheduler/memory_parts.h"
+
+namespace stride::scheduler {
+namespace {
+
+using ::stride::testing::HostDevice;
+using ::stride::testing::StagedDevice;
+using ::testing::ElementsAre;
+
+// More than one piece of a file and one slot of staging memory, and no multiple of them.
+constexpr int64_t kSize = 3'000'001;
+
+class BlockCopierTest : public MemoryPartsTest {
+ protected:
+  void SetUp() override {
+    Make({HostDevice(0), StagedDevice(0)}, {.memory = 64 * kMiB, .disk = 64 * kMiB});
+    for (int64_t i = 0; i < kSize; ++i) bytes_.push_back(static_cast<char>(i * 2654435761 >> 13));
+  }
+  store::Allocation BlockOn(Lane& lane) {
+    auto block = memory_->BlockingAllocate(lane, kSize);
+    EXPECT_TRUE(block.ok()) << block.status();
+    return block.ok() ? *block : store::Allocation();
+  }
+  std::string Read(Lane& lane, const store::Allocation& block) {
+    Lane& host = LaneOf(core_->memory_place());
+    const store::Allocation copy = BlockOn(host);
+    EXPECT_TRUE(memory_->copier().Copy(lane, block, host, copy, kSize).ok());
+    return {reinterpret_cast<const char*>(copy.data()), static_cast<size_t>(kSize)};
+  }
+
+  std::string bytes_;
+};
+
+TEST_F(BlockCopierTest, EachMemorySpaceToEach) {
+  for (int from = 0; from < core_->num_places(); ++from) {
+    for (int to = 0; to < core_->num_places(); ++to) {
+      SCOPED_TRACE(absl::StrCat(core_->Place(from).id(), " to ", core_->Place(to).id()));
+      Lane &source_lane = LaneOf(from), &target_lane = LaneOf(to);
+      const store::Allocation source = BlockOn(source_lane), target = BlockOn(target_lane);
+      ASSERT_TRUE(memory_->copier().CopyBytes(bytes_, source_lane, source).ok());
+      ASSERT_TRUE(memory_->copier().Copy(source_lane, source, target_lane, target, kSize).ok());
+      EXPECT_EQ(Read(target_lane, target), bytes_);
+      EXPECT_EQ(source_lane.num_copies + target_lane.num_copies, 0);
+    }
+  }
+}
+
+TEST_F(BlockCopierTest, WithinOneDevice) {
+  Lane& lane = LaneOf(1);
+  const store::Allocation source = BlockOn(lane), target = BlockOn(lane);
+  ASSERT_TRUE(memory_->copier().CopyBytes(bytes_, lane, source).ok());
+  auto worker = WorkerOf(lane);
+  const int staged = worker->num_copies();
+  ASSERT_TRUE(
+      memory_->copier().CopyWithin(lane, source, target, kSize, SteadyTime::InfiniteFuture()).ok());
+  EXPECT_EQ(worker->num_copies(), staged) << "no byte passes through the host";
+  EXPECT_EQ(Read(lane, target), bytes_);
+}
+
+TEST_F(BlockCopierTest, LentBlockIsAloneInItsArena) {
+  LentBlocks lent(core_.get(), lanes_.get(), memory_.get(), workers_.get());
+  for (int device : {0, 1}) {
+    SCOPED_TRACE(device);
+    Lane& lane = LaneOf(device);
+    auto first = Filled(lane, 1000, 'f'), second = Filled(lane, 1000, 's');
+    ASSERT_EQ(first->replicas.at(device).arena, second->replicas.at(device).arena);
+    auto block = lent.PutAlone(second, device, SteadyTime::InfiniteFuture());
+    ASSERT_TRUE(block.ok()) << block.status();
+    EXPECT_TRUE(block->arena->alone);
+    EXPECT_NE(block->arena, first->replicas.at(device).arena);
+    EXPECT_THAT(PlacesOf(*second), ElementsAre(device));
+    auto again = lent.PutAlone(second, device, SteadyTime::InfiniteFuture());
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->arena, block->arena) << "it is alone already";
+  }
+}
+
+// The arena is counted while it is made, and given back when the buffer has an error.
+TEST_F(BlockCopierTest, LentBlockOfAFailedBufferIsFreed) {
+  LentBlocks lent(core_.get(), lanes_.get(), memory_.get(), workers_.get());
+  auto buffer = Filled(LaneOf(0), 1000, 'x');
+  {
+    GlobalTransaction transaction(*core_);
+    buffer->Spoil(absl::DataLossError("test"));
+  }
+  EXPECT_FALSE(lent.PutAlone(buffer, 0, SteadyTime::InfiniteFuture()).ok());
+  buffer = nullptr;
+  EXPECT_EQ(UsedBytes(0), 0u);
+  GlobalTransaction transaction(*core_);
+  memory_->arenas().Trim(transaction, lanes_->Get(transaction, TenantId{"t"}, 0), 0);
+  EXPECT_EQ(memory_->arenas().arena_bytes(transaction, 0), 0u);
+}
+
+}  // namespace
+}  // namespace stride::scheduler
