@@ -73,16 +73,11 @@ void Scheduler::PumpSoon(TenantTransaction& transaction, Lane& lane) {
       return;
     }
   }
-  Pump(transaction, lane);
+  transaction.work().Pump(lane);
 }
 
 void Scheduler::SendHeld(TenantTransaction& transaction) {
   for (Lane* lane : transaction.EndBatch()) PumpSoon(transaction, *lane);
-}
-
-void Scheduler::Pump(TenantTransaction& transaction, Lane& lane) {
-  auto& pumped = transaction.work().pumped;
-  if (std::find(pumped.begin(), pumped.end(), &lane) == pumped.end()) pumped.push_back(&lane);
 }
 
 void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
@@ -90,12 +85,12 @@ void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
   while (PumpOnce(transaction, lane)) {
   }
   NoteDemand(lane);
-  GiveTurns(transaction, lane.device);
+  transaction.work().GiveTurns(lane.device);
 }
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
-  if (lane.ready.empty() || lane.yielding) return false;
+  if (lane.ready.empty() || lane.start.yields()) return false;
   lane.packet.Clear();
   double budget = Budget(lane);
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
@@ -272,21 +267,16 @@ absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledM
     if (!status.ok()) lane->load_errors[id] = status;
     lane->attributes[id] = *std::move(result);
     ++lane->num_told;
-    if (lane->num_asking > 0) WakeWaiters(transaction);
+    if (lane->num_asking > 0) transaction.WakeWaiters();
   };
   absl::Status sent = lane.worker->LoadModule(*module, loaded);
   if (IsLack(sent)) lane.loaded.erase(module->id);
   return sent;
 }
 
-void Scheduler::Charge(TenantTransaction& transaction, Lane& lane, double run_seconds) {
-  if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
-  core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
-}
-
 void Scheduler::ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant) {
   lanes_.ForEachOf(transaction, tenant, [&](Lane& lane) {
-    if (lane.worker != nullptr) Charge(transaction, lane, 0);
+    if (lane.worker != nullptr) lanes_.Charge(transaction, lane, 0);
   });
 }
 
@@ -306,15 +296,14 @@ void Scheduler::Printed(TenantTransaction& transaction, Lane& lane, uint64_t seq
   }
 }
 
-void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
+void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane,
                           absl::Span<const wire::TaskResult> results) {
-  if (lane.worker.get() != worker) return;
   STRIDE_CRASH_POINT("scheduler.before_completion");
   const OneMoment moment;
   double device_seconds = 0;
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
-  Charge(transaction, lane, device_seconds);
+  lanes_.Charge(transaction, lane, device_seconds);
   ChargeTurn(lane, device_seconds);
   transaction.ReserveDeferred(results.size());
   for (const wire::TaskResult& result : results) {
@@ -326,7 +315,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
     }
     // A worker confirms a cancelled task before it sends the task's result, so this one has begun.
     if (lane.recalls.count(result.sequence()) > 0)
-      TasksCancelled(transaction, lane, worker, result.sequence(), /*taken=*/false);
+      TasksCancelled(transaction, lane, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
     ReleaseHeld(transaction, entry);
@@ -340,13 +329,8 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
   }
   MemoryChanged(transaction);
   NoteStart(transaction, lane);
-  Pump(transaction, lane);
+  transaction.work().Pump(lane);
   Settle(transaction);  // here rather than at the end, so that `moment` saves readings of the clock
-  if (!lane.yielding || !lane.in_flight.empty()) return;
-  transaction.Defer([this, &lane] {
-    GlobalTransaction transaction(*core_);
-    YieldIfDone(transaction, lane);
-  });
 }
 
 double Scheduler::ExpectedSeconds(TenantTransaction& transaction, const Task& task,
@@ -400,12 +384,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
   return MakeError(cause.code(), reason, {text.data(), text.size()}, {{"operation", task.label}});
 }
 
-void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const broker::Worker* worker,
+void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane,
                            const broker::WorkerDeath& death) {
-  if (lane.worker.get() != worker) return;
-  lane.worker = nullptr;
-  lane.yielding = false;
-  ForgetWorker(lane);
   const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
   ++account(lane.device).worker_restarts;
@@ -431,7 +411,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
     health_.LostWorker(transaction, lane.device, lane.tenant);
   // A task that the worker's end cut short has used the device too.
   if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
-    Charge(transaction, lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+    lanes_.Charge(transaction, lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
   if (culprit != nullptr) ++culprit->num_deaths;
   std::vector<std::shared_ptr<Task>> tasks;
@@ -471,10 +451,10 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(transaction, lane);
   MemoryChanged(transaction);  // waiters for its arena ask again
-  if (!lane.ready.empty()) StartWorker(transaction, lane);
+  if (!lane.ready.empty()) starter_.Request(transaction, lane);
   lane.killed = false;
   NoteDemand(lane);
-  GiveTurns(transaction, lane.device);
+  transaction.work().GiveTurns(lane.device);
 }
 
 // Not of one that was asked to end: nothing is lost with it.

@@ -332,7 +332,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
   }
   GlobalTransaction transaction(*core_);
   for (int i = 0; i < kMaxTransferTries; ++i) {
-    if (absl::Status status = AwaitWorker(transaction, lane, deadline); !status.ok()) return status;
+    if (absl::Status status = starter_.Await(transaction, lane, deadline); !status.ok()) return status;
     const std::shared_ptr<broker::Worker> worker = lane.worker;
     if (WorkerAtHand(lane, arena) != nullptr) return worker;
     // The worker died; once that is observed its successor is asked.
@@ -340,29 +340,6 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     transaction.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return LostWorker();
-}
-
-absl::Status Scheduler::AwaitWorker(GlobalTransaction& transaction, Lane& lane,
-                                    SteadyTime deadline) {
-  while (lane.worker == nullptr) {
-    uint64_t tries = lane.num_start_tries;
-    ++lane.num_awaiting;  // keeps the worker until this thread has seen it
-    StartWorker(transaction, lane);
-    // A postponed start is not tried again once the engine ends.
-    auto changed = [&] {
-      return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
-    };
-    const bool in_time = transaction.Await(absl::Condition(&changed), deadline);
-    --lane.num_awaiting;
-    if (lane.worker != nullptr) break;
-    if (ending_) return CannotRunNow(lane);
-    if (!in_time) {
-      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                       "the deadline passed before the device had a process for this tenant");
-    }
-    if (!lane.start_error.ok()) return lane.start_error;
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64_t size,
@@ -396,7 +373,7 @@ absl::Status Scheduler::AwaitMemory(GlobalTransaction& transaction, Lane& lane, 
     // A worker that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
       if (++num_workers > kMaxTransferTries) return LostWorker();
-      if (absl::Status status = AwaitWorker(transaction, lane, deadline); !status.ok())
+      if (absl::Status status = starter_.Await(transaction, lane, deadline); !status.ok())
         return status;
       asked = lane.worker;
       // The patience is for memory that others hold, not for a worker's start.

@@ -77,7 +77,11 @@ void Scheduler::Prepare(TenantTransaction& transaction, const std::shared_ptr<Ta
     EndUnrun(transaction, task, LentForReading());
     return;
   }
-  if (!HaveWorker(transaction, lane) || !HaveMemory(transaction, task)) return;
+  if (lane.worker == nullptr) {
+    starter_.Request(transaction, lane);
+    return;
+  }
+  if (!HaveMemory(transaction, task)) return;
   task->queued_ready = true;
   // Ready tasks are independent of each other, so the queue is ordered by priority.
   auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };

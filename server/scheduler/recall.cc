@@ -113,9 +113,8 @@ void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Tas
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
 }
 
-void Scheduler::TasksCancelled(TenantTransaction& transaction, Lane& lane,
-                               const broker::Worker* worker, uint64_t sequence, bool taken) {
-  if (lane.worker.get() != worker) return;
+void Scheduler::TasksCancelled(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
+                               bool taken) {
   auto asked = lane.recalls.find(sequence);
   if (asked == lane.recalls.end()) return;
   std::vector<std::shared_ptr<Task>> tasks = std::move(asked->second);
@@ -145,7 +144,7 @@ void Scheduler::EndRecalled(TenantTransaction& transaction, Lane& lane,
     Evaluate(transaction, task);
   }
   NoteStart(transaction, lane);
-  Pump(transaction, lane);
+  transaction.work().Pump(lane);
 }
 
 void Scheduler::RecallRefused(TenantTransaction& transaction,

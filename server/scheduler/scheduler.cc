@@ -40,18 +40,15 @@ Scheduler::Scheduler(Core* core)
           {.changed = [this](GlobalTransaction& transaction, Lane&) { MemoryChanged(transaction); },
            .give_way =
                [this](GlobalTransaction& transaction, const Lane& lane, std::optional<int> device) {
-                 return GiveWay(transaction, device, &lane);
+                 return starter_.GiveWay(transaction, device, &lane);
                }}),
       health_(core, {.changed = [this](GlobalTransaction& transaction,
                                        int device) { HealthChanged(transaction, device); },
                      .give_way = [this](GlobalTransaction& transaction,
-                                        int device) { return GiveWay(transaction, device); },
+                                        int device) { return starter_.GiveWay(transaction, device); },
                      .tried = [this](GlobalTransaction& transaction,
-                                     int device) { CanaryEnded(transaction, device); }}),
-      seats_(static_cast<int>(core->broker->devices().size()),
-             {.at_once = core->options.max_starts}),
-      costs_(static_cast<int>(core->broker->devices().size())),
-      device_used_before_(core->broker->devices().size()),
+                                     int device) { starter_.CanaryEnded(transaction, device); }}),
+      starter_(core, &lanes_, &health_, this),
       spilling_(core->num_places()) {
   core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
   for (size_t i = 0; i < core->broker->devices().size(); ++i) {
@@ -298,7 +295,7 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
-  if (task->piece && !task->of_body) WakeWaiters(transaction);  // Stream::Await
+  if (task->piece && !task->of_body) transaction.WakeWaiters();  // Stream::Await
   auto& freed = transaction.work().freed;
   std::move(dependents.begin(), dependents.end(), std::back_inserter(freed));
 }
@@ -323,11 +320,6 @@ void Scheduler::Settle(TenantTransaction& transaction) {
       GiveTurnsNow(transaction, device);
     }
   }
-}
-
-// Threads in GlobalTransaction::Await evaluate their conditions soon.
-void Scheduler::WakeWaiters(TenantTransaction& transaction) {
-  transaction.Defer([core = core_] { GlobalTransaction transaction(*core); });
 }
 
 // To a successor it has begun, in no worker that it knows.
@@ -389,7 +381,7 @@ void Scheduler::RemoveUnfinished(TenantTransaction& transaction, Task& task) {
   tasks[task.unfinished_index]->unfinished_index = task.unfinished_index;
   tasks.pop_back();
   NoteUnfinished(partition);
-  if (core_->draining && tasks.empty()) WakeWaiters(transaction);
+  if (core_->draining && tasks.empty()) transaction.WakeWaiters();
 }
 
 void Scheduler::NoteUnfinished(Partition& partition) {
@@ -405,7 +397,10 @@ int Scheduler::num_unfinished() const {
 }
 
 // Threads that wait evaluate their conditions when the transaction ends.
-void Scheduler::BeginEnd(GlobalTransaction& transaction) { ending_ = true; }
+void Scheduler::BeginEnd(GlobalTransaction& transaction) {
+  ending_ = true;
+  starter_.BeginEnd(transaction);
+}
 
 void Scheduler::DropUnfinished() {
   std::vector<std::shared_ptr<Task>> tasks;
@@ -432,13 +427,32 @@ void Scheduler::DropUnfinished() {
   }
 }
 
-int Scheduler::num_workers(GlobalTransaction& transaction, int device) const {
-  int count = 0;
-  lanes_.ForEach(transaction, [&](const Lane& lane) {
-    count += lane.device == device && lane.worker != nullptr ? 1 : 0;
+void Scheduler::MeasureWorkers() {
+  starter_.Measure([this](GlobalTransaction& transaction, int place) {
+    return WorkerStarter::PlaceUse{memory_.arena_bytes(transaction, place),
+                                   memory_.used_bytes(transaction, place)};
   });
-  return count;
 }
+
+void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane) {
+  PrepareAll(transaction, lane);
+  transaction.work().Pump(lane);
+}
+
+void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
+                                 const absl::Status& status) {
+  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
+  for (const auto& task : tasks) {
+    if (task->state == TaskState::kPreparing) EndUnrun(transaction, task, status);
+  }
+}
+
+// Its empty arenas are released.
+void Scheduler::WorkerEnds(GlobalTransaction& transaction, Lane& lane) {
+  memory_.Trim(transaction, lane, 0);
+}
+
+void Scheduler::WorkerGone(GlobalTransaction& transaction) { MemoryChanged(transaction); }
 
 void Scheduler::Housekeep(GlobalTransaction& transaction) {
   memory_.Reclaim(transaction);
@@ -447,12 +461,12 @@ void Scheduler::Housekeep(GlobalTransaction& transaction) {
   lanes_.ForEach(transaction, [&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
-    if (lane.worker != nullptr) Charge(transaction, lane, 0);
+    if (lane.worker != nullptr) lanes_.Charge(transaction, lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
     memory_.Trim(transaction, lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);
   });
-  TendWorkers(transaction);
+  starter_.Tend(transaction);
 }
 
 }  // namespace stride::scheduler

@@ -29,8 +29,8 @@
 #include "server/scheduler/run_time_model.h"
 #include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
-#include "server/scheduler/worker_measure.h"
-#include "server/scheduler/worker_seats.h"
+#include "server/scheduler/worker_events.h"
+#include "server/scheduler/worker_starter.h"
 
 namespace stride::scheduler {
 
@@ -41,7 +41,7 @@ namespace stride::scheduler {
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
 // dispatched. A function without a transaction says whether its caller may have one.
-class Scheduler {
+class Scheduler : private WorkerEvents {
  public:
   explicit Scheduler(Core* core);
 
@@ -103,18 +103,9 @@ class Scheduler {
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
   // Expected run time of the tasks placed on the device, with the changes of this transaction.
   double QueueSeconds(TenantTransaction& transaction, int device) const;
-  int num_workers(GlobalTransaction& transaction, int device) const;
-  // So many that the device has at once, as far as is known now.
-  int most_workers(GlobalTransaction&, int device) const {
-    return seats_.most(device, core_->Now());
-  }
-  int most_workers(GlobalTransaction&) const { return seats_.most_of_all(core_->Now()); }
   // Measures the cost of workers again. The caller has no transaction.
   void MeasureWorkers();
-  // Ends idle workers, so that their descriptors can be had; false: there is none.
-  bool GiveDescriptors(GlobalTransaction& transaction) {
-    return GiveWay(transaction, std::nullopt);
-  }
+  WorkerStarter& starter() { return starter_; }
   HealthWatch& health() { return health_; }
 
   SpillSample SampleSpill(GlobalTransaction& transaction) const;
@@ -167,7 +158,6 @@ class Scheduler {
   bool HaveArguments(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   // Whether it is to write memory that a client has mapped.
   static bool WritesLoan(const Task& task);
-  bool HaveWorker(TenantTransaction& transaction, Lane& lane);
   bool HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
   // Takes only free blocks of the task's lane, so the tenant's transaction suffices.
@@ -276,18 +266,12 @@ class Scheduler {
   // turns.cc
   void NoteDemand(Lane& lane);
   void ChargeTurn(Lane& lane, double run_seconds);
-  // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
-  void Charge(TenantTransaction& transaction, Lane& lane, double run_seconds);
   double Budget(Lane& lane);
-  // Has Settle begin time slices of the device.
-  static void GiveTurns(TenantTransaction& transaction, int device);
   void GiveTurnsNow(TenantTransaction& transaction, int device);
   FairShare::Flow* NextTurn(int device);
   void BeginTurn(Lane& lane);
   void WakeForTurns(int device, SteadyTime wake);
 
-  // Has Settle send what the device queue may send now.
-  static void Pump(TenantTransaction& transaction, Lane& lane);
   void PumpNow(TenantTransaction& transaction, Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
   // being accepted with it, to travel together: a packet costs more than a small operation.
@@ -305,12 +289,12 @@ class Scheduler {
   absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   // Text of a task in flight, for the client that reads its session's.
-  static void Printed(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
-                      std::string_view text, uint64_t dropped_lines);
-  void TasksDone(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
-                 absl::Span<const wire::TaskResult> results);
-  void WorkerDied(GlobalTransaction& transaction, Lane& lane, const broker::Worker* worker,
-                  const broker::WorkerDeath& death);
+  void Printed(TenantTransaction& transaction, Lane& lane, uint64_t sequence, std::string_view text,
+               uint64_t dropped_lines) override;
+  void TasksDone(TenantTransaction& transaction, Lane& lane,
+                 absl::Span<const wire::TaskResult> results) override;
+  void WorkerDied(GlobalTransaction& transaction, Lane& lane,
+                  const broker::WorkerDeath& death) override;
   void TellLoss(TenantTransaction& transaction, const Lane& lane, const broker::WorkerDeath& death,
                 const std::shared_ptr<Task>& running);
   void TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
@@ -353,8 +337,8 @@ class Scheduler {
                 absl::Status status);
   void Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
               absl::Status status);
-  void TasksCancelled(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
-                      uint64_t sequence, bool taken);
+  void TasksCancelled(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
+                      bool taken) override;
   void RecallGranted(TenantTransaction& transaction, Lane& lane,
                      const std::vector<std::shared_ptr<Task>>& tasks);
   void RecallRefused(TenantTransaction& transaction,
@@ -371,7 +355,6 @@ class Scheduler {
 
   void Complete(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                 absl::Status status);
-  void WakeWaiters(TenantTransaction& transaction);
   void BeginBodies(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void SetState(TenantTransaction& transaction, Task& task, TaskState state);
 
@@ -383,39 +366,19 @@ class Scheduler {
   void LookAtDeadlines(int partition, SteadyTime look);
   void DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
 
-  // worker_starts.cc
-  void StartWorker(TenantTransaction& transaction, Lane& lane);
-  void WaitForWorker(GlobalTransaction& transaction, Lane& lane);
-  void BeginStarts(GlobalTransaction& transaction);
-  void TryStart(GlobalTransaction& transaction, Lane& lane);
-  void WorkerStarted(GlobalTransaction& transaction, Lane& lane,
-                     std::shared_ptr<broker::Worker> worker, uint64_t record);
-  void WorkerNotStarted(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
-  void StartLacked(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
-  void StartFailed(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
-  void EndStart(GlobalTransaction& transaction, Lane& lane, const absl::Status& status);
-  absl::Status NoRoomFor(const Lane& lane) const;
-  static absl::Status CannotRunNow(const Lane& lane);
-  void CanaryEnded(GlobalTransaction& transaction, int device);
-  static void ForgetWorker(Lane& lane);
-  static bool MayEndWorker(const Lane& lane);
-  static bool IsIdle(const Lane& lane);
-  bool GiveWay(GlobalTransaction& transaction, std::optional<int> device,
-               const Lane* except = nullptr);
-  void EndWorker(GlobalTransaction& transaction, Lane& lane);
-  void AskToYield(GlobalTransaction& transaction);
-  void YieldIfDone(GlobalTransaction& transaction, Lane& lane);
-  void StopYielding(GlobalTransaction& transaction);
-  bool StartsSlowDown(int device) const;
-  void TendWorkers(GlobalTransaction& transaction);
+  // WorkerEvents
+  void WorkerStarted(GlobalTransaction& transaction, Lane& lane) override;
+  void WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
+                        const absl::Status& status) override;
+  void WorkerEnds(GlobalTransaction& transaction, Lane& lane) override;
+  void WorkerGone(GlobalTransaction& transaction) override;
+
   // Calls `take` with a turn until its outcome is not kLater, while other tasks may release memory.
   // Afterwards the lane of a device without host memory has a worker. The transaction ends while it
   // waits.
   absl::Status AwaitMemory(GlobalTransaction& transaction, Lane& lane, uint64_t size,
                            SteadyTime deadline,
                            absl::FunctionRef<Memory::Outcome(uint64_t turn)> take);
-  // Until the lane has a worker, or none can be started, or the deadline.
-  absl::Status AwaitWorker(GlobalTransaction& transaction, Lane& lane, SteadyTime deadline);
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
@@ -446,13 +409,7 @@ class Scheduler {
   }
   Memory memory_;
   HealthWatch health_;
-  WorkerSeats seats_;
-  WorkerCosts costs_;
-  bool any_yielding_ = false;  // lanes, perhaps
-  // The used memory of each device before its first worker.
-  std::vector<std::optional<int64_t>> device_used_before_;
-  SteadyTime next_start_look_ =
-      SteadyTime::InfiniteFuture();  // when the timer looks at those in line
+  WorkerStarter starter_;
   // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
   struct alignas(64) Turns {
     explicit Turns(FairShare::Options options) : share(options) {}

@@ -96,6 +96,10 @@ void TenantTransaction::End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   NoteEnd();
 }
 
+void TenantTransaction::WakeWaiters() {
+  Defer([core = &core_] { GlobalTransaction transaction(*core); });
+}
+
 void TenantTransaction::RunDeferred() {
   Deferred deferred = std::exchange(deferred_, {});
   for (const auto& worker : std::exchange(outgoing_, {})) {

@@ -10,7 +10,7 @@ namespace stride::scheduler {
 
 void Scheduler::NoteDemand(Lane& lane) {
   FairShare::Flow& flow = lane.flow;
-  bool ready = !lane.ready.empty() && lane.worker != nullptr && !lane.yielding;
+  bool ready = !lane.ready.empty() && lane.worker != nullptr && !lane.start.yields();
   bool in_flight = !lane.in_flight.empty();
   if (flow.ready == ready && flow.in_flight == in_flight) return;
   const double weight = core_->options.tenant_weight ? core_->options.tenant_weight(lane.tenant)
@@ -62,11 +62,6 @@ FairShare::Flow* Scheduler::NextTurn(int device) {
   return nullptr;
 }
 
-void Scheduler::GiveTurns(TenantTransaction& transaction, int device) {
-  auto& devices = transaction.work().devices;
-  if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
-}
-
 // A device queue of another partition has its turn in a transaction of its own, after this one.
 void Scheduler::GiveTurnsNow(TenantTransaction& transaction, int device) {
   while (FairShare::Flow* flow = NextTurn(device)) {
@@ -83,12 +78,12 @@ void Scheduler::GiveTurnsNow(TenantTransaction& transaction, int device) {
 // for another tenant, or for all.
 void Scheduler::BeginTurn(Lane& lane) {
   if (auto transaction = TenantTransaction::IfFree(*core_, lane.tenant)) {
-    Pump(*transaction, lane);
+    transaction->work().Pump(lane);
     return;
   }
   core_->turns.Run([this, &lane] {
     TenantTransaction transaction(*core_, lane.tenant);
-    Pump(transaction, lane);
+    transaction.work().Pump(lane);
   });
 }
 
