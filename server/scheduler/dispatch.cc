@@ -81,10 +81,10 @@ void Scheduler::SendHeld(TenantTransaction& transaction) {
 }
 
 void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
-  NoteDemand(lane);
+  slices_.NoteDemand(lane);
   while (PumpOnce(transaction, lane)) {
   }
-  NoteDemand(lane);
+  slices_.NoteDemand(lane);
   transaction.work().GiveTurns(lane.device);
 }
 
@@ -92,7 +92,7 @@ void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
 bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
   if (lane.ready.empty() || lane.start.yields()) return false;
   lane.packet.Clear();
-  double budget = Budget(lane);
+  double budget = slices_.Budget(lane);
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
          lane.packet.bytes().size() < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
@@ -304,7 +304,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane,
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
   lanes_.Charge(transaction, lane, device_seconds);
-  ChargeTurn(lane, device_seconds);
+  slices_.Charge(lane, device_seconds);
   transaction.ReserveDeferred(results.size());
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
@@ -453,7 +453,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane,
   MemoryChanged(transaction);  // waiters for its arena ask again
   if (!lane.ready.empty()) starter_.Request(transaction, lane);
   lane.killed = false;
-  NoteDemand(lane);
+  slices_.NoteDemand(lane);
   transaction.work().GiveTurns(lane.device);
 }
 

@@ -21,11 +21,6 @@ namespace {
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
-// A lane keeps its turn for at least 1 / kYieldPart of the quantum. The default of 4 ms is 30 times
-// the cost of a change of tenants on a GPU (docs/isolation.md). So a tenant that wakes up as often
-// as it can costs the others 7 % of their share.
-constexpr int kYieldPart = 5;
-
 absl::Status CancelledStatus(std::string_view text) {
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
 }
@@ -49,13 +44,9 @@ Scheduler::Scheduler(Core* core)
                      .tried = [this](GlobalTransaction& transaction,
                                      int device) { starter_.CanaryEnded(transaction, device); }}),
       starter_(core, &lanes_, &health_, this),
+      slices_(core),
       spilling_(core->num_places()) {
   core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
-  for (size_t i = 0; i < core->broker->devices().size(); ++i) {
-    turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
-                                           .yield_after = core->options.fair_quantum / kYieldPart,
-                                           .hand_over = core->options.fair_hand_over});
-  }
 }
 
 absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
@@ -317,7 +308,7 @@ void Scheduler::Settle(TenantTransaction& transaction) {
     } else {
       const int device = work.devices.front();
       work.devices.erase(work.devices.begin());
-      GiveTurnsNow(transaction, device);
+      slices_.Begin(transaction, device);
     }
   }
 }

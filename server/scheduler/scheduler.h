@@ -20,7 +20,6 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/fair_share.h"
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
@@ -29,6 +28,7 @@
 #include "server/scheduler/run_time_model.h"
 #include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/time_slices.h"
 #include "server/scheduler/worker_events.h"
 #include "server/scheduler/worker_starter.h"
 
@@ -263,15 +263,6 @@ class Scheduler : private WorkerEvents {
   // The caller has no transaction.
   void StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status);
 
-  // turns.cc
-  void NoteDemand(Lane& lane);
-  void ChargeTurn(Lane& lane, double run_seconds);
-  double Budget(Lane& lane);
-  void GiveTurnsNow(TenantTransaction& transaction, int device);
-  FairShare::Flow* NextTurn(int device);
-  void BeginTurn(Lane& lane);
-  void WakeForTurns(int device, SteadyTime wake);
-
   void PumpNow(TenantTransaction& transaction, Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
   // being accepted with it, to travel together: a packet costs more than a small operation.
@@ -410,15 +401,7 @@ class Scheduler : private WorkerEvents {
   Memory memory_;
   HealthWatch health_;
   WorkerStarter starter_;
-  // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
-  struct alignas(64) Turns {
-    explicit Turns(FairShare::Options options) : share(options) {}
-    absl::Mutex mutex;
-    FairShare share ABSL_GUARDED_BY(mutex);
-    SteadyTime wake ABSL_GUARDED_BY(mutex) =
-        SteadyTime::InfiniteFuture();  // when the timer will look
-  };
-  std::deque<Turns> turns_;
+  TimeSlices slices_;
   void AddUnfinished(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void RemoveUnfinished(TenantTransaction& transaction, Task& task);
   static void NoteUnfinished(Partition& partition);
