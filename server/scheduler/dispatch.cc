@@ -25,6 +25,8 @@ namespace {
 
 using wire::AtOrBefore;
 
+// The first task in flight begins within microseconds, or after the worker has loaded its module.
+constexpr absl::Duration kStartPoll = absl::Milliseconds(2);
 // Tasks in one worker's queue: enough that it never waits for us, few enough that most can still
 // go to another device.
 constexpr size_t kMaxInFlight = 256;
@@ -46,6 +48,19 @@ QueuedTask AsQueued(const Task& task) {
                            .fresh = use.fresh});
   }
   return queued;
+}
+
+// The status of the task that was running when its worker died.
+absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
+                    bool faulted) {
+  if (faulted) return WithArguments(death.cause, task);
+  if (!task.stop.ok()) return task.stop;
+  // The worker was killed for a task that had just ended, and this task cannot be repeated.
+  if (lane.killed) {
+    return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                     "the device process was ended for another operation while this one ran");
+  }
+  return death.cause;
 }
 
 // Frees the memory of outputs that a task no longer makes.
@@ -85,7 +100,30 @@ void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
   while (PumpOnce(transaction, lane)) {
   }
   slices_.NoteDemand(lane);
+  NoteStart(transaction, lane);
   transaction.work().GiveTurns(lane.device);
+}
+
+// Reads on the status page whether the first task in flight has begun, and notifies its observer.
+// Everything before it has been reported, so it begins as soon as the worker, or on a GPU the
+// stream, reaches it.
+void Scheduler::NoteStart(TenantTransaction& transaction, Lane& lane) {
+  cancellation_.BeginGrace(lane);
+  if (lane.worker == nullptr || lane.in_flight.empty()) return;
+  const Lane::InFlight& first = lane.in_flight.front();
+  Task* task = first.task.get();
+  if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
+  if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
+    task->begin_time = core_->Now();
+    transaction.Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
+    return;
+  }
+  if (std::exchange(lane.watching_start, true)) return;
+  core_->timer.At(core_->Now() + kStartPoll, [this, lane = &lane] {
+    TenantTransaction transaction(*core_, lane->tenant);
+    lane->watching_start = false;
+    NoteStart(transaction, *lane);
+  });
 }
 
 // Fills and sends one packet. True: there may be more to send.
@@ -150,7 +188,6 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
     lane.worker->SubmitLater(lane.packet).IgnoreError();
     transaction.FlushLater(lane.worker);
   }
-  NoteStart(transaction, lane);
   return true;
 }
 
@@ -315,7 +352,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane,
     }
     // A worker confirms a cancelled task before it sends the task's result, so this one has begun.
     if (lane.recalls.count(result.sequence()) > 0)
-      TasksCancelled(transaction, lane, result.sequence(), /*taken=*/false);
+      cancellation_.Answered(transaction, lane, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
     ReleaseHeld(transaction, entry);
@@ -328,7 +365,6 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane,
     }
   }
   MemoryChanged(transaction);
-  NoteStart(transaction, lane);
   transaction.work().Pump(lane);
   Settle(transaction);  // here rather than at the end, so that `moment` saves readings of the clock
 }

@@ -10,6 +10,7 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/in_parts.h"
 #include "server/scheduler/links.h"
 #include "server/scheduler/placement.h"
 #include "server/scheduler/recorder.h"
@@ -21,8 +22,14 @@ namespace {
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
-absl::Status CancelledStatus(std::string_view text) {
-  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
+// True if the task's client learns of its end only from the arrays that the task was to write. The
+// client itself asked for a cancellation. The answer to a kernel launch reports the launch's error.
+bool LosesWrites(const Task& task, const absl::Status& status) {
+  if (task.session == nullptr || task.drop_other_replicas || absl::IsCancelled(status))
+    return false;
+  const bool is_told =
+      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
+  return task.kernel == nullptr || !is_told;
 }
 
 }  // namespace
@@ -37,14 +44,17 @@ Scheduler::Scheduler(Core* core)
                [this](GlobalTransaction& transaction, const Lane& lane, std::optional<int> device) {
                  return starter_.GiveWay(transaction, device, &lane);
                }}),
-      health_(core, {.changed = [this](GlobalTransaction& transaction,
-                                       int device) { HealthChanged(transaction, device); },
-                     .give_way = [this](GlobalTransaction& transaction,
-                                        int device) { return starter_.GiveWay(transaction, device); },
-                     .tried = [this](GlobalTransaction& transaction,
-                                     int device) { starter_.CanaryEnded(transaction, device); }}),
+      health_(core,
+              {.changed = [this](GlobalTransaction& transaction,
+                                 int device) { HealthChanged(transaction, device); },
+               .give_way = [this](GlobalTransaction& transaction,
+                                  int device) { return starter_.GiveWay(transaction, device); },
+               .tried = [this](GlobalTransaction& transaction,
+                               int device) { starter_.CanaryEnded(transaction, device); }}),
       starter_(core, &lanes_, &health_, this),
       slices_(core),
+      deadlines_(core, this),
+      cancellation_(core, this),
       spilling_(core->num_places()) {
   core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
 }
@@ -73,7 +83,7 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
   if (after != nullptr) LinkBehind(task, after);
   task->order = ++Mine(transaction, task->tenant).last_order;
   RegisterAccesses(task);
-  WatchDeadline(transaction, *task);
+  deadlines_.Watch(transaction, *task);
   Evaluate(transaction, task);
   return absl::OkStatus();
 }
@@ -82,7 +92,7 @@ void Scheduler::Restore(GlobalTransaction& transaction, const std::shared_ptr<Ta
   AddUnfinished(transaction, task);
   task->order = ++Mine(transaction, task->tenant).last_order;
   RegisterAccesses(task);
-  WatchDeadline(transaction, *task);
+  deadlines_.Watch(transaction, *task);
 }
 
 void Scheduler::Resume(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
@@ -237,18 +247,72 @@ void Scheduler::Finish(TenantTransaction& transaction, const std::shared_ptr<Tas
   Complete(transaction, task, std::move(status));
 }
 
+// The error of a task that ends early, and its texts: before it ran, during an access from the
+// host, and while it ran.
+struct Scheduler::EarlyEnd {
+  absl::StatusCode code;
+  v1::ErrorReason reason;
+  std::string_view unrun, access, running;
+
+  absl::Status With(std::string_view text) const { return MakeError(code, reason, text); }
+};
+
 void Scheduler::Cancel(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  EndEarly(transaction, task,
+           {.code = absl::StatusCode::kCancelled,
+            .reason = v1::ERROR_REASON_CANCELLED,
+            .unrun = "the operation was cancelled before it ran",
+            .access = "the operation was cancelled before it ended",
+            .running = "the operation was cancelled while it ran"});
+}
+
+void Scheduler::DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  EndEarly(transaction, task,
+           {.code = absl::StatusCode::kDeadlineExceeded,
+            .reason = v1::ERROR_REASON_DEADLINE,
+            .unrun = "the deadline passed before the operation ran",
+            .access = "the deadline passed before the operation ended",
+            .running = "the deadline passed while the operation ran"});
+}
+
+void Scheduler::EndEarly(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                         const EarlyEnd& why) {
   if (task->state == TaskState::kDone) return;
-  if (task->stream != nullptr) {
-    StopStream(transaction, task, CancelledStatus("the operation was cancelled while it ran"));
-  } else if (task->state == TaskState::kDispatched && !task->host_access) {
-    Stop(transaction, task, CancelledStatus("the operation was cancelled before it ran"),
-         CancelledStatus("the operation was cancelled while it ran"));
-  } else if (task->host_access) {
-    Complete(transaction, task, CancelledStatus("the operation was cancelled before it ended"));
+  if (task->host_access) {
+    Complete(transaction, task, why.With(why.access));
+  } else if (task->stream != nullptr) {
+    StopStream(transaction, task, why.With(why.running));
+  } else if (task->state == TaskState::kDispatched) {
+    cancellation_.Stop(transaction, task, why.With(why.unrun), why.With(why.running));
   } else {
-    EndUnrun(transaction, task, CancelledStatus("the operation was cancelled before it ran"));
+    EndUnrun(transaction, task, why.With(why.unrun));
   }
+}
+
+void Scheduler::CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks) {
+  InParts(*core_, StripeOf(tenant), [&](TenantTransaction& transaction) {
+    if (tasks.empty()) return Step::kEnd;
+    const std::shared_ptr<Task>& task = tasks.front();
+    if (task != nullptr) Cancel(transaction, task);
+    tasks.remove_prefix(1);
+    return Step::kDone;
+  });
+}
+
+void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                         absl::Status status) {
+  if (LosesWrites(*task, status)) {
+    for (const Use& use : task->uses) {
+      if (use.buffer != nullptr && use.write && !use.fresh && !use.held)
+        use.buffer->LoseWrite(*task->session->name, status);
+    }
+  }
+  for (const auto& dependent : task->dependents) {
+    if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
+    dependent->lost_input = status;
+    core_->recorder->Changed(transaction, *dependent);
+  }
+  Complete(transaction, task, std::move(status));
 }
 
 void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
@@ -363,7 +427,7 @@ void Scheduler::AddUnfinished(TenantTransaction& transaction, const std::shared_
 }
 
 void Scheduler::RemoveUnfinished(TenantTransaction& transaction, Task& task) {
-  ForgetDeadline(transaction, task);
+  deadlines_.Forget(transaction, task);
   Partition& partition = Mine(transaction, task.tenant);
   auto of_tenant = partition.unfinished.find(task.tenant);
   if (--of_tenant->second == 0) partition.unfinished.erase(of_tenant);
@@ -394,12 +458,12 @@ void Scheduler::BeginEnd(GlobalTransaction& transaction) {
 }
 
 void Scheduler::DropUnfinished() {
+  deadlines_.Clear();
   std::vector<std::shared_ptr<Task>> tasks;
   for (Partition& partition : partitions_.Unguarded()) {
     std::move(partition.unfinished_tasks.begin(), partition.unfinished_tasks.end(),
               std::back_inserter(tasks));
     partition.unfinished_tasks.clear();
-    partition.deadlines.clear();
   }
   for (const auto& task : tasks) {
     for (const Use& use : task->uses) {

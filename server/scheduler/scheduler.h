@@ -14,12 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
+#include "server/scheduler/cancellation.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/deadlines.h"
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
@@ -28,6 +29,7 @@
 #include "server/scheduler/run_time_model.h"
 #include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/task_events.h"
 #include "server/scheduler/time_slices.h"
 #include "server/scheduler/worker_events.h"
 #include "server/scheduler/worker_starter.h"
@@ -41,7 +43,7 @@ namespace stride::scheduler {
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
 // dispatched. A function without a transaction says whether its caller may have one.
-class Scheduler : private WorkerEvents {
+class Scheduler : private WorkerEvents, private TaskEvents {
  public:
   explicit Scheduler(Core* core);
 
@@ -137,7 +139,7 @@ class Scheduler : private WorkerEvents {
 
  private:
   friend class Stream;
-  void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   int Choose(TenantTransaction& transaction, const Task& task);
   // Whether it is the task's device, if it has one, and of the kind that it needs.
   bool MayRunOn(const Task& task, int device) const;
@@ -288,8 +290,8 @@ class Scheduler : private WorkerEvents {
                   const broker::WorkerDeath& death) override;
   void TellLoss(TenantTransaction& transaction, const Lane& lane, const broker::WorkerDeath& death,
                 const std::shared_ptr<Task>& running);
-  void TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
+  void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   void ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight& entry);
 
   // replay_code.cc
@@ -310,35 +312,21 @@ class Scheduler : private WorkerEvents {
   absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 
-  // stop.cc
-  void Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task, absl::Status unrun,
-            absl::Status running);
-  void BeginGrace(Lane& lane);
-  void GraceOver(Lane& lane, const std::shared_ptr<Task>& task);
-  absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
-                      bool faulted) const;
-
   // evacuation.cc
   void HealthChanged(GlobalTransaction& transaction, int device);
   void LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   absl::Status NoDeviceFor(const Task& task) const;
 
-  // recall.cc
   void EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                absl::Status status);
-  void Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-              absl::Status status);
+                absl::Status status) override;
+  struct EarlyEnd;
+  void EndEarly(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                const EarlyEnd& why);
+  void DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   void TasksCancelled(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
-                      bool taken) override;
-  void RecallGranted(TenantTransaction& transaction, Lane& lane,
-                     const std::vector<std::shared_ptr<Task>>& tasks);
-  void RecallRefused(TenantTransaction& transaction,
-                     const std::vector<std::shared_ptr<Task>>& tasks);
-  void EndRecalled(TenantTransaction& transaction, Lane& lane,
-                   const std::vector<std::shared_ptr<Task>>& tasks);
-  void RecallUnanswered(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  bool GiveUp(TenantTransaction& transaction, Lane& lane,
-              const std::vector<std::shared_ptr<Task>>& tasks);
+                      bool taken) override {
+    cancellation_.Answered(transaction, lane, sequence, taken);
+  }
   void NoteStart(TenantTransaction& transaction, Lane& lane);
   void TaskEnded(TenantTransaction& transaction, Lane& lane, const std::shared_ptr<Task>& task,
                  const wire::TaskResult& result);
@@ -348,14 +336,6 @@ class Scheduler : private WorkerEvents {
                 absl::Status status);
   void BeginBodies(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void SetState(TenantTransaction& transaction, Task& task, TaskState state);
-
-  // deadlines.cc
-  void WatchDeadline(TenantTransaction& transaction, Task& task);
-  void ForgetDeadline(TenantTransaction& transaction, const Task& task);
-  void LookAtDeadlinesLater(TenantTransaction& transaction, int partition);
-  // Called by the timer, which was asked to at `look`.
-  void LookAtDeadlines(int partition, SteadyTime look);
-  void DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
 
   // WorkerEvents
   void WorkerStarted(GlobalTransaction& transaction, Lane& lane) override;
@@ -376,19 +356,12 @@ class Scheduler : private WorkerEvents {
 
   Core* const core_;
   Lanes lanes_;
-  // Tasks by their deadlines, and in their order where these are equal.
-  using Deadline = std::pair<SteadyTime, uint64_t>;
-  static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
-  using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
-                                    PoolAllocator<std::pair<const Deadline, Task*>>>;
   // State of the tenants of one partition.
   struct alignas(64) Partition {
     RunTimeModel model;
     std::map<TenantId, int> unfinished;
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // their number; any thread reads it
-    Deadlines deadlines;                                  // those of unfinished_tasks
-    SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
     uint64_t last_order = 0;                              // Task::order of the newest task
   };
   PerPartition<Partition> partitions_;
@@ -402,6 +375,8 @@ class Scheduler : private WorkerEvents {
   HealthWatch health_;
   WorkerStarter starter_;
   TimeSlices slices_;
+  Deadlines deadlines_;
+  Cancellation cancellation_;
   void AddUnfinished(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void RemoveUnfinished(TenantTransaction& transaction, Task& task);
   static void NoteUnfinished(Partition& partition);
