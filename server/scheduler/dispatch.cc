@@ -72,14 +72,6 @@ void DropFresh(absl::Span<const Use> uses) {
 
 }  // namespace
 
-bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
-  for (const auto& before : task.pending) {
-    if (before->state != TaskState::kDispatched || before->lane != &lane) return false;
-    if (before->num_recalls > 0) return false;
-  }
-  return true;
-}
-
 void Scheduler::PumpSoon(TenantTransaction& transaction, Lane& lane) {
   if (lane.ready.size() < kFullPacket) {
     if (lane.in_flight.size() >= kBusyInFlight) return;
@@ -138,7 +130,7 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
       EndUnrun(transaction, task, error);
       continue;
     }
-    if (!MayDispatch(*task, lane)) {
+    if (!DependencyTracker::MayFollowIn(lane, *task)) {
       Unplace(transaction, *task);
       SetState(transaction, *task, TaskState::kWaiting);
       continue;
@@ -165,8 +157,8 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
       continue;
     }
     // The exact estimate matters only while other queues wait.
-    task->expected_seconds =
-        std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(transaction, *task, lane);
+    task->expected_seconds = std::isinf(budget) ? task->estimate_seconds
+                                                : placer_.ExpectedSeconds(transaction, *task, lane);
     budget -= task->expected_seconds;
     if (absl::Status lack = BringWhatItNeeds(*task, lane); !lack.ok()) {
       EndUnrun(transaction, task, lack);
@@ -369,12 +361,6 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane,
   Settle(transaction);  // here rather than at the end, so that `moment` saves readings of the clock
 }
 
-double Scheduler::ExpectedSeconds(TenantTransaction& transaction, const Task& task,
-                                  const Lane& lane) const {
-  return Mine(transaction, task.tenant)
-      .model.Estimate(lane.description, CodeKeyOf(task), task.plan());
-}
-
 void Scheduler::TaskEnded(TenantTransaction& transaction, Lane& lane,
                           const std::shared_ptr<Task>& task, const wire::TaskResult& result) {
   absl::Status status = task->early_error;
@@ -391,10 +377,7 @@ void Scheduler::TaskEnded(TenantTransaction& transaction, Lane& lane,
     // longer: the next operation of a chain would go to a device that was not measured.
     const bool by_blocks =
         task->block_loops != nullptr || (task->ready != nullptr && task->ready->elements_by_blocks);
-    if (!by_blocks) {
-      Mine(transaction, task->tenant)
-          .model.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
-    }
+    if (!by_blocks) placer_.Ran(transaction, *task, lane, result.run_seconds());
   }
   Complete(transaction, task, status);
 }

@@ -11,8 +11,6 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/in_parts.h"
-#include "server/scheduler/links.h"
-#include "server/scheduler/placement.h"
 #include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
@@ -52,6 +50,7 @@ Scheduler::Scheduler(Core* core)
                .tried = [this](GlobalTransaction& transaction,
                                int device) { starter_.CanaryEnded(transaction, device); }}),
       starter_(core, &lanes_, &health_, this),
+      placer_(core, &health_),
       slices_(core),
       deadlines_(core, this),
       cancellation_(core, this),
@@ -80,9 +79,7 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
   task->submit_time = core_->Now();
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(transaction, *task);
   core_->recorder->Accepted(transaction, task);
-  if (after != nullptr) LinkBehind(task, after);
-  task->order = ++Mine(transaction, task->tenant).last_order;
-  RegisterAccesses(task);
+  dependencies_.Enter(transaction, task, after);
   deadlines_.Watch(transaction, *task);
   Evaluate(transaction, task);
   return absl::OkStatus();
@@ -90,8 +87,7 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
 
 void Scheduler::Restore(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
   AddUnfinished(transaction, task);
-  task->order = ++Mine(transaction, task->tenant).last_order;
-  RegisterAccesses(task);
+  dependencies_.Enter(transaction, task);
   deadlines_.Watch(transaction, *task);
 }
 
@@ -125,99 +121,26 @@ void Scheduler::Evaluate(TenantTransaction& transaction, const std::shared_ptr<T
     if (task->pending.empty()) BeginBodies(transaction, task);
     return;
   }
-  Lane* via = nullptr;
-  for (const auto& before : task->pending) {
-    if (before->state != TaskState::kDispatched || before->lane == nullptr) return;
-    if (before->num_recalls > 0) return;
-    if (via != nullptr && via != before->lane) return;
-    via = before->lane;
-  }
-  if (via != nullptr) {
+  const std::optional<Lane*> via = DependencyTracker::QueueToFollow(*task);
+  if (!via.has_value()) return;
+  if (*via != nullptr) {
     // A move must see its input's last content, not one on its way.
-    bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
-                health_.Serves(via->device) && MayRunOn(*task, via->device);
-    if (!fits) return;
-    Place(transaction, task, *via);
+    const bool fits = !task->drop_other_replicas && (*via)->tenant == task->tenant &&
+                      placer_.Fits(*task, (*via)->device);
+    if (fits) Place(transaction, task, **via);
     return;
   }
-  int device = Choose(transaction, *task);
+  int device = placer_.Choose(transaction, *task);
   if (device < 0) {
-    EndUnrun(transaction, task, NoDeviceFor(*task));
+    EndUnrun(transaction, task, placer_.NoDeviceFor(*task));
     return;
   }
   Place(transaction, task, LaneFor(transaction, task->tenant, device));
 }
 
-namespace {
-
-// To bring a buffer to a device, from the place that is nearest.
-double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, int to, double rate) {
-  const auto& devices = broker.devices();
-  const auto bytes = static_cast<double>(buffer.size);
-  double least = SecondsOver(nullptr, bytes, rate);
-  if (broker.links().empty()) return least;
-  for (const auto& [from, block] : buffer.replicas) {
-    if (from >= static_cast<int>(devices.size())) continue;
-    const wire::Link* link = FindLink(broker.links(), devices[from].id(), devices[to].id());
-    least = std::min(least, SecondsOver(link, bytes, rate));
-  }
-  return least;
-}
-
-}  // namespace
-
-bool Scheduler::MayRunOn(const Task& task, int device) const {
-  const std::string& kind = task.plan().required_kind;
-  return (task.pinned_device < 0 || task.pinned_device == device) &&
-         (kind.empty() || kind == core_->broker->devices()[device].kind());
-}
-
-double Scheduler::QueueSeconds(TenantTransaction& transaction, int device) const {
-  const DeviceChange* change = transaction.FindChange(device);
-  const int64_t here = change != nullptr ? change->queue_nanoseconds : 0;
-  return account(device).queue_seconds() + 1e-9 * static_cast<double>(here);
-}
-
-int Scheduler::Choose(TenantTransaction& transaction, const Task& task) {
-  const auto& devices = core_->broker->devices();
-  const RunTimeModel& model = Mine(transaction, task.tenant).model;
-  std::vector<Candidate> candidates;
-  // A session's arrays start out together: its home device comes first among equals, otherwise the
-  // devices take turns.
-  int first = task.session != nullptr && task.session->home_device >= 0
-                  ? task.session->home_device
-                  : static_cast<int>(rotation_++ % devices.size());
-  for (size_t i = 0; i < devices.size(); ++i) {
-    int index = static_cast<int>((first + i) % devices.size());
-    const wire::DeviceDescription& device = devices[index];
-    Candidate candidate;
-    candidate.device = index;
-    candidate.suitable = health_.Serves(index) && MayRunOn(task, index);
-    candidate.queued_seconds = QueueSeconds(transaction, index);
-    candidate.run_seconds = model.Estimate(device, CodeKeyOf(task), task.plan());
-    double rate = std::max(1e8, device.transfer_bytes_per_second());
-    for (const Use& use : task.uses) {
-      if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
-      // Inline bytes move to any device, so only replicas on other devices make a difference.
-      if (!use.buffer->replicas.empty())
-        candidate.transfer_seconds += MoveSeconds(*core_->broker, *use.buffer, index, rate);
-    }
-    candidates.push_back(candidate);
-  }
-  return ChooseDevice(candidates);
-}
-
 void Scheduler::Place(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                       Lane& lane) {
-  task->lane = &lane;
-  task->estimate_seconds = ExpectedSeconds(transaction, *task, lane);
-  DeviceChange& account = transaction.ChangeOf(lane.device);
-  account.queue_nanoseconds += Nanoseconds(task->estimate_seconds);
-  ++account.queue_depth;
-  lane.preparing.Add(*task);
-  lane.last_used = core_->Now();
-  if (task->session != nullptr && task->session->home_device < 0)
-    task->session->home_device = lane.device;
+  placer_.Enter(transaction, *task, lane);
   SetState(transaction, *task, TaskState::kPreparing);
   Prepare(transaction, task);
 }
@@ -226,19 +149,25 @@ void Scheduler::Unplace(TenantTransaction& transaction, Task& task) {
   LetGo(transaction, task);
   if (task.lane == nullptr) return;
   LeaveMemoryQueue(transaction, task);
-  DeviceChange& account = transaction.ChangeOf(task.lane->device);
-  account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
-  --account.queue_depth;
-  task.lane->last_used = core_->Now();
-  task.lane->preparing.Remove(task);
-  if (task.queued_ready) {  // one that was sent is not: thousands may stand there
-    auto& ready = task.lane->ready;
-    auto place = std::find_if(ready.begin(), ready.end(),
-                              [&](const auto& other) { return other.get() == &task; });
-    if (place != ready.end()) ready.erase(place);
-  }
-  task.queued_ready = false;
-  task.lane = nullptr;
+  placer_.Leave(transaction, task);
+}
+
+// Tasks in a worker's queue stay there: they may still end, and their deadlines end them otherwise.
+void Scheduler::HealthChanged(GlobalTransaction& transaction, int device) {
+  if (health_.Serves(device)) return;
+  lanes_.ForEach(transaction, [&](Lane& lane) {
+    if (lane.device != device) return;
+    const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
+    for (const auto& task : tasks) LeaveIllDevice(transaction, task);
+  });
+}
+
+// Sends a task to another device, or ends it where no other can run it. A task whose inputs are in
+// flight is evaluated again when they arrive.
+void Scheduler::LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  if (task->state != TaskState::kPreparing || task->num_moves > 0) return;
+  TakeBack(transaction, task);
+  Evaluate(transaction, task);
 }
 
 void Scheduler::Finish(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
@@ -336,7 +265,7 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   }
   task->end_time = core_->Now();
   task->result = std::move(status);
-  TaskList dependents = ReleaseAccesses(*task);
+  dependencies_.Leave(transaction, *task);
   if (core_->durability != nullptr && !task->piece)
     core_->durability->Ended(transaction, *task, was_dispatched);
   task->uses.clear();  // releases the buffers
@@ -351,8 +280,6 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
     task->on_done.clear();
   });
   if (task->piece && !task->of_body) transaction.WakeWaiters();  // Stream::Await
-  auto& freed = transaction.work().freed;
-  std::move(dependents.begin(), dependents.end(), std::back_inserter(freed));
 }
 
 void Scheduler::Settle(TenantTransaction& transaction) {

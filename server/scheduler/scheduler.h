@@ -21,12 +21,13 @@
 #include "server/scheduler/cancellation.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/deadlines.h"
+#include "server/scheduler/dependency_tracker.h"
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
 #include "server/scheduler/memory.h"
+#include "server/scheduler/placer.h"
 #include "server/scheduler/replay.h"
-#include "server/scheduler/run_time_model.h"
 #include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
 #include "server/scheduler/task_events.h"
@@ -104,7 +105,9 @@ class Scheduler : private WorkerEvents, private TaskEvents {
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
   // Expected run time of the tasks placed on the device, with the changes of this transaction.
-  double QueueSeconds(TenantTransaction& transaction, int device) const;
+  double QueueSeconds(TenantTransaction& transaction, int device) const {
+    return placer_.QueueSeconds(transaction, device);
+  }
   // Measures the cost of workers again. The caller has no transaction.
   void MeasureWorkers();
   WorkerStarter& starter() { return starter_; }
@@ -140,9 +143,6 @@ class Scheduler : private WorkerEvents, private TaskEvents {
  private:
   friend class Stream;
   void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
-  int Choose(TenantTransaction& transaction, const Task& task);
-  // Whether it is the task's device, if it has one, and of the kind that it needs.
-  bool MayRunOn(const Task& task, int device) const;
   void Place(TenantTransaction& transaction, const std::shared_ptr<Task>& task, Lane& lane);
   void Unplace(TenantTransaction& transaction, Task& task);
 
@@ -269,9 +269,7 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
   // being accepted with it, to travel together: a packet costs more than a small operation.
   static void PumpSoon(TenantTransaction& transaction, Lane& lane);
-  bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(TenantTransaction& transaction, Lane& lane);
-  double ExpectedSeconds(TenantTransaction& transaction, const Task& task, const Lane& lane) const;
   // As it is to be sent now, after its zero fills; the lane's until the next one.
   const wire::Task& BoundTask(const Task& task, Lane& lane) const;
   // `size`: what its ByteSizeLong has answered.
@@ -312,10 +310,8 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 
-  // evacuation.cc
   void HealthChanged(GlobalTransaction& transaction, int device);
   void LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  absl::Status NoDeviceFor(const Task& task) const;
 
   void EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                 absl::Status status) override;
@@ -358,11 +354,9 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   Lanes lanes_;
   // State of the tenants of one partition.
   struct alignas(64) Partition {
-    RunTimeModel model;
     std::map<TenantId, int> unfinished;
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // their number; any thread reads it
-    uint64_t last_order = 0;                              // Task::order of the newest task
   };
   PerPartition<Partition> partitions_;
   Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) {
@@ -374,13 +368,14 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   Memory memory_;
   HealthWatch health_;
   WorkerStarter starter_;
+  DependencyTracker dependencies_;
+  Placer placer_;
   TimeSlices slices_;
   Deadlines deadlines_;
   Cancellation cancellation_;
   void AddUnfinished(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void RemoveUnfinished(TenantTransaction& transaction, Task& task);
   static void NoteUnfinished(Partition& partition);
-  std::atomic<unsigned> rotation_{0};  // spreads equal choices over the devices
 
   // State of no tenant: it changes in global transactions and is read in any. A tenant's
   // transaction changes what is atomic, and what a Move has of its buffer's tenant.
