@@ -86,6 +86,7 @@ struct Core {
 
   session::Catalogue catalogue{accounts};
   bool draining = false;
+  bool ending = false;  // waits for workers, memory and pieces are over: Scheduler::BeginEnd
   const std::unique_ptr<Recorder> recorder;
   Durability* durability = nullptr;  // null: nothing is kept on disk
 

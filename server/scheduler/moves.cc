@@ -287,7 +287,7 @@ void Scheduler::MoveDone(GlobalTransaction& transaction, int device,
                          const std::shared_ptr<store::Buffer>& buffer,
                          const store::Allocation& target, uint64_t num_writes,
                          absl::Status status) {
-  if (ending_ && !status.ok()) return;
+  if (core_->ending && !status.ok()) return;
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second.waiters);
   std::vector<std::shared_ptr<Task>> writers = std::move(it->second.writers);
@@ -332,11 +332,12 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
   }
   GlobalTransaction transaction(*core_);
   for (int i = 0; i < kMaxTransferTries; ++i) {
-    if (absl::Status status = starter_.Await(transaction, lane, deadline); !status.ok()) return status;
+    if (absl::Status status = starter_.Await(transaction, lane, deadline); !status.ok())
+      return status;
     const std::shared_ptr<broker::Worker> worker = lane.worker;
     if (WorkerAtHand(lane, arena) != nullptr) return worker;
     // The worker died; once that is observed its successor is asked.
-    auto known = [&] { return lane.worker != worker || ending_; };
+    auto known = [&] { return lane.worker != worker || core_->ending; };
     transaction.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return LostWorker();
@@ -382,8 +383,8 @@ absl::Status Scheduler::AwaitMemory(GlobalTransaction& transaction, Lane& lane, 
     uint64_t seen = memory_changes_;
     Memory::Outcome outcome = take(turn);
     // Memory of running tasks is freed when they end, which is worth a short wait.
-    bool wait =
-        !ending_ && (outcome == Memory::Outcome::kLater || MayComeFree(transaction, lane.device));
+    bool wait = !core_->ending &&
+                (outcome == Memory::Outcome::kLater || MayComeFree(transaction, lane.device));
     if (outcome != Memory::Outcome::kAllocated) {
       outcome = wait && core_->Now() < give_up ? Memory::Outcome::kLater : Memory::Outcome::kFull;
     }
@@ -394,7 +395,7 @@ absl::Status Scheduler::AwaitMemory(GlobalTransaction& transaction, Lane& lane, 
         if (!lane.grow_lack.ok()) return lane.grow_lack;
         return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));
       case Memory::Outcome::kLater: {
-        auto changed = [&] { return memory_changes_ != seen || ending_; };
+        auto changed = [&] { return memory_changes_ != seen || core_->ending; };
         ++num_memory_waiters_;  // or no change would be notified
         transaction.Await(absl::Condition(&changed), give_up);
         --num_memory_waiters_;

@@ -51,6 +51,7 @@ Scheduler::Scheduler(Core* core)
                                int device) { starter_.CanaryEnded(transaction, device); }}),
       starter_(core, &lanes_, &health_, this),
       placer_(core, &health_),
+      code_(core, this),
       slices_(core),
       deadlines_(core, this),
       cancellation_(core, this),
@@ -379,10 +380,7 @@ int Scheduler::num_unfinished() const {
 }
 
 // Threads that wait evaluate their conditions when the transaction ends.
-void Scheduler::BeginEnd(GlobalTransaction& transaction) {
-  ending_ = true;
-  starter_.BeginEnd(transaction);
-}
+void Scheduler::BeginEnd(GlobalTransaction& transaction) { core_->ending = true; }
 
 void Scheduler::DropUnfinished() {
   deadlines_.Clear();

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/cancellation.h"
+#include "server/scheduler/code_preparer.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/deadlines.h"
 #include "server/scheduler/dependency_tracker.h"
@@ -138,7 +139,7 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   void BodiesEnded(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                    absl::Status status);
   // The engine ends. In any transaction.
-  bool ending() const { return ending_; }
+  bool ending() const { return core_->ending; }
 
  private:
   friend class Stream;
@@ -147,17 +148,7 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   void Unplace(TenantTransaction& transaction, Task& task);
 
   // Each does its part or starts it; false: the task waits or has ended.
-  void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  bool HaveCode(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  // Before its code is compiled: docs/decisions/0041.
-  std::shared_ptr<const broker::CompiledModule> BlockLoopsFor(const Task& task,
-                                                              const std::string& target);
-  bool HasPlainReduction(const FirstTier& tier, const std::string& target) const;
-  bool RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
-                   const std::string& target, PlannedCode& code);
-  void NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
-                       const std::string& target);
-  bool HaveArguments(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   // Whether it is to write memory that a client has mapped.
   static bool WritesLoan(const Task& task);
   bool HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
@@ -292,20 +283,6 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   void ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight& entry);
 
-  // replay_code.cc
-  bool HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  bool TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                  std::shared_ptr<const Replay::Ready> ready);
-  ReplayTier TierOf(const Task& task, const std::string& target) const;
-  void NoteReplayByBlocks(const Task& task, const std::string& target, int64_t elements);
-  // Calls `done` once, in a transaction of the tenant, when all have ended: the modules, null where
-  // `codes` has null, or the first error. `later`: nothing waits for them. `done` keeps the codes.
-  using AllCompiled =
-      std::function<void(TenantTransaction&,
-                         std::vector<std::shared_ptr<const broker::CompiledModule>>, absl::Status)>;
-  void CompileAll(const TenantId& tenant, const std::string& target,
-                  std::vector<const wire::Code*> codes, bool later, AllCompiled done);
-
   // replay.cc
   absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
@@ -370,6 +347,7 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   WorkerStarter starter_;
   DependencyTracker dependencies_;
   Placer placer_;
+  CodePreparer code_;
   TimeSlices slices_;
   Deadlines deadlines_;
   Cancellation cancellation_;
@@ -400,7 +378,6 @@ class Scheduler : private WorkerEvents, private TaskEvents {
   uint64_t last_memory_turn_ = 0;            // the latest Task::memory_turn
   std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads
   std::atomic<bool> retry_memory_soon_{false};
-  bool ending_ = false;
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
 };
 

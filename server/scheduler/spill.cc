@@ -236,7 +236,7 @@ absl::Status Scheduler::CopySpill(const Spill& spill) {
 
 void Scheduler::SpillDone(GlobalTransaction& transaction, const Spill& spill,
                           const absl::Status& status) {
-  if (ending_ && !status.ok()) return;
+  if (core_->ending && !status.ok()) return;
   store::Buffer& buffer = *spill.buffer;
   int place = spill.from->device;
   auto move = moves_.find({&buffer, spill.to->device});

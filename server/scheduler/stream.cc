@@ -205,7 +205,7 @@ absl::Status Stream::Start(int64_t index) {
 
 absl::Status Stream::Await(const Task& task) {
   GlobalTransaction transaction(*core_);
-  auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending_; };
+  auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending(); };
   transaction.Await(absl::Condition(&ended), SteadyTime::InfiniteFuture());
   if (task.finished.HasBeenNotified()) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
@@ -425,7 +425,7 @@ void Scheduler::StopStream(TenantTransaction& transaction, const std::shared_ptr
 
 void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status) {
   GlobalTransaction transaction(*core_);
-  if (ending_) {
+  if (core_->ending) {
     task->stream = nullptr;
     return;
   }

@@ -15,6 +15,8 @@ class TaskEvents {
 
   // Something that the task may wait for has changed: it continues if it can.
   virtual void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task) = 0;
+  // Continues the preparation of a placed task.
+  virtual void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task) = 0;
   // Ends a task that never ran. Arrays that it was to write in place keep their content. Tasks
   // accepted after it that read its result carry its error, and so do these arrays for its session.
   virtual void EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,

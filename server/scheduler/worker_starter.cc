@@ -75,11 +75,13 @@ absl::Status WorkerStarter::Await(GlobalTransaction& transaction, Lane& lane, St
     ++start.num_awaiting_;  // keeps the worker until this thread has seen it
     Request(transaction, lane);
     // A postponed start is not tried again once the engine ends.
-    auto changed = [&] { return lane.worker != nullptr || start.num_ended_ != ended || ending_; };
+    auto changed = [&] {
+      return lane.worker != nullptr || start.num_ended_ != ended || core_->ending;
+    };
     const bool in_time = transaction.Await(absl::Condition(&changed), deadline);
     --start.num_awaiting_;
     if (lane.worker != nullptr) break;
-    if (ending_) return CannotRunNow(lane);
+    if (core_->ending) return CannotRunNow(lane);
     if (!in_time) {
       return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                        "the deadline passed before the device had a process for this tenant");
@@ -104,7 +106,7 @@ void WorkerStarter::WaitAt(SteadyTime time, Lane& lane) {
 
 // Starts the workers that may start now, and ends idle ones for those that wait only for room.
 void WorkerStarter::BeginStarts(GlobalTransaction& transaction) {
-  if (ending_) return;
+  if (core_->ending) return;
   const SteadyTime now = core_->Now();
   for (;;) {
     while (WorkerSeats::Seat* seat = seats_.Begin(now)) Try(transaction, *seat->lane);
@@ -221,7 +223,7 @@ void WorkerStarter::NotStarted(GlobalTransaction& transaction, Lane& lane,
                                const absl::Status& why) {
   WorkerStart& start = lane.start;
   seats_.Failed(start.seat_);
-  if (ending_) return EndRequest(transaction, lane, why);
+  if (core_->ending) return EndRequest(transaction, lane, why);
   if (IsLack(why)) return Lacked(transaction, lane, why);
   // A worker that dies while it starts is replaced like any other.
   std::optional<absl::Duration> pause;
@@ -298,7 +300,7 @@ void WorkerStarter::EndRequest(GlobalTransaction& transaction, Lane& lane,
   start.error_ = status;
   transaction.WakeWaiters();
   // The next daemon may run the tasks that wait here.
-  if (!ending_) events_->WorkerNotStarted(transaction, lane, status);
+  if (!core_->ending) events_->WorkerNotStarted(transaction, lane, status);
 }
 
 void WorkerStarter::CanaryEnded(GlobalTransaction& transaction, int device) {

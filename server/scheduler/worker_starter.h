@@ -42,8 +42,6 @@ class WorkerStarter {
   void Tend(GlobalTransaction& transaction);
   // A canary of the device has ended, or could not be sent.
   void CanaryEnded(GlobalTransaction& transaction, int device);
-  // The engine ends: no worker starts any more.
-  void BeginEnd(GlobalTransaction& transaction) { ending_ = true; }
 
   int num_workers(GlobalTransaction& transaction, int device) const;
   // Number of workers that a device, or the machine, has room for, as far as is known now.
@@ -91,7 +89,6 @@ class WorkerStarter {
   WorkerCosts costs_;
   bool any_yields_ = false;                              // perhaps
   SteadyTime next_look_ = SteadyTime::InfiniteFuture();  // when the timer looks at those in line
-  bool ending_ = false;
 };
 
 }  // namespace stride::scheduler

@@ -17,6 +17,9 @@ class FakeTaskEvents : public TaskEvents {
   void Evaluate(TenantTransaction&, const std::shared_ptr<Task>& task) override {
     Note("evaluate ", *task);
   }
+  void Prepare(TenantTransaction&, const std::shared_ptr<Task>& task) override {
+    Note("prepare ", *task);
+  }
   void EndUnrun(TenantTransaction&, const std::shared_ptr<Task>& task,
                 absl::Status status) override {
     Note("end ", *task);

@@ -170,8 +170,7 @@ TEST(WorkerCostsTest, CostsAreMeasuredFromSeveralWorkers) {
   costs.DeviceUsed(0, 40000 * mib, 0, 1);
   EXPECT_EQ(costs.device_bytes(0), first) << "other processes' memory";
   EXPECT_EQ(costs.device_bytes_before(0), 500 * mib);
-  for (int i = 0; i < 100; ++i)
-    costs.DeviceUsed(0, (500 + 2000 + 50 * 540) * mib, 2000 * mib, 50);
+  for (int i = 0; i < 100; ++i) costs.DeviceUsed(0, (500 + 2000 + 50 * 540) * mib, 2000 * mib, 50);
   EXPECT_NEAR(costs.device_bytes(0), 540.0 * mib, 1.0 * mib);
   for (int i = 0; i < 100; ++i) costs.Measured({{30 * mib, 6}, {50 * mib, 10}});
   EXPECT_NEAR(costs.host_bytes(), 40.0 * mib, 1.0 * mib);

@@ -74,7 +74,7 @@ class WorkerStarterTest : public PartTest {
   }
   void TearDown() override {
     if (starter_ != nullptr) {
-      InAll([&](GlobalTransaction& transaction) { starter_->BeginEnd(transaction); });
+      InAll([&](GlobalTransaction&) { core_->ending = true; });
       tasks_.clear();
     }
     PartTest::TearDown();
@@ -193,6 +193,9 @@ TEST_F(WorkerStarterTest, WorkerInUseIsNotIdle) {
   Start({.worker_idle_timeout = absl::ZeroDuration()});
   Lane& lane = Request("a");
   time_.RunAll();
+  Send(lane);
+  Tend();
+  EXPECT_NE(lane.worker, nullptr);
   End(lane);
   for (auto use : {&Lane::num_copies, &Lane::num_asking}) {
     lane.*use = 1;
@@ -325,6 +328,10 @@ TEST_F(WorkerStarterTest, RequestEndsWhenWorkersKeepDying) {
   EXPECT_THAT(events_.Take(), ElementsAre("a not started"));
   EXPECT_EQ(ReasonOf(events_.error()), v1::ERROR_REASON_DEVICE_NOT_SERVING);
   EXPECT_EQ(broker_->num_starts(), 4);
+  broker_->set_die_at_start(0);
+  Request("a");
+  time_.RunAll();
+  EXPECT_THAT(events_.Take(), ElementsAre("a started")) << "not for good";
 }
 
 // The queue waits for a canary's verdict about the device.
