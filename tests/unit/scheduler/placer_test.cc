@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "server/base/error.h"
@@ -15,7 +16,9 @@ using ::stride::testing::HostDevice;
 class PlacerTest : public PartTest {
  protected:
   PlacerTest() {
-    Start({HostDevice(0), HostDevice(1)});
+    EngineOptions options;
+    options.health.interval = absl::Hours(1);
+    Start({HostDevice(0), HostDevice(1)}, std::move(options));
     health_ = std::make_unique<HealthWatch>(
         core_.get(), HealthWatch::Hooks{[](GlobalTransaction&, int) {},
                                         [](GlobalTransaction&, int) { return false; },
