@@ -1,13 +1,9 @@
-// Scheduler: tasks whose deadline has passed. Nearly all tasks end long before. So a task removes
-// its deadline when it ends, and a partition has one timer for all.
+#include "server/scheduler/deadlines.h"
+
 #include <algorithm>
 #include <memory>
-#include <string_view>
 
-#include "server/base/error.h"
-#include "server/base/steady_time.h"
 #include "server/scheduler/in_parts.h"
-#include "server/scheduler/scheduler.h"
 
 namespace stride::scheduler {
 namespace {
@@ -16,67 +12,50 @@ namespace {
 // earlier deadlines would leave a request each, for as long as a client chooses.
 constexpr absl::Duration kFurthestLook = absl::Seconds(1);
 
-absl::Status LateStatus(std::string_view text) {
-  return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, text);
-}
-
 }  // namespace
 
-void Scheduler::WatchDeadline(TenantTransaction& transaction, Task& task) {
+void Deadlines::Watch(TenantTransaction& transaction, Task& task) {
   if (task.deadline == SteadyTime::InfiniteFuture()) return;
-  Mine(transaction, task.tenant).deadlines.emplace(DeadlineKey(task), &task);
-  LookAtDeadlinesLater(transaction, transaction.PartitionOf(task.tenant));
+  partitions_.Of(transaction, task.tenant).tasks.emplace(KeyOf(task), &task);
+  LookLater(transaction, transaction.PartitionOf(task.tenant));
 }
 
-void Scheduler::ForgetDeadline(TenantTransaction& transaction, const Task& task) {
+void Deadlines::Forget(TenantTransaction& transaction, const Task& task) {
   if (task.deadline == SteadyTime::InfiniteFuture()) return;
-  Mine(transaction, task.tenant).deadlines.erase(DeadlineKey(task));
+  partitions_.Of(transaction, task.tenant).tasks.erase(KeyOf(task));
 }
 
-void Scheduler::LookAtDeadlinesLater(TenantTransaction& transaction, int partition) {
+void Deadlines::Clear() {
+  for (Partition& partition : partitions_.Unguarded()) partition.tasks.clear();
+}
+
+void Deadlines::LookLater(TenantTransaction& transaction, int partition) {
   Partition& mine = partitions_.At(transaction, partition);
-  if (mine.deadlines.empty()) return;
-  const SteadyTime first = mine.deadlines.begin()->first.first;
+  if (mine.tasks.empty()) return;
+  const SteadyTime first = mine.tasks.begin()->first.first;
   const SteadyTime look = std::min(first, core_->Now() + kFurthestLook);
   if (look >= mine.next_look) return;  // an earlier look is planned
   mine.next_look = look;
-  core_->timer.At(look, [this, partition, look] { LookAtDeadlines(partition, look); });
+  core_->timer.At(look, [this, partition, look] { Look(partition, look); });
 }
 
-void Scheduler::LookAtDeadlines(int partition, SteadyTime look) {
+// Called by the timer at the planned time.
+void Deadlines::Look(int partition, SteadyTime planned) {
   // Thousands of tasks may have the same deadline.
   InParts(*core_, partition, [&](TenantTransaction& transaction) {
     Partition& mine = partitions_.At(transaction, partition);
-    if (mine.next_look != look) return Step::kEnd;  // an earlier look has replaced this one
-    const auto first = mine.deadlines.begin();
-    if (first == mine.deadlines.end() || first->first.first > core_->Now()) {
+    if (mine.next_look != planned) return Step::kEnd;  // an earlier look has replaced this one
+    const auto first = mine.tasks.begin();
+    if (first == mine.tasks.end() || first->first.first > core_->Now()) {
       mine.next_look = SteadyTime::InfiniteFuture();
-      LookAtDeadlinesLater(transaction, partition);
+      LookLater(transaction, partition);
       return Step::kEnd;
     }
     const std::shared_ptr<Task> task = first->second->shared_from_this();
-    mine.deadlines.erase(first);
-    DeadlinePassed(transaction, task);
+    mine.tasks.erase(first);
+    events_->DeadlinePassed(transaction, task);
     return Step::kDone;
   });
-}
-
-void Scheduler::DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
-  if (task->state == TaskState::kDone || task->deadline > core_->Now()) return;
-  if (task->host_access) {
-    Complete(transaction, task, LateStatus("the deadline passed before the operation ended"));
-    return;
-  }
-  if (task->stream != nullptr) {
-    StopStream(transaction, task, LateStatus("the deadline passed while the operation ran"));
-    return;
-  }
-  absl::Status unrun = LateStatus("the deadline passed before the operation ran");
-  if (task->state != TaskState::kDispatched) {
-    EndUnrun(transaction, task, unrun);
-    return;
-  }
-  Stop(transaction, task, unrun, LateStatus("the deadline passed while the operation ran"));
 }
 
 }  // namespace stride::scheduler

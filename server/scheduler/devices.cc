@@ -29,7 +29,7 @@ std::vector<v1::Device> Devices::List() {
     device.set_target(description.target());
     device.set_pci_bus_id(description.pci_bus_id());
     device.set_driver_version(description.driver_version());
-    device.set_max_workers(scheduler_->most_workers(transaction, index));
+    device.set_max_workers(scheduler_->starter().most(transaction, index));
     for (const wire::Link& link : core_->broker->links()) {
       if (link.to() != description.id()) continue;
       v1::DeviceLink* out_link = device.add_links();
@@ -61,7 +61,7 @@ std::vector<v1::DeviceSample> Devices::Sample() {
     sample.set_jobs_failed(account.failed);
     sample.set_upload_bytes(account.upload_bytes);
     sample.set_download_bytes(account.download_bytes);
-    sample.set_num_workers(scheduler_->num_workers(transaction, device));
+    sample.set_num_workers(scheduler_->starter().num_workers(transaction, device));
     sample.set_worker_restarts(account.worker_restarts);
   }
   return out;
@@ -87,7 +87,7 @@ SpillSample Devices::SampleSpill() {
 
 int Devices::MostWorkers() {
   GlobalTransaction transaction(*core_);
-  return scheduler_->most_workers(transaction);
+  return scheduler_->starter().most_of_all(transaction);
 }
 
 }  // namespace stride::scheduler

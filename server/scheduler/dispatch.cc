@@ -25,6 +25,8 @@ namespace {
 
 using wire::AtOrBefore;
 
+// The first task in flight begins within microseconds, or after the worker has loaded its module.
+constexpr absl::Duration kStartPoll = absl::Milliseconds(2);
 // Tasks in one worker's queue: enough that it never waits for us, few enough that most can still
 // go to another device.
 constexpr size_t kMaxInFlight = 256;
@@ -48,6 +50,19 @@ QueuedTask AsQueued(const Task& task) {
   return queued;
 }
 
+// The status of the task that was running when its worker died.
+absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
+                    bool faulted) {
+  if (faulted) return WithArguments(death.cause, task);
+  if (!task.stop.ok()) return task.stop;
+  // The worker was killed for a task that had just ended, and this task cannot be repeated.
+  if (lane.killed) {
+    return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                     "the device process was ended for another operation while this one ran");
+  }
+  return death.cause;
+}
+
 // Frees the memory of outputs that a task no longer makes.
 void DropFresh(absl::Span<const Use> uses) {
   for (const Use& use : uses) {
@@ -57,14 +72,6 @@ void DropFresh(absl::Span<const Use> uses) {
 
 }  // namespace
 
-bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
-  for (const auto& before : task.pending) {
-    if (before->state != TaskState::kDispatched || before->lane != &lane) return false;
-    if (before->num_recalls > 0) return false;
-  }
-  return true;
-}
-
 void Scheduler::PumpSoon(TenantTransaction& transaction, Lane& lane) {
   if (lane.ready.size() < kFullPacket) {
     if (lane.in_flight.size() >= kBusyInFlight) return;
@@ -73,31 +80,49 @@ void Scheduler::PumpSoon(TenantTransaction& transaction, Lane& lane) {
       return;
     }
   }
-  Pump(transaction, lane);
+  transaction.work().Pump(lane);
 }
 
 void Scheduler::SendHeld(TenantTransaction& transaction) {
   for (Lane* lane : transaction.EndBatch()) PumpSoon(transaction, *lane);
 }
 
-void Scheduler::Pump(TenantTransaction& transaction, Lane& lane) {
-  auto& pumped = transaction.work().pumped;
-  if (std::find(pumped.begin(), pumped.end(), &lane) == pumped.end()) pumped.push_back(&lane);
-}
-
 void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
-  NoteDemand(lane);
+  slices_.NoteDemand(lane);
   while (PumpOnce(transaction, lane)) {
   }
-  NoteDemand(lane);
-  GiveTurns(transaction, lane.device);
+  slices_.NoteDemand(lane);
+  NoteStart(transaction, lane);
+  transaction.work().GiveTurns(lane.device);
+}
+
+// Reads on the status page whether the first task in flight has begun, and notifies its observer.
+// Everything before it has been reported, so it begins as soon as the worker, or on a GPU the
+// stream, reaches it.
+void Scheduler::NoteStart(TenantTransaction& transaction, Lane& lane) {
+  cancellation_.BeginGrace(lane);
+  if (lane.worker == nullptr || lane.in_flight.empty()) return;
+  const Lane::InFlight& first = lane.in_flight.front();
+  Task* task = first.task.get();
+  if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
+  if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
+    task->begin_time = core_->Now();
+    transaction.Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
+    return;
+  }
+  if (std::exchange(lane.watching_start, true)) return;
+  core_->timer.At(core_->Now() + kStartPoll, [this, lane = &lane] {
+    TenantTransaction transaction(*core_, lane->tenant);
+    lane->watching_start = false;
+    NoteStart(transaction, *lane);
+  });
 }
 
 // Fills and sends one packet. True: there may be more to send.
 bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
-  if (lane.ready.empty() || lane.yielding) return false;
+  if (lane.ready.empty() || lane.start.yields()) return false;
   lane.packet.Clear();
-  double budget = Budget(lane);
+  double budget = slices_.Budget(lane);
   while (!lane.ready.empty() && lane.in_flight.size() < kMaxInFlight && lane.worker != nullptr &&
          lane.packet.bytes().size() < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
@@ -105,7 +130,7 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
       EndUnrun(transaction, task, error);
       continue;
     }
-    if (!MayDispatch(*task, lane)) {
+    if (!DependencyTracker::MayFollowIn(lane, *task)) {
       Unplace(transaction, *task);
       SetState(transaction, *task, TaskState::kWaiting);
       continue;
@@ -132,8 +157,8 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
       continue;
     }
     // The exact estimate matters only while other queues wait.
-    task->expected_seconds =
-        std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(transaction, *task, lane);
+    task->expected_seconds = std::isinf(budget) ? task->estimate_seconds
+                                                : placer_.ExpectedSeconds(transaction, *task, lane);
     budget -= task->expected_seconds;
     if (absl::Status lack = BringWhatItNeeds(*task, lane); !lack.ok()) {
       EndUnrun(transaction, task, lack);
@@ -155,7 +180,6 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
     lane.worker->SubmitLater(lane.packet).IgnoreError();
     transaction.FlushLater(lane.worker);
   }
-  NoteStart(transaction, lane);
   return true;
 }
 
@@ -272,21 +296,16 @@ absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledM
     if (!status.ok()) lane->load_errors[id] = status;
     lane->attributes[id] = *std::move(result);
     ++lane->num_told;
-    if (lane->num_asking > 0) WakeWaiters(transaction);
+    if (lane->num_asking > 0) transaction.WakeWaiters();
   };
   absl::Status sent = lane.worker->LoadModule(*module, loaded);
   if (IsLack(sent)) lane.loaded.erase(module->id);
   return sent;
 }
 
-void Scheduler::Charge(TenantTransaction& transaction, Lane& lane, double run_seconds) {
-  if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
-  core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
-}
-
 void Scheduler::ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant) {
   lanes_.ForEachOf(transaction, tenant, [&](Lane& lane) {
-    if (lane.worker != nullptr) Charge(transaction, lane, 0);
+    if (lane.worker != nullptr) lanes_.Charge(transaction, lane, 0);
   });
 }
 
@@ -306,16 +325,15 @@ void Scheduler::Printed(TenantTransaction& transaction, Lane& lane, uint64_t seq
   }
 }
 
-void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
+void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane,
                           absl::Span<const wire::TaskResult> results) {
-  if (lane.worker.get() != worker) return;
   STRIDE_CRASH_POINT("scheduler.before_completion");
   const OneMoment moment;
   double device_seconds = 0;
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
-  Charge(transaction, lane, device_seconds);
-  ChargeTurn(lane, device_seconds);
+  lanes_.Charge(transaction, lane, device_seconds);
+  slices_.Charge(lane, device_seconds);
   transaction.ReserveDeferred(results.size());
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
@@ -326,7 +344,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
     }
     // A worker confirms a cancelled task before it sends the task's result, so this one has begun.
     if (lane.recalls.count(result.sequence()) > 0)
-      TasksCancelled(transaction, lane, worker, result.sequence(), /*taken=*/false);
+      cancellation_.Answered(transaction, lane, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
     ReleaseHeld(transaction, entry);
@@ -339,20 +357,8 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
     }
   }
   memory_.Changed(transaction);
-  NoteStart(transaction, lane);
-  Pump(transaction, lane);
+  transaction.work().Pump(lane);
   Settle(transaction);  // here rather than at the end, so that `moment` saves readings of the clock
-  if (!lane.yielding || !lane.in_flight.empty()) return;
-  transaction.Defer([this, &lane] {
-    GlobalTransaction transaction(*core_);
-    YieldIfDone(transaction, lane);
-  });
-}
-
-double Scheduler::ExpectedSeconds(TenantTransaction& transaction, const Task& task,
-                                  const Lane& lane) const {
-  return Mine(transaction, task.tenant)
-      .model.Estimate(lane.description, CodeKeyOf(task), task.plan());
 }
 
 void Scheduler::TaskEnded(TenantTransaction& transaction, Lane& lane,
@@ -371,10 +377,7 @@ void Scheduler::TaskEnded(TenantTransaction& transaction, Lane& lane,
     // longer: the next operation of a chain would go to a device that was not measured.
     const bool by_blocks =
         task->block_loops != nullptr || (task->ready != nullptr && task->ready->elements_by_blocks);
-    if (!by_blocks) {
-      Mine(transaction, task->tenant)
-          .model.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
-    }
+    if (!by_blocks) placer_.Ran(transaction, *task, lane, result.run_seconds());
   }
   Complete(transaction, task, status);
 }
@@ -400,12 +403,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
   return MakeError(cause.code(), reason, {text.data(), text.size()}, {{"operation", task.label}});
 }
 
-void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const broker::Worker* worker,
+void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane,
                            const broker::WorkerDeath& death) {
-  if (lane.worker.get() != worker) return;
-  lane.worker = nullptr;
-  lane.yielding = false;
-  ForgetWorker(lane);
   const uint64_t record = std::exchange(lane.worker_record, 0);
   lane.recalls.clear();
   ++account(lane.device).worker_restarts;
@@ -431,7 +430,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
     health_.LostWorker(transaction, lane.device, lane.tenant);
   // A task that the worker's end cut short has used the device too.
   if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
-    Charge(transaction, lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+    lanes_.Charge(transaction, lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
   if (culprit != nullptr) ++culprit->num_deaths;
   std::vector<std::shared_ptr<Task>> tasks;
@@ -471,10 +470,10 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(transaction, lane);
   memory_.Changed(transaction);  // waiters for its arena ask again
-  if (!lane.ready.empty()) StartWorker(transaction, lane);
+  if (!lane.ready.empty()) starter_.Request(transaction, lane);
   lane.killed = false;
-  NoteDemand(lane);
-  GiveTurns(transaction, lane.device);
+  slices_.NoteDemand(lane);
+  transaction.work().GiveTurns(lane.device);
 }
 
 // Not of one that was asked to end: nothing is lost with it.

@@ -4,6 +4,14 @@
 
 namespace stride::scheduler {
 
+void Lane::ForgetWorker() {
+  mapped.clear();
+  loaded.clear();
+  load_errors.clear();
+  attributes.clear();
+  graphs.clear();
+}
+
 void Lane::Preparing::Add(Task& task) {
   task.being_prepared = true;
   task.prepared_before = last_;

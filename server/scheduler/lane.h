@@ -20,7 +20,7 @@
 #include "server/scheduler/fair_share.h"
 #include "server/scheduler/processor_time.h"
 #include "server/scheduler/task.h"
-#include "server/scheduler/worker_seats.h"
+#include "server/scheduler/worker_start.h"
 #include "server/store/arena_pool.h"
 #include "server/wire/task_packet.h"
 
@@ -34,8 +34,6 @@ struct Lane {
   Lane(TenantId tenant, int device, const wire::DeviceDescription& description)
       : tenant(std::move(tenant)), device(device), description(description) {
     flow.lane = this;
-    seat.lane = this;
-    seat.device = device;
   }
 
   const TenantId tenant;
@@ -62,18 +60,9 @@ struct Lane {
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // the worker's id in the journal
-  WorkerSeats::Seat seat;                  // changes in global transactions
-  bool starting = false;                   // one is wanted: the lane waits in line, or it starts
-  SteadyTime first_start;                  // since when
-  int num_starts = 0;                      // tried since then
-  bool awaits_canary = false;              // whether it is the device's fault that none starts
-  SteadyTime first_lack = SteadyTime::InfiniteFuture();  // first start that failed for lack
-  absl::Status start_lack;
-  absl::Status start_error;      // error of the last ended request for a worker
-  uint64_t num_start_tries = 0;  // number of ended requests
-  int num_start_failures = 0;    // in a row, that were no lack
-  int num_awaiting = 0;          // threads that wait for a worker
-  bool yielding = false;         // it is sent no more: another lane is to have its place
+  WorkerStart start{this, device};
+  // Its state does not apply to the next worker.
+  void ForgetWorker();
   // Arenas that the worker has mapped; true: another device's, from which a copy of its has come.
   std::map<uint64_t, bool> mapped;
   std::set<uint64_t> loaded;  // modules that the worker has

@@ -33,6 +33,13 @@ class Lanes {
     return *lane;
   }
 
+  // Charges the tenant for device time: as reported, or on a CPU what the worker's process has used
+  // since the last call.
+  void Charge(TenantTransaction&, Lane& lane, double run_seconds) {
+    if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
+    core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
+  }
+
   // The device queues of one tenant.
   template <typename Visit>
   void ForEachOf(TenantTransaction& transaction, const TenantId& tenant, Visit visit) const {

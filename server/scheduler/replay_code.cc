@@ -1,20 +1,15 @@
-// Scheduler: the code of programs that run as one task, in either tier.
-#include <functional>
+// CodePreparer: the code of programs that run as one task, in either tier.
 #include <utility>
 
-#include "server/scheduler/first_tier.h"
+#include "server/scheduler/code_preparer.h"
 #include "server/scheduler/hazards.h"
-#include "server/scheduler/replay.h"
-#include "server/scheduler/scheduler.h"
-#include "server/scheduler/task.h"
+#include "server/scheduler/lane.h"
 
 namespace stride::scheduler {
 
-using Module = std::shared_ptr<const broker::CompiledModule>;
-
 // Whether the code of all steps is available for the device's target. The first task without it
 // requests it from the compiler.
-bool Scheduler::HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+bool CodePreparer::HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   const std::string& target = task->lane->description.target();
   if (auto found = task->replay->ready.find(target); found != task->replay->ready.end()) {
     NoteReplayByBlocks(*task, target, found->second->elements_by_blocks);
@@ -46,29 +41,29 @@ bool Scheduler::HaveReplay(TenantTransaction& transaction, const std::shared_ptr
                    error.ok() ? MakeReady(task->replay->graph, std::move(modules), *tier)
                               : absl::StatusOr<Replay::Ready>(error);
                if (!ready.ok()) {
-                 EndUnrun(transaction, task, ready.status());
+                 events_->EndUnrun(transaction, task, ready.status());
                  return;
                }
                task->replay->ready[target] =
                    std::make_shared<const Replay::Ready>(*std::move(ready));
-               Prepare(transaction, task);
+               events_->Prepare(transaction, task);
              });
   return false;
 }
 
-bool Scheduler::TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                           std::shared_ptr<const Replay::Ready> ready) {
+bool CodePreparer::TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                              std::shared_ptr<const Replay::Ready> ready) {
   task->ready = std::move(ready);
   // Until now every array argument of a kernel counted as written.
   for (size_t i = 0; i < task->ready->written.size(); ++i)
     task->uses[i].write = task->ready->written[i];
   if (!WritesHeld(*task)) return true;
-  EndUnrun(transaction, task, WritesInputOfBody(*task));
+  events_->EndUnrun(transaction, task, WritesInputOfBody(*task));
   return false;
 }
 
 // A step runs by blocks unless its code was compiled before, here or with the product.
-ReplayTier Scheduler::TierOf(const Task& task, const std::string& target) const {
+ReplayTier CodePreparer::TierOf(const Task& task, const std::string& target) const {
   broker::Compiler& compiler = core_->broker->compiler();
   ReplayTier tier{compiler.BlockLoops(target), {}};
   if (tier.loops == nullptr) return tier;
@@ -94,7 +89,8 @@ ReplayTier Scheduler::TierOf(const Task& task, const std::string& target) const 
 }
 
 // A program that ran by blocks for long enough gets code of its own.
-void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target, int64_t elements) {
+void CodePreparer::NoteReplayByBlocks(const Task& task, const std::string& target,
+                                      int64_t elements) {
   if (elements == 0) return;
   Replay::ByBlocks& known = task.replay->by_blocks[target];
   known.elements += elements;
@@ -115,8 +111,8 @@ void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target, 
              });
 }
 
-void Scheduler::CompileAll(const TenantId& tenant, const std::string& target,
-                           std::vector<const wire::Code*> codes, bool later, AllCompiled done) {
+void CodePreparer::CompileAll(const TenantId& tenant, const std::string& target,
+                              std::vector<const wire::Code*> codes, bool later, AllCompiled done) {
   struct Pending {
     std::vector<Module> modules;
     size_t left;

@@ -10,8 +10,7 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
-#include "server/scheduler/links.h"
-#include "server/scheduler/placement.h"
+#include "server/scheduler/in_parts.h"
 #include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
@@ -21,13 +20,14 @@ namespace {
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
-// A lane keeps its turn for at least 1 / kYieldPart of the quantum. The default of 4 ms is 30 times
-// the cost of a change of tenants on a GPU (docs/isolation.md). So a tenant that wakes up as often
-// as it can costs the others 7 % of their share.
-constexpr int kYieldPart = 5;
-
-absl::Status CancelledStatus(std::string_view text) {
-  return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, text);
+// True if the task's client learns of its end only from the arrays that the task was to write. The
+// client itself asked for a cancellation. The answer to a kernel launch reports the launch's error.
+bool LosesWrites(const Task& task, const absl::Status& status) {
+  if (task.session == nullptr || task.drop_other_replicas || absl::IsCancelled(status))
+    return false;
+  const bool is_told =
+      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
+  return task.kernel == nullptr || !is_told;
 }
 
 }  // namespace
@@ -37,25 +37,23 @@ Scheduler::Scheduler(Core* core)
       lanes_(core),
       memory_(core, &lanes_, this, this,
               [this](GlobalTransaction& transaction, const Lane& lane, std::optional<int> device) {
-                return GiveWay(transaction, device, &lane);
+                return starter_.GiveWay(transaction, device, &lane);
               }),
       out_of_core_(core, &lanes_, &memory_, this, this, this),
-      health_(core, {.changed = [this](GlobalTransaction& transaction,
-                                       int device) { HealthChanged(transaction, device); },
-                     .give_way = [this](GlobalTransaction& transaction,
-                                        int device) { return GiveWay(transaction, device); },
-                     .tried = [this](GlobalTransaction& transaction,
-                                     int device) { CanaryEnded(transaction, device); }}),
-      seats_(static_cast<int>(core->broker->devices().size()),
-             {.at_once = core->options.max_starts}),
-      costs_(static_cast<int>(core->broker->devices().size())),
-      device_used_before_(core->broker->devices().size()) {
+      health_(core,
+              {.changed = [this](GlobalTransaction& transaction,
+                                 int device) { HealthChanged(transaction, device); },
+               .give_way = [this](GlobalTransaction& transaction,
+                                  int device) { return starter_.GiveWay(transaction, device); },
+               .tried = [this](GlobalTransaction& transaction,
+                               int device) { starter_.CanaryEnded(transaction, device); }}),
+      starter_(core, &lanes_, &health_, this),
+      placer_(core, &health_),
+      code_(core, this),
+      slices_(core),
+      deadlines_(core, this),
+      cancellation_(core, this) {
   core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
-  for (size_t i = 0; i < core->broker->devices().size(); ++i) {
-    turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
-                                           .yield_after = core->options.fair_quantum / kYieldPart,
-                                           .hand_over = core->options.fair_hand_over});
-  }
 }
 
 absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
@@ -79,19 +77,16 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
   task->submit_time = core_->Now();
   if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(transaction, *task);
   core_->recorder->Accepted(transaction, task);
-  if (after != nullptr) LinkBehind(task, after);
-  task->order = ++Mine(transaction, task->tenant).last_order;
-  RegisterAccesses(task);
-  WatchDeadline(transaction, *task);
+  dependencies_.Enter(transaction, task, after);
+  deadlines_.Watch(transaction, *task);
   Evaluate(transaction, task);
   return absl::OkStatus();
 }
 
 void Scheduler::Restore(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
   AddUnfinished(transaction, task);
-  task->order = ++Mine(transaction, task->tenant).last_order;
-  RegisterAccesses(task);
-  WatchDeadline(transaction, *task);
+  dependencies_.Enter(transaction, task);
+  deadlines_.Watch(transaction, *task);
 }
 
 void Scheduler::Resume(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
@@ -124,99 +119,26 @@ void Scheduler::Evaluate(TenantTransaction& transaction, const std::shared_ptr<T
     if (task->pending.empty()) BeginBodies(transaction, task);
     return;
   }
-  Lane* via = nullptr;
-  for (const auto& before : task->pending) {
-    if (before->state != TaskState::kDispatched || before->lane == nullptr) return;
-    if (before->num_recalls > 0) return;
-    if (via != nullptr && via != before->lane) return;
-    via = before->lane;
-  }
-  if (via != nullptr) {
+  const std::optional<Lane*> via = DependencyTracker::QueueToFollow(*task);
+  if (!via.has_value()) return;
+  if (*via != nullptr) {
     // A move must see its input's last content, not one on its way.
-    bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
-                health_.Serves(via->device) && MayRunOn(*task, via->device);
-    if (!fits) return;
-    Place(transaction, task, *via);
+    const bool fits = !task->drop_other_replicas && (*via)->tenant == task->tenant &&
+                      placer_.Fits(*task, (*via)->device);
+    if (fits) Place(transaction, task, **via);
     return;
   }
-  int device = Choose(transaction, *task);
+  int device = placer_.Choose(transaction, *task);
   if (device < 0) {
-    EndUnrun(transaction, task, NoDeviceFor(*task));
+    EndUnrun(transaction, task, placer_.NoDeviceFor(*task));
     return;
   }
   Place(transaction, task, LaneFor(transaction, task->tenant, device));
 }
 
-namespace {
-
-// To bring a buffer to a device, from the place that is nearest.
-double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, int to, double rate) {
-  const auto& devices = broker.devices();
-  const auto bytes = static_cast<double>(buffer.size);
-  double least = SecondsOver(nullptr, bytes, rate);
-  if (broker.links().empty()) return least;
-  for (const auto& [from, block] : buffer.replicas) {
-    if (from >= static_cast<int>(devices.size())) continue;
-    const wire::Link* link = FindLink(broker.links(), devices[from].id(), devices[to].id());
-    least = std::min(least, SecondsOver(link, bytes, rate));
-  }
-  return least;
-}
-
-}  // namespace
-
-bool Scheduler::MayRunOn(const Task& task, int device) const {
-  const std::string& kind = task.plan().required_kind;
-  return (task.pinned_device < 0 || task.pinned_device == device) &&
-         (kind.empty() || kind == core_->broker->devices()[device].kind());
-}
-
-double Scheduler::QueueSeconds(TenantTransaction& transaction, int device) const {
-  const DeviceChange* change = transaction.FindChange(device);
-  const int64_t here = change != nullptr ? change->queue_nanoseconds : 0;
-  return account(device).queue_seconds() + 1e-9 * static_cast<double>(here);
-}
-
-int Scheduler::Choose(TenantTransaction& transaction, const Task& task) {
-  const auto& devices = core_->broker->devices();
-  const RunTimeModel& model = Mine(transaction, task.tenant).model;
-  std::vector<Candidate> candidates;
-  // A session's arrays start out together: its home device comes first among equals, otherwise the
-  // devices take turns.
-  int first = task.session != nullptr && task.session->home_device >= 0
-                  ? task.session->home_device
-                  : static_cast<int>(rotation_++ % devices.size());
-  for (size_t i = 0; i < devices.size(); ++i) {
-    int index = static_cast<int>((first + i) % devices.size());
-    const wire::DeviceDescription& device = devices[index];
-    Candidate candidate;
-    candidate.device = index;
-    candidate.suitable = health_.Serves(index) && MayRunOn(task, index);
-    candidate.queued_seconds = QueueSeconds(transaction, index);
-    candidate.run_seconds = model.Estimate(device, CodeKeyOf(task), task.plan());
-    double rate = std::max(1e8, device.transfer_bytes_per_second());
-    for (const Use& use : task.uses) {
-      if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
-      // Inline bytes move to any device, so only replicas on other devices make a difference.
-      if (!use.buffer->replicas.empty())
-        candidate.transfer_seconds += MoveSeconds(*core_->broker, *use.buffer, index, rate);
-    }
-    candidates.push_back(candidate);
-  }
-  return ChooseDevice(candidates);
-}
-
 void Scheduler::Place(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                       Lane& lane) {
-  task->lane = &lane;
-  task->estimate_seconds = ExpectedSeconds(transaction, *task, lane);
-  DeviceChange& account = transaction.ChangeOf(lane.device);
-  account.queue_nanoseconds += Nanoseconds(task->estimate_seconds);
-  ++account.queue_depth;
-  lane.preparing.Add(*task);
-  lane.last_used = core_->Now();
-  if (task->session != nullptr && task->session->home_device < 0)
-    task->session->home_device = lane.device;
+  placer_.Enter(transaction, *task, lane);
   SetState(transaction, *task, TaskState::kPreparing);
   Prepare(transaction, task);
 }
@@ -225,19 +147,25 @@ void Scheduler::Unplace(TenantTransaction& transaction, Task& task) {
   LetGo(transaction, task);
   if (task.lane == nullptr) return;
   memory_.waiters().Leave(transaction, task);
-  DeviceChange& account = transaction.ChangeOf(task.lane->device);
-  account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
-  --account.queue_depth;
-  task.lane->last_used = core_->Now();
-  task.lane->preparing.Remove(task);
-  if (task.queued_ready) {  // one that was sent is not: thousands may stand there
-    auto& ready = task.lane->ready;
-    auto place = std::find_if(ready.begin(), ready.end(),
-                              [&](const auto& other) { return other.get() == &task; });
-    if (place != ready.end()) ready.erase(place);
-  }
-  task.queued_ready = false;
-  task.lane = nullptr;
+  placer_.Leave(transaction, task);
+}
+
+// Tasks in a worker's queue stay there: they may still end, and their deadlines end them otherwise.
+void Scheduler::HealthChanged(GlobalTransaction& transaction, int device) {
+  if (health_.Serves(device)) return;
+  lanes_.ForEach(transaction, [&](Lane& lane) {
+    if (lane.device != device) return;
+    const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
+    for (const auto& task : tasks) LeaveIllDevice(transaction, task);
+  });
+}
+
+// Sends a task to another device, or ends it where no other can run it. A task whose inputs are in
+// flight is evaluated again when they arrive.
+void Scheduler::LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  if (task->state != TaskState::kPreparing || task->num_moves > 0) return;
+  TakeBack(transaction, task);
+  Evaluate(transaction, task);
 }
 
 void Scheduler::Finish(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
@@ -246,18 +174,72 @@ void Scheduler::Finish(TenantTransaction& transaction, const std::shared_ptr<Tas
   Complete(transaction, task, std::move(status));
 }
 
+// The error of a task that ends early, and its texts: before it ran, during an access from the
+// host, and while it ran.
+struct Scheduler::EarlyEnd {
+  absl::StatusCode code;
+  v1::ErrorReason reason;
+  std::string_view unrun, access, running;
+
+  absl::Status With(std::string_view text) const { return MakeError(code, reason, text); }
+};
+
 void Scheduler::Cancel(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  EndEarly(transaction, task,
+           {.code = absl::StatusCode::kCancelled,
+            .reason = v1::ERROR_REASON_CANCELLED,
+            .unrun = "the operation was cancelled before it ran",
+            .access = "the operation was cancelled before it ended",
+            .running = "the operation was cancelled while it ran"});
+}
+
+void Scheduler::DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  EndEarly(transaction, task,
+           {.code = absl::StatusCode::kDeadlineExceeded,
+            .reason = v1::ERROR_REASON_DEADLINE,
+            .unrun = "the deadline passed before the operation ran",
+            .access = "the deadline passed before the operation ended",
+            .running = "the deadline passed while the operation ran"});
+}
+
+void Scheduler::EndEarly(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                         const EarlyEnd& why) {
   if (task->state == TaskState::kDone) return;
-  if (task->stream != nullptr) {
-    StopStream(transaction, task, CancelledStatus("the operation was cancelled while it ran"));
-  } else if (task->state == TaskState::kDispatched && !task->host_access) {
-    Stop(transaction, task, CancelledStatus("the operation was cancelled before it ran"),
-         CancelledStatus("the operation was cancelled while it ran"));
-  } else if (task->host_access) {
-    Complete(transaction, task, CancelledStatus("the operation was cancelled before it ended"));
+  if (task->host_access) {
+    Complete(transaction, task, why.With(why.access));
+  } else if (task->stream != nullptr) {
+    StopStream(transaction, task, why.With(why.running));
+  } else if (task->state == TaskState::kDispatched) {
+    cancellation_.Stop(transaction, task, why.With(why.unrun), why.With(why.running));
   } else {
-    EndUnrun(transaction, task, CancelledStatus("the operation was cancelled before it ran"));
+    EndUnrun(transaction, task, why.With(why.unrun));
   }
+}
+
+void Scheduler::CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks) {
+  InParts(*core_, StripeOf(tenant), [&](TenantTransaction& transaction) {
+    if (tasks.empty()) return Step::kEnd;
+    const std::shared_ptr<Task>& task = tasks.front();
+    if (task != nullptr) Cancel(transaction, task);
+    tasks.remove_prefix(1);
+    return Step::kDone;
+  });
+}
+
+void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                         absl::Status status) {
+  if (LosesWrites(*task, status)) {
+    for (const Use& use : task->uses) {
+      if (use.buffer != nullptr && use.write && !use.fresh && !use.held)
+        use.buffer->LoseWrite(*task->session->name, status);
+    }
+  }
+  for (const auto& dependent : task->dependents) {
+    if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
+    dependent->lost_input = status;
+    core_->recorder->Changed(transaction, *dependent);
+  }
+  Complete(transaction, task, std::move(status));
 }
 
 void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
@@ -281,7 +263,7 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   }
   task->end_time = core_->Now();
   task->result = std::move(status);
-  TaskList dependents = ReleaseAccesses(*task);
+  dependencies_.Leave(transaction, *task);
   if (core_->durability != nullptr && !task->piece)
     core_->durability->Ended(transaction, *task, was_dispatched);
   task->uses.clear();  // releases the buffers
@@ -295,9 +277,7 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
-  if (task->piece && !task->of_body) WakeWaiters(transaction);  // OutOfCoreExecutor waits
-  auto& freed = transaction.work().freed;
-  std::move(dependents.begin(), dependents.end(), std::back_inserter(freed));
+  if (task->piece && !task->of_body) transaction.WakeWaiters();  // OutOfCoreExecutor waits
 }
 
 void Scheduler::Settle(TenantTransaction& transaction) {
@@ -317,14 +297,9 @@ void Scheduler::Settle(TenantTransaction& transaction) {
     } else {
       const int device = work.devices.front();
       work.devices.erase(work.devices.begin());
-      GiveTurnsNow(transaction, device);
+      slices_.Begin(transaction, device);
     }
   }
-}
-
-// Threads in GlobalTransaction::Await evaluate their conditions soon.
-void Scheduler::WakeWaiters(TenantTransaction& transaction) {
-  transaction.Defer([core = core_] { GlobalTransaction transaction(*core); });
 }
 
 // To a successor it has begun, in no worker that it knows.
@@ -377,7 +352,7 @@ void Scheduler::AddUnfinished(TenantTransaction& transaction, const std::shared_
 }
 
 void Scheduler::RemoveUnfinished(TenantTransaction& transaction, Task& task) {
-  ForgetDeadline(transaction, task);
+  deadlines_.Forget(transaction, task);
   Partition& partition = Mine(transaction, task.tenant);
   auto of_tenant = partition.unfinished.find(task.tenant);
   if (--of_tenant->second == 0) partition.unfinished.erase(of_tenant);
@@ -386,7 +361,7 @@ void Scheduler::RemoveUnfinished(TenantTransaction& transaction, Task& task) {
   tasks[task.unfinished_index]->unfinished_index = task.unfinished_index;
   tasks.pop_back();
   NoteUnfinished(partition);
-  if (core_->draining && tasks.empty()) WakeWaiters(transaction);
+  if (core_->draining && tasks.empty()) transaction.WakeWaiters();
 }
 
 void Scheduler::NoteUnfinished(Partition& partition) {
@@ -405,12 +380,12 @@ int Scheduler::num_unfinished() const {
 void Scheduler::BeginEnd(GlobalTransaction& transaction) { core_->ending = true; }
 
 void Scheduler::DropUnfinished() {
+  deadlines_.Clear();
   std::vector<std::shared_ptr<Task>> tasks;
   for (Partition& partition : partitions_.Unguarded()) {
     std::move(partition.unfinished_tasks.begin(), partition.unfinished_tasks.end(),
               std::back_inserter(tasks));
     partition.unfinished_tasks.clear();
-    partition.deadlines.clear();
   }
   for (const auto& task : tasks) {
     for (const Use& use : task->uses) {
@@ -429,25 +404,44 @@ void Scheduler::DropUnfinished() {
   }
 }
 
-int Scheduler::num_workers(GlobalTransaction& transaction, int device) const {
-  int count = 0;
-  lanes_.ForEach(transaction, [&](const Lane& lane) {
-    count += lane.device == device && lane.worker != nullptr ? 1 : 0;
+void Scheduler::MeasureWorkers() {
+  starter_.Measure([this](GlobalTransaction& transaction, int place) {
+    return WorkerStarter::PlaceUse{memory_.arenas().arena_bytes(transaction, place),
+                                   memory_.arenas().used_bytes(transaction, place)};
   });
-  return count;
 }
+
+void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane) {
+  PrepareAll(transaction, lane);
+  transaction.work().Pump(lane);
+}
+
+void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
+                                 const absl::Status& status) {
+  const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
+  for (const auto& task : tasks) {
+    if (task->state == TaskState::kPreparing) EndUnrun(transaction, task, status);
+  }
+}
+
+// Its empty arenas are released.
+void Scheduler::WorkerEnds(GlobalTransaction& transaction, Lane& lane) {
+  memory_.arenas().Trim(transaction, lane, 0);
+}
+
+void Scheduler::WorkerGone(GlobalTransaction& transaction) { memory_.Changed(transaction); }
 
 void Scheduler::Housekeep(GlobalTransaction& transaction) {
   memory_.Housekeep(transaction);
   lanes_.ForEach(transaction, [&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
-    if (lane.worker != nullptr) Charge(transaction, lane, 0);
+    if (lane.worker != nullptr) lanes_.Charge(transaction, lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
     memory_.arenas().Trim(transaction, lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);
   });
-  TendWorkers(transaction);
+  starter_.Tend(transaction);
 }
 
 }  // namespace stride::scheduler

@@ -13,24 +13,28 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
+#include "server/scheduler/cancellation.h"
+#include "server/scheduler/code_preparer.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/fair_share.h"
+#include "server/scheduler/deadlines.h"
+#include "server/scheduler/dependency_tracker.h"
 #include "server/scheduler/health_watch.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
 #include "server/scheduler/memory_manager.h"
 #include "server/scheduler/out_of_core.h"
+#include "server/scheduler/placer.h"
 #include "server/scheduler/replay.h"
-#include "server/scheduler/run_time_model.h"
 #include "server/scheduler/task.h"
+#include "server/scheduler/task_events.h"
+#include "server/scheduler/time_slices.h"
 #include "server/scheduler/waiting_tasks.h"
-#include "server/scheduler/worker_measure.h"
-#include "server/scheduler/worker_seats.h"
+#include "server/scheduler/worker_events.h"
 #include "server/scheduler/worker_source.h"
+#include "server/scheduler/worker_starter.h"
 
 namespace stride::scheduler {
 
@@ -41,7 +45,11 @@ namespace stride::scheduler {
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
 // dispatched. A function without a transaction says whether its caller may have one.
-class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreExecutor::Tasks {
+class Scheduler : public WorkerSource,
+                  private WorkerEvents,
+                  private TaskEvents,
+                  private WaitingTasks,
+                  private OutOfCoreExecutor::Tasks {
  public:
   explicit Scheduler(Core* core);
 
@@ -84,19 +92,12 @@ class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreEx
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
   // Expected run time of the tasks placed on the device, with the changes of this transaction.
-  double QueueSeconds(TenantTransaction& transaction, int device) const;
-  int num_workers(GlobalTransaction& transaction, int device) const;
-  // So many that the device has at once, as far as is known now.
-  int most_workers(GlobalTransaction&, int device) const {
-    return seats_.most(device, core_->Now());
+  double QueueSeconds(TenantTransaction& transaction, int device) const {
+    return placer_.QueueSeconds(transaction, device);
   }
-  int most_workers(GlobalTransaction&) const { return seats_.most_of_all(core_->Now()); }
   // Measures the cost of workers again. The caller has no transaction.
   void MeasureWorkers();
-  // Ends idle workers, so that their descriptors can be had; false: there is none.
-  bool GiveDescriptors(GlobalTransaction& transaction) {
-    return GiveWay(transaction, std::nullopt);
-  }
+  WorkerStarter& starter() { return starter_; }
   HealthWatch& health() { return health_; }
 
   // The engine ends: waits for a worker, for memory or for a piece of an operation are over. Their
@@ -123,28 +124,14 @@ class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreEx
   bool ending() const { return core_->ending; }
 
  private:
-  void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  int Choose(TenantTransaction& transaction, const Task& task);
-  // Whether it is the task's device, if it has one, and of the kind that it needs.
-  bool MayRunOn(const Task& task, int device) const;
+  void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   void Place(TenantTransaction& transaction, const std::shared_ptr<Task>& task, Lane& lane);
   void Unplace(TenantTransaction& transaction, Task& task);
 
   // Each does its part or starts it; false: the task waits or has ended.
-  void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  bool HaveCode(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  // Before its code is compiled: docs/decisions/0041.
-  std::shared_ptr<const broker::CompiledModule> BlockLoopsFor(const Task& task,
-                                                              const std::string& target);
-  bool HasPlainReduction(const FirstTier& tier, const std::string& target) const;
-  bool RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
-                   const std::string& target, PlannedCode& code);
-  void NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
-                       const std::string& target);
-  bool HaveArguments(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   // Whether it is to write memory that a client has mapped.
   static bool WritesLoan(const Task& task);
-  bool HaveWorker(TenantTransaction& transaction, Lane& lane);
   bool HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
   // Takes only free blocks of the task's lane, so the tenant's transaction suffices.
@@ -204,28 +191,11 @@ class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreEx
   void StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                   absl::Status status);
 
-  // turns.cc
-  void NoteDemand(Lane& lane);
-  void ChargeTurn(Lane& lane, double run_seconds);
-  // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
-  void Charge(TenantTransaction& transaction, Lane& lane, double run_seconds);
-  double Budget(Lane& lane);
-  // Has Settle begin time slices of the device.
-  static void GiveTurns(TenantTransaction& transaction, int device);
-  void GiveTurnsNow(TenantTransaction& transaction, int device);
-  FairShare::Flow* NextTurn(int device);
-  void BeginTurn(Lane& lane);
-  void WakeForTurns(int device, SteadyTime wake);
-
-  // Has Settle send what the device queue may send now.
-  static void Pump(TenantTransaction& transaction, Lane& lane);
   void PumpNow(TenantTransaction& transaction, Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
   // being accepted with it, to travel together: a packet costs more than a small operation.
   static void PumpSoon(TenantTransaction& transaction, Lane& lane);
-  bool MayDispatch(const Task& task, const Lane& lane) const;
   bool PumpOnce(TenantTransaction& transaction, Lane& lane);
-  double ExpectedSeconds(TenantTransaction& transaction, const Task& task, const Lane& lane) const;
   // As it is to be sent now, after its zero fills; the lane's until the next one.
   const wire::Task& BoundTask(const Task& task, Lane& lane) const;
   // `size`: what its ByteSizeLong has answered.
@@ -236,65 +206,35 @@ class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreEx
   absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   // Text of a task in flight, for the client that reads its session's.
-  static void Printed(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
-                      std::string_view text, uint64_t dropped_lines);
-  void TasksDone(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
-                 absl::Span<const wire::TaskResult> results);
-  void WorkerDied(GlobalTransaction& transaction, Lane& lane, const broker::Worker* worker,
-                  const broker::WorkerDeath& death);
+  void Printed(TenantTransaction& transaction, Lane& lane, uint64_t sequence, std::string_view text,
+               uint64_t dropped_lines) override;
+  void TasksDone(TenantTransaction& transaction, Lane& lane,
+                 absl::Span<const wire::TaskResult> results) override;
+  void WorkerDied(GlobalTransaction& transaction, Lane& lane,
+                  const broker::WorkerDeath& death) override;
   void TellLoss(TenantTransaction& transaction, const Lane& lane, const broker::WorkerDeath& death,
                 const std::shared_ptr<Task>& running);
-  void TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
+  void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   void ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight& entry);
-
-  // replay_code.cc
-  bool HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  bool TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                  std::shared_ptr<const Replay::Ready> ready);
-  ReplayTier TierOf(const Task& task, const std::string& target) const;
-  void NoteReplayByBlocks(const Task& task, const std::string& target, int64_t elements);
-  // Calls `done` once, in a transaction of the tenant, when all have ended: the modules, null where
-  // `codes` has null, or the first error. `later`: nothing waits for them. `done` keeps the codes.
-  using AllCompiled =
-      std::function<void(TenantTransaction&,
-                         std::vector<std::shared_ptr<const broker::CompiledModule>>, absl::Status)>;
-  void CompileAll(const TenantId& tenant, const std::string& target,
-                  std::vector<const wire::Code*> codes, bool later, AllCompiled done);
 
   // replay.cc
   absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 
-  // stop.cc
-  void Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task, absl::Status unrun,
-            absl::Status running);
-  void BeginGrace(Lane& lane);
-  void GraceOver(Lane& lane, const std::shared_ptr<Task>& task);
-  absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
-                      bool faulted) const;
-
-  // evacuation.cc
   void HealthChanged(GlobalTransaction& transaction, int device);
   void LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  absl::Status NoDeviceFor(const Task& task) const;
 
-  // recall.cc
   void EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                absl::Status status);
-  void Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-              absl::Status status);
-  void TasksCancelled(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
-                      uint64_t sequence, bool taken);
-  void RecallGranted(TenantTransaction& transaction, Lane& lane,
-                     const std::vector<std::shared_ptr<Task>>& tasks);
-  void RecallRefused(TenantTransaction& transaction,
-                     const std::vector<std::shared_ptr<Task>>& tasks);
-  void EndRecalled(TenantTransaction& transaction, Lane& lane,
-                   const std::vector<std::shared_ptr<Task>>& tasks);
-  void RecallUnanswered(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  bool GiveUp(TenantTransaction& transaction, Lane& lane,
-              const std::vector<std::shared_ptr<Task>>& tasks);
+                absl::Status status) override;
+  struct EarlyEnd;
+  void EndEarly(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                const EarlyEnd& why);
+  void DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
+  void TasksCancelled(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
+                      bool taken) override {
+    cancellation_.Answered(transaction, lane, sequence, taken);
+  }
   void NoteStart(TenantTransaction& transaction, Lane& lane);
   void TaskEnded(TenantTransaction& transaction, Lane& lane, const std::shared_ptr<Task>& task,
                  const wire::TaskResult& result);
@@ -302,65 +242,31 @@ class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreEx
 
   void Complete(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                 absl::Status status);
-  void WakeWaiters(TenantTransaction& transaction);
   void BeginBodies(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void SetState(TenantTransaction& transaction, Task& task, TaskState state);
 
-  // deadlines.cc
-  void WatchDeadline(TenantTransaction& transaction, Task& task);
-  void ForgetDeadline(TenantTransaction& transaction, const Task& task);
-  void LookAtDeadlinesLater(TenantTransaction& transaction, int partition);
-  // Called by the timer, which was asked to at `look`.
-  void LookAtDeadlines(int partition, SteadyTime look);
-  void DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  // WorkerEvents
+  void WorkerStarted(GlobalTransaction& transaction, Lane& lane) override;
+  void WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
+                        const absl::Status& status) override;
+  void WorkerEnds(GlobalTransaction& transaction, Lane& lane) override;
+  void WorkerGone(GlobalTransaction& transaction) override;
 
-  // worker_starts.cc
-  void StartWorker(TenantTransaction& transaction, Lane& lane);
-  void WaitForWorker(GlobalTransaction& transaction, Lane& lane);
-  void BeginStarts(GlobalTransaction& transaction);
-  void TryStart(GlobalTransaction& transaction, Lane& lane);
-  void WorkerStarted(GlobalTransaction& transaction, Lane& lane,
-                     std::shared_ptr<broker::Worker> worker, uint64_t record);
-  void WorkerNotStarted(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
-  void StartLacked(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
-  void StartFailed(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
-  void EndStart(GlobalTransaction& transaction, Lane& lane, const absl::Status& status);
-  absl::Status NoRoomFor(const Lane& lane) const;
-  static absl::Status CannotRunNow(const Lane& lane);
-  void CanaryEnded(GlobalTransaction& transaction, int device);
-  static void ForgetWorker(Lane& lane);
-  static bool MayEndWorker(const Lane& lane);
-  static bool IsIdle(const Lane& lane);
-  bool GiveWay(GlobalTransaction& transaction, std::optional<int> device,
-               const Lane* except = nullptr);
-  void EndWorker(GlobalTransaction& transaction, Lane& lane);
-  void AskToYield(GlobalTransaction& transaction);
-  void YieldIfDone(GlobalTransaction& transaction, Lane& lane);
-  void StopYielding(GlobalTransaction& transaction);
-  bool StartsSlowDown(int device) const;
-  void TendWorkers(GlobalTransaction& transaction);
   absl::Status AwaitWorker(GlobalTransaction& transaction, Lane& lane,
-                           SteadyTime deadline) override;
+                           SteadyTime deadline) override {
+    return starter_.Await(transaction, lane, deadline);
+  }
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
 
   Core* const core_;
   Lanes lanes_;
-  // Tasks by their deadlines, and in their order where these are equal.
-  using Deadline = std::pair<SteadyTime, uint64_t>;
-  static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
-  using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
-                                    PoolAllocator<std::pair<const Deadline, Task*>>>;
   // State of the tenants of one partition.
   struct alignas(64) Partition {
-    RunTimeModel model;
     std::map<TenantId, int> unfinished;
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
     std::atomic<int> num_unfinished{0};                   // their number; any thread reads it
-    Deadlines deadlines;                                  // those of unfinished_tasks
-    SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
-    uint64_t last_order = 0;                              // Task::order of the newest task
   };
   PerPartition<Partition> partitions_;
   Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) {
@@ -372,26 +278,16 @@ class Scheduler : public WorkerSource, private WaitingTasks, private OutOfCoreEx
   MemoryManager memory_;
   OutOfCoreExecutor out_of_core_;
   HealthWatch health_;
-  WorkerSeats seats_;
-  WorkerCosts costs_;
-  bool any_yielding_ = false;  // lanes, perhaps
-  // The used memory of each device before its first worker.
-  std::vector<std::optional<int64_t>> device_used_before_;
-  SteadyTime next_start_look_ =
-      SteadyTime::InfiniteFuture();  // when the timer looks at those in line
-  // Of one device: whose turn it is. The mutex is taken under any other lock of ours.
-  struct alignas(64) Turns {
-    explicit Turns(FairShare::Options options) : share(options) {}
-    absl::Mutex mutex;
-    FairShare share ABSL_GUARDED_BY(mutex);
-    SteadyTime wake ABSL_GUARDED_BY(mutex) =
-        SteadyTime::InfiniteFuture();  // when the timer will look
-  };
-  std::deque<Turns> turns_;
+  WorkerStarter starter_;
+  DependencyTracker dependencies_;
+  Placer placer_;
+  CodePreparer code_;
+  TimeSlices slices_;
+  Deadlines deadlines_;
+  Cancellation cancellation_;
   void AddUnfinished(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void RemoveUnfinished(TenantTransaction& transaction, Task& task);
   static void NoteUnfinished(Partition& partition);
-  std::atomic<unsigned> rotation_{0};  // spreads equal choices over the devices
 };
 
 }  // namespace stride::scheduler

@@ -21,7 +21,7 @@ absl::Status Sessions::Admit(GlobalTransaction& transaction) {
   if (!count) return absl::OkStatus();
   const int64_t free = count();
   if (free > 2 * core_->options.descriptor_reserve) return absl::OkStatus();
-  scheduler_->GiveDescriptors(transaction);
+  scheduler_->starter().GiveWay(transaction, std::nullopt);
   if (free > core_->options.descriptor_reserve) return absl::OkStatus();
   return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
                   "the service has no file descriptors left for another session; end sessions, or "

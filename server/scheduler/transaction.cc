@@ -77,6 +77,10 @@ void TenantTransaction::End() {
   NoteEnd();
 }
 
+void TenantTransaction::WakeWaiters() {
+  Defer([core = &core_] { GlobalTransaction transaction(*core); });
+}
+
 void TenantTransaction::RunDeferred() {
   Deferred deferred = std::exchange(deferred_, {});
   for (const auto& worker : std::exchange(outgoing_, {})) {

@@ -1,5 +1,4 @@
 // Scheduler: a queue's worker for a thread that copies.
-#include "server/base/error.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 
@@ -35,29 +34,6 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     transaction.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return LostWorker();
-}
-
-absl::Status Scheduler::AwaitWorker(GlobalTransaction& transaction, Lane& lane,
-                                    SteadyTime deadline) {
-  while (lane.worker == nullptr) {
-    uint64_t tries = lane.num_start_tries;
-    ++lane.num_awaiting;  // keeps the worker until this thread has seen it
-    StartWorker(transaction, lane);
-    // A postponed start is not tried again once the engine ends.
-    auto changed = [&] {
-      return lane.worker != nullptr || lane.num_start_tries != tries || core_->ending;
-    };
-    const bool in_time = transaction.Await(absl::Condition(&changed), deadline);
-    --lane.num_awaiting;
-    if (lane.worker != nullptr) break;
-    if (core_->ending) return CannotRunNow(lane);
-    if (!in_time) {
-      return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
-                       "the deadline passed before the device had a process for this tenant");
-    }
-    if (!lane.start_error.ok()) return lane.start_error;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace stride::scheduler

@@ -17,19 +17,25 @@ struct ProcessUse {
 // transactions guard it.
 class WorkerCosts {
  public:
-  explicit WorkerCosts(int num_devices) : device_bytes_(num_devices, kDeviceBytes) {}
+  explicit WorkerCosts(int num_devices) : devices_(num_devices) {}
 
-  // `used`: the device's bytes used by all processes now; `before`: before the first worker.
-  void DeviceUsed(int device, int64_t used, int64_t before, int64_t arena_bytes, int num_workers);
+  // `used`: the device's bytes used by all processes now. The first call comes before the first
+  // worker.
+  void DeviceUsed(int device, int64_t used, int64_t arena_bytes, int num_workers);
   void Measured(const std::vector<ProcessUse>& workers);
 
-  double device_bytes(int device) const { return device_bytes_[device]; }
+  double device_bytes(int device) const { return devices_[device].worker_bytes; }
+  // The device's bytes in use before its first worker.
+  int64_t device_bytes_before(int device) const { return devices_[device].before.value_or(0); }
   double host_bytes() const { return host_bytes_; }
   double num_threads() const { return num_threads_; }
 
  private:
-  static constexpr double kDeviceBytes = 640 << 20;
-  std::vector<double> device_bytes_;
+  struct Device {
+    double worker_bytes = 640 << 20;
+    std::optional<int64_t> before;
+  };
+  std::vector<Device> devices_;
   double host_bytes_ = 64 << 20;
   double num_threads_ = 8;
 };

@@ -82,6 +82,8 @@ class TenantTransaction {
   }
   // Room for more calls of Defer.
   void ReserveDeferred(size_t count) { deferred_.reserve(deferred_.size() + count); }
+  // Threads in GlobalTransaction::Await evaluate their conditions soon.
+  void WakeWaiters();
   // Flushes the worker's packets after the end of this transaction.
   void FlushLater(const std::shared_ptr<broker::Worker>& worker) {
     if (outgoing_.empty() || outgoing_.back() != worker) outgoing_.push_back(worker);
@@ -116,11 +118,22 @@ class TenantTransaction {
   // Work that Scheduler::Settle does before the transaction ends, one thing after another and not
   // one inside another: an error may run down a chain of tasks of any length.
   struct Work {
+    // The device queue sends what it may send now.
+    void Pump(Lane& lane) { AddOnce(&lane, pumped); }
+    // The device begins the time slices that are due.
+    void GiveTurns(int device) { AddOnce(device, devices); }
+
     // Tasks to be evaluated, since something that they waited for has ended. In this order.
     absl::InlinedVector<std::shared_ptr<Task>, 2, PoolAllocator<std::shared_ptr<Task>>> freed;
     absl::InlinedVector<Lane*, 2> pumped;  // device queues that may send tasks; each once
     absl::InlinedVector<int, 2> devices;   // devices that may begin a time slice; each once
     bool empty() const { return freed.empty() && pumped.empty() && devices.empty(); }
+
+   private:
+    template <typename T>
+    static void AddOnce(T item, absl::InlinedVector<T, 2>& list) {
+      if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+    }
   };
   Work& work() { return work_; }
 

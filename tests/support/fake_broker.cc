@@ -22,6 +22,10 @@ class Background {
     return background;
   }
   void Run(std::function<void()> work) {
+    if (simulated_surroundings != nullptr) {
+      simulated_surroundings->Run(this, std::move(work));
+      return;
+    }
     {
       absl::MutexLock lock(&mutex_);
       ++running_;
@@ -34,6 +38,7 @@ class Background {
     }).detach();
   }
   void Wait() {
+    if (simulated_surroundings != nullptr) simulated_surroundings->Finish(this);
     absl::MutexLock lock(&mutex_);
     auto idle = [this] { return running_ == 0; };
     mutex_.Await(absl::Condition(&idle));

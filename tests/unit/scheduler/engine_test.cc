@@ -708,27 +708,6 @@ TEST_F(EngineTest, RepeatableTaskSurvivesKilledWorker) {
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, WorkersKilledDuringStartFailNoTask) {
-  Start({HostDevice(0)});
-  broker_->set_die_at_start(6);
-  ASSERT_TRUE(Put(1, {1, 2}).ok());
-  auto ticket = Submit(Add(1, 1, 2));
-  ASSERT_TRUE(ticket.ok());
-  EXPECT_TRUE((*ticket)->Wait(Soon()).ok()) << (*ticket)->Wait(Soon());
-  EXPECT_EQ(broker_->num_starts(), 7);
-}
-
-TEST_F(EngineTest, DeviceIsSuspendedWhenItsWorkersKeepDying) {
-  Start({HostDevice(0)}, /*hold=*/false, {.start_patience = absl::Milliseconds(1)});
-  broker_->set_die_at_start(1000);
-  ASSERT_TRUE(Put(1, {1, 2}).ok());
-  absl::Status status = (*Submit(Add(1, 1, 2)))->Wait(Soon());
-  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_NOT_SERVING);
-  EXPECT_EQ(broker_->num_starts(), 4);
-  broker_->set_die_at_start(0);
-  EXPECT_TRUE((*Submit(Add(1, 1, 3)))->Wait(Soon()).ok()) << "not for good";
-}
-
 // A postponed start is then dropped, and no other event ends the wait.
 TEST_F(EngineTest, ShutdownEndsCopyThatWaitsForWorker) {
   Start({HostDevice(0), StagedDevice(0)}, /*hold=*/false, {.start_patience = absl::Hours(1)});
@@ -855,37 +834,6 @@ TEST_F(EngineTest, ACancelNeedsNoLockOfOtherTenants) {
   while (worker->EndNext()) {
   }
   EXPECT_TRUE((*first)->Wait(Soon()).ok());
-}
-
-// Deadlines in random order, many at one time, some later than the test.
-TEST_F(EngineTest, ManyDeadlinesAreEachKept) {
-  Start({HostDevice(0)});
-  // Every operation waits for this upload.
-  auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
-  ASSERT_TRUE(upload.ok());
-  const SteadyTime begin = Now();
-  struct One {
-    SteadyTime deadline;
-    std::shared_ptr<OperationHandle> ticket;
-  };
-  std::vector<One> late, early;
-  std::mt19937 random(7);
-  for (uint64_t i = 0; i < 300; ++i) {
-    const bool in_time = i % 3 == 0;
-    const SteadyTime deadline =
-        begin + (in_time ? absl::Hours(1 + i) : absl::Milliseconds(100 * (random() % 15)));
-    auto ticket = Submit(Add(1, 1, 2 + i), deadline);
-    ASSERT_TRUE(ticket.ok()) << ticket.status();
-    (in_time ? early : late).push_back({deadline, *ticket});
-  }
-  for (const One& one : late) {
-    EXPECT_EQ(one.ticket->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_GE(Now(), one.deadline);
-  }
-  for (const One& one : early) EXPECT_FALSE(one.ticket->done());
-  ASSERT_TRUE((*upload)->Write(std::string(4, '\0')).ok());
-  ASSERT_TRUE((*upload)->Finish().ok());
-  for (const One& one : early) EXPECT_TRUE(one.ticket->Wait(Soon()).ok());
 }
 
 TEST_F(EngineTest, ExpiredRunningTaskIsKilledAfterGrace) {
@@ -1132,33 +1080,6 @@ TEST_F(QueuedTaskTest, EndlessAbandonedTaskIsKilledForLaterTasks) {
   ASSERT_TRUE(worker_->EndNext());
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "it had not begun";
-  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
-}
-
-TEST_F(QueuedTaskTest, QueuedTaskIsAbandonedWithoutCancelReply) {
-  StartWithFront({.kill_grace = absl::Milliseconds(20)});
-  worker_->HoldCancels();
-  auto cancelled = Submit(Add(1, 1, 2));
-  AwaitHeld(2);
-  (*cancelled)->Cancel();
-  EXPECT_EQ((*cancelled)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
-  EXPECT_FALSE(front_->done());
-  worker_->AnswerCancels();  // too late
-  EndAll();
-  EXPECT_TRUE(front_->Wait(Soon()).ok());
-  auto next = Submit(Add(1, 1, 3));
-  AwaitHeld(1);
-  EndAll();
-  EXPECT_TRUE((*next)->Wait(Soon()).ok());
-  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
-}
-
-TEST_F(QueuedTaskTest, WorkerWithoutCancelReplyIsKilledAfterGrace) {
-  StartWithFront({.kill_grace = absl::Milliseconds(20)});
-  worker_->HoldCancels();
-  broker_->set_hold(false);
-  front_->Cancel();
-  EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
@@ -1636,19 +1557,6 @@ TEST_P(IdleWorkerTest, IdleWorkerIsStoppedAndArraysRemain) {
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE((*second)->Wait(Soon()).ok());
   EXPECT_EQ(*Fetch(1), values);
-}
-
-TEST_P(IdleWorkerTest, BusyWorkerKeepsRunning) {
-  Start({GetParam()}, /*hold=*/true, {.worker_idle_timeout = absl::Milliseconds(50)});
-  ASSERT_TRUE(Put(1, {1, 2}).ok());
-  auto ticket = Submit(Add(1, 1, 2));
-  ASSERT_TRUE(ticket.ok());
-  auto worker = broker_->WaitForWorker(1);
-  AWAIT(worker->num_held() >= 1);
-  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping runs once a second
-  EXPECT_TRUE(worker->alive());
-  worker->EndNext();
-  EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, IdleWorkerTest, ::testing::Values(HostDevice(0), StagedDevice(0)),

@@ -166,10 +166,11 @@ TEST(WorkerCostsTest, CostsAreMeasuredFromSeveralWorkers) {
   WorkerCosts costs(1);
   const double first = costs.device_bytes(0);
   const int64_t mib = 1 << 20;
-  costs.DeviceUsed(0, 40000 * mib, 0, 0, 1);
+  costs.DeviceUsed(0, 500 * mib, 0, 0);
+  costs.DeviceUsed(0, 40000 * mib, 0, 1);
   EXPECT_EQ(costs.device_bytes(0), first) << "other processes' memory";
-  for (int i = 0; i < 100; ++i)
-    costs.DeviceUsed(0, (500 + 2000 + 50 * 540) * mib, 500 * mib, 2000 * mib, 50);
+  EXPECT_EQ(costs.device_bytes_before(0), 500 * mib);
+  for (int i = 0; i < 100; ++i) costs.DeviceUsed(0, (500 + 2000 + 50 * 540) * mib, 2000 * mib, 50);
   EXPECT_NEAR(costs.device_bytes(0), 540.0 * mib, 1.0 * mib);
   for (int i = 0; i < 100; ++i) costs.Measured({{30 * mib, 6}, {50 * mib, 10}});
   EXPECT_NEAR(costs.host_bytes(), 40.0 * mib, 1.0 * mib);

@@ -126,17 +126,6 @@ TEST_P(WorkerStartsTest, ShortageFailsOnlyCallsThatNeedAWorker) {
   }
 }
 
-// A device whose own memory is full reports this without a name of the machine.
-TEST_P(WorkerStartsTest, FullDeviceMemoryNamesTheDevice) {
-  Begin();
-  AddTenant("a");
-  broker_->set_most_workers(0, absl::ResourceExhaustedError("out of memory (CUDA error 2)"));
-  const absl::Status status = Wait(Fill("a", 1));
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
-  EXPECT_EQ(MetadataOf(status, "device"), engine_->devices().List()[0].name());
-}
-
 TEST_P(WorkerStartsTest, LeastRecentlyUsedIdleWorkerIsStopped) {
   Begin();
   broker_->set_most_workers(3, SystemError(EMFILE, "making a pipe"));
@@ -197,21 +186,6 @@ TEST_P(WorkerStartsTest, BusyWorkerYieldsItsSeatAfterItsTurn) {
   ASSERT_TRUE(Eventually([&] { return second->EndNext() || of_b->done(); }));
   EXPECT_TRUE(Wait(of_b).ok());
   for (const auto& ticket : of_a) EXPECT_TRUE(Wait(ticket).ok());
-}
-
-TEST_P(WorkerStartsTest, CallWaitsForWorkerUntilDeadline) {
-  options_.max_workers = 1;
-  Begin();
-  AddTenant("a");
-  AddTenant("b");
-  broker_->set_hold(true);
-  auto of_a = Fill("a", 1);
-  auto worker = broker_->WaitForWorker(1);
-  ASSERT_TRUE(Eventually([&] { return worker->num_held() > 0; }));
-  EXPECT_TRUE(absl::IsDeadlineExceeded(Wait(Fill("b", 1, MachineTime() + absl::Milliseconds(50)))));
-  EXPECT_TRUE(worker->EndNext());
-  EXPECT_TRUE(Wait(of_a).ok());
-  EXPECT_EQ(broker_->num_workers(), 1) << "no lane wants another worker";
 }
 
 TEST_P(WorkerStartsTest, SessionsNeedFreeDescriptors) {

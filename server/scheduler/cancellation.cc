@@ -1,20 +1,14 @@
-// Scheduler: cancels tasks in their worker's queue, and observes whether they begin first.
+#include "server/scheduler/cancellation.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "server/base/steady_time.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/recorder.h"
-#include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
 namespace stride::scheduler {
 namespace {
-
-using wire::AtOrBefore;
-
-// The first task in flight begins within microseconds, or after the worker has loaded its module.
-constexpr absl::Duration kStartPoll = absl::Milliseconds(2);
 
 bool Contains(const std::vector<std::shared_ptr<Task>>& tasks, const std::shared_ptr<Task>& task) {
   return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
@@ -54,43 +48,25 @@ std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Tas
 
 }  // namespace
 
-namespace {
-
-// True if the task's client learns of its end only from the arrays that the task was to write. The
-// client itself asked for a cancellation. The answer to a kernel launch reports the launch's error.
-bool LosesWrites(const Task& task, const absl::Status& status) {
-  if (task.session == nullptr || task.drop_other_replicas || absl::IsCancelled(status))
-    return false;
-  const bool is_told =
-      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
-  return task.kernel == nullptr || !is_told;
-}
-
-}  // namespace
-
-// Ends a task that never ran. Arrays that it was to write in place keep their content. Tasks
-// accepted after it that read its result carry its error, and so do these arrays for its session.
-void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                         absl::Status status) {
-  if (LosesWrites(*task, status)) {
-    for (const Use& use : task->uses) {
-      if (use.buffer != nullptr && use.write && !use.fresh && !use.held)
-        use.buffer->LoseWrite(*task->session->name, status);
-    }
-  }
-  for (const auto& dependent : task->dependents) {
-    if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
-    dependent->lost_input = status;
-    core_->recorder->Changed(transaction, *dependent);
-  }
-  Complete(transaction, task, std::move(status));
+void Cancellation::Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                        absl::Status unrun, absl::Status running) {
+  if (task->stop.ok()) task->stop = std::move(running);
+  if (!task->recall_refused) Recall(transaction, task, std::move(unrun));
+  if (task->lane == nullptr) return;
+  BeginGrace(*task->lane);
+  if (task->state != TaskState::kDispatched || task->recall_refused) return;
+  core_->timer.At(core_->Now() + core_->options.kill_grace,
+                  [this, tenant = task->tenant, weak = std::weak_ptr<Task>(task)] {
+                    TenantTransaction transaction(*core_, tenant);
+                    if (auto task = weak.lock()) Unanswered(transaction, task);
+                  });
 }
 
 // Asks the worker to remove a task and its dependents from its queue. It is one command, since the
 // worker might begin a dependent between two. The task ends with `status` if it had not begun.
 // Until the answer, new dependents are not dispatched.
-void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
-                       absl::Status status) {
+void Cancellation::Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                          absl::Status status) {
   if (task->recall.ok()) task->recall = std::move(status);
   if (std::exchange(task->recall_asked, true)) return;
   Lane& lane = *task->lane;
@@ -102,7 +78,7 @@ void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Tas
   // One of its launches has ended, so the task has begun.
   bool whole = !sequences.empty() && sequences.front() == task->first_sequence;
   if (!whole) {
-    RecallRefused(transaction, {task});
+    Refused(transaction, {task});
     return;
   }
   for (const auto& member : tasks) ++member->num_recalls;
@@ -113,58 +89,52 @@ void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Tas
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
 }
 
-void Scheduler::TasksCancelled(TenantTransaction& transaction, Lane& lane,
-                               const broker::Worker* worker, uint64_t sequence, bool taken) {
-  if (lane.worker.get() != worker) return;
+void Cancellation::Answered(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
+                            bool taken) {
   auto asked = lane.recalls.find(sequence);
   if (asked == lane.recalls.end()) return;
   std::vector<std::shared_ptr<Task>> tasks = std::move(asked->second);
   lane.recalls.erase(asked);
   for (const auto& task : tasks) task->num_recalls = std::max(0, task->num_recalls - 1);
   if (taken) {
-    RecallGranted(transaction, lane, tasks);
+    Granted(transaction, lane, tasks);
   } else {
-    RecallRefused(transaction, tasks);
+    Refused(transaction, tasks);
   }
 }
 
-void Scheduler::RecallGranted(TenantTransaction& transaction, Lane& lane,
-                              const std::vector<std::shared_ptr<Task>>& tasks) {
+void Cancellation::Granted(TenantTransaction& transaction, Lane& lane, const Tasks& tasks) {
   std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, lane.in_flight, [](Lane::InFlight&) {});
-  for (const auto& task : out) TakeBack(transaction, task);
+  for (const auto& task : out) events_->TakeBack(transaction, task);
   EndRecalled(transaction, lane, out);
 }
 
 // Ends tasks that are no longer in flight: the first with its own status, its dependents with the
 // error that they inherited from it.
-void Scheduler::EndRecalled(TenantTransaction& transaction, Lane& lane,
-                            const std::vector<std::shared_ptr<Task>>& tasks) {
+void Cancellation::EndRecalled(TenantTransaction& transaction, Lane& lane, const Tasks& tasks) {
   for (const auto& task : tasks) {
     if (task->state == TaskState::kWaiting && !task->recall.ok())
-      EndUnrun(transaction, task, task->recall);
-    Evaluate(transaction, task);
+      events_->EndUnrun(transaction, task, task->recall);
+    events_->Evaluate(transaction, task);
   }
-  NoteStart(transaction, lane);
-  Pump(transaction, lane);
+  transaction.work().Pump(lane);
 }
 
-void Scheduler::RecallRefused(TenantTransaction& transaction,
-                              const std::vector<std::shared_ptr<Task>>& tasks) {
+void Cancellation::Refused(TenantTransaction& transaction, const Tasks& tasks) {
   const std::shared_ptr<Task>& first = tasks.front();
   first->recall_refused = true;
   if (first->lane != nullptr && GiveUp(transaction, *first->lane, tasks)) return;
   // Dependents that waited for the answer may be dispatched now.
   for (const auto& task : tasks) {
     const TaskList dependents = task->dependents;
-    for (const auto& dependent : dependents) Evaluate(transaction, dependent);
+    for (const auto& dependent : dependents) events_->Evaluate(transaction, dependent);
   }
   if (first->lane != nullptr) BeginGrace(*first->lane);
 }
 
 // Called when a worker has not answered within the grace: its command loop is blocked. Treats the
 // recall of a task that waits after others as refused. A late answer is ignored.
-void Scheduler::RecallUnanswered(TenantTransaction& transaction,
-                                 const std::shared_ptr<Task>& task) {
+void Cancellation::Unanswered(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kDispatched || task->recall_refused) return;
   Lane& lane = *task->lane;
   for (auto it = lane.recalls.begin(); it != lane.recalls.end(); ++it) {
@@ -179,8 +149,7 @@ void Scheduler::RecallUnanswered(TenantTransaction& transaction,
 // A CUDA stream cannot remove a launch. A queued task that writes only its own new arrays can be
 // abandoned: it still runs, in pinned memory, and its results are ignored. False: the tasks may be
 // running, or change arrays that others see.
-bool Scheduler::GiveUp(TenantTransaction& transaction, Lane& lane,
-                       const std::vector<std::shared_ptr<Task>>& tasks) {
+bool Cancellation::GiveUp(TenantTransaction& transaction, Lane& lane, const Tasks& tasks) {
   if (lane.in_flight.empty() || lane.in_flight.front().task == tasks.front()) return false;
   if (!std::all_of(tasks.begin(), tasks.end(), [](const auto& task) {
         return task->state == TaskState::kDispatched && IsRepeatable(*task);
@@ -196,31 +165,36 @@ bool Scheduler::GiveUp(TenantTransaction& transaction, Lane& lane,
     entry.given_up = entry.task;
   };
   std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, lane.in_flight, hold);
-  for (const auto& task : out) LeaveQueue(transaction, task);
+  for (const auto& task : out) events_->LeaveQueue(transaction, task);
   EndRecalled(transaction, lane, out);
   return true;
 }
 
-// Reads on the status page whether the first task in flight has begun, and notifies its observer.
-// Everything before it has been reported, so it begins as soon as the worker, or on a GPU the
-// stream, reaches it.
-void Scheduler::NoteStart(TenantTransaction& transaction, Lane& lane) {
-  BeginGrace(lane);
+// Does not wait for an answer to the recall: a driver call may block the worker's command loop
+// until a kernel ends.
+void Cancellation::BeginGrace(Lane& lane) {
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
-  const Lane::InFlight& first = lane.in_flight.front();
-  Task* task = first.task.get();
-  if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
-  if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
-    task->begin_time = core_->Now();
-    transaction.Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
-    return;
+  const std::shared_ptr<Task>& task = lane.in_flight.front().launched();
+  if (task == nullptr || task->stop.ok()) return;
+  if (std::exchange(task->grace_begun, true)) return;
+  core_->timer.At(core_->Now() + core_->options.kill_grace,
+                  [this, lane = &lane, weak = std::weak_ptr<Task>(task)] {
+                    TenantTransaction transaction(*core_, lane->tenant);
+                    if (auto task = weak.lock()) GraceOver(*lane, task);
+                  });
+}
+
+void Cancellation::GraceOver(Lane& lane, const std::shared_ptr<Task>& task) {
+  if (!task->grace_begun || lane.worker == nullptr) return;
+  if (lane.in_flight.empty() || lane.in_flight.front().launched() != task) return;
+  // The task may have ended, with its result still in flight. Then another task would die for it.
+  uint64_t last = task->first_sequence;
+  for (const Lane::InFlight& entry : lane.in_flight) {
+    if (entry.launched() == task) last = entry.sequence;
   }
-  if (std::exchange(lane.watching_start, true)) return;
-  core_->timer.At(core_->Now() + kStartPoll, [this, lane = &lane] {
-    TenantTransaction transaction(*core_, lane->tenant);
-    lane->watching_start = false;
-    NoteStart(transaction, *lane);
-  });
+  if (wire::AtOrBefore(last, lane.worker->progress().completed_sequence)) return;
+  lane.killed = true;
+  lane.worker->Kill(task->stop);
 }
 
 }  // namespace stride::scheduler
