@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/ack_writer.h"
 #include "server/api/inline_outputs.h"
-#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/base/system_error.h"
+#include "server/ops/operation_view.h"
 #include "server/session/resource_name.h"
 
 namespace stride::api {
@@ -108,10 +108,6 @@ class LentCode {
   v1::KernelLaunch* owner_ = nullptr;
   v1::KernelLaunch* borrower_ = nullptr;
 };
-
-absl::Status CheckOperation(const v1::Operation& operation) {
-  return PrefixField(CheckCounts(operation), "operation.");
-}
 
 void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
@@ -237,26 +233,27 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
                                   absl::Duration upload_delay, PendingAck* ack) {
+  const ops::OperationView operation(command.operation());
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = std::move(has_code);
-  if (status.ok()) status = CheckOperation(command.operation());
+  if (status.ok()) status = PrefixField(ops::CheckLists(operation), "operation.");
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;
   if (status.ok()) {
-    auto ticket = engine_.Submit(call_.tenant(), session_, command.operation(), *deadline);
+    auto ticket = engine_.Submit(call_.tenant(), session_, operation, *deadline);
     status = ticket.status();
     by_engine = !status.ok();
     if (ticket.ok()) {
       ack->ticket = *std::move(ticket);
-      ack->wanted = WantedInline(command.operation());
+      ack->wanted = WantedInline(operation);
       status = CheckInlineSize(ack->wanted, *ack->ticket);
     }
     status = PrefixField(status, "operation.");
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    if (!by_engine) engine_.Refuse(call_.tenant(), session_, command.operation(), status);
+    if (!by_engine) engine_.Refuse(call_.tenant(), session_, operation, status);
     ack->status = std::move(status);
     if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel();
     return;

@@ -196,7 +196,7 @@ class Fusion {
                                       {std::move(loop.builder), *value,
                                        known_.at(operation.reduction().input().handle()).shape},
                                       inputs, std::nullopt)
-                    : PlanLoop(loop.builder, *value, inputs, output, "operation", "fused");
+                    : PlanLoop(loop.builder, *value, inputs, output, "operation");
     if (!plan.ok()) return false;
     fused->plan = *std::move(plan);
     fused->inputs = std::move(loop.handles);

@@ -308,7 +308,6 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
   const v1::Operation& operation = results.operation;
   const v1::Reduction::Function function =
       operation.has_matmul() ? Function::FUNCTION_SUM : operation.reduction().function();
-  const char* label = operation.has_matmul() ? "matmul" : "reduction";
   const size_t num_steps = results.steps.size();
   ProgramBuilder builder;
   std::vector<std::vector<Value>> values(num_steps);
@@ -359,7 +358,7 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
   }
   // As the whole does it: to the result's type, then to the existing output's.
   whole = builder.Cast(whole, results.result);
-  return PlanLoop(builder, whole, partials, output, "outputs[0]", label);
+  return PlanLoop(builder, whole, partials, output, "outputs[0]");
 }
 
 }  // namespace stride::ops

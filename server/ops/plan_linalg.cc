@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/promotion.h"
 #include "server/ops/routine_plan.h"
 
@@ -214,12 +215,6 @@ double FlopsOf(const v1::Linalg& linalg, const Problem& problem) {
   return (flops + 2 * n * n * k) * Count(problem.batch) * (IsComplex(problem.dtype) ? 4 : 1);
 }
 
-}  // namespace
-
-int NumLinalgResults(const v1::Linalg& linalg) {
-  return static_cast<int>(ResultsOf(linalg, Problem()).size());
-}
-
 absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
                                 absl::Span<const Input> existing) {
   if (linalg.function() < Function::FUNCTION_CHOLESKY ||
@@ -277,9 +272,28 @@ absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
   launch->set_upper(linalg.upper());
   launch->set_full(linalg.full());
   launch->set_values_only(linalg.values_only());
-  plan.task.set_label("linalg");
   plan.flops = FlopsOf(linalg, *problem);
   return plan;
 }
+
+int LinalgResults(const v1::Operation& o, Inputs, const FunctionTable*) {
+  return static_cast<int>(ResultsOf(o.linalg(), Problem()).size());
+}
+
+}  // namespace
+
+const OperationKind kLinalgKind = {
+    .name = "linalg",
+    .label = "linalg ",
+    .detail =
+        [](const v1::Operation& o) {
+          return FunctionLabel(v1::Linalg::Function_Name(o.linalg().function()));
+        },
+    .operands = [](const v1::Operation& o,
+                   OperandList& list) { list.AddEach(o.linalg().operands()); },
+    .plan = PlanBy<&v1::Operation::linalg, PlanLinalg>,
+    .rules = {LinalgResults, WholeKey, NoBatching, Undivided},
+    .lists = Bounded<&v1::Operation::linalg, kMaxListedAxes, &v1::Linalg::operands_size>,
+};
 
 }  // namespace stride::ops

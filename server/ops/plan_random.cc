@@ -208,8 +208,7 @@ absl::StatusOr<Plan> PlanRandom(const Random& random, const Input& existing) {
   if (!value.ok()) return value.status();
   auto output = ChooseOutput(spec->dtype, spec->shape, existing);
   if (!output.ok()) return output.status();
-  return PlanLoop(builder, builder.Cast(*value, spec->dtype), {}, *output, "creation.random",
-                  "random");
+  return PlanLoop(builder, builder.Cast(*value, spec->dtype), {}, *output, "creation.random");
 }
 
 }  // namespace stride::ops

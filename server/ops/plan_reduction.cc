@@ -486,7 +486,6 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   spec.keep_dims = reduction.keep_dims();
   spec.combine = rule.combine;
   spec.output = *std::move(output);
-  spec.label = extras.skip_nan ? absl::StrCat("nan", rule.name) : rule.name;
   if (spec.computed) {
     auto status = CheckProgramSize(spec.map, 1, kElements, spec.finish.scalars().size());
     if (!status.ok()) return status;
@@ -543,7 +542,6 @@ absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo
   spec.combine_program = std::move(function->combine);
   spec.identity = std::move(function->identity);
   spec.output = *std::move(output);
-  spec.label = absl::StrCat("reduce ", function->name);
   return MakeReducePlan(std::move(spec));
 }
 
@@ -615,7 +613,6 @@ absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunctio
   spec.keep_dims = reduction.keep_dims();
   spec.combine = Code::COMBINE_PROGRAM;
   spec.output = *std::move(output);
-  spec.label = absl::StrCat("reduce ", own.id);
   return MakeReducePlan(std::move(spec));
 }
 

@@ -23,7 +23,6 @@ struct ReduceSpec {
   Value mapped, finished;           // the latter is cast to the output's type
   std::optional<Value> takes_part;  // a bool of `map`; then `finish` may read the count, input 1
   ArrayInfo output;
-  std::string label;
   // Elements that are computed from the inputs are combined in the order of an array's elements.
   struct Computed {
     ArrayInfo array;              // C-contiguous, of the elements' type, in the inputs' shape

@@ -37,7 +37,6 @@ struct RoutineSpec {
   std::vector<wire::RoutineCode::ProgramCode> programs;
   std::vector<wire::ScalarValue> scalars;
   std::vector<ArrayInfo> outputs;
-  std::string label;
 };
 Plan MakeRoutinePlan(RoutineSpec spec);
 

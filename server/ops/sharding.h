@@ -51,16 +51,35 @@ struct Division {
   std::vector<int> output_axes;  // likewise of each output; unused when partial or replicated
 };
 
+// Axes of an operation's loop by number, and which axis of an array goes along each; -1: none.
+struct LoopAxes {
+  std::vector<std::vector<int>> input_axes;   // of each input, by loop axis
+  std::vector<std::vector<int>> output_axes;  // of each output; -1: the axis is summed over
+};
+
+// A kind's rule: its loop for these arrays. `outputs`: shapes of the whole's results.
+using DivideRule = absl::StatusOr<LoopAxes> (*)(const v1::Operation& operation,
+                                                absl::Span<const SpreadArray> inputs,
+                                                absl::Span<const std::vector<int64_t>> outputs);
+// Every array broadcasts to the first output.
+absl::StatusOr<LoopAxes> DivideElementwise(const v1::Operation& operation,
+                                           absl::Span<const SpreadArray> inputs,
+                                           absl::Span<const std::vector<int64_t>> outputs);
+// The rule of a kind that runs on one device alone: UNIMPLEMENTED.
+absl::StatusOr<LoopAxes> Undivided(const v1::Operation& operation,
+                                   absl::Span<const SpreadArray> inputs,
+                                   absl::Span<const std::vector<int64_t>> outputs);
+// The axes of an array that broadcasts to `shape`, by those of the shape; -1: it has none there.
+std::vector<int> BroadcastAxes(const std::vector<int64_t>& array,
+                               const std::vector<int64_t>& shape);
+
 // At least one of `inputs` and `existing` is spread. `outputs`: shapes of the whole's results.
 // `existing[j]` has no field when output j is new. An error is INVALID_ARGUMENT or UNIMPLEMENTED,
 // names the operand and says how to bring it into a form that works.
-absl::StatusOr<Division> Divide(const v1::Operation& operation,
+absl::StatusOr<Division> Divide(const OperationView& operation,
                                 absl::Span<const SpreadArray> inputs,
                                 absl::Span<const SpreadArray> existing,
                                 absl::Span<const std::vector<int64_t>> outputs);
-
-// The user's name of an operation's kind, such as `sort`.
-std::string KindName(const v1::Operation& operation);
 
 // How the bytes of a split array, in C order, fall to its parts: runs of bytes that lie together in
 // one part. The bytes of a part, in the whole's order, are the part's own C order.

@@ -340,14 +340,14 @@ class EngineImpl : public Engine {
     return std::make_unique<OneSection>(&core_, &scheduler_, tenant);
   }
   absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant, const std::string& session,
-                                                 const v1::Operation& operation,
+                                                 const ops::OperationView& operation,
                                                  SteadyTime deadline) override {
     auto accepted = operations_.Submit(tenant, session, operation, deadline);
     if (!accepted.ok()) return accepted.status();
     return MakePooled<TaskTicket>(&core_, &scheduler_, &arrays_, tenant, *std::move(accepted));
   }
-  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-              const absl::Status& status) override {
+  void Refuse(const TenantId& tenant, const std::string& session,
+              const ops::OperationView& operation, const absl::Status& status) override {
     operations_.Refuse(tenant, session, operation, status);
   }
   absl::Status Release(const TenantId& tenant, const std::string& session,

@@ -20,6 +20,7 @@
 #include "server/base/steady_time.h"
 #include "server/broker/broker.h"
 #include "server/keeper/keeper.h"
+#include "server/ops/operation_view.h"
 #include "server/scheduler/health.h"
 #include "server/session/array_description.h"
 #include "server/session/tenant_accounts.h"
@@ -337,11 +338,11 @@ class Engine {
   // in the session. The work is cancelled at `deadline`.
   virtual absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
                                                          const std::string& session,
-                                                         const v1::Operation& operation,
+                                                         const ops::OperationView& operation,
                                                          SteadyTime deadline) = 0;
   // Marks an operation's handles with an error as Submit does, for one that is never submitted.
   virtual void Refuse(const TenantId& tenant, const std::string& session,
-                      const v1::Operation& operation, const absl::Status& status) {}
+                      const ops::OperationView& operation, const absl::Status& status) {}
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;
   // Does not wait. SIZE_LIMIT above max_inline_bytes.

@@ -246,12 +246,12 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
     others.insert(others.end(), accepted->helpers.begin(), accepted->helpers.end());
     record->tasks.push_back(accepted->task);
     record->operations.resize(record->tasks.size(), i);
-    std::vector<ops::OutputField> fields = ops::CollectOutputs(job.operations(i));
+    const ops::OutputList outputs = ops::OutputsOf(job.operations(i));
     for (size_t j = 0; j < accepted->outputs.size(); ++j) {
       const std::shared_ptr<session::Array>& output = accepted->outputs[j];
       if (!output->name.is_named()) continue;
       record->named_results.push_back(output);
-      if (!fields[j].output->existing()) record->made.push_back(output);
+      if (!outputs[j]->existing()) record->made.push_back(output);
     }
   }
   return absl::OkStatus();

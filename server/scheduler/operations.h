@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/engine.h"
@@ -26,9 +27,6 @@ namespace stride::scheduler {
 
 // Whether a priority is one; the error names the field.
 absl::Status CheckPriority(int priority, const std::string& field);
-
-// The name that users know it by, for messages.
-std::string LabelOf(const v1::Operation& operation);
 
 // The code of a module for this launch: as it was compiled, so that it is found ready; only an
 // entry that it does not name has to be compiled anew.
@@ -63,12 +61,12 @@ class Operations {
   };
   // See Engine::Submit.
   absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session,
-                                  const v1::Operation& operation, SteadyTime deadline,
+                                  const ops::OperationView& operation, SteadyTime deadline,
                                   Extras extras = {});
 
   // For an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
-  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-              const absl::Status& status);
+  void Refuse(const TenantId& tenant, const std::string& session,
+              const ops::OperationView& operation, const absl::Status& status);
 
   // Reads the bytes of an array without the lock, when they are there.
   using Read = std::function<absl::StatusOr<v1::InlineArray>(
@@ -107,7 +105,7 @@ class Operations {
  private:
   struct Resolved;
   absl::Status Resolve(const TenantId& tenant, const std::string& session,
-                       const v1::Operation& operation, Resolved* resolved);
+                       const ops::OperationView& operation, Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant,
                                                                  const session::Session* session,
                                                                  const v1::Operand& operand);
@@ -116,12 +114,12 @@ class Operations {
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs; null: not known yet.
-  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const v1::Operation& operation,
+  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const ops::OperationView& operation,
                                   SteadyTime deadline, Resolved& resolved,
                                   std::shared_ptr<const Planned> known = nullptr);
   // From the cache, or made.
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
-      const TenantId& tenant, const v1::Operation& operation,
+      const TenantId& tenant, const ops::OperationView& operation,
       absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
@@ -149,11 +147,12 @@ class Operations {
   // Publishes the outputs and lets the task go its way.
   absl::Status Begin(const TenantId& tenant, const std::shared_ptr<Task>& task, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
-                                                  const v1::Operation& operation,
+                                                  const ops::OperationView& operation,
                                                   SteadyTime deadline, Resolved& resolved);
   // With copies of inputs in other types in their place.
-  absl::StatusOr<Accepted> LaunchConverted(const TenantId& tenant, const v1::Operation& operation,
-                                           SteadyTime deadline, const Resolved& resolved,
+  absl::StatusOr<Accepted> LaunchConverted(const TenantId& tenant,
+                                           const ops::OperationView& operation, SteadyTime deadline,
+                                           const Resolved& resolved,
                                            const std::vector<std::optional<DType>>& types);
   // A contiguous copy without a name, on behalf of the operation `around` it.
   absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
@@ -164,16 +163,18 @@ class Operations {
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);
   // Whether it may change what is not its tenant's alone.
-  static bool NeedsAll(const v1::Operation& operation, const Extras& extras);
-  absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant, const v1::Operation& operation,
-                                         SteadyTime deadline, Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const v1::Operation& operation,
+  static bool NeedsAll(const ops::OperationView& operation, const Extras& extras);
+  absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant,
+                                         const ops::OperationView& operation, SteadyTime deadline,
+                                         Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const ops::OperationView& operation,
                                       SteadyTime deadline, Resolved& resolved);
-  absl::Status PrepareKernel(const TenantId& tenant, const v1::Operation& operation, Task* task);
+  absl::Status PrepareKernel(const TenantId& tenant, const ops::OperationView& operation,
+                             Task* task);
   absl::Status Publish(const TenantId& tenant, Resolved& resolved);
   void Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output);
   void PublishError(const TenantId& tenant, const std::string& session,
-                    const v1::Operation& operation, const absl::Status& status);
+                    const ops::OperationView& operation, const absl::Status& status);
 
   Core* const core_;
   Scheduler* const scheduler_;

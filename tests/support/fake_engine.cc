@@ -427,28 +427,28 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeEngine::BeginDownload(
 }
 
 absl::StatusOr<std::shared_ptr<scheduler::Ticket>> FakeEngine::Submit(
-    const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+    const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
     SteadyTime deadline) {
   std::lock_guard lock(state_->mutex);
   state_->tenants.push_back(tenant.value);
   if (state_->next_submit.has_value()) return *std::exchange(state_->next_submit, std::nullopt);
   std::string bytes;
-  if (operation.copy().input().has_inline_array()) {
-    bytes = operation.copy().input().inline_array().data();
-  } else if (operation.has_copy()) {
-    std::string name = HandleName(session, operation.copy().input().handle());
+  if (operation->copy().input().has_inline_array()) {
+    bytes = operation->copy().input().inline_array().data();
+  } else if (operation->has_copy()) {
+    std::string name = HandleName(session, operation->copy().input().handle());
     auto it = state_->arrays.find(name);
     if (it == state_->arrays.end()) return NoArray(name);
     bytes = it->second.bytes;
-  } else if (operation.creation().has_fill()) {
-    bytes.resize(operation.creation().fill().spec().shape(0));
+  } else if (operation->creation().has_fill()) {
+    bytes.resize(operation->creation().fill().spec().shape(0));
   } else {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind", "only copy and fill here");
   }
   ++state_->submitted;
   absl::Status end = std::exchange(state_->next_work, std::nullopt).value_or(absl::OkStatus());
   std::vector<std::string> names;
-  for (const v1::Output& output : operation.outputs()) {
+  for (const v1::Output& output : operation->outputs()) {
     names.push_back(output.inline_result() ? "" : HandleName(session, output.handle()));
     if (!output.inline_result())
       state_->arrays[names.back()] = FakeArray{bytes, !state_->held, end};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
 #include "server/scheduler/engine.h"
 
 namespace stride::testing {
@@ -67,7 +68,7 @@ class FakeEngine : public scheduler::Engine {
       const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) override;
   absl::StatusOr<std::shared_ptr<scheduler::Ticket>> Submit(const TenantId& tenant,
                                                             const std::string& session,
-                                                            const v1::Operation& operation,
+                                                            const ops::OperationView& operation,
                                                             SteadyTime deadline) override;
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;
